@@ -1,0 +1,142 @@
+//! The agent card: what an agent is, where it listens and what it needs to know of its callers.
+//!
+//! The model is v1.0. It is written as a pure v1.0 card, a pure v0.3 card, or a hybrid that both can read, and read
+//! from any of these.
+
+mod read;
+mod read_security;
+pub mod security;
+mod write;
+mod write_security;
+
+use crate::{Json, Metadata};
+
+pub use security::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
+pub use write::CardForm;
+
+/// A whole card.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentCard {
+    /// For people.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Where it listens, best first.
+    pub supported_interfaces: Vec<AgentInterface>,
+    /// Who offers it.
+    pub provider: Option<AgentProvider>,
+    /// The agent's own version.
+    pub version: String,
+    /// Where to read more.
+    pub documentation_url: Option<String>,
+    /// What it can do beyond answering.
+    pub capabilities: AgentCapabilities,
+    /// The ways to authenticate, by name, in order.
+    pub security_schemes: Vec<(String, SecurityScheme)>,
+    /// Any one of these must be met.
+    pub security_requirements: Vec<SecurityRequirement>,
+    /// Media types it reads.
+    pub default_input_modes: Vec<String>,
+    /// Media types it writes.
+    pub default_output_modes: Vec<String>,
+    /// What it is good at.
+    pub skills: Vec<AgentSkill>,
+    /// Signatures over the v1.0 form.
+    pub signatures: Vec<AgentCardSignature>,
+    /// A picture.
+    pub icon_url: Option<String>,
+}
+
+/// One address and what is spoken there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentInterface {
+    /// The address.
+    pub url: String,
+    /// `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding.
+    pub protocol_binding: String,
+    /// To be sent with every request.
+    pub tenant: Option<String>,
+    /// `1.0` or `0.3`.
+    pub protocol_version: String,
+}
+
+/// Who offers an agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentProvider {
+    /// Its site.
+    pub url: String,
+    /// Its name.
+    pub organization: String,
+}
+
+/// What an agent can do beyond answering.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentCapabilities {
+    /// Streams.
+    pub streaming: Option<bool>,
+    /// Webhooks.
+    pub push_notifications: Option<bool>,
+    /// Extensions it knows.
+    pub extensions: Vec<AgentExtension>,
+    /// A card for known callers.
+    pub extended_agent_card: Option<bool>,
+}
+
+/// An extension an agent knows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentExtension {
+    /// Its name.
+    pub uri: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Whether callers must declare it.
+    pub required: bool,
+    /// Its settings.
+    pub params: Option<Metadata>,
+}
+
+/// Something an agent is good at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentSkill {
+    /// Unique on the card.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Things to say to it.
+    pub examples: Vec<String>,
+    /// Media types it reads, if not the card's.
+    pub input_modes: Vec<String>,
+    /// Media types it writes, if not the card's.
+    pub output_modes: Vec<String>,
+    /// What it needs beyond the card's requirements.
+    pub security_requirements: Vec<SecurityRequirement>,
+}
+
+/// One signature (RFC 7515, detached).
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentCardSignature {
+    /// The protected header, base64url.
+    pub protected: String,
+    /// The signature, base64url.
+    pub signature: String,
+    /// The unprotected header.
+    pub header: Option<Json>,
+}
+
+impl AgentCard {
+    /// Whether an interface speaks v0.3; only such a card can be written for v0.3 callers.
+    pub fn speaks_v03(&self) -> bool {
+        self.supported_interfaces.iter().any(AgentInterface::is_v03)
+    }
+}
+
+impl AgentInterface {
+    /// Whether it speaks v0.3.
+    pub fn is_v03(&self) -> bool {
+        self.protocol_version == "0.3" || self.protocol_version.starts_with("0.3.")
+    }
+}

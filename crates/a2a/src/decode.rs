@@ -1,0 +1,81 @@
+//! What peers answer, read into the model. One lenient reader serves v1.0 and v0.3 JSON-RPC; v0.3 REST needs its
+//! doubly nested data parts undone.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::lenient::or_default;
+use crate::v03::rest_read;
+use crate::{Dialect, ListResponse, Message, PushConfig, SendResponse, StreamResponse, Task};
+
+/// A bare task.
+pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Error> {
+    let mut task: Task = object(json)?;
+    if dialect == Dialect::V03Rest {
+        rest_read::task(&mut task);
+    }
+    Ok(task)
+}
+
+/// A bare message.
+pub fn decode_message(dialect: Dialect, json: &[u8]) -> Result<Message, serde_json::Error> {
+    let mut message: Message = object(json)?;
+    if dialect == Dialect::V03Rest {
+        rest_read::message(&mut message);
+    }
+    Ok(message)
+}
+
+/// The answer to a sent message.
+pub fn decode_send(dialect: Dialect, json: &[u8]) -> Result<SendResponse, serde_json::Error> {
+    let mut answer: SendResponse = object(json)?;
+    if dialect == Dialect::V03Rest {
+        match &mut answer {
+            SendResponse::Task(task) => rest_read::task(task),
+            SendResponse::Message(message) => rest_read::message(message),
+        }
+    }
+    Ok(answer)
+}
+
+/// One stream frame.
+pub fn decode_stream(dialect: Dialect, json: &[u8]) -> Result<StreamResponse, serde_json::Error> {
+    let mut frame: StreamResponse = object(json)?;
+    if dialect == Dialect::V03Rest {
+        rest_read::frame(&mut frame);
+    }
+    Ok(frame)
+}
+
+/// A page of tasks.
+pub fn decode_list(dialect: Dialect, json: &[u8]) -> Result<ListResponse, serde_json::Error> {
+    let mut page: ListResponse = object(json)?;
+    if dialect == Dialect::V03Rest {
+        page.tasks.iter_mut().for_each(rest_read::task);
+    }
+    Ok(page)
+}
+
+/// A task's webhooks and the token of the next page: a bare array on v0.3 JSON-RPC, an object elsewhere.
+pub fn decode_push_list(json: &[u8]) -> Result<(Vec<PushConfig>, String), serde_json::Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Page {
+        #[serde(default, deserialize_with = "or_default")]
+        configs: Vec<PushConfig>,
+        #[serde(default, alias = "next_page_token", deserialize_with = "or_default")]
+        next_page_token: String,
+    }
+    if json.trim_ascii_start().starts_with(b"[") {
+        return Ok((serde_json::from_slice(json)?, String::new()));
+    }
+    let page: Page = object(json)?;
+    Ok((page.configs, page.next_page_token))
+}
+
+fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let value = crate::lenient::object(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}

@@ -1,0 +1,106 @@
+//! The three ways A2A is written as JSON, and the version numbers that choose between them.
+
+/// How a message is written. v0.3 on JSON-RPC and v0.3 on REST differ in almost every object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// v1.0, the same on JSON-RPC and REST.
+    V1,
+    /// v0.3 on JSON-RPC: `kind` discriminators and kebab-case enums.
+    V03Rpc,
+    /// v0.3 on REST: the JSON form of the v0.3 protocol buffers.
+    V03Rest,
+}
+
+impl Dialect {
+    /// Every dialect, in the order of [`Dialect::index`].
+    pub const ALL: [Self; 3] = [Self::V1, Self::V03Rpc, Self::V03Rest];
+
+    /// A small number for tables that hold one entry per dialect.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The version it belongs to.
+    pub fn version(self) -> Version {
+        match self {
+            Self::V1 => Version::V1,
+            Self::V03Rpc | Self::V03Rest => Version::V03,
+        }
+    }
+}
+
+/// A version of the protocol that is spoken here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// 1.0.
+    V1,
+    /// 0.3.
+    V03,
+}
+
+impl Version {
+    /// As it stands in the `A2A-Version` header.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "1.0",
+            Self::V03 => "0.3",
+        }
+    }
+
+    /// The dialect of this version on JSON-RPC.
+    pub fn rpc_dialect(self) -> Dialect {
+        match self {
+            Self::V1 => Dialect::V1,
+            Self::V03 => Dialect::V03Rpc,
+        }
+    }
+
+    /// The dialect of this version on REST.
+    pub fn rest_dialect(self) -> Dialect {
+        match self {
+            Self::V1 => Dialect::V1,
+            Self::V03 => Dialect::V03Rest,
+        }
+    }
+}
+
+/// The versions spoken here, as an error reports them.
+pub const SUPPORTED_VERSIONS: &str = "1.0,0.3";
+
+/// A version somebody asked for, spoken here or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VersionNumber {
+    /// Before the first dot.
+    pub major: u32,
+    /// After it.
+    pub minor: u32,
+}
+
+impl VersionNumber {
+    /// The version spoken here, if it is one.
+    pub fn spoken(self) -> Option<Version> {
+        match (self.major, self.minor) {
+            (1, 0) => Some(Version::V1),
+            (0, 3) => Some(Version::V03),
+            _ => None,
+        }
+    }
+}
+
+/// Reads `major.minor` or `major.minor.patch`; the patch number never matters.
+pub fn parse_version(text: &str) -> Option<VersionNumber> {
+    let mut numbers = text.trim().split('.');
+    let mut next = || {
+        let digits = numbers.next()?;
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if plain { digits.parse::<u32>().ok() } else { None }
+    };
+    let (major, minor) = (next()?, next()?);
+    let rest: Vec<&str> = numbers.collect();
+    let patch_is_fine = match rest.as_slice() {
+        [] => true,
+        [patch] => !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit()),
+        _ => false,
+    };
+    patch_is_fine.then_some(VersionNumber { major, minor })
+}

@@ -1,0 +1,169 @@
+//! Answers as bytes, in each dialect. v1.0 is the model's own JSON; v0.3 goes through the views in `v03`.
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::v03::{self, Binding};
+use crate::{Dialect, ListResponse, Message, PushConfig, StreamResponse, Task};
+
+/// A bare task, as getting and cancelling answer.
+pub fn encode_task(dialect: Dialect, task: &Task) -> Vec<u8> {
+    match Binding::of(dialect) {
+        None => to_bytes(task),
+        Some(binding) => to_bytes(&v03::task(binding, task)),
+    }
+}
+
+/// A bare message.
+pub fn encode_message(dialect: Dialect, message: &Message) -> Vec<u8> {
+    match Binding::of(dialect) {
+        None => to_bytes(message),
+        Some(binding) => to_bytes(&v03::message(binding, message)),
+    }
+}
+
+/// The answer to a sent message that made or continued a task.
+pub fn encode_send_task(dialect: Dialect, task: &Task) -> Vec<u8> {
+    match dialect {
+        Dialect::V03Rpc => encode_task(dialect, task),
+        Dialect::V1 | Dialect::V03Rest => in_member("task", &encode_task(dialect, task)),
+    }
+}
+
+/// The answer to a sent message that was replied to directly.
+pub fn encode_send_message(dialect: Dialect, message: &Message) -> Vec<u8> {
+    match dialect {
+        Dialect::V03Rpc => encode_message(dialect, message),
+        Dialect::V1 | Dialect::V03Rest => in_member("message", &encode_message(dialect, message)),
+    }
+}
+
+/// One stream frame. `is_final` says that the stream ends here; only v0.3 status updates carry it.
+pub fn encode_stream(dialect: Dialect, frame: &StreamResponse, is_final: bool) -> Vec<u8> {
+    let Some(binding) = Binding::of(dialect) else {
+        return to_bytes(frame);
+    };
+    match frame {
+        StreamResponse::Task(task) => encode_send_task(dialect, task),
+        StreamResponse::Message(message) => encode_send_message(dialect, message),
+        StreamResponse::StatusUpdate(update) => {
+            wrapped(binding, "statusUpdate", to_bytes(&v03::status_update(binding, update, is_final)))
+        }
+        StreamResponse::ArtifactUpdate(update) => {
+            wrapped(binding, "artifactUpdate", to_bytes(&v03::artifact_update(binding, update)))
+        }
+    }
+}
+
+/// A stored v1.0 frame in the reader's dialect. Fails only if the stored bytes are not one.
+pub fn from_v1(dialect: Dialect, v1_frame: &[u8], is_final: bool) -> Result<Vec<u8>, serde_json::Error> {
+    if dialect == Dialect::V1 {
+        return Ok(v1_frame.to_vec());
+    }
+    let frame: StreamResponse = serde_json::from_slice(v1_frame)?;
+    Ok(encode_stream(dialect, &frame, is_final))
+}
+
+/// A page of tasks. Every key is always there; `artifacts` is there exactly when it was asked for.
+pub fn encode_list(dialect: Dialect, page: &ListResponse, include_artifacts: bool) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64 + page.tasks.len() * 256);
+    bytes.extend_from_slice(b"{\"tasks\":[");
+    for (index, task) in page.tasks.iter().enumerate() {
+        if index > 0 {
+            bytes.push(b',');
+        }
+        match Binding::of(dialect) {
+            None => append(&mut bytes, &ListedTask { task, include_artifacts }),
+            Some(binding) => append(&mut bytes, &v03::listed_task(binding, task, include_artifacts)),
+        }
+    }
+    bytes.extend_from_slice(b"],\"nextPageToken\":");
+    append(&mut bytes, &page.next_page_token);
+    bytes.extend_from_slice(format!(",\"pageSize\":{},\"totalSize\":{}}}", page.page_size, page.total_size).as_bytes());
+    bytes
+}
+
+/// One webhook.
+pub fn encode_push_config(dialect: Dialect, config: &PushConfig) -> Vec<u8> {
+    match Binding::of(dialect) {
+        None => to_bytes(config),
+        Some(binding) => to_bytes(&v03::push_config(binding, config)),
+    }
+}
+
+/// A task's webhooks: a bare array on v0.3 JSON-RPC, an object elsewhere.
+pub fn encode_push_list(dialect: Dialect, configs: &[PushConfig], next_page_token: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(if dialect == Dialect::V03Rpc { b"[" } else { b"{\"configs\":[" });
+    for (index, config) in configs.iter().enumerate() {
+        if index > 0 {
+            bytes.push(b',');
+        }
+        bytes.extend_from_slice(&encode_push_config(dialect, config));
+    }
+    bytes.push(b']');
+    if dialect != Dialect::V03Rpc {
+        bytes.extend_from_slice(b",\"nextPageToken\":");
+        append(&mut bytes, next_page_token);
+        bytes.push(b'}');
+    }
+    bytes
+}
+
+/// A v1.0 task in a page, where the `artifacts` key has a rule of its own.
+struct ListedTask<'a> {
+    task: &'a Task,
+    include_artifacts: bool,
+}
+
+impl Serialize for ListedTask<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Task { id, context_id, status, artifacts, history, metadata } = self.task;
+        let mut object = serializer.serialize_struct("Task", 6)?;
+        object.serialize_field("id", id)?;
+        object.serialize_field("contextId", context_id)?;
+        object.serialize_field("status", status)?;
+        if self.include_artifacts {
+            object.serialize_field("artifacts", artifacts)?;
+        }
+        if !history.is_empty() {
+            object.serialize_field("history", history)?;
+        }
+        if let Some(metadata) = metadata {
+            object.serialize_field("metadata", metadata)?;
+        }
+        object.end()
+    }
+}
+
+/// Appends a value as JSON. Our types have string keys only, so the fallback is never written.
+pub(crate) fn append<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
+    let start = bytes.len();
+    if serde_json::to_writer(&mut *bytes, value).is_err() {
+        bytes.truncate(start);
+        bytes.extend_from_slice(b"null");
+    }
+}
+
+fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    append(&mut bytes, value);
+    bytes
+}
+
+fn wrapped(binding: Binding, member: &str, inner: Vec<u8>) -> Vec<u8> {
+    match binding {
+        Binding::Rpc => inner,
+        Binding::Rest => in_member(member, &inner),
+    }
+}
+
+fn in_member(member: &str, inner: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(inner.len() + member.len() + 5);
+    bytes.extend_from_slice(b"{\"");
+    bytes.extend_from_slice(member.as_bytes());
+    bytes.extend_from_slice(b"\":");
+    bytes.extend_from_slice(inner);
+    bytes.push(b'}');
+    bytes
+}

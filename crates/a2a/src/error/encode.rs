@@ -1,0 +1,134 @@
+//! Errors as bytes: v1.0 with `google.rpc` details, v0.3 with a plain `data` object.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+
+use super::{Error, Violation};
+use crate::jsonrpc::RpcId;
+use crate::{Dialect, encode};
+
+const DOMAIN: &str = "a2a-protocol.org";
+
+impl Error {
+    /// The whole JSON-RPC response.
+    pub fn encode_json_rpc(&self, dialect: Dialect, id: &RpcId) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+        bytes.extend_from_slice(id.as_str().as_bytes());
+        bytes.extend_from_slice(b",\"error\":");
+        match dialect {
+            Dialect::V1 => encode::append(&mut bytes, &self.rpc_object_v1()),
+            Dialect::V03Rpc | Dialect::V03Rest => encode::append(&mut bytes, &self.object_v03(dialect)),
+        }
+        bytes.push(b'}');
+        bytes
+    }
+
+    /// The body of a REST response.
+    pub fn encode_rest(&self, dialect: Dialect) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            error: Status<'a>,
+        }
+        #[derive(Serialize)]
+        struct Status<'a> {
+            code: u16,
+            status: &'static str,
+            message: &'a str,
+            details: Vec<Detail<'a>>,
+        }
+        let mut bytes = Vec::with_capacity(256);
+        match dialect {
+            Dialect::V1 => {
+                let entry = self.kind.entry();
+                let details = self.details();
+                let error = Status { code: entry.http, status: entry.grpc, message: &self.message, details };
+                encode::append(&mut bytes, &Body { error });
+            }
+            Dialect::V03Rpc | Dialect::V03Rest => encode::append(&mut bytes, &self.object_v03(dialect)),
+        }
+        bytes
+    }
+
+    /// The HTTP status on REST.
+    pub fn http_status(&self, dialect: Dialect) -> u16 {
+        self.kind.http_status(dialect)
+    }
+
+    fn rpc_object_v1(&self) -> RpcObject<'_, Vec<Detail<'_>>> {
+        RpcObject { code: self.kind.code(Dialect::V1), message: &self.message, data: Some(self.details()) }
+    }
+
+    fn object_v03(&self, dialect: Dialect) -> RpcObject<'_, PlainData<'_>> {
+        let data = PlainData { metadata: &self.metadata, violations: &self.violations };
+        let has_data = !self.metadata.is_empty() || !self.violations.is_empty();
+        RpcObject { code: self.kind.code(dialect), message: &self.message, data: has_data.then_some(data) }
+    }
+
+    fn details(&self) -> Vec<Detail<'_>> {
+        let mut details = vec![Detail::ErrorInfo {
+            reason: self.kind.entry().reason,
+            domain: DOMAIN,
+            metadata: TextMap(&self.metadata),
+        }];
+        if !self.violations.is_empty() {
+            details.push(Detail::BadRequest { field_violations: &self.violations });
+        }
+        details
+    }
+}
+
+#[derive(Serialize)]
+struct RpcObject<'a, D> {
+    code: i32,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<D>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "@type")]
+enum Detail<'a> {
+    #[serde(rename = "type.googleapis.com/google.rpc.ErrorInfo")]
+    ErrorInfo {
+        reason: &'static str,
+        domain: &'static str,
+        #[serde(skip_serializing_if = "TextMap::is_empty")]
+        metadata: TextMap<'a>,
+    },
+    #[serde(rename = "type.googleapis.com/google.rpc.BadRequest", rename_all = "camelCase")]
+    BadRequest { field_violations: &'a [Violation] },
+}
+
+struct TextMap<'a>(&'a [(String, String)]);
+
+impl TextMap<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for TextMap<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// What v0.3 callers get: the facts themselves, without the type names they do not know.
+struct PlainData<'a> {
+    metadata: &'a [(String, String)],
+    violations: &'a [Violation],
+}
+
+impl Serialize for PlainData<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in self.metadata {
+            map.serialize_entry(key, value)?;
+        }
+        if !self.violations.is_empty() {
+            map.serialize_entry("fieldViolations", self.violations)?;
+        }
+        map.end()
+    }
+}

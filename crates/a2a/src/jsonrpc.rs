@@ -1,0 +1,111 @@
+//! The JSON-RPC envelope: read without copying the parameters, written around bytes that are already encoded.
+
+mod depth;
+mod id;
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::{Error, ErrorKind};
+
+pub use depth::depth_exceeds;
+pub use id::RpcId;
+
+/// One request.
+#[derive(Debug)]
+pub struct Envelope<'a> {
+    /// Echoed in the answer.
+    pub id: RpcId,
+    /// The method name.
+    pub method: Cow<'a, str>,
+    /// The parameters, an object; absent and `null` are the same.
+    pub params: Option<&'a RawValue>,
+}
+
+/// A body that is no request, and the id to answer under.
+#[derive(Debug)]
+pub struct Rejected {
+    /// The id if it could be read, else `null`.
+    pub id: RpcId,
+    /// What is wrong.
+    pub error: Error,
+}
+
+/// Reads one request. Batches and notifications are refused: there is no sensible answer to a message without an id.
+pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
+    match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{') => {}
+        Some(b'[') => return Err(not_an_object(body, "batch requests are not supported, send one object")),
+        _ => return Err(not_an_object(body, "a request must be a JSON object")),
+    }
+    let members: Members = serde_json::from_slice(body).map_err(|error| {
+        let kind = if error.is_data() { ErrorKind::InvalidRequest } else { ErrorKind::Parse };
+        Rejected { id: RpcId::NULL, error: said(kind, &error) }
+    })?;
+    let id = match members.id.map(RpcId::read) {
+        None => return Err(invalid(RpcId::NULL, "id is missing: notifications are not supported")),
+        Some(None) => return Err(invalid(RpcId::NULL, "id must be a string, an integer or null")),
+        Some(Some(id)) => id,
+    };
+    if members.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {
+        return Err(invalid(id, "jsonrpc must be \"2.0\""));
+    }
+    let Some(method) = members.method.and_then(text) else {
+        return Err(invalid(id, "method must be a string"));
+    };
+    let params = members.params.filter(|params| params.get() != "null");
+    if params.is_some_and(|params| !params.get().starts_with('{')) {
+        return Err(Rejected { id, error: Error::invalid_field("params", "must be an object") });
+    }
+    Ok(Envelope { id, method, params })
+}
+
+/// Writes everything that stands before a result; the caller appends the result and `}`.
+pub fn write_result_prefix(id: &RpcId, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    bytes.extend_from_slice(id.as_str().as_bytes());
+    bytes.extend_from_slice(b",\"result\":");
+}
+
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from absent, which a plain `Option` would not.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    match inner.contains('\\') {
+        false => Some(Cow::Borrowed(inner)),
+        true => serde_json::from_str(raw.get()).ok().map(Cow::Owned),
+    }
+}
+
+fn invalid(id: RpcId, what: &str) -> Rejected {
+    let message = format!("{}: {what}", ErrorKind::InvalidRequest.entry().message);
+    Rejected { id, error: Error::with_message(ErrorKind::InvalidRequest, message) }
+}
+
+fn not_an_object(body: &[u8], what: &str) -> Rejected {
+    match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
+        Ok(_) => invalid(RpcId::NULL, what),
+        Err(error) => Rejected { id: RpcId::NULL, error: said(ErrorKind::Parse, &error) },
+    }
+}
+
+fn said(kind: ErrorKind, error: &serde_json::Error) -> Error {
+    Error::with_message(kind, format!("{}: {error}", kind.entry().message))
+}

@@ -1,0 +1,32 @@
+//! A guard against bodies that are all brackets.
+
+/// Whether objects and arrays are nested deeper than `limit` anywhere in the JSON text. One pass, no allocation;
+/// text that is not JSON gives some answer and is refused later by the reader.
+pub fn depth_exceeds(json: &[u8], limit: usize) -> bool {
+    let mut depth = 0usize;
+    let mut in_string = false;
+    let mut escaped = false;
+    for byte in json {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}

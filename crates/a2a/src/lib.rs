@@ -1,0 +1,28 @@
+//! The A2A protocol, pure: the v1.0 model, the dialects that carry it, the JSON-RPC envelope, errors and cards.
+//!
+//! No I/O and no async. The model in [`model`] is version 1.0, and its own JSON is the v1.0 wire format; the other
+//! dialects translate at the edge, in [`request`] and [`decode`] on the way in and in [`encode`] on the way out.
+
+pub mod card;
+pub mod decode;
+pub mod dialect;
+pub mod encode;
+pub mod error;
+pub mod id;
+pub mod json;
+pub mod jsonrpc;
+mod lenient;
+pub mod model;
+pub mod operation;
+pub mod request;
+pub mod time;
+mod v03;
+
+pub use dialect::{Dialect, SUPPORTED_VERSIONS, Version, VersionNumber, parse_version};
+pub use error::{Error, ErrorKind, Violation};
+pub use id::{ArtifactId, ContextId, MessageId, TaskId};
+pub use json::{Json, Metadata};
+pub use model::*;
+pub use operation::Operation;
+pub use request::{ListRequest, PushRequest, Request, RestParts, decode_params, decode_rest};
+pub use time::Timestamp;

@@ -1,0 +1,107 @@
+//! Reads a stream frame: the v1.0 member form in one pass, and the bare v0.3 objects told apart by `kind`,
+//! by `type`, or, where a peer leaves both out, by the members they have.
+
+use std::fmt;
+
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::StreamResponse;
+
+impl<'de> Deserialize<'de> for StreamResponse {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FrameVisitor)
+    }
+}
+
+struct FrameVisitor;
+
+impl<'de> Visitor<'de> for FrameVisitor {
+    type Value = StreamResponse;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object with one of task, message, statusUpdate or artifactUpdate")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StreamResponse, A::Error> {
+        let mut bare: Vec<(String, Box<RawValue>)> = Vec::new();
+        while let Some(key) = access.next_key::<String>()? {
+            let member = match key.as_str() {
+                "task" => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
+                "message" | "msg" => access.next_value::<Option<_>>()?.map(StreamResponse::Message),
+                "statusUpdate" | "status_update" => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
+                "artifactUpdate" | "artifact_update" => {
+                    access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate)
+                }
+                _ => {
+                    bare.push((key, access.next_value()?));
+                    None
+                }
+            };
+            if let Some(member) = member {
+                while access.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                return Ok(member);
+            }
+        }
+        read_bare(&bare).map_err(A::Error::custom)
+    }
+}
+
+fn read_bare(members: &[(String, Box<RawValue>)]) -> Result<StreamResponse, String> {
+    let text = object_text(members);
+    let read = |error: serde_json::Error| error.to_string();
+    match shape_of(members) {
+        Some(Shape::Task) => serde_json::from_str(&text).map(StreamResponse::Task).map_err(read),
+        Some(Shape::Message) => serde_json::from_str(&text).map(StreamResponse::Message).map_err(read),
+        Some(Shape::Status) => serde_json::from_str(&text).map(StreamResponse::StatusUpdate).map_err(read),
+        Some(Shape::Artifact) => serde_json::from_str(&text).map(StreamResponse::ArtifactUpdate).map_err(read),
+        None => Err("neither task, message, statusUpdate nor artifactUpdate".to_owned()),
+    }
+}
+
+enum Shape {
+    Task,
+    Message,
+    Status,
+    Artifact,
+}
+
+fn shape_of(members: &[(String, Box<RawValue>)]) -> Option<Shape> {
+    let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value.get());
+    let tag = member("kind").or_else(|| member("type")).unwrap_or_default();
+    match tag.trim_matches('"') {
+        "task" | "Task" => return Some(Shape::Task),
+        "message" | "Message" => return Some(Shape::Message),
+        "status-update" | "task/status" | "TaskStatusUpdateEvent" => return Some(Shape::Status),
+        "artifact-update" | "task/artifact" | "TaskArtifactUpdateEvent" => return Some(Shape::Artifact),
+        _ => {}
+    }
+    let has = |names: [&str; 2]| names.into_iter().any(|name| member(name).is_some());
+    // A message may also have a task id, and an update a status: the order of the questions matters.
+    if has(["messageId", "message_id"]) {
+        Some(Shape::Message)
+    } else if member("artifact").is_some() {
+        Some(Shape::Artifact)
+    } else if has(["taskId", "task_id"]) && member("status").is_some() {
+        Some(Shape::Status)
+    } else if member("id").is_some() {
+        Some(Shape::Task)
+    } else {
+        None
+    }
+}
+
+fn object_text(members: &[(String, Box<RawValue>)]) -> String {
+    let mut text = String::from("{");
+    for (index, (key, value)) in members.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(&serde_json::Value::from(key.as_str()).to_string());
+        text.push(':');
+        text.push_str(value.get());
+    }
+    text.push('}');
+    text
+}

@@ -1,0 +1,30 @@
+//! The v1.0 JSON of a part.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{Part, PartContent};
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match &self.content {
+            PartContent::Text(text) => map.serialize_entry("text", text)?,
+            PartContent::Raw(bytes) => map.serialize_entry("raw", &STANDARD.encode(bytes))?,
+            PartContent::Url(url) => map.serialize_entry("url", url)?,
+            PartContent::Data(value) => map.serialize_entry("data", value)?,
+        }
+        if let Some(metadata) = &self.metadata {
+            map.serialize_entry("metadata", metadata)?;
+        }
+        if let Some(filename) = &self.filename {
+            map.serialize_entry("filename", filename)?;
+        }
+        if let Some(media_type) = &self.media_type {
+            map.serialize_entry("mediaType", media_type)?;
+        }
+        map.end()
+    }
+}

@@ -1,0 +1,156 @@
+//! A task and its status.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+use crate::lenient::or_default;
+use crate::{Artifact, ContextId, Message, Metadata, TaskId, Timestamp};
+
+/// One piece of work an agent does for a caller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// Given by the server.
+    pub id: TaskId,
+    /// The conversation it belongs to; always sent, though v1.0 lets it be absent.
+    #[serde(default, alias = "context_id", deserialize_with = "or_default")]
+    pub context_id: ContextId,
+    /// Where it stands now.
+    pub status: TaskStatus,
+    /// What it has produced.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub artifacts: Vec<Artifact>,
+    /// What was said, oldest first.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Message>,
+    /// Anything else about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+/// A state, the message that came with it, and when.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskStatus {
+    /// The state.
+    #[serde(default, deserialize_with = "or_default")]
+    pub state: TaskState,
+    /// What the agent says about it.
+    #[serde(default, alias = "update", skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// When it was entered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
+}
+
+/// The nine states of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub enum TaskState {
+    /// Unknown or not told.
+    #[default]
+    #[serde(rename = "TASK_STATE_UNSPECIFIED")]
+    Unspecified,
+    /// Accepted, not begun.
+    #[serde(rename = "TASK_STATE_SUBMITTED")]
+    Submitted,
+    /// Being worked on.
+    #[serde(rename = "TASK_STATE_WORKING")]
+    Working,
+    /// Ended well.
+    #[serde(rename = "TASK_STATE_COMPLETED")]
+    Completed,
+    /// Ended badly.
+    #[serde(rename = "TASK_STATE_FAILED")]
+    Failed,
+    /// Stopped on request.
+    #[serde(rename = "TASK_STATE_CANCELED")]
+    Canceled,
+    /// Waits for the caller's answer.
+    #[serde(rename = "TASK_STATE_INPUT_REQUIRED")]
+    InputRequired,
+    /// The agent will not do it.
+    #[serde(rename = "TASK_STATE_REJECTED")]
+    Rejected,
+    /// Waits for credentials.
+    #[serde(rename = "TASK_STATE_AUTH_REQUIRED")]
+    AuthRequired,
+}
+
+impl TaskState {
+    /// Nothing follows a terminal state.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
+    }
+
+    /// Waiting for somebody outside.
+    pub fn is_interrupted(self) -> bool {
+        matches!(self, Self::InputRequired | Self::AuthRequired)
+    }
+
+    /// Reads any known spelling: `TASK_STATE_INPUT_REQUIRED`, `input-required`, `input_required`, `cancelled`.
+    pub fn from_wire(text: &str) -> Option<Self> {
+        let bare = text.strip_prefix("TASK_STATE_").unwrap_or(text);
+        let is = |name: &str| {
+            bare.len() == name.len()
+                && bare.bytes().zip(name.bytes()).all(|(given, wanted)| {
+                    let given = if given == b'_' { b'-' } else { given.to_ascii_lowercase() };
+                    given == wanted
+                })
+        };
+        NAMES.iter().find(|(name, _)| is(name)).map(|&(_, state)| state)
+    }
+
+    /// Reads the number the protocol's enum gives it.
+    pub fn from_number(number: u64) -> Option<Self> {
+        let states = [
+            Self::Unspecified,
+            Self::Submitted,
+            Self::Working,
+            Self::Completed,
+            Self::Failed,
+            Self::Canceled,
+            Self::InputRequired,
+            Self::Rejected,
+            Self::AuthRequired,
+        ];
+        usize::try_from(number).ok().and_then(|index| states.get(index).copied())
+    }
+}
+
+/// Every spelling, in lower case with dashes; the first of each state is the v0.3 JSON-RPC one.
+pub(crate) const NAMES: [(&str, TaskState); 11] = [
+    ("submitted", TaskState::Submitted),
+    ("working", TaskState::Working),
+    ("completed", TaskState::Completed),
+    ("failed", TaskState::Failed),
+    ("canceled", TaskState::Canceled),
+    ("cancelled", TaskState::Canceled),
+    ("input-required", TaskState::InputRequired),
+    ("rejected", TaskState::Rejected),
+    ("auth-required", TaskState::AuthRequired),
+    ("unknown", TaskState::Unspecified),
+    ("unspecified", TaskState::Unspecified),
+];
+
+/// A state no one here knows comes from a newer peer and is read as unspecified.
+impl<'de> Deserialize<'de> for TaskState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = TaskState;
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a task state such as TASK_STATE_WORKING")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TaskState, E> {
+                Ok(TaskState::from_wire(text).unwrap_or_default())
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<TaskState, E> {
+                Ok(TaskState::from_number(number).unwrap_or_default())
+            }
+            fn visit_i64<E: de::Error>(self, _number: i64) -> Result<TaskState, E> {
+                Ok(TaskState::Unspecified)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}

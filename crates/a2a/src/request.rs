@@ -1,0 +1,132 @@
+//! What a caller asks for, typed and checked, whatever dialect and binding it came in.
+//!
+//! Reading is lenient in spelling and strict in meaning: a wrong value is refused with the path of its field.
+
+mod params;
+mod push;
+mod read;
+mod rest;
+mod send;
+
+use crate::{ContextId, Metadata, PushConfig, SendRequest, TaskId, TaskState, Timestamp};
+
+pub use params::decode_params;
+pub use rest::{RestParts, decode_rest};
+
+/// One request. Sending and streaming share [`Request::Send`], and the operation tells them apart.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "the large one is the common one: a box would cost every send")]
+pub enum Request {
+    /// Send a message.
+    Send(SendRequest),
+    /// Read one task.
+    Get {
+        /// The task.
+        id: TaskId,
+        /// How much history: absent is all, zero is none.
+        history_length: Option<u32>,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+    /// Read many tasks.
+    List(ListRequest),
+    /// Stop a task.
+    Cancel {
+        /// The task.
+        id: TaskId,
+        /// Anything else about the request.
+        metadata: Option<Metadata>,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+    /// Watch a task.
+    Subscribe {
+        /// The task.
+        id: TaskId,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+    /// Anything about webhooks.
+    Push(PushRequest),
+    /// Read the card for known callers.
+    ExtendedCard {
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+}
+
+/// Which tasks to list, and how much of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListRequest {
+    /// Only this conversation.
+    pub context_id: Option<ContextId>,
+    /// Only this state.
+    pub status: Option<TaskState>,
+    /// 1 to 100.
+    pub page_size: Option<u32>,
+    /// Where the page before ended.
+    pub page_token: Option<String>,
+    /// How much history of each task: absent is all, zero is none.
+    pub history_length: Option<u32>,
+    /// Only tasks whose status is not older than this.
+    pub status_timestamp_after: Option<Timestamp>,
+    /// Whether to send artifacts.
+    pub include_artifacts: bool,
+    /// Which agent, where one address serves many.
+    pub tenant: Option<String>,
+}
+
+/// A request about webhooks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PushRequest {
+    /// Register one; its task id is set.
+    Create(PushConfig),
+    /// Read one.
+    Get {
+        /// The task.
+        task_id: TaskId,
+        /// The configuration; only v0.3 callers may leave it out and mean the task's own one.
+        id: Option<String>,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+    /// Read all of a task.
+    List {
+        /// The task.
+        task_id: TaskId,
+        /// 1 to 100.
+        page_size: Option<u32>,
+        /// Where the page before ended.
+        page_token: Option<String>,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+    /// Remove one.
+    Delete {
+        /// The task.
+        task_id: TaskId,
+        /// The configuration.
+        id: String,
+        /// Which agent, where one address serves many.
+        tenant: Option<String>,
+    },
+}
+
+impl Request {
+    /// The tenant it names.
+    pub fn tenant(&self) -> Option<&str> {
+        let tenant = match self {
+            Self::Send(request) => &request.tenant,
+            Self::List(request) => &request.tenant,
+            Self::Get { tenant, .. }
+            | Self::Cancel { tenant, .. }
+            | Self::Subscribe { tenant, .. }
+            | Self::ExtendedCard { tenant } => tenant,
+            Self::Push(PushRequest::Create(config)) => &config.tenant,
+            Self::Push(
+                PushRequest::Get { tenant, .. } | PushRequest::List { tenant, .. } | PushRequest::Delete { tenant, .. },
+            ) => tenant,
+        };
+        tenant.as_deref()
+    }
+}

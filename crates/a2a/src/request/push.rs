@@ -1,0 +1,76 @@
+//! Requests about webhooks: v1.0 names task and configuration, v0.3 calls the task `id` or hides both in a name.
+
+use serde::Deserialize;
+
+use super::{PushRequest, params, read};
+use crate::lenient::{count, non_empty};
+use crate::model::{PushWire, resource_name};
+use crate::{Dialect, Error, Operation, TaskId, Version};
+
+pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Result<PushRequest, Error> {
+    if operation == Operation::CreatePushConfig {
+        let wire: PushWire = read::object(json)?;
+        let config = wire.into_config().map_err(|field| Error::invalid_field(field, "is missing"))?;
+        if config.task_id.is_none() {
+            return Err(Error::invalid_field("taskId", "is missing"));
+        }
+        return Ok(PushRequest::Create(config));
+    }
+    let wire: ConfigWire = read::object(json)?;
+    let (task, config) = wire.ids(dialect.version());
+    let task_id = match task {
+        Some(task) => TaskId::from(task),
+        None => return Err(Error::invalid_field("taskId", "is missing")),
+    };
+    let config = config.map(str::to_owned);
+    match operation {
+        Operation::ListPushConfigs => Ok(PushRequest::List {
+            task_id,
+            page_size: params::page_size(wire.page_size)?,
+            page_token: wire.page_token,
+            tenant: wire.tenant,
+        }),
+        Operation::DeletePushConfig => match config {
+            Some(id) => Ok(PushRequest::Delete { task_id, id, tenant: wire.tenant }),
+            None => Err(Error::invalid_field("id", "is missing")),
+        },
+        _ if config.is_none() && dialect == Dialect::V1 => Err(Error::invalid_field("id", "is missing")),
+        _ => Ok(PushRequest::Get { task_id, id: config, tenant: wire.tenant }),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ConfigWire {
+    #[serde(default, deserialize_with = "non_empty")]
+    id: Option<String>,
+    #[serde(default, alias = "task_id", deserialize_with = "non_empty")]
+    task_id: Option<String>,
+    #[serde(default, alias = "push_notification_config_id", alias = "configId", alias = "config_id")]
+    #[serde(deserialize_with = "non_empty")]
+    push_notification_config_id: Option<String>,
+    #[serde(default, deserialize_with = "non_empty")]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "non_empty")]
+    parent: Option<String>,
+    #[serde(default, alias = "page_size", deserialize_with = "count")]
+    page_size: Option<u32>,
+    #[serde(default, alias = "page_token", deserialize_with = "non_empty")]
+    page_token: Option<String>,
+    #[serde(default, deserialize_with = "non_empty")]
+    tenant: Option<String>,
+}
+
+impl ConfigWire {
+    /// The task and the configuration. A bare `id` is the task in v0.3, and in v1.0 the configuration.
+    fn ids(&self, version: Version) -> (Option<&str>, Option<&str>) {
+        let named = self.name.as_deref().or(self.parent.as_deref()).and_then(resource_name);
+        let (named_task, named_config) = named.map_or((None, None), |(task, config)| (Some(task), config));
+        let id = self.id.as_deref();
+        let id_is_task = self.task_id.is_none()
+            && named_task.is_none()
+            && (version == Version::V03 || self.push_notification_config_id.is_some());
+        let (task, config) = if id_is_task { (id, None) } else { (self.task_id.as_deref(), id) };
+        (task.or(named_task), self.push_notification_config_id.as_deref().or(config).or(named_config))
+    }
+}

@@ -1,0 +1,16 @@
+//! The protocol seen from outside: real SDK traffic, hand-typed goldens from the specification, and properties.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop where it is")]
+
+mod capture;
+mod cards;
+mod client_requests;
+mod envelope;
+mod errors;
+mod forms;
+mod json_eq;
+mod official_types;
+mod properties;
+mod server_answers;
+mod spellings;
+mod validation;

@@ -1,0 +1,129 @@
+//! What an agent author writes.
+
+use std::future::Future;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use switchboard_a2a::{Json, Message, Metadata, Task};
+
+use crate::caller::Caller;
+use crate::handle::{Stopped, TaskHandle};
+use crate::ids::CallerId;
+use crate::manifest::Manifest;
+
+/// Something that does tasks.
+pub trait Agent: Send + Sync + 'static {
+    /// What it says of itself; the card is made from it.
+    fn manifest(&self) -> Manifest;
+
+    /// Works on one turn. It ends the task with `complete`, `fail`, `reject` or `reply`, or parks it with a question;
+    /// returning without any of these fails the task.
+    fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send;
+
+    /// Asked when a turn has lost its process: what to do with the task now.
+    fn recover(&self, task: &TaskView) -> impl Future<Output = Recovery> + Send {
+        let _ = task;
+        async { Recovery::Fail("the server stopped while the task was running".to_owned()) }
+    }
+}
+
+/// What started a turn.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The message to work on.
+    pub message: Message,
+    /// Why it is being worked on now.
+    pub cause: Cause,
+    /// What the agent saved earlier.
+    pub saved: Option<Json>,
+    /// Who asks.
+    pub caller: CallerId,
+    /// Media types the caller can read; empty means any.
+    pub accepted_output_modes: Vec<String>,
+    /// The request's metadata.
+    pub metadata: Option<Metadata>,
+}
+
+/// Why a message is being worked on now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// The first message of a task.
+    Begin,
+    /// It answers this question, which the agent asked before it was put away.
+    Answer {
+        /// The question.
+        question: Option<Message>,
+    },
+    /// It waited while the turn before was running.
+    Next,
+    /// The turn lost its process and [`Agent::recover`] said to go on.
+    Recovered,
+}
+
+/// A task as [`Agent::recover`] sees it.
+#[derive(Clone, Debug)]
+pub struct TaskView {
+    /// The task so far.
+    pub task: Task,
+    /// The message that was being worked on.
+    pub message: Message,
+    /// What the agent saved.
+    pub saved: Option<Json>,
+}
+
+/// What to do with a task whose turn lost its process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// Call `run` again with the unfinished message.
+    Resume,
+    /// Call `run` again with the task's first message.
+    Restart,
+    /// Give up and say why.
+    Fail(String),
+}
+
+/// Why a run ended without ending its task.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The agent's own reason, shown to the caller.
+    #[error("{0}")]
+    Failed(String),
+    /// The task was stopped under the agent.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+impl AgentError {
+    /// A reason shown to the caller.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self::Failed(reason.into())
+    }
+}
+
+/// [`Agent`] in a form that can be kept in a list; every agent is one.
+pub(crate) trait DynAgent: Send + Sync {
+    fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>>;
+    fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery>;
+}
+
+impl<A: Agent> DynAgent for A {
+    fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>> {
+        self.run(turn, task).boxed()
+    }
+
+    fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery> {
+        self.recover(task).boxed()
+    }
+}
+
+impl Turn {
+    /// The text of the message.
+    pub fn text(&self) -> String {
+        self.message.joined_text()
+    }
+
+    /// Whether a caller is the one that started this turn.
+    pub fn is_from(&self, caller: &Caller) -> bool {
+        self.caller == caller.id
+    }
+}

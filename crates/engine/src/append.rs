@@ -1,0 +1,242 @@
+//! The one way to change a task: encode, ask the store, and only then let memory follow.
+//!
+//! All of it runs under the task's `writing` lock and inside spawned work that no disconnecting caller can drop,
+//! because a commit that memory never heard of would tear the two apart.
+
+use bytes::Bytes;
+
+use crate::burst::{Burst, Sealed};
+use crate::engine::Inner;
+use crate::event::Event;
+use crate::fold::{Fold, task_line};
+use crate::ids::{Epoch, Fence, Seq};
+use crate::live::{Core, LiveTask};
+use crate::store::{Append, Guard, Phase, RowState, SendRecord, StoreError};
+
+/// No snapshot is taken for less than this.
+const SNAPSHOT_BYTES: usize = 64 << 10;
+
+/// Who appends.
+pub(crate) enum Class {
+    /// The running turn.
+    Owner(Fence),
+    /// Anybody who knows the whole log.
+    Inbox,
+}
+
+/// What an append is to write.
+pub(crate) struct Writing {
+    pub(crate) burst: Burst,
+    pub(crate) row: RowState,
+    pub(crate) class: Class,
+    pub(crate) send: Option<SendRecord>,
+    pub(crate) refusable: bool,
+}
+
+impl LiveTask {
+    /// Writes the running turn's output. After a fault of the store the output is back in its place.
+    pub(crate) async fn flush(&self, engine: &Inner, send: Option<SendRecord>) -> Result<(), StoreError> {
+        let _writing = self.writing.lock().await;
+        let (burst, row, fence) = {
+            let mut core = self.core.lock();
+            let fence = core.turn_fence;
+            if core.row.fence != fence || core.is_done() {
+                return Err(StoreError::Fenced);
+            }
+            let burst = std::mem::take(&mut core.output.burst);
+            if burst.is_empty() {
+                return Ok(());
+            }
+            let burst = self.hold_back_completion(&mut core, burst);
+            core.output.in_flight = (burst.bytes(), burst.len());
+            let row = self.row_after(engine, &core.row, &burst.events);
+            (burst, row, fence)
+        };
+        let count = burst.len() as u64;
+        let refusable = send.is_some() || self.core.lock().key.is_none();
+        let writing = Writing { burst, row, class: Class::Owner(fence), send, refusable };
+        let result = self.write(engine, writing).await;
+        let mut core = self.core.lock();
+        core.output.in_flight = (0, 0);
+        let outcome = match result {
+            Ok(_) => {
+                core.output.committed += count;
+                Ok(())
+            }
+            Err((error, mut unwritten)) => {
+                unwritten.extend(std::mem::take(&mut core.output.burst));
+                core.output.burst = unwritten;
+                Err(error)
+            }
+        };
+        drop(core);
+        self.wake();
+        outcome
+    }
+
+    /// COMPLETED with messages unread ends the turn, not the task: it becomes a WORKING status.
+    fn hold_back_completion(&self, core: &mut Core, burst: Burst) -> Burst {
+        let taken = core.output.taken;
+        let has_unread = core.fold.inner.unread.iter().any(|unread| unread.seq > taken);
+        let completes = matches!(burst.events.last(), Some(Event::StatusUpdate(update))
+            if update.status.state == switchboard_a2a::TaskState::Completed);
+        if !has_unread || !completes {
+            return burst;
+        }
+        let mut events = burst.events;
+        if let Some(Event::StatusUpdate(update)) = events.last_mut() {
+            update.status.state = switchboard_a2a::TaskState::Working;
+        }
+        core.output.turn_over = true;
+        core.output.state = switchboard_a2a::TaskState::Working;
+        Burst::of(events)
+    }
+
+    /// What the running turn's events make of the row.
+    pub(crate) fn row_after(&self, engine: &Inner, row: &RowState, events: &[Event]) -> RowState {
+        let mut row = row.clone();
+        for event in events {
+            match event {
+                Event::StatusUpdate(update) => {
+                    let state = update.status.state;
+                    row.state = state;
+                    row.status_at = update.status.timestamp.unwrap_or(row.status_at);
+                    row.hidden = false;
+                    row.recoveries = 0;
+                    row.expires_at = None;
+                    if state.is_terminal() {
+                        row.phase = Phase::Done;
+                    } else if state.is_interrupted() {
+                        row.expires_at = Some(engine.later(engine.settings.parked_expiry));
+                        row.phase = if self.may_park() { Phase::Parked } else { row.phase };
+                    }
+                }
+                Event::ArtifactUpdate(_) => {
+                    row.hidden = false;
+                    row.recoveries = 0;
+                }
+                Event::Replied(_) => {
+                    row.state = switchboard_a2a::TaskState::Completed;
+                    row.phase = Phase::Done;
+                }
+                _ => {}
+            }
+        }
+        row
+    }
+
+    /// Appends for somebody who is not the running turn. `decide` sees the task as the log has it and says what to
+    /// write, or refuses; it is asked again if the log grew in the meantime.
+    pub(crate) async fn inbox<T, E>(
+        &self,
+        engine: &Inner,
+        mut decide: impl FnMut(&mut Core) -> Result<(Writing, T), E>,
+    ) -> Result<(Seq, T), E>
+    where
+        E: From<StoreError>,
+    {
+        let _writing = self.writing.lock().await;
+        loop {
+            let (writing, passed) = decide(&mut self.core.lock())?;
+            match self.write(engine, writing).await {
+                Ok(first) => {
+                    self.wake();
+                    return Ok((first, passed));
+                }
+                Err((StoreError::Stale, _)) => self.reload(engine).await?,
+                Err((error, _)) => return Err(E::from(error)),
+            }
+        }
+    }
+
+    /// One append. The caller holds `writing`. On failure the burst comes back unwritten.
+    async fn write(&self, engine: &Inner, writing: Writing) -> Result<Seq, (StoreError, Burst)> {
+        let Writing { burst, row, class, send, refusable } = writing;
+        let sealed = burst.seal();
+        let (append, next) = {
+            let core = self.core.lock();
+            let guard = match (core.key, class) {
+                (None, _) => Guard::Create(self.task.clone()),
+                (Some(key), Class::Owner(fence)) => Guard::Owner { key, fence },
+                (Some(key), Class::Inbox) => Guard::Inbox { key, version: core.last_seq },
+            };
+            let next = core.snapshot_due(&row, &sealed).then(|| core.fold_with(&sealed));
+            let append = Append {
+                guard,
+                events: sealed.lines.clone(),
+                count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
+                row: row.clone(),
+                snapshot: next.as_ref().map(|(_, snapshot)| snapshot.clone()),
+                send,
+                refusable,
+            };
+            (append, next)
+        };
+        let appended = match engine.store.append(append).await {
+            Ok(appended) => appended,
+            Err(error) => return Err((error, sealed.unseal())),
+        };
+        let mut core = self.core.lock();
+        match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
+            (false, true) => engine.caps.count_parked(&self.task.owner, 1),
+            (true, false) => engine.caps.count_parked(&self.task.owner, -1),
+            _ => {}
+        }
+        core.key = Some(appended.key);
+        core.commit(appended.first_seq, &sealed, row, next, engine.epoch);
+        core.last_append_at = engine.clock.now();
+        engine.observe(&self.task, &core, &sealed.events);
+        Ok(appended.first_seq)
+    }
+}
+
+impl Core {
+    fn snapshot_due(&self, row: &RowState, sealed: &Sealed) -> bool {
+        let grown = self.since_snapshot + sealed.lines.len();
+        row.phase == Phase::Done || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
+    }
+
+    /// The fold as it will be, and its snapshot; the present one stays as it is until the commit.
+    fn fold_with(&self, sealed: &Sealed) -> (Fold, Bytes) {
+        let mut fold = self.fold.clone();
+        for (index, event) in sealed.events.iter().enumerate() {
+            fold.apply(self.last_seq.plus(index as u64 + 1), event);
+        }
+        let snapshot = fold.snapshot();
+        (fold, snapshot)
+    }
+
+    /// Lets memory follow a commit.
+    fn commit(&mut self, first: Seq, sealed: &Sealed, row: RowState, next: Option<(Fold, Bytes)>, epoch: Epoch) {
+        let count = sealed.events.len() as u64;
+        match next {
+            Some((fold, snapshot)) => {
+                self.fold = fold;
+                self.since_snapshot = 0;
+                self.snapshot_bytes = snapshot.len();
+                if row.phase == Phase::Done {
+                    self.ended_json = Some(task_line(&snapshot));
+                }
+            }
+            None => {
+                for (index, event) in sealed.events.iter().enumerate() {
+                    self.fold.apply(first.plus(index as u64), event);
+                }
+                self.since_snapshot += sealed.lines.len();
+            }
+        }
+        self.bytes += sealed.lines.len() as u64;
+        for event in sealed.logged(first, epoch) {
+            self.remember(event);
+        }
+        if count > 0 {
+            self.last_seq = first.plus(count - 1);
+            self.last_epoch = epoch;
+        }
+        if self.output.burst.is_empty() {
+            self.output.state = row.state;
+        }
+        self.output.status_at = self.output.status_at.max(row.status_at);
+        self.row = row;
+    }
+}

@@ -1,0 +1,91 @@
+//! Events on their way into the log: what one append will write, already encoded.
+
+use bytes::Bytes;
+
+use crate::event::{Event, LoggedEvent};
+use crate::ids::{Epoch, Seq};
+
+/// Events and their lines. Each is encoded once, when it is pushed; the same bytes go to the log and to v1.0 streams.
+#[derive(Debug, Default)]
+pub(crate) struct Burst {
+    pub(crate) events: Vec<Event>,
+    lines: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Burst {
+    pub(crate) fn of(events: Vec<Event>) -> Self {
+        let mut burst = Self::default();
+        for event in events {
+            burst.push(event);
+        }
+        burst
+    }
+
+    /// Adds an event and says how many bytes its line has.
+    pub(crate) fn push(&mut self, event: Event) -> usize {
+        if !self.lines.is_empty() {
+            self.lines.push(b'\n');
+        }
+        let start = self.lines.len();
+        event.encode_into(&mut self.lines);
+        self.ends.push(self.lines.len());
+        self.events.push(event);
+        self.lines.len() - start
+    }
+
+    /// Takes the last event out again.
+    pub(crate) fn pop(&mut self) {
+        self.events.pop();
+        self.ends.pop();
+        self.lines.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Puts later events behind these.
+    pub(crate) fn extend(&mut self, later: Self) {
+        for event in later.events {
+            self.push(event);
+        }
+    }
+
+    /// The events, and their lines as one piece of shared memory.
+    pub(crate) fn seal(self) -> Sealed {
+        Sealed { events: self.events, lines: Bytes::from(self.lines), ends: self.ends }
+    }
+}
+
+/// A burst that is being written.
+pub(crate) struct Sealed {
+    pub(crate) events: Vec<Event>,
+    pub(crate) lines: Bytes,
+    ends: Vec<usize>,
+}
+
+impl Sealed {
+    /// The events as readers get them, now that they have numbers.
+    pub(crate) fn logged(&self, first: Seq, epoch: Epoch) -> impl Iterator<Item = LoggedEvent> {
+        let mut start = 0;
+        self.events.iter().zip(&self.ends).enumerate().map(move |(index, (event, end))| {
+            let line = self.lines.slice(start..*end);
+            start = end + 1;
+            LoggedEvent { seq: first.plus(index as u64), epoch, kind: event.kind(), line }
+        })
+    }
+
+    /// Undoes [`Burst::seal`] after a write that did not happen.
+    pub(crate) fn unseal(self) -> Burst {
+        Burst { events: self.events, lines: self.lines.to_vec(), ends: self.ends }
+    }
+}

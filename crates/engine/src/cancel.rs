@@ -1,0 +1,110 @@
+//! Stopping a task: at once where nobody works on it, otherwise by telling the agent and giving it a little time.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{TaskId, TaskState};
+
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::caller::Caller;
+use crate::directory::Address;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::event::Event;
+use crate::live::LiveTask;
+use crate::read::TaskReading;
+use crate::reason::Reason;
+use crate::store::Phase;
+
+impl Engine {
+    /// Stops a task and answers once it has ended. If it ended some other way first, that is an error.
+    pub async fn cancel(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
+        let live = self.inner.open(address, caller, id).await?;
+        let engine = self.inner.clone();
+        let task = live.clone();
+        // The connection may go away; the request to stop must not.
+        let requested = self.inner.work.spawn(async move { engine.request_cancel(&task).await });
+        let lost =
+            |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
+        requested.await.map_err(lost)??;
+        let ended = live.wait_for(|core| core.is_done().then_some(core.row.state));
+        let state = tokio::select! {
+            state = ended => state,
+            () = self.inner.drained.cancelled() => return Err(crate::engine::stopping()),
+        };
+        if state == TaskState::Canceled {
+            Ok(TaskReading::of(&live))
+        } else {
+            Err(Error::NotCancelable { id: id.clone(), state })
+        }
+    }
+}
+
+/// Who is to stop the task.
+enum Stop {
+    /// It is stopped: nobody was working on it.
+    Done { was_queued: bool },
+    /// Its turn has been told.
+    Told,
+}
+
+/// Why nothing was written.
+enum Refusal {
+    /// Somebody asked before; wait for that.
+    Joined,
+    Error(Error),
+}
+
+impl From<crate::store::StoreError> for Refusal {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Error(Error::from_store(&error))
+    }
+}
+
+impl Inner {
+    async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
+        let decided = live.inbox(self, |core| {
+            if core.is_done() {
+                let id = live.task.id.clone();
+                return Err(Refusal::Error(Error::NotCancelable { id, state: core.row.state }));
+            }
+            let mut row = core.row.clone();
+            let (events, stop) = match row.phase {
+                Phase::Running | Phase::Interrupted if core.driven => {
+                    if core.fold.inner.cancel_requested {
+                        return Err(Refusal::Joined);
+                    }
+                    (vec![Event::CancelRequested], Stop::Told)
+                }
+                phase => {
+                    let at = core.next_status_at(self.clock.now());
+                    row.state = TaskState::Canceled;
+                    row.status_at = at;
+                    row.phase = Phase::Done;
+                    row.fence = row.fence.next();
+                    row.expires_at = None;
+                    let reason = Some(Reason::CanceledByCaller);
+                    let status = live.status_event(TaskState::Canceled, at, None, reason);
+                    (vec![Event::CancelRequested, status], Stop::Done { was_queued: phase == Phase::Queued })
+                }
+            };
+            let burst = Burst::of(events);
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, stop))
+        });
+        match decided.await {
+            Err(Refusal::Joined) => Ok(()),
+            Err(Refusal::Error(error)) => Err(error),
+            Ok((_, Stop::Done { was_queued })) => {
+                if was_queued {
+                    self.caps.withdraw(live);
+                }
+                Ok(())
+            }
+            Ok((_, Stop::Told)) => {
+                live.core.lock().output.stop.get_or_insert(Reason::CanceledByCaller);
+                live.wake();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! How many turns run at the same time, and who waits.
+//!
+//! The way in is three counters and no lock. Only when a cap is reached does a turn go into the one queue; every
+//! place that becomes free looks there.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::directory::Hosted;
+use crate::engine::Inner;
+use crate::ids::CallerId;
+use crate::live::LiveTask;
+
+/// Counts and queue of a process.
+#[derive(Default)]
+pub(crate) struct Caps {
+    running: AtomicUsize,
+    /// Turns that run or still have output to commit; a stop waits for these.
+    busy: AtomicUsize,
+    parked: AtomicUsize,
+    callers: Mutex<HashMap<CallerId, Arc<CallerCounts>>>,
+    queue: Mutex<VecDeque<Arc<LiveTask>>>,
+    queued: AtomicUsize,
+}
+
+/// What one caller has under way.
+#[derive(Default)]
+pub(crate) struct CallerCounts {
+    running: AtomicUsize,
+    parked: AtomicUsize,
+}
+
+/// A place to run. Dropping it lets the next turn in.
+pub(crate) struct Permit {
+    engine: Weak<Inner>,
+    hosted: Arc<Hosted>,
+    caller: Arc<CallerCounts>,
+}
+
+/// Counts a turn as busy while it lives.
+pub(crate) struct Busy(Arc<Inner>);
+
+impl Busy {
+    pub(crate) fn new(engine: &Arc<Inner>) -> Self {
+        engine.caps.busy.fetch_add(1, Ordering::AcqRel);
+        Self(engine.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.caps.busy.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Caps {
+    pub(crate) fn busy(&self) -> usize {
+        self.busy.load(Ordering::Acquire)
+    }
+
+    /// The counts of a caller.
+    pub(crate) fn caller(&self, id: &CallerId) -> Arc<CallerCounts> {
+        let mut callers = self.callers.lock();
+        if let Some(counts) = callers.get(id) {
+            return counts.clone();
+        }
+        callers.entry(id.clone()).or_default().clone()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Where a task waits: 1 is next.
+    pub(crate) fn position(&self, live: &Arc<LiveTask>) -> Option<usize> {
+        let queue = self.queue.lock();
+        queue.iter().position(|queued| Arc::ptr_eq(queued, live)).map(|index| index + 1)
+    }
+
+    pub(crate) fn count_parked(&self, caller: &CallerId, change: isize) {
+        let counts = self.caller(caller);
+        for counter in [&self.parked, &counts.parked] {
+            if change >= 0 {
+                counter.fetch_add(change.unsigned_abs(), Ordering::Relaxed);
+            } else {
+                counter.fetch_sub(change.unsigned_abs(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn parked(&self, caller: &CallerId) -> (usize, usize) {
+        (self.parked.load(Ordering::Relaxed), self.caller(caller).parked.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn enqueue(&self, live: Arc<LiveTask>) {
+        self.queue.lock().push_back(live);
+        self.queued.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes a task out of the queue wherever it stands.
+    pub(crate) fn withdraw(&self, live: &Arc<LiveTask>) {
+        let mut queue = self.queue.lock();
+        let before = queue.len();
+        queue.retain(|queued| !Arc::ptr_eq(queued, live));
+        self.queued.fetch_sub(before - queue.len(), Ordering::Relaxed);
+    }
+}
+
+impl Inner {
+    /// A place for a turn, if every cap has room.
+    pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Option<Permit> {
+        let caller = self.caps.caller(owner);
+        let settings = &self.settings;
+        let counters = [
+            (&self.caps.running, settings.running_tasks),
+            (&hosted.running, settings.running_per_agent),
+            (&caller.running, settings.running_per_caller),
+        ];
+        for (index, (counter, cap)) in counters.iter().enumerate() {
+            if counter.fetch_add(1, Ordering::AcqRel) >= *cap {
+                for (counter, _) in &counters[..=index] {
+                    counter.fetch_sub(1, Ordering::AcqRel);
+                }
+                return None;
+            }
+        }
+        Some(Permit { engine: Arc::downgrade(self), hosted: hosted.clone(), caller })
+    }
+
+    /// Starts queued turns while there is room for them, in order; one whose own cap is full lets others pass.
+    pub(crate) fn start_queued(self: &Arc<Self>) {
+        if self.caps.queued() == 0 || self.closing.is_cancelled() {
+            return;
+        }
+        let mut queue = self.caps.queue.lock();
+        let mut index = 0;
+        while index < queue.len() {
+            if self.caps.running() >= self.settings.running_tasks {
+                break;
+            }
+            let permit = match &queue[index].hosted {
+                Some(hosted) => self.try_permit(hosted, &queue[index].task.owner),
+                None => None,
+            };
+            let Some(permit) = permit else {
+                index += 1;
+                continue;
+            };
+            if let Some(live) = queue.remove(index) {
+                self.caps.queued.fetch_sub(1, Ordering::Relaxed);
+                self.spawn_queued(live, permit);
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.hosted.running.fetch_sub(1, Ordering::AcqRel);
+        self.caller.running.fetch_sub(1, Ordering::AcqRel);
+        if let Some(engine) = self.engine.upgrade() {
+            engine.caps.running.fetch_sub(1, Ordering::AcqRel);
+            engine.start_queued();
+        }
+    }
+}

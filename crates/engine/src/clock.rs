@@ -1,0 +1,105 @@
+//! Time as something passed in, so that a test turns it by hand instead of sleeping.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use switchboard_a2a::Timestamp;
+use tokio::sync::oneshot;
+
+/// Tells the time and waits for it.
+pub trait Clock: Send + Sync + 'static {
+    /// Now.
+    fn now(&self) -> Timestamp;
+    /// Resolves when the time has come; at once if it has passed.
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
+
+    /// Resolves after a while.
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.sleep_until(later(self.now(), duration))
+    }
+}
+
+/// A point in time that lies `duration` after another.
+pub fn later(from: Timestamp, duration: Duration) -> Timestamp {
+    let milliseconds = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+    Timestamp(from.0.saturating_add(milliseconds))
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+        let milliseconds = u64::try_from(at.0.saturating_sub(self.now().0)).unwrap_or(0);
+        tokio::time::sleep(Duration::from_millis(milliseconds)).boxed()
+    }
+}
+
+/// A clock that stands still until it is turned.
+#[derive(Clone, Debug, Default)]
+pub struct SimulatedClock {
+    state: Arc<Mutex<Simulated>>,
+}
+
+#[derive(Debug, Default)]
+struct Simulated {
+    now: i64,
+    sleepers: Vec<(i64, oneshot::Sender<()>)>,
+}
+
+impl SimulatedClock {
+    /// A clock that shows the given time.
+    pub fn at(now: Timestamp) -> Self {
+        let clock = Self::default();
+        clock.state.lock().now = now.0;
+        clock
+    }
+
+    /// Turns the clock on and wakes everybody whose time has come.
+    pub fn advance(&self, duration: Duration) {
+        let mut state = self.state.lock();
+        state.now = later(Timestamp(state.now), duration).0;
+        let now = state.now;
+        let sleepers = std::mem::take(&mut state.sleepers);
+        for (at, sleeper) in sleepers {
+            if at <= now {
+                // A sleeper that no longer waits is no error.
+                let _ = sleeper.send(());
+            } else {
+                state.sleepers.push((at, sleeper));
+            }
+        }
+    }
+
+    /// How many wait for a later time.
+    pub fn sleepers(&self) -> usize {
+        let mut state = self.state.lock();
+        state.sleepers.retain(|(_, sleeper)| !sleeper.is_closed());
+        state.sleepers.len()
+    }
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.state.lock().now)
+    }
+
+    fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
+        let mut state = self.state.lock();
+        if at.0 <= state.now {
+            return std::future::ready(()).boxed();
+        }
+        let (sender, receiver) = oneshot::channel();
+        state.sleepers.push((at.0, sender));
+        receiver.map(|_| ()).boxed()
+    }
+}

@@ -1,0 +1,278 @@
+//! The kernel as one thing: what all its operations share, and its beginning.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::caller::Caller;
+use crate::caps::Caps;
+use crate::clock::{Clock, later};
+use crate::directory::{Address, Directory};
+use crate::error::Error;
+use crate::event::{Event, Kind};
+use crate::fold::Fold;
+use crate::idempotency::Reservations;
+use crate::ids::{Epoch, Seq};
+use crate::live::{Core, LiveTask};
+use crate::metric_definitions as metric;
+use crate::settings::Settings;
+use crate::store::{Loaded, NewTask, Phase, Store, StoreError};
+
+/// The kernel. Clones share it.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What all operations share.
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) directory: Arc<dyn Directory>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) epoch: Epoch,
+    pub(crate) live: LiveTasks,
+    pub(crate) caps: Caps,
+    pub(crate) sends: Reservations,
+    /// Set when the server stops: no new work, and readers are let go.
+    pub(crate) closing: CancellationToken,
+    /// Set when waiting for running turns is over.
+    pub(crate) drained: CancellationToken,
+    /// Everything that writes: turns and inbox appends. A stop waits for these.
+    pub(crate) work: TaskTracker,
+}
+
+impl Engine {
+    /// Starts the kernel: takes up what an earlier process left, and watches over what expires.
+    pub async fn start(
+        store: Arc<dyn Store>,
+        directory: Arc<dyn Directory>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Result<Self, StoreError> {
+        let epoch = store.epoch();
+        let inner = Arc::new(Inner {
+            store,
+            directory,
+            clock,
+            settings,
+            epoch,
+            live: LiveTasks::default(),
+            caps: Caps::default(),
+            sends: Reservations::default(),
+            closing: CancellationToken::new(),
+            drained: CancellationToken::new(),
+            work: TaskTracker::new(),
+        });
+        let census = inner.store.census().await?;
+        for (caller, parked) in census.parked {
+            inner.caps.count_parked(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
+        }
+        inner.spawn_recovery();
+        inner.spawn_sweeper();
+        Ok(Self { inner })
+    }
+
+    /// The agents that are served.
+    pub fn directory(&self) -> &Arc<dyn Directory> {
+        &self.inner.directory
+    }
+
+    /// The clock everything runs by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// Resolves when the server is stopping and open streams should end.
+    pub fn closing(&self) -> &CancellationToken {
+        &self.inner.closing
+    }
+
+    /// Whether new work would be accepted; what is in the way if not.
+    pub fn ready(&self) -> Result<(), Error> {
+        if self.inner.closing.is_cancelled() {
+            return Err(stopping());
+        }
+        self.inner.store.ready().map_err(|error| Error::from_store(&error))
+    }
+}
+
+/// What callers hear while the server stops.
+pub(crate) fn stopping() -> Error {
+    Error::Unavailable { problem: "the server is stopping".to_owned(), retry_after_ms: 5_000 }
+}
+
+impl Inner {
+    pub(crate) fn later(&self, duration: Duration) -> Timestamp {
+        later(self.clock.now(), duration)
+    }
+
+    /// A task that the caller may see at this address, in memory from now on while somebody holds it.
+    pub(crate) async fn open(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Arc<LiveTask>, Error> {
+        let live = match self.live.get(id) {
+            Some(live) => live,
+            None => {
+                let loaded = self.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+                let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
+                self.adopt(loaded).await?
+            }
+        };
+        let visible = live.task.owner == caller.id
+            && address.shows(&live.task.agent)
+            && caller.scopes.agents.allows(&live.task.agent)
+            && !live.core.lock().row.hidden;
+        if visible { Ok(live) } else { Err(Error::TaskNotFound(id.clone())) }
+    }
+
+    /// Brings a loaded task into memory; the one already there wins. Ended tasks are not shared: they never change.
+    pub(crate) async fn adopt(&self, loaded: Loaded) -> Result<Arc<LiveTask>, Error> {
+        let done = loaded.row.state.phase == Phase::Done;
+        let hosted = self.directory.find(&loaded.row.task.agent);
+        let task = loaded.row.task.clone();
+        let core = self.fold_loaded(loaded)?;
+        let live = Arc::new(LiveTask::with_core(task, hosted, core));
+        if done {
+            return Ok(live);
+        }
+        let shared = self.live.insert_or_get(live.clone());
+        if Arc::ptr_eq(&shared, &live) {
+            // Between the load and the insertion somebody else may have loaded it, written, and let it go.
+            let _writing = shared.writing.lock().await;
+            shared.reload(self).await.map_err(|error| Error::from_store(&error))?;
+        }
+        Ok(shared)
+    }
+
+    pub(crate) fn fold_loaded(&self, loaded: Loaded) -> Result<Core, Error> {
+        let id = loaded.row.task.id.clone();
+        let broken = |error: serde_json::Error| {
+            tracing::error!(task = %id, %error, "the log of a task cannot be read");
+            let problem = format!("the stored log of task {id} is damaged, run `switchboard db check`");
+            Error::Unavailable { problem, retry_after_ms: 60_000 }
+        };
+        let mut seq = Seq(0);
+        let mut fold = Fold::new(&loaded.row.task);
+        let mut snapshot_bytes = 0;
+        if let Some((as_of, _, snapshot)) = &loaded.snapshot {
+            fold = Fold::from_snapshot(snapshot).map_err(broken)?;
+            seq = *as_of;
+            snapshot_bytes = snapshot.len();
+        }
+        let mut since_snapshot = 0;
+        let mut last_epoch = loaded.snapshot.as_ref().map_or(self.epoch, |(_, epoch, _)| *epoch);
+        for row in &loaded.events {
+            for line in row.events.split(|byte| *byte == b'\n') {
+                seq = seq.plus(1);
+                let event = Event::decode(line).map_err(broken)?;
+                fold.apply(seq, &event);
+            }
+            since_snapshot += row.events.len();
+            last_epoch = row.epoch;
+        }
+        let ended =
+            loaded.snapshot.as_ref().filter(|_| loaded.events.is_empty() && loaded.row.state.phase == Phase::Done);
+        let ended_json = ended.map(|(_, _, snapshot)| crate::fold::task_line(snapshot));
+        let mut core = Core::new(Some(loaded.row.key), fold, loaded.row.state, loaded.row.last_seq, loaded.row.bytes);
+        core.last_epoch = last_epoch;
+        core.since_snapshot = since_snapshot;
+        core.snapshot_bytes = snapshot_bytes;
+        core.ended_json = ended_json;
+        core.output.stop = core.fold.inner.cancel_requested.then_some(crate::reason::Reason::CanceledByCaller);
+        Ok(core)
+    }
+
+    /// Counts what a commit has changed.
+    pub(crate) fn observe(&self, task: &NewTask, core: &Core, events: &[Event]) {
+        for event in events {
+            let Kind::Status(state) = event.kind() else { continue };
+            if state.is_terminal() {
+                let began = uuid_time(&task.id).unwrap_or(core.row.status_at);
+                let seconds = (core.row.status_at.0 - began.0).max(0) as f64 / 1_000.0;
+                metrics::histogram!(metric::TASK_DURATION, "state" => state_label(state)).record(seconds);
+            }
+        }
+    }
+
+    pub(crate) fn count_refused_write(&self) {
+        metrics::counter!(metric::REFUSED_WRITES).increment(1);
+    }
+}
+
+/// When a time-ordered id was made.
+fn uuid_time(id: &TaskId) -> Option<Timestamp> {
+    let uuid: uuid::Uuid = id.as_str().parse().ok()?;
+    let (seconds, nanoseconds) = uuid.get_timestamp()?.to_unix();
+    Some(Timestamp(i64::try_from(seconds).ok()? * 1_000 + i64::from(nanoseconds / 1_000_000)))
+}
+
+/// A state as a metric label.
+pub fn state_label(state: TaskState) -> &'static str {
+    match state {
+        TaskState::Unspecified => "unspecified",
+        TaskState::Submitted => "submitted",
+        TaskState::Working => "working",
+        TaskState::Completed => "completed",
+        TaskState::Failed => "failed",
+        TaskState::Canceled => "canceled",
+        TaskState::InputRequired => "input_required",
+        TaskState::Rejected => "rejected",
+        TaskState::AuthRequired => "auth_required",
+    }
+}
+
+/// The tasks in memory, in shards so that no two tasks need wait for the same lock.
+pub(crate) struct LiveTasks {
+    shards: Vec<Mutex<HashMap<TaskId, Weak<LiveTask>>>>,
+}
+
+impl Default for LiveTasks {
+    fn default() -> Self {
+        Self { shards: (0..64).map(|_| Mutex::default()).collect() }
+    }
+}
+
+impl LiveTasks {
+    fn shard(&self, id: &TaskId) -> &Mutex<HashMap<TaskId, Weak<LiveTask>>> {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        &self.shards[(hasher.finish() % self.shards.len() as u64) as usize]
+    }
+
+    pub(crate) fn get(&self, id: &TaskId) -> Option<Arc<LiveTask>> {
+        self.shard(id).lock().get(id).and_then(Weak::upgrade)
+    }
+
+    pub(crate) fn insert_or_get(&self, live: Arc<LiveTask>) -> Arc<LiveTask> {
+        let mut shard = self.shard(&live.task.id).lock();
+        if let Some(known) = shard.get(&live.task.id).and_then(Weak::upgrade) {
+            return known;
+        }
+        shard.insert(live.task.id.clone(), Arc::downgrade(&live));
+        live
+    }
+
+    /// Forgets a task that has ended or is no longer held by anybody.
+    pub(crate) fn forget(&self, id: &TaskId) {
+        self.shard(id).lock().remove(id);
+    }
+
+    /// Everything in memory now; what nobody holds any more is forgotten.
+    pub(crate) fn all(&self) -> Vec<Arc<LiveTask>> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            shard.lock().retain(|_, weak| {
+                let live = weak.upgrade();
+                let held = live.is_some();
+                all.extend(live);
+                held
+            });
+        }
+        all
+    }
+}

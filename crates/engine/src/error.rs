@@ -1,0 +1,68 @@
+//! What the kernel answers when it does not do what was asked. The front door turns these into each dialect's errors.
+
+use switchboard_a2a::{TaskId, TaskState};
+
+use crate::store::StoreError;
+
+/// Why a request was refused. Nothing was changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Unknown, evicted, or somebody else's: the caller cannot tell which.
+    #[error("no task {0}")]
+    TaskNotFound(TaskId),
+    /// The task has already ended.
+    #[error("task {id} cannot be canceled: it is already {state:?}")]
+    NotCancelable {
+        /// The task.
+        id: TaskId,
+        /// How it ended.
+        state: TaskState,
+    },
+    /// The task is not in a state for it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// A value that cannot be right.
+    #[error("{field}: {problem}")]
+    Invalid {
+        /// Where.
+        field: &'static str,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// The agent takes or gives none of the media types.
+    #[error("{0}")]
+    ContentType(String),
+    /// No such agent for this caller.
+    #[error("no agent {asked:?} here; there is: {}", known.join(", "))]
+    AgentNotFound {
+        /// What was asked for; empty at the root.
+        asked: String,
+        /// What the caller could ask for.
+        known: Vec<String>,
+    },
+    /// The caller may not use the agent.
+    #[error("this key may not call agent {0}")]
+    Forbidden(String),
+    /// The idempotency key was used for another message.
+    #[error("the idempotency key was already used for a different message")]
+    KeyReused,
+    /// Too busy, stopping, or the disk says no. Worth another try.
+    #[error("{problem}")]
+    Unavailable {
+        /// What is in the way.
+        problem: String,
+        /// When to try again.
+        retry_after_ms: u64,
+    },
+}
+
+impl Error {
+    /// A fault of the store, as the caller sees it.
+    pub(crate) fn from_store(error: &StoreError) -> Self {
+        let retry_after_ms = match error {
+            StoreError::Overloaded { delay_ms } => (*delay_ms).clamp(250, 10_000),
+            _ => 1_000,
+        };
+        Self::Unavailable { problem: error.to_string(), retry_after_ms }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a log holds, one line of JSON each.
+//!
+//! The two kinds that go out on the wire are stored exactly as v1.0 sends them, so that writing an event is also
+//! encoding it: the bytes in the log are the bytes in the stream. The other kinds are the kernel's own; they have
+//! numbers too, so the numbers a reader sees on the wire may skip.
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{Json, Message, Metadata, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp};
+
+use crate::ids::{Cursor, Epoch, Seq};
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Event {
+    /// A message arrived for the task.
+    Received(Received),
+    /// The status changed; sent.
+    StatusUpdate(TaskStatusUpdate),
+    /// An artifact grew; sent.
+    ArtifactUpdate(TaskArtifactUpdate),
+    /// The agent answered with a message instead of a task.
+    Replied(Message),
+    /// The agent took a waiting message: the number of its `Received`.
+    Taken(u64),
+    /// The agent put something by for after a restart.
+    Saved(Json),
+    /// What the work has cost so far.
+    Used(Usage),
+    /// Somebody wants it stopped.
+    CancelRequested,
+    /// The server stopped in order while the turn was running.
+    Interrupted,
+    /// A new owner took over a turn that had lost its own.
+    Recovered,
+}
+
+/// A message and what came with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Received {
+    /// The message, with its task and context filled in.
+    pub message: Message,
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Media types the caller can read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accepted_output_modes: Vec<String>,
+    /// The request's metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Metadata>,
+}
+
+/// What work has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Money, in US dollars.
+    pub cost_usd: f64,
+}
+
+/// What a reader must know of an event without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The kernel's own; not sent.
+    Internal,
+    /// An artifact update.
+    Artifact,
+    /// A status update to this state.
+    Status(TaskState),
+}
+
+impl Kind {
+    /// Whether it goes out on the wire.
+    pub fn is_sent(self) -> bool {
+        self != Self::Internal
+    }
+
+    /// Whether nothing follows it.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Status(state) if state.is_terminal())
+    }
+}
+
+impl Event {
+    /// What a reader must know of it.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::StatusUpdate(update) => Kind::Status(update.status.state),
+            Self::ArtifactUpdate(_) => Kind::Artifact,
+            _ => Kind::Internal,
+        }
+    }
+
+    /// Reads one line of the log.
+    pub fn decode(line: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(line)
+    }
+
+    /// Writes one line of the log.
+    pub fn encode_into(&self, buffer: &mut Vec<u8>) {
+        // Our own types hold nothing JSON cannot say; a failure would leave the line short and be seen on reading.
+        if let Err(error) = serde_json::to_writer(&mut *buffer, self) {
+            tracing::error!(%error, "an event could not be encoded");
+        }
+    }
+}
+
+/// A committed event as readers get it.
+#[derive(Clone, Debug)]
+pub struct LoggedEvent {
+    /// Its number.
+    pub seq: Seq,
+    /// The epoch it was written in.
+    pub epoch: Epoch,
+    /// What it is.
+    pub kind: Kind,
+    /// Its line in the log; for events that are sent, the v1.0 frame.
+    pub line: Bytes,
+}
+
+impl LoggedEvent {
+    /// Where a reader that has seen it stands.
+    pub fn cursor(&self) -> Cursor {
+        Cursor { epoch: self.epoch, seq: self.seq }
+    }
+}
+
+/// Tells the kind of a line as it stands in the log.
+pub fn kind_of(line: &[u8]) -> Kind {
+    #[derive(Deserialize)]
+    struct Frame {
+        #[serde(rename = "statusUpdate")]
+        update: Update,
+    }
+    #[derive(Deserialize)]
+    struct Update {
+        status: Status,
+    }
+    #[derive(Deserialize)]
+    struct Status {
+        state: TaskState,
+    }
+    if line.starts_with(br#"{"artifactUpdate""#) {
+        return Kind::Artifact;
+    }
+    if !line.starts_with(br#"{"statusUpdate""#) {
+        return Kind::Internal;
+    }
+    match serde_json::from_slice::<Frame>(line) {
+        Ok(frame) => Kind::Status(frame.update.status.state),
+        Err(_) => Kind::Internal,
+    }
+}

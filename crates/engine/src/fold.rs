@@ -1,0 +1,210 @@
+//! A task's state is the fold of its events, and this is the fold.
+//!
+//! A snapshot is the fold written down: its first line is the task as v1.0 sends it, so that a finished task can be
+//! answered from it byte for byte; a second line holds what only the kernel needs.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskState, TaskStatus, Timestamp};
+
+use crate::event::{Event, Received, Usage};
+use crate::ids::Seq;
+use crate::store::NewTask;
+
+/// Metadata key of what the work has cost.
+pub const USAGE_KEY: &str = "switchboard/usage";
+
+/// A task and what the kernel knows of it besides.
+#[derive(Clone, Debug)]
+pub struct Fold {
+    /// The task as callers see it.
+    pub task: Task,
+    /// The rest.
+    pub inner: Inner,
+}
+
+/// What only the kernel needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Inner {
+    /// The message the current turn works on.
+    pub current: Option<Numbered>,
+    /// The number of the first message.
+    pub first: u64,
+    /// When the first message was received.
+    pub first_at: Option<Timestamp>,
+    /// Messages received while a turn was running and not yet taken, oldest first.
+    pub unread: VecDeque<Numbered>,
+    /// The agent's last question while it waits, or the one the current message answers.
+    pub question: Option<Message>,
+    /// What the agent put by.
+    pub saved: Option<Json>,
+    /// A direct reply.
+    pub reply: Option<Message>,
+    /// Somebody wants it stopped.
+    pub cancel_requested: bool,
+    /// The number of the last status that ended a wait: terminal or interrupted.
+    pub last_stop: u64,
+}
+
+/// A received message and its number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Numbered {
+    /// The number of its event.
+    pub seq: u64,
+    /// The message.
+    pub received: Received,
+}
+
+impl Fold {
+    /// A task nothing has happened to yet.
+    pub fn new(task: &NewTask) -> Self {
+        let status = TaskStatus { state: TaskState::Submitted, message: None, timestamp: None };
+        Self {
+            task: Task {
+                id: task.id.clone(),
+                context_id: task.context.clone(),
+                status,
+                artifacts: Vec::new(),
+                history: Vec::new(),
+                metadata: None,
+            },
+            inner: Inner::default(),
+        }
+    }
+
+    /// Takes one event in.
+    pub fn apply(&mut self, seq: Seq, event: &Event) {
+        match event {
+            Event::Received(received) => self.receive(seq, received),
+            Event::StatusUpdate(update) => {
+                if let Some(superseded) = self.task.status.message.take() {
+                    self.task.history.push(superseded);
+                }
+                let state = update.status.state;
+                if state.is_interrupted() {
+                    self.inner.question.clone_from(&update.status.message);
+                }
+                if state.is_interrupted() || state.is_terminal() {
+                    self.inner.last_stop = seq.0;
+                }
+                self.task.status = update.status.clone();
+                if let Some(metadata) = &update.metadata {
+                    self.task.metadata.get_or_insert_default().merge(metadata);
+                }
+            }
+            Event::ArtifactUpdate(update) => fold_artifact(&mut self.task.artifacts, update),
+            Event::Replied(message) => {
+                self.inner.reply = Some(message.clone());
+                self.inner.last_stop = seq.0;
+            }
+            Event::Taken(taken) => {
+                if let Some(index) = self.inner.unread.iter().position(|unread| unread.seq == *taken) {
+                    self.inner.current = self.inner.unread.remove(index);
+                    self.inner.question = None;
+                }
+            }
+            Event::Saved(value) => self.inner.saved = Some(value.clone()),
+            Event::Used(usage) => self.use_up(*usage),
+            Event::CancelRequested => self.inner.cancel_requested = true,
+            Event::Interrupted | Event::Recovered => {}
+        }
+    }
+
+    fn receive(&mut self, seq: Seq, received: &Received) {
+        let numbered = Numbered { seq: seq.0, received: received.clone() };
+        let first = self.inner.first == 0;
+        if first {
+            self.inner.first = seq.0;
+            self.inner.first_at = Some(received.at);
+            self.task.status.timestamp = Some(received.at);
+        }
+        if self.task.status.state.is_interrupted() {
+            self.inner.current = Some(numbered);
+            // The question goes into the history before its answer; the status that follows would put it behind.
+            self.task.history.extend(self.task.status.message.take());
+        } else if first {
+            self.inner.current = Some(numbered);
+        } else {
+            self.inner.unread.push_back(numbered);
+        }
+        self.task.history.push(received.message.clone());
+    }
+
+    fn use_up(&mut self, usage: Usage) {
+        if let Ok(value) = Json::from_serialize(&usage) {
+            self.task.metadata.get_or_insert_default().insert(USAGE_KEY, value);
+        }
+    }
+
+    /// Writes the fold down.
+    pub fn snapshot(&self) -> Bytes {
+        let mut buffer = Vec::with_capacity(512);
+        let written = serde_json::to_writer(&mut buffer, &self.task).and_then(|()| {
+            if self.task.status.state.is_terminal() && self.inner.reply.is_none() {
+                return Ok(());
+            }
+            buffer.push(b'\n');
+            serde_json::to_writer(&mut buffer, &self.inner)
+        });
+        if let Err(error) = written {
+            tracing::error!(%error, task = %self.task.id, "a snapshot could not be encoded");
+        }
+        Bytes::from(buffer)
+    }
+
+    /// Reads a fold back.
+    pub fn from_snapshot(snapshot: &[u8]) -> Result<Self, serde_json::Error> {
+        let mut lines = snapshot.splitn(2, |byte| *byte == b'\n');
+        let task = serde_json::from_slice(lines.next().unwrap_or_default())?;
+        let inner = match lines.next() {
+            Some(line) => serde_json::from_slice(line)?,
+            None => Inner::default(),
+        };
+        Ok(Self { task, inner })
+    }
+}
+
+/// The first line of a snapshot: the task as v1.0 sends it.
+pub fn task_line(snapshot: &Bytes) -> Bytes {
+    match snapshot.iter().position(|byte| *byte == b'\n') {
+        Some(end) => snapshot.slice(..end),
+        None => snapshot.clone(),
+    }
+}
+
+/// Takes an artifact update in: a new artifact, a replacement, or a further chunk.
+fn fold_artifact(artifacts: &mut Vec<Artifact>, update: &TaskArtifactUpdate) {
+    let chunk = &update.artifact;
+    let Some(known) = artifacts.iter_mut().find(|artifact| artifact.artifact_id == chunk.artifact_id) else {
+        artifacts.push(chunk.clone());
+        return;
+    };
+    if !update.append {
+        *known = chunk.clone();
+        return;
+    }
+    for part in &chunk.parts {
+        // Chunks of plain text are one text: a reader of the task should not have to join a thousand words.
+        match known.parts.last_mut() {
+            Some(last) if last.is_bare_text() && part.is_bare_text() => last.push_text(part),
+            _ => known.parts.push(part.clone()),
+        }
+    }
+    if chunk.name.is_some() {
+        known.name.clone_from(&chunk.name);
+    }
+    if chunk.description.is_some() {
+        known.description.clone_from(&chunk.description);
+    }
+    if let Some(metadata) = &chunk.metadata {
+        known.metadata.get_or_insert_with(Metadata::default).merge(metadata);
+    }
+    for extension in &chunk.extensions {
+        if !known.extensions.contains(extension) {
+            known.extensions.push(extension.clone());
+        }
+    }
+}

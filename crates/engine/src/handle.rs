@@ -1,0 +1,356 @@
+//! What an agent works with while it runs: say how it goes, produce, ask, and end.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{
+    Artifact, ArtifactId, ContextId, Json, Message, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
+};
+
+use crate::engine::Inner;
+use crate::event::{Event, Usage};
+use crate::live::{Core, LiveTask};
+use crate::reason::Reason;
+use crate::store::{Phase, StoreError};
+use crate::transition;
+
+/// An answer up to this size is also given as the final status message, for readers that look only there.
+const ANSWER_BYTES: usize = 32 << 10;
+
+/// A running turn's hold on its task. Clones share it.
+#[derive(Clone)]
+pub struct TaskHandle {
+    pub(crate) engine: Arc<Inner>,
+    pub(crate) live: Arc<LiveTask>,
+}
+
+/// Why a call on a handle did nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stopped {
+    /// Somebody asked for the task to be stopped, or its time is up.
+    #[error("the task is being stopped")]
+    Canceled,
+    /// The task has already ended, or waits for an answer.
+    #[error("the task has already ended or is waiting for an answer")]
+    Ended,
+    /// The task grew beyond a limit; says which.
+    #[error("{0}")]
+    TooLarge(String),
+    /// Another owner has taken the task over.
+    #[error("the task is no longer run here")]
+    Lost,
+}
+
+impl TaskHandle {
+    /// The task's id.
+    pub fn id(&self) -> &TaskId {
+        &self.live.task.id
+    }
+
+    /// The conversation's id.
+    pub fn context_id(&self) -> &ContextId {
+        &self.live.task.context
+    }
+
+    /// The task as it is committed now.
+    pub fn snapshot(&self) -> Task {
+        self.live.core.lock().task()
+    }
+
+    /// Says how it goes: WORKING with a message.
+    pub async fn status(&self, text: impl Into<String>) -> Result<(), Stopped> {
+        self.room().await?;
+        let message = Message::text(Role::Agent, text);
+        self.push_status(TaskState::Working, Some(message), None).map(drop)
+    }
+
+    /// WORKING without a message.
+    pub async fn working(&self) -> Result<(), Stopped> {
+        self.room().await?;
+        self.push_status(TaskState::Working, None, None).map(drop)
+    }
+
+    /// Adds to the answer; all the pieces make one text artifact named `answer`.
+    pub async fn text(&self, delta: impl Into<String>) -> Result<(), Stopped> {
+        self.room().await?;
+        let mut core = self.live.core.lock();
+        let begun = core.output.text_artifact.clone();
+        let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
+        let artifact = Artifact {
+            artifact_id: artifact_id.clone(),
+            name: begun.is_none().then(|| "answer".to_owned()),
+            ..Artifact::text(delta)
+        };
+        self.push_artifact(&mut core, artifact, begun.is_some(), false)?;
+        core.output.text_artifact = Some(artifact_id);
+        Ok(())
+    }
+
+    /// Produces a whole artifact.
+    pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
+        self.room().await?;
+        self.push_artifact(&mut self.live.core.lock(), artifact, false, true)
+    }
+
+    /// Produces a piece of an artifact: the first with `append` false, the last with `last` true.
+    pub async fn chunk(&self, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
+        self.room().await?;
+        self.push_artifact(&mut self.live.core.lock(), artifact, append, last)
+    }
+
+    /// Asks the caller and waits for the answer. After a restart, or after a long wait, the answer comes to a new
+    /// `run` instead, with [`crate::Cause::Answer`].
+    pub async fn ask(&self, question: impl Into<String>) -> Result<Message, Stopped> {
+        self.ask_with(TaskState::InputRequired, Message::text(Role::Agent, question)).await
+    }
+
+    /// Asks with a message of any parts.
+    pub async fn ask_message(&self, question: Message) -> Result<Message, Stopped> {
+        self.ask_with(TaskState::InputRequired, question).await
+    }
+
+    /// Asks for credentials and waits for the message that says they are there.
+    pub async fn authorize(&self, explanation: impl Into<String>) -> Result<Message, Stopped> {
+        self.ask_with(TaskState::AuthRequired, Message::text(Role::Agent, explanation)).await
+    }
+
+    async fn ask_with(&self, state: TaskState, question: Message) -> Result<Message, Stopped> {
+        let mark = self.push_status(state, Some(question), None)?;
+        self.committed(mark).await?;
+        let asked = self.live.core.lock().fold.inner.last_stop;
+        self.live
+            .wait_for(|core| {
+                if core.is_done() || core.output.stop.is_some() {
+                    return Some(Err(Stopped::Canceled));
+                }
+                if core.lost.is_some() {
+                    return Some(Err(Stopped::Lost));
+                }
+                // An answer that still waits for a place to run is not delivered yet.
+                let has_place = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
+                let answered = has_place && !core.row.state.is_interrupted();
+                let answer = core.fold.inner.current.as_ref().filter(|current| current.seq > asked && answered);
+                answer.map(|current| Ok(current.received.message.clone()))
+            })
+            .await
+    }
+
+    /// Puts something by that survives a restart; the next turn finds it in [`crate::Turn::saved`].
+    pub async fn save(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
+        let value = Json::from_serialize(value).map_err(|error| Stopped::TooLarge(error.to_string()))?;
+        self.room().await?;
+        self.push(&mut self.live.core.lock(), Event::Saved(value)).map(drop)
+    }
+
+    /// Reports what the work has cost so far, in all; also while the task is being stopped.
+    pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
+        self.room().await?;
+        self.push(&mut self.live.core.lock(), Event::Used(usage)).map(drop)
+    }
+
+    /// Waits for the next message that came while the turn was running.
+    pub async fn next_message(&self) -> Result<Message, Stopped> {
+        self.live
+            .wait_for(|core| {
+                if core.output.stop.is_some() {
+                    return Some(Err(Stopped::Canceled));
+                }
+                if core.lost.is_some() || core.is_done() {
+                    return Some(Err(Stopped::Lost));
+                }
+                let taken = core.output.taken;
+                let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken)?;
+                let (seq, message) = (next.seq, next.received.message.clone());
+                core.output.taken = seq;
+                Some(self.push(core, Event::Taken(seq)).map(|_| message))
+            })
+            .await
+    }
+
+    /// The newest messages of this conversation's earlier tasks, oldest first, at most `max`.
+    pub async fn context_history(&self, max: usize) -> Vec<Message> {
+        self.engine.context_history(&self.live.task, max).await
+    }
+
+    /// Resolves when the task is to stop. Select over this and the work.
+    pub async fn canceled(&self) {
+        let stopped =
+            |core: &mut Core| (core.output.stop.is_some() || core.is_done() || core.lost.is_some()).then_some(());
+        self.live.wait_for(stopped).await;
+    }
+
+    /// Whether the task is to stop.
+    pub fn is_canceled(&self) -> bool {
+        let core = self.live.core.lock();
+        core.output.stop.is_some() || core.is_done() || core.lost.is_some()
+    }
+
+    /// Ends the task well, with nothing more to say.
+    pub async fn complete(&self) -> Result<(), Stopped> {
+        self.finish(None).await
+    }
+
+    /// Ends the task well with an answer: the final status message, and an artifact if there is none yet.
+    pub async fn complete_with(&self, answer: impl Into<String>) -> Result<(), Stopped> {
+        let answer = answer.into();
+        {
+            let mut core = self.live.core.lock();
+            if !core.output.has_artifact {
+                let artifact = Artifact::text(answer.clone()).named("answer");
+                self.push_artifact(&mut core, artifact, false, true)?;
+            }
+        }
+        let message = (answer.len() <= ANSWER_BYTES).then(|| Message::text(Role::Agent, answer));
+        self.finish(message).await
+    }
+
+    async fn finish(&self, message: Option<Message>) -> Result<(), Stopped> {
+        {
+            let mut core = self.live.core.lock();
+            if let Some(artifact_id) = core.output.text_artifact.take() {
+                // Marks the end of the streamed answer without saying any of it again.
+                let end = Artifact { artifact_id, ..Artifact::text("") };
+                self.push_artifact(&mut core, end, true, true)?;
+            }
+        }
+        self.end(TaskState::Completed, message, None).await
+    }
+
+    /// Ends the task badly.
+    pub async fn fail(&self, reason: impl Into<String>) -> Result<(), Stopped> {
+        let message = Message::text(Role::Agent, reason);
+        self.end(TaskState::Failed, Some(message), Some(Reason::AgentError)).await
+    }
+
+    /// Will not do it.
+    pub async fn reject(&self, reason: impl Into<String>) -> Result<(), Stopped> {
+        let message = Message::text(Role::Agent, reason);
+        self.end(TaskState::Rejected, Some(message), Some(Reason::Rejected)).await
+    }
+
+    /// Answers with a message instead of a task, where the agent's manifest allows it and nothing was produced yet;
+    /// otherwise the message is the final status.
+    pub async fn reply(&self, parts: Vec<Part>) -> Result<(), Stopped> {
+        let message = Message { parts, context_id: Some(self.context_id().clone()), ..Message::text(Role::Agent, "") };
+        let direct = {
+            let mut core = self.live.core.lock();
+            let is_direct = core.row.hidden && core.output.burst.events.iter().all(|event| !event.kind().is_sent());
+            is_direct.then(|| {
+                let mark = self.push(&mut core, Event::Replied(message.clone()));
+                core.output.state = TaskState::Completed;
+                mark
+            })
+        };
+        match direct {
+            Some(mark) => self.committed(mark?).await,
+            None => self.end(TaskState::Completed, Some(message), None).await,
+        }
+    }
+
+    async fn end(&self, state: TaskState, message: Option<Message>, reason: Option<Reason>) -> Result<(), Stopped> {
+        let mark = self.push_status(state, message, reason)?;
+        self.committed(mark).await
+    }
+
+    /// Waits until there is room for more uncommitted output.
+    async fn room(&self) -> Result<(), Stopped> {
+        let settings = &self.engine.settings;
+        self.live
+            .wait_for(|core| {
+                if core.lost.is_some() {
+                    return Some(Err(Stopped::Lost));
+                }
+                let (bytes, events) = core.output.in_flight;
+                let has_room = core.output.burst.bytes() + bytes < settings.uncommitted_bytes
+                    && core.output.burst.len() + events < settings.uncommitted_events;
+                has_room.then_some(Ok(()))
+            })
+            .await
+    }
+
+    /// Waits until an event is committed.
+    pub(crate) async fn committed(&self, mark: u64) -> Result<(), Stopped> {
+        self.live
+            .wait_for(|core| match &core.lost {
+                _ if core.output.committed >= mark => Some(Ok(())),
+                Some(StoreError::Fenced) if core.is_done() => Some(Err(Stopped::Ended)),
+                Some(_) => Some(Err(Stopped::Lost)),
+                None => None,
+            })
+            .await
+    }
+
+    fn push_status(&self, state: TaskState, message: Option<Message>, reason: Option<Reason>) -> Result<u64, Stopped> {
+        let mut core = self.live.core.lock();
+        if core.output.stop.is_some() && !state.is_terminal() {
+            return Err(Stopped::Canceled);
+        }
+        push_status(&self.engine, &self.live, &mut core, state, message, reason)
+    }
+
+    fn push_artifact(&self, core: &mut Core, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
+        let event = Event::ArtifactUpdate(TaskArtifactUpdate {
+            task_id: self.id().clone(),
+            context_id: self.context_id().clone(),
+            artifact,
+            append,
+            last_chunk: last,
+            metadata: None,
+        });
+        self.push(core, event)?;
+        core.output.has_artifact = true;
+        Ok(())
+    }
+
+    fn push(&self, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+        push(&self.engine, &self.live, core, event)
+    }
+}
+
+/// Adds a status to the turn's output if the transition is legal.
+pub(crate) fn push_status(
+    engine: &Inner,
+    live: &LiveTask,
+    core: &mut Core,
+    state: TaskState,
+    message: Option<Message>,
+    reason: Option<Reason>,
+) -> Result<u64, Stopped> {
+    if !transition::is_legal(core.output.state, state) {
+        engine.count_refused_write();
+        return Err(Stopped::Ended);
+    }
+    let at = core.next_status_at(engine.clock.now());
+    let mark = push(engine, live, core, live.status_event(state, at, message, reason))?;
+    core.output.state = state;
+    Ok(mark)
+}
+
+/// Adds an event to the turn's output; says which count of committed events will include it.
+pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+    if core.lost.is_some() || core.is_done() || core.output.state.is_terminal() {
+        engine.count_refused_write();
+        return Err(if core.lost.is_some() { Stopped::Lost } else { Stopped::Ended });
+    }
+    let ends = event.kind().is_terminal();
+    if core.output.state.is_interrupted() && live.may_park() && !ends {
+        // It waits, and nobody owns it: all it can do is end.
+        return Err(Stopped::Ended);
+    }
+    let bytes = core.output.burst.push(event);
+    let settings = &engine.settings;
+    let total = core.bytes + (core.output.burst.bytes() + core.output.in_flight.0) as u64;
+    let problem = if bytes > settings.event_bytes {
+        Some(format!("an event of {bytes} bytes is over the limit of {} (limits.event)", settings.event_bytes))
+    } else if total > settings.task_bytes && !ends {
+        Some(format!("the task is over its limit of {} bytes (limits.task)", settings.task_bytes))
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        core.output.burst.pop();
+        return Err(Stopped::TooLarge(problem));
+    }
+    core.output.pushed += 1;
+    live.output.notify_one();
+    Ok(core.output.pushed)
+}

@@ -1,0 +1,66 @@
+//! Safe retries: one key, one message, however often it is sent.
+//!
+//! The record of a key is written with its message in one transaction. Until that commit the key is reserved in
+//! memory, so that a second send with the same key waits for the first instead of racing it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use switchboard_a2a::{Message, PushConfig};
+use tokio::sync::Notify;
+
+use crate::store::SendScope;
+
+/// Keys whose send is under way.
+#[derive(Default)]
+pub(crate) struct Reservations {
+    held: Mutex<HashMap<SendScope, Arc<Notify>>>,
+}
+
+impl Reservations {
+    /// Reserves a key, waiting for whoever holds it.
+    pub(crate) async fn reserve(self: &Reservations, scope: &SendScope) -> Reservation<'_> {
+        loop {
+            let held = {
+                let mut keys = self.held.lock();
+                match keys.get(scope) {
+                    Some(notify) => notify.clone(),
+                    None => {
+                        keys.insert(scope.clone(), Arc::default());
+                        return Reservation { reservations: self, scope: scope.clone() };
+                    }
+                }
+            };
+            let mut released = std::pin::pin!(held.notified());
+            released.as_mut().enable();
+            if self.held.lock().get(scope).is_some_and(|current| Arc::ptr_eq(current, &held)) {
+                released.await;
+            }
+        }
+    }
+}
+
+/// A reserved key; free again when dropped.
+pub(crate) struct Reservation<'a> {
+    reservations: &'a Reservations,
+    scope: SendScope,
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let Some(notify) = self.reservations.held.lock().remove(&self.scope) {
+            notify.notify_waiters();
+        }
+    }
+}
+
+/// What two sends must share to be the same: the message, the modes, the webhook. Not how the answer is wanted.
+pub(crate) fn digest(message: &Message, modes: &[String], push: Option<&PushConfig>) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    let parts = (message, modes, push);
+    // Our own types always encode.
+    hasher.update(serde_json::to_vec(&parts).unwrap_or_default());
+    hasher.finalize().into()
+}

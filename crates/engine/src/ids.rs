@@ -1,0 +1,122 @@
+//! The kernel's own names and numbers as types, so that a fence is never compared with a sequence number.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The store's integer name of a task; never leaves the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskKey(pub i64);
+
+/// The number of an event within its task: 1, 2, 3 … without gaps. Zero stands before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The number `count` events later.
+    #[must_use]
+    pub fn plus(self, count: u64) -> Self {
+        Self(self.0 + count)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Rises each time a turn is claimed; a writer with an older one is refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fence(pub u64);
+
+impl Fence {
+    /// The fence of the next owner.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// Rises at each unclean start, because numbers written before a power cut may be written again after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);
+
+/// A place in one task's log that survives a restart: the wire form is `epoch.seq`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cursor {
+    /// The epoch the event was written in.
+    pub epoch: Epoch,
+    /// The event.
+    pub seq: Seq,
+}
+
+impl Cursor {
+    /// Reads `epoch.seq`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (epoch, seq) = text.trim().split_once('.')?;
+        Some(Self { epoch: Epoch(epoch.parse().ok()?), seq: Seq(seq.parse().ok()?) })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.epoch.0, self.seq.0)
+    }
+}
+
+/// A place in the log of all tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The event row; row ids rise with commits and are never used again.
+    pub row: i64,
+    /// The event within the row's task.
+    pub seq: Seq,
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(Arc::from(text))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, formatter)
+            }
+        }
+    };
+}
+
+name!(
+    /// Who owns a task: the caller that sent its first message.
+    CallerId
+);
+name!(
+    /// An agent's name, as in its address.
+    AgentName
+);

@@ -1,0 +1,238 @@
+//! A task in memory: the fold of what is committed, and the output that is not yet.
+//!
+//! There is at most one of these per task in a process, and it exists only while somebody needs it: a running turn,
+//! a reader, a request. Everything here follows the log; nothing here is ahead of it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use switchboard_a2a::{Message, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
+use tokio::sync::Notify;
+
+use crate::burst::Burst;
+use crate::caps::Permit;
+use crate::directory::Hosted;
+use crate::event::{Event, LoggedEvent};
+use crate::fold::Fold;
+use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
+use crate::manifest::Park;
+use crate::reason::Reason;
+use crate::store::{NewTask, Phase, RowState, StoreError};
+
+/// Committed lines kept at hand for readers; older ones are read from the store.
+const TAIL_BYTES: usize = 256 << 10;
+
+/// One task in memory.
+pub(crate) struct LiveTask {
+    pub(crate) task: NewTask,
+    pub(crate) hosted: Option<Arc<Hosted>>,
+    pub(crate) core: Mutex<Core>,
+    /// Woken after every commit and whenever else a waiting reader should look again.
+    pub(crate) changed: Notify,
+    /// Woken when the running turn has output to write or a reason to stop.
+    pub(crate) output: Notify,
+    /// Held across each append, so that memory follows the log in order.
+    pub(crate) writing: tokio::sync::Mutex<()>,
+}
+
+/// What is known of the task.
+pub(crate) struct Core {
+    /// Absent until the task's first commit.
+    pub(crate) key: Option<TaskKey>,
+    pub(crate) fold: Fold,
+    pub(crate) row: RowState,
+    pub(crate) last_seq: Seq,
+    /// The epoch the last event was written in.
+    pub(crate) last_epoch: Epoch,
+    /// Bytes of all its events.
+    pub(crate) bytes: u64,
+    pub(crate) since_snapshot: usize,
+    pub(crate) snapshot_bytes: usize,
+    /// The task's v1.0 JSON as of `last_seq`, once it has ended.
+    pub(crate) ended_json: Option<Bytes>,
+    tail: VecDeque<LoggedEvent>,
+    tail_bytes: usize,
+    pub(crate) output: Output,
+    /// Why the task never came to be, or why its turn cannot go on.
+    pub(crate) lost: Option<StoreError>,
+    /// Whether a turn of this process holds the agent's future, running or parked.
+    pub(crate) driven: bool,
+    /// When the last append was committed.
+    pub(crate) last_append_at: Timestamp,
+    /// When the task began to wait for a place.
+    pub(crate) queued_at: Option<Timestamp>,
+    /// Hands the place back to a parked turn whose question was answered.
+    pub(crate) resume: Option<Permit>,
+    /// The fence of the turn that this process runs.
+    pub(crate) turn_fence: Fence,
+}
+
+/// What the running turn has produced and not yet committed.
+pub(crate) struct Output {
+    pub(crate) burst: Burst,
+    /// Bytes and events of the append that is under way.
+    pub(crate) in_flight: (usize, usize),
+    /// Events pushed and committed since the task came into memory; `complete` waits for its own.
+    pub(crate) pushed: u64,
+    pub(crate) committed: u64,
+    /// The state once everything pushed is committed.
+    pub(crate) state: TaskState,
+    pub(crate) status_at: Timestamp,
+    /// `complete` was called while messages were unread: the turn is over, the task is not.
+    pub(crate) turn_over: bool,
+    /// The highest message taken, committed or not.
+    pub(crate) taken: u64,
+    /// The artifact that `text` writes to, once begun.
+    pub(crate) text_artifact: Option<switchboard_a2a::ArtifactId>,
+    /// Whether the task has or will have an artifact.
+    pub(crate) has_artifact: bool,
+    /// Why the turn has to stop.
+    pub(crate) stop: Option<Reason>,
+}
+
+impl LiveTask {
+    /// A task that is not committed yet.
+    pub(crate) fn create(task: NewTask, hosted: Arc<Hosted>, row: RowState) -> Self {
+        let fold = Fold::new(&task);
+        Self::with_core(task, Some(hosted), Core::new(None, fold, row, Seq(0), 0))
+    }
+
+    pub(crate) fn with_core(task: NewTask, hosted: Option<Arc<Hosted>>, core: Core) -> Self {
+        Self {
+            task,
+            hosted,
+            core: Mutex::new(core),
+            changed: Notify::new(),
+            output: Notify::new(),
+            writing: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Waits until `check` finds what it looks for.
+    pub(crate) async fn wait_for<T>(&self, mut check: impl FnMut(&mut Core) -> Option<T>) -> T {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(found) = check(&mut self.core.lock()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    /// Whether its agent can be put away while it waits for an answer.
+    pub(crate) fn may_park(&self) -> bool {
+        self.hosted.as_ref().is_none_or(|hosted| hosted.manifest.park == Park::Allowed)
+    }
+
+    /// Wakes everybody who waits for the task.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_waiters();
+        self.output.notify_one();
+    }
+
+    /// A status event of this task with the next timestamp.
+    pub(crate) fn status_event(
+        &self,
+        state: TaskState,
+        at: Timestamp,
+        message: Option<Message>,
+        reason: Option<Reason>,
+    ) -> Event {
+        let message = message.map(|message| Message {
+            task_id: Some(self.task.id.clone()),
+            context_id: Some(self.task.context.clone()),
+            ..message
+        });
+        Event::StatusUpdate(TaskStatusUpdate {
+            task_id: self.task.id.clone(),
+            context_id: self.task.context.clone(),
+            status: TaskStatus { state, message, timestamp: Some(at) },
+            metadata: reason.and_then(Reason::metadata),
+        })
+    }
+}
+
+impl Core {
+    pub(crate) fn new(key: Option<TaskKey>, fold: Fold, row: RowState, last_seq: Seq, bytes: u64) -> Self {
+        let output = Output {
+            burst: Burst::default(),
+            in_flight: (0, 0),
+            pushed: 0,
+            committed: 0,
+            state: row.state,
+            status_at: row.status_at,
+            turn_over: false,
+            taken: 0,
+            text_artifact: None,
+            has_artifact: !fold.task.artifacts.is_empty(),
+            stop: None,
+        };
+        let turn_fence = row.fence;
+        Self {
+            key,
+            fold,
+            row,
+            last_seq,
+            last_epoch: Epoch(0),
+            bytes,
+            since_snapshot: 0,
+            snapshot_bytes: 0,
+            ended_json: None,
+            tail: VecDeque::new(),
+            tail_bytes: 0,
+            output,
+            lost: None,
+            driven: false,
+            last_append_at: Timestamp(0),
+            queued_at: None,
+            resume: None,
+            turn_fence,
+        }
+    }
+
+    /// The time of the next status: now, but after the one before.
+    pub(crate) fn next_status_at(&mut self, now: Timestamp) -> Timestamp {
+        let at = Timestamp(now.0.max(self.output.status_at.0 + 1));
+        self.output.status_at = at;
+        at
+    }
+
+    /// Where a reader of the task as it is stands.
+    pub(crate) fn cursor(&self) -> Cursor {
+        Cursor { epoch: self.last_epoch, seq: self.last_seq }
+    }
+
+    /// Whether the task has ended, as far as the log says.
+    pub(crate) fn is_done(&self) -> bool {
+        self.row.phase == Phase::Done
+    }
+
+    /// The task as it stands.
+    pub(crate) fn task(&self) -> Task {
+        self.fold.task.clone()
+    }
+
+    /// Remembers committed events for readers.
+    pub(crate) fn remember(&mut self, event: LoggedEvent) {
+        self.tail_bytes += event.line.len();
+        self.tail.push_back(event);
+        while self.tail_bytes > TAIL_BYTES && self.tail.len() > 1 {
+            if let Some(forgotten) = self.tail.pop_front() {
+                self.tail_bytes -= forgotten.line.len();
+            }
+        }
+    }
+
+    /// Committed events after a number, if they are all at hand.
+    pub(crate) fn tail_after(&self, after: Seq) -> Option<Vec<LoggedEvent>> {
+        if after >= self.last_seq {
+            return Some(Vec::new());
+        }
+        let first = self.tail.front()?.seq;
+        let skip = usize::try_from(after.plus(1).0.checked_sub(first.0)?).ok()?;
+        Some(self.tail.iter().skip(skip).cloned().collect())
+    }
+}

@@ -1,0 +1,140 @@
+//! What an agent says of itself; the card is made from it.
+
+/// An agent's description of itself.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// For people.
+    pub name: String,
+    /// What it is good for.
+    pub description: String,
+    /// The agent's own version.
+    pub version: String,
+    /// What it can do.
+    pub skills: Vec<Skill>,
+    /// Media types it reads.
+    pub input_modes: Vec<String>,
+    /// Media types it writes.
+    pub output_modes: Vec<String>,
+    /// Whether it can be streamed from.
+    pub streaming: bool,
+    /// When it may begin.
+    pub start: Start,
+    /// Whether it answers with tasks or with messages.
+    pub replies: Replies,
+    /// Whether it can be put away while it waits for an answer.
+    pub park: Park,
+    /// Extensions it supports.
+    pub extensions: Vec<Extension>,
+}
+
+impl Manifest {
+    /// A text agent with streaming on and everything else at its default.
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            skills: Vec::new(),
+            input_modes: vec!["text/plain".to_owned()],
+            output_modes: vec!["text/plain".to_owned()],
+            streaming: true,
+            start: Start::AfterCommit,
+            replies: Replies::Task,
+            park: Park::Allowed,
+            extensions: Vec::new(),
+        }
+    }
+
+    /// The same with one more skill.
+    #[must_use]
+    pub fn skill(mut self, skill: Skill) -> Self {
+        self.skills.push(skill);
+        self
+    }
+}
+
+/// One thing an agent can do.
+#[derive(Clone, Debug)]
+pub struct Skill {
+    /// Unique within the agent.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Things one might say to it.
+    pub examples: Vec<String>,
+    /// Shown on the extended card only.
+    pub private: bool,
+}
+
+impl Skill {
+    /// A public skill.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, description: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            description: description.into(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            private: false,
+        }
+    }
+
+    /// The same with tags.
+    #[must_use]
+    pub fn tags(mut self, tags: &[&str]) -> Self {
+        self.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        self
+    }
+
+    /// The same with examples.
+    #[must_use]
+    pub fn examples(mut self, examples: &[&str]) -> Self {
+        self.examples = examples.iter().map(|example| (*example).to_owned()).collect();
+        self
+    }
+}
+
+/// When an agent may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Once the message is committed. Right for every agent with effects outside.
+    AfterCommit,
+    /// At once; the message and the first output share one transaction. Only for agents in this process that touch
+    /// nothing outside before their first output is committed.
+    WithCommit,
+}
+
+/// Whether an agent answers with tasks or with messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replies {
+    /// Always a task.
+    Task,
+    /// Always a message.
+    Message,
+    /// Its first call decides.
+    Either,
+}
+
+/// Whether an agent can be put away while it waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Park {
+    /// Its question is all it needs; the answer may come to a new run.
+    Allowed,
+    /// It holds something alive; while it waits it counts as running.
+    Never,
+}
+
+/// An A2A extension an agent supports.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    /// Its name.
+    pub uri: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether a caller must know it.
+    pub required: bool,
+}

@@ -1,0 +1,220 @@
+//! Reading tasks: one, a page of them, or one as it was.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_a2a::{ContextId, Json, Message, Task, TaskId, TaskState, Timestamp};
+
+use crate::caller::Caller;
+use crate::directory::{Address, Hosted};
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::event::Event;
+use crate::fold::{Fold, task_line};
+use crate::ids::{Cursor, Seq, TaskKey};
+use crate::live::LiveTask;
+use crate::store::{ListQuery, Loaded, NewTask, Phase, StoreError};
+
+/// Metadata key of a waiting turn's place in the queue; 1 is next.
+pub const QUEUE_POSITION_KEY: &str = "switchboard/queuePosition";
+
+/// A task as read, in whichever form was at hand.
+#[derive(Clone, Debug)]
+pub enum TaskReading {
+    /// Its v1.0 JSON, byte for byte as stored.
+    Encoded(Bytes),
+    /// The task.
+    Folded(Box<Task>),
+}
+
+impl TaskReading {
+    pub(crate) fn of(live: &LiveTask) -> Self {
+        let core = live.core.lock();
+        match &core.ended_json {
+            Some(json) => Self::Encoded(json.clone()),
+            None => Self::Folded(Box::new(core.task())),
+        }
+    }
+
+    /// The task itself.
+    pub fn into_task(self) -> Result<Task, Error> {
+        match self {
+            Self::Folded(task) => Ok(*task),
+            Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| {
+                tracing::error!(%error, "a stored task cannot be read");
+                let problem = "a stored task is damaged, run `switchboard db check`".to_owned();
+                Error::Unavailable { problem, retry_after_ms: 60_000 }
+            }),
+        }
+    }
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// Of which conversation.
+    pub context: Option<ContextId>,
+    /// In which state.
+    pub state: Option<TaskState>,
+    /// With a status at or after a time.
+    pub since: Option<Timestamp>,
+    /// After the last task of the page before.
+    pub after: Option<(Timestamp, TaskKey)>,
+    /// How many.
+    pub page_size: usize,
+}
+
+/// One page of tasks, newest status first.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The tasks.
+    pub tasks: Vec<Task>,
+    /// Where the next page begins.
+    pub next: Option<(Timestamp, TaskKey)>,
+    /// How many match in all.
+    pub total: u64,
+}
+
+impl Engine {
+    /// One task.
+    pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
+        let engine = &self.inner;
+        if engine.live.get(id).is_none() {
+            let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+            let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
+            let row = &loaded.row;
+            let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
+            if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
+                let visible = row.task.owner == caller.id
+                    && address.shows(&row.task.agent)
+                    && caller.scopes.agents.allows(&row.task.agent)
+                    && !row.state.hidden;
+                let reading = TaskReading::Encoded(task_line(snapshot));
+                return if visible { Ok(reading) } else { Err(Error::TaskNotFound(id.clone())) };
+            }
+        }
+        let live = engine.open(address, caller, id).await?;
+        Ok(engine.reading(&live))
+    }
+
+    /// The agent of a task that the caller may see, if it is still served.
+    pub async fn agent_of(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        id: &TaskId,
+    ) -> Result<Option<Arc<Hosted>>, Error> {
+        Ok(self.inner.open(address, caller, id).await?.hosted.clone())
+    }
+
+    /// A page of the caller's tasks.
+    pub async fn list(&self, address: &Address, caller: &Caller, list: List) -> Result<Listed, Error> {
+        let query = ListQuery {
+            owner: caller.id.clone(),
+            agent: match address {
+                Address::Root => None,
+                Address::Agent(name) => Some(name.clone()),
+            },
+            context: list.context,
+            state: list.state,
+            since: list.since,
+            after: list.after,
+            page_size: list.page_size,
+        };
+        let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
+        let mut tasks = Vec::with_capacity(page.tasks.len());
+        for loaded in page.tasks {
+            tasks.push(self.inner.fold_task(loaded)?);
+        }
+        Ok(Listed { tasks, next: page.next, total: page.total })
+    }
+}
+
+impl Inner {
+    /// A live task as callers see it, with its place in the queue if it waits for one.
+    pub(crate) fn reading(&self, live: &Arc<LiveTask>) -> TaskReading {
+        let mut reading = TaskReading::of(live);
+        if live.core.lock().row.phase == Phase::Queued
+            && let (Some(position), TaskReading::Folded(task)) = (self.caps.position(live), &mut reading)
+            && let Ok(value) = Json::from_serialize(&position)
+        {
+            task.metadata.get_or_insert_default().insert(QUEUE_POSITION_KEY, value);
+        }
+        reading
+    }
+
+    fn fold_task(&self, loaded: Loaded) -> Result<Task, Error> {
+        if let (true, Some((_, _, snapshot))) = (loaded.events.is_empty(), &loaded.snapshot) {
+            return TaskReading::Encoded(task_line(snapshot)).into_task();
+        }
+        Ok(self.fold_loaded(loaded)?.fold.task)
+    }
+
+    /// The task as it was right after an event, and where a reader of it stands.
+    pub(crate) async fn task_as_of(&self, live: &LiveTask, seq: Seq) -> Result<(Cursor, Task), Error> {
+        let Some(key) = live.core.lock().key else { return Err(Error::TaskNotFound(live.task.id.clone())) };
+        let mut fold = Fold::new(&live.task);
+        let mut at = Seq(0);
+        let mut epoch = self.epoch;
+        while at < seq {
+            let rows = self.store.read(key, at, 1 << 20).await.map_err(|error| Error::from_store(&error))?;
+            if rows.is_empty() {
+                break;
+            }
+            for row in rows.iter().take_while(|row| row.first_seq <= seq) {
+                epoch = row.epoch;
+                for line in row.events.split(|byte| *byte == b'\n') {
+                    at = at.plus(1);
+                    if at > seq {
+                        break;
+                    }
+                    if let Ok(event) = Event::decode(line) {
+                        fold.apply(at, &event);
+                    }
+                }
+            }
+        }
+        Ok((Cursor { epoch, seq }, fold.task))
+    }
+
+    /// The newest messages of a conversation's other tasks, oldest first.
+    pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
+        let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
+        let mut newest_first = Vec::new();
+        for row in rows {
+            if row.task.id == task.id || newest_first.len() >= max {
+                continue;
+            }
+            let Ok(Some(loaded)) = self.store.load(&row.task.id).await else {
+                continue;
+            };
+            let Ok(earlier) = self.fold_task(loaded) else { continue };
+            let said = earlier.history.into_iter().chain(earlier.status.message);
+            newest_first.extend(said.collect::<Vec<_>>().into_iter().rev());
+        }
+        newest_first.truncate(max);
+        newest_first.reverse();
+        newest_first
+    }
+}
+
+impl LiveTask {
+    /// Lets memory catch up with a log that grew elsewhere. The caller holds `writing`.
+    pub(crate) async fn reload(&self, engine: &Inner) -> Result<(), StoreError> {
+        let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
+        if loaded.row.last_seq == self.core.lock().last_seq {
+            return Ok(());
+        }
+        let fresh = engine.fold_loaded(loaded).map_err(|error| StoreError::Failed(error.to_string()))?;
+        let mut core = self.core.lock();
+        core.fold = fresh.fold;
+        core.row = fresh.row;
+        core.last_seq = fresh.last_seq;
+        core.last_epoch = fresh.last_epoch;
+        core.bytes = fresh.bytes;
+        core.since_snapshot = fresh.since_snapshot;
+        core.snapshot_bytes = fresh.snapshot_bytes;
+        core.ended_json = fresh.ended_json;
+        Ok(())
+    }
+}

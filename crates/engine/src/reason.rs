@@ -1,0 +1,59 @@
+//! Why a task ended as it did, in words programs can read: `metadata["switchboard/reason"]`.
+
+use switchboard_a2a::{Json, Metadata};
+
+/// The key under which the reason stands.
+pub const REASON_KEY: &str = "switchboard/reason";
+
+/// Why a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The agent returned without a result.
+    NoResult,
+    /// The agent said it failed.
+    AgentError,
+    /// The agent panicked.
+    Panic,
+    /// Its process or server stopped and it could not go on.
+    Interrupted,
+    /// It was recovered too often without getting anywhere.
+    RecoveryLimit,
+    /// Nobody answered in time.
+    InputExpired,
+    /// It took too long in all.
+    TimedOut,
+    /// It went too long without any event.
+    Idle,
+    /// The caller stopped it.
+    CanceledByCaller,
+    /// The agent would not do it.
+    Rejected,
+    /// It grew beyond the limit for one task.
+    TooLarge,
+}
+
+impl Reason {
+    /// The reason as it stands in metadata.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoResult => "no_result",
+            Self::AgentError => "agent_error",
+            Self::Panic => "panic",
+            Self::Interrupted => "interrupted",
+            Self::RecoveryLimit => "recovery_limit",
+            Self::InputExpired => "input_expired",
+            Self::TimedOut => "timed_out",
+            Self::Idle => "idle",
+            Self::CanceledByCaller => "canceled_by_caller",
+            Self::Rejected => "rejected",
+            Self::TooLarge => "too_large",
+        }
+    }
+
+    /// The reason as a status event's metadata.
+    pub fn metadata(self) -> Option<Metadata> {
+        let mut metadata = Metadata::default();
+        metadata.insert(REASON_KEY, Json::from_serialize(self.as_str()).ok()?);
+        Some(metadata)
+    }
+}

@@ -1,0 +1,236 @@
+//! No task is left behind: what an earlier process was running or had queued is taken up again.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{Message, Role, TaskState};
+use tokio::sync::Semaphore;
+
+use crate::agent::{Cause, Recovery, TaskView};
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::event::Event;
+use crate::ids::TaskKey;
+use crate::live::{Core, LiveTask};
+use crate::metric_definitions as metric;
+use crate::reason::Reason;
+use crate::store::{Phase, StoreError, TaskRow};
+use crate::turn::{self, Begin};
+
+/// How many rows are looked at in one read.
+const PAGE: usize = 256;
+
+impl Inner {
+    /// Takes up unfinished tasks in the background; the listener need not wait for it.
+    pub(crate) fn spawn_recovery(self: &Arc<Self>) {
+        let engine = self.clone();
+        self.work.spawn(async move {
+            let places = Arc::new(Semaphore::new(engine.settings.parallel_recoveries));
+            let mut after = TaskKey(0);
+            loop {
+                let rows = match engine.store.unfinished(after, PAGE).await {
+                    Ok(rows) => rows,
+                    Err(error) => {
+                        tracing::error!(%error, "unfinished tasks could not be read");
+                        return;
+                    }
+                };
+                let Some(last) = rows.last() else { return };
+                after = last.key;
+                for row in rows {
+                    let place = tokio::select! {
+                        place = places.clone().acquire_owned() => place,
+                        () = engine.closing.cancelled() => return,
+                    };
+                    let task = engine.clone();
+                    engine.work.spawn(async move {
+                        task.take_up(row).await;
+                        drop(place);
+                    });
+                }
+            }
+        });
+    }
+
+    async fn take_up(self: Arc<Self>, row: TaskRow) {
+        let id = row.task.id.clone();
+        let live = match self.live.get(&id) {
+            // Somebody has asked for it already.
+            Some(live) => live,
+            None => match self.store.load(&id).await {
+                Ok(Some(loaded)) => match self.adopt(loaded).await {
+                    Ok(live) => live,
+                    Err(error) => return tracing::error!(task = %id, %error, "a task could not be taken up"),
+                },
+                Ok(None) => return,
+                Err(error) => return tracing::error!(task = %id, %error, "a task could not be taken up"),
+            },
+        };
+        let (phase, driven) = {
+            let core = live.core.lock();
+            (core.row.phase, core.driven)
+        };
+        match phase {
+            Phase::Queued if !driven => self.enqueue(live),
+            Phase::Running | Phase::Interrupted if !driven => {
+                if let Err(error) = self.recover(live).await {
+                    tracing::error!(task = %id, %error, "a task could not be recovered");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn recover(self: Arc<Self>, live: Arc<LiveTask>) -> Result<(), Error> {
+        let Some(hosted) = live.hosted.clone() else {
+            let text = format!("agent {} is no longer served here", live.task.agent);
+            return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+        };
+        let (canceled, recoveries) = {
+            let core = live.core.lock();
+            (core.fold.inner.cancel_requested, core.row.recoveries)
+        };
+        if canceled {
+            return self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, lost).await;
+        }
+        if recoveries >= self.settings.max_recoveries {
+            let text = format!("given up after {recoveries} recoveries without progress");
+            return self.end(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit, lost).await;
+        }
+        let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
+            // No place to run: it waits like any other turn.
+            if self.claim(&live, Phase::Queued).await? {
+                self.enqueue(live);
+            }
+            return Ok(());
+        };
+        if !self.claim(&live, Phase::Running).await? {
+            return Ok(());
+        }
+        let Some(view) = view(&live.core.lock()) else {
+            let text = "its first message is missing".to_owned();
+            return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+        };
+        let decided = hosted.agent.recover_boxed(&view).await;
+        metrics::counter!(metric::RECOVERIES, "outcome" => outcome_label(&decided)).increment(1);
+        let begin = {
+            let mut core = live.core.lock();
+            let inner = &core.fold.inner;
+            let message = match &decided {
+                Recovery::Resume => inner.current.clone().map(|current| current.received),
+                Recovery::Restart => inner.current.clone().map(|mut current| {
+                    current.received.message = core.fold.task.history.first().cloned().unwrap_or(view.message.clone());
+                    current.received
+                }),
+                Recovery::Fail(_) => None,
+            };
+            let saved = inner.saved.clone();
+            core.turn_fence = core.row.fence;
+            core.driven = message.is_some();
+            message.map(|received| Begin::new(received, Cause::Recovered, saved))
+        };
+        match (begin, decided) {
+            (Some(begin), _) => {
+                turn::drive(self.clone(), live, permit, begin, None).await;
+                Ok(())
+            }
+            (None, Recovery::Fail(text)) => {
+                self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Marks a lost turn as ours and counts the attempt; false if it has ended in the meantime.
+    async fn claim(&self, live: &LiveTask, phase: Phase) -> Result<bool, Error> {
+        let claimed = live.inbox::<(), NotWritten>(self, |core| {
+            if !lost(core) {
+                return Err(NotWritten::NotNeeded);
+            }
+            let mut row = core.row.clone();
+            row.phase = phase;
+            row.fence = row.fence.next();
+            row.recoveries += 1;
+            let burst = Burst::of(vec![Event::Recovered]);
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+        });
+        NotWritten::or_error(claimed.await)
+    }
+
+    /// Ends a task that no turn is working on, if it still is as `due` wants it.
+    pub(crate) async fn end(
+        &self,
+        live: &LiveTask,
+        state: TaskState,
+        text: Option<String>,
+        reason: Reason,
+        due: impl Fn(&Core) -> bool,
+    ) -> Result<(), Error> {
+        let ended = live.inbox::<(), NotWritten>(self, |core| {
+            if core.is_done() || !due(core) {
+                return Err(NotWritten::NotNeeded);
+            }
+            let at = core.next_status_at(self.clock.now());
+            let mut row = core.row.clone();
+            row.state = state;
+            row.status_at = at;
+            row.phase = Phase::Done;
+            row.fence = row.fence.next();
+            row.expires_at = None;
+            let message = text.clone().map(|text| Message::text(Role::Agent, text));
+            let burst = Burst::of(vec![live.status_event(state, at, message, Some(reason))]);
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+        });
+        if NotWritten::or_error(ended.await)? {
+            self.live.forget(&live.task.id);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a task has a turn that nobody runs.
+fn lost(core: &Core) -> bool {
+    matches!(core.row.phase, Phase::Running | Phase::Interrupted) && !core.driven
+}
+
+/// Why an append was not made.
+pub(crate) enum NotWritten {
+    /// The task has changed so that there is nothing to do.
+    NotNeeded,
+    Store(StoreError),
+}
+
+impl NotWritten {
+    /// Whether it was written; only a fault of the store is an error.
+    pub(crate) fn or_error<T>(result: Result<T, Self>) -> Result<bool, Error> {
+        match result {
+            Ok(_) => Ok(true),
+            Err(Self::NotNeeded) => Ok(false),
+            Err(Self::Store(error)) => Err(Error::from_store(&error)),
+        }
+    }
+}
+
+impl From<StoreError> for NotWritten {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn view(core: &Core) -> Option<TaskView> {
+    let current = core.fold.inner.current.as_ref()?;
+    Some(TaskView {
+        task: core.task(),
+        message: current.received.message.clone(),
+        saved: core.fold.inner.saved.clone(),
+    })
+}
+
+fn outcome_label(recovery: &Recovery) -> &'static str {
+    match recovery {
+        Recovery::Resume => "resumed",
+        Recovery::Restart => "restarted",
+        Recovery::Fail(_) => "failed",
+    }
+}

@@ -1,0 +1,65 @@
+//! Stopping in order: no new work, a while for what runs, and a mark in the log for what did not finish.
+
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::event::Event;
+use crate::live::LiveTask;
+use crate::recover::NotWritten;
+use crate::store::{Phase, StoreError};
+
+impl Engine {
+    /// Stops the kernel and closes the store. Turns get the drain time to end; the others are left as they are, to be
+    /// recovered by the next process.
+    pub async fn shutdown(&self) -> Result<(), StoreError> {
+        let engine = &self.inner;
+        engine.closing.cancel();
+        engine.work.close();
+        tokio::select! {
+            () = engine.idle() => {}
+            () = engine.clock.sleep(engine.settings.drain) => {}
+        }
+        for live in engine.live.all() {
+            if let Err(error) = engine.interrupt(&live).await {
+                tracing::warn!(task = %live.task.id, %error, "a running task could not be marked as interrupted");
+            }
+        }
+        engine.drained.cancel();
+        for live in engine.live.all() {
+            live.give_up(StoreError::Closed);
+        }
+        tokio::select! {
+            () = engine.work.wait() => {}
+            // Only an agent that never yields, or whose `recover` hangs, can still be here.
+            () = engine.clock.sleep(engine.settings.cancel_grace) => {}
+        }
+        engine.store.close().await
+    }
+}
+
+impl Inner {
+    /// Resolves when no turn runs and none has output to commit.
+    async fn idle(&self) {
+        while self.caps.busy() > 0 {
+            tokio::select! {
+                () = self.clock.sleep(std::time::Duration::from_millis(20)) => {}
+                () = self.work.wait() => return,
+            }
+        }
+    }
+
+    async fn interrupt(&self, live: &LiveTask) -> Result<(), Error> {
+        let interrupted = live.inbox::<(), NotWritten>(self, |core| {
+            if core.row.phase != Phase::Running {
+                return Err(NotWritten::NotNeeded);
+            }
+            let mut row = core.row.clone();
+            row.phase = Phase::Interrupted;
+            row.fence = row.fence.next();
+            let burst = Burst::of(vec![Event::Interrupted]);
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+        });
+        NotWritten::or_error(interrupted.await).map(drop)
+    }
+}

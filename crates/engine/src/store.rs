@@ -1,0 +1,309 @@
+//! What the kernel asks of a store. There is one way to change a task, [`Store::append`], and it is one transaction.
+//!
+//! A store knows rows and bytes, not meanings: the kernel decides what an event does to a task, the store decides
+//! whether the writer may still write, numbers the events, and makes them durable. Nothing is visible to any reader
+//! before its commit.
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
+
+use crate::ids::{AgentName, CallerId, Epoch, Fence, Position, Seq, TaskKey};
+
+/// What every store call returns.
+pub type StoreFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
+
+/// Durable tasks. Implementations are cheap to share and safe to call from any thread.
+pub trait Store: Send + Sync + 'static {
+    /// Writes events and everything that follows from them, or nothing.
+    fn append(&self, append: Append) -> StoreFuture<Appended>;
+
+    /// One task with its newest snapshot and every event after it.
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>>;
+
+    /// Event rows of one task that hold events after `after`, oldest first, until `max_bytes` are passed
+    /// (at least one row if there is one).
+    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>>;
+
+    /// Event rows of all tasks after a position, in commit order.
+    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>>;
+
+    /// One page of an owner's tasks, newest status first, and the exact number of all that match.
+    fn list(&self, query: ListQuery) -> StoreFuture<ListPage>;
+
+    /// The send that was accepted under an idempotency key.
+    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>>;
+
+    /// Tasks that nobody works on although somebody should: queued ones, and running ones whose lease is not held
+    /// by a live node. Oldest first, after the given key.
+    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
+
+    /// Parked tasks that expire at or before a time, earliest first.
+    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>>;
+
+    /// The newest tasks of one conversation, newest first.
+    fn context(
+        &self,
+        owner: &CallerId,
+        agent: &AgentName,
+        context: &ContextId,
+        max: usize,
+    ) -> StoreFuture<Vec<TaskRow>>;
+
+    /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
+    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
+
+    /// How many tasks there are in each state, hidden ones left out, and how many are parked.
+    fn census(&self) -> StoreFuture<Census>;
+
+    /// The epoch that this process writes in.
+    fn epoch(&self) -> Epoch;
+
+    /// Whether a write would be accepted now; what is wrong if not.
+    fn ready(&self) -> Result<(), StoreError>;
+
+    /// Marks the end as clean and releases the store once everything queued is written.
+    fn close(&self) -> StoreFuture<()>;
+}
+
+/// Who may write.
+#[derive(Clone, Debug)]
+pub enum Guard {
+    /// Nobody knows the task yet.
+    Create(NewTask),
+    /// The turn that holds the fence; refused with [`StoreError::Fenced`] once another one was claimed.
+    Owner {
+        /// The task.
+        key: TaskKey,
+        /// The fence the turn was claimed with.
+        fence: Fence,
+    },
+    /// Anybody who has seen the whole log; refused with [`StoreError::Stale`] if it has grown since.
+    Inbox {
+        /// The task.
+        key: TaskKey,
+        /// The last event the writer knows.
+        version: Seq,
+    },
+}
+
+/// What never changes about a task.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    /// Its public name.
+    pub id: TaskId,
+    /// Whose it is.
+    pub owner: CallerId,
+    /// Who serves it.
+    pub agent: AgentName,
+    /// Its conversation.
+    pub context: ContextId,
+}
+
+/// One transaction on one task.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// Who may write.
+    pub guard: Guard,
+    /// The events, each one line of JSON, joined by line feeds; empty if only the row changes.
+    pub events: Bytes,
+    /// How many events that is.
+    pub count: u32,
+    /// The task's row afterwards.
+    pub row: RowState,
+    /// The folded task as of the last of these events, kept with them.
+    pub snapshot: Option<Bytes>,
+    /// The idempotency key that these events answer.
+    pub send: Option<SendRecord>,
+    /// Whether it may be refused when the store is behind: new work yes; endings, cancels and output no.
+    pub refusable: bool,
+}
+
+/// The part of a task's row that events change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowState {
+    /// The task's state.
+    pub state: TaskState,
+    /// When it was entered; strictly increasing per task.
+    pub status_at: Timestamp,
+    /// Whether a turn waits, runs, or neither.
+    pub phase: Phase,
+    /// The fence from now on.
+    pub fence: Fence,
+    /// When a parked task expires.
+    pub expires_at: Option<Timestamp>,
+    /// Not shown to anybody: a direct reply, or a task whose agent has not yet said what it will be.
+    pub hidden: bool,
+    /// Recoveries since the last event that went out on the wire.
+    pub recoveries: u32,
+}
+
+/// Whether a turn waits, runs, or neither.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Phase {
+    /// A message waits for a turn; nobody owns it.
+    Queued,
+    /// A turn runs; its node holds the lease.
+    Running,
+    /// Was running when its node stopped in order; nobody owns it.
+    Interrupted,
+    /// Waits for somebody outside.
+    Parked,
+    /// Ended.
+    Done,
+}
+
+/// What an append came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Appended {
+    /// The task.
+    pub key: TaskKey,
+    /// The number of the first event written; the others follow it. The next number to come if there were none.
+    pub first_seq: Seq,
+    /// The event row; zero if there was none.
+    pub row: i64,
+}
+
+/// A task's whole row.
+#[derive(Clone, Debug)]
+pub struct TaskRow {
+    /// The store's name of it.
+    pub key: TaskKey,
+    /// What never changes.
+    pub task: NewTask,
+    /// What does.
+    pub state: RowState,
+    /// The last event, which is also the row's version.
+    pub last_seq: Seq,
+    /// The bytes of its event rows.
+    pub bytes: u64,
+}
+
+/// A task as read back.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its row.
+    pub row: TaskRow,
+    /// The newest snapshot, the event it is as of, and the epoch of that event.
+    pub snapshot: Option<(Seq, Epoch, Bytes)>,
+    /// The event rows after the snapshot; all of them if there is none.
+    pub events: Vec<EventRow>,
+}
+
+/// One commit's events of one task.
+#[derive(Clone, Debug)]
+pub struct EventRow {
+    /// The row's id.
+    pub row: i64,
+    /// The number of its first event.
+    pub first_seq: Seq,
+    /// How many events it holds.
+    pub count: u32,
+    /// The epoch it was written in.
+    pub epoch: Epoch,
+    /// The events, one line each.
+    pub events: Bytes,
+}
+
+/// Which tasks to list. The owner is never optional.
+#[derive(Clone, Debug)]
+pub struct ListQuery {
+    /// Whose tasks.
+    pub owner: CallerId,
+    /// Of which agent; all if absent.
+    pub agent: Option<AgentName>,
+    /// Of which conversation.
+    pub context: Option<ContextId>,
+    /// In which state.
+    pub state: Option<TaskState>,
+    /// With a status at or after a time.
+    pub since: Option<Timestamp>,
+    /// After the last task of the page before.
+    pub after: Option<(Timestamp, TaskKey)>,
+    /// How many.
+    pub page_size: usize,
+}
+
+/// One page.
+#[derive(Clone, Debug)]
+pub struct ListPage {
+    /// The tasks.
+    pub tasks: Vec<Loaded>,
+    /// Where the next page begins; absent on the last one.
+    pub next: Option<(Timestamp, TaskKey)>,
+    /// How many tasks match in all.
+    pub total: u64,
+}
+
+/// Where an idempotency key counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SendScope {
+    /// Whose key.
+    pub owner: CallerId,
+    /// The address that was asked: an agent's name, or the root.
+    pub address: String,
+    /// The key.
+    pub key: String,
+}
+
+/// What was accepted under a key. Lives as long as its task.
+#[derive(Clone, Debug)]
+pub struct SendRecord {
+    /// Where the key counts.
+    pub scope: SendScope,
+    /// Digest of what was sent.
+    pub digest: [u8; 32],
+    /// The task it went to; the store fills it in.
+    pub task: Option<TaskId>,
+    /// The number of the message's event; the store fills it in as the first of the append.
+    pub seq: Seq,
+}
+
+/// How long terminal tasks are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    /// Ended before this: goes.
+    pub ended_before: Timestamp,
+    /// At most so many tasks.
+    pub max_tasks: u64,
+    /// At most so many bytes in the file, free pages not counted.
+    pub max_bytes: u64,
+}
+
+/// How many tasks there are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Census {
+    /// By state.
+    pub by_state: Vec<(TaskState, u64)>,
+    /// Parked ones by owner.
+    pub parked: Vec<(CallerId, u64)>,
+}
+
+/// Why the store did not do it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another turn owns the task, or it has ended.
+    #[error("another turn owns the task, or it has ended")]
+    Fenced,
+    /// The log has grown since the writer looked.
+    #[error("the task has changed since it was read")]
+    Stale,
+    /// The task is not there (any more).
+    #[error("no such task")]
+    Missing,
+    /// The idempotency key was taken by another send in the meantime.
+    #[error("the idempotency key is already used")]
+    KeyTaken,
+    /// The store is too far behind to take new work.
+    #[error("the store is {delay_ms} ms behind, try again")]
+    Overloaded {
+        /// How far behind it is.
+        delay_ms: u64,
+    },
+    /// The disk or file said no; nothing of the append was written.
+    #[error("the store cannot write: {0}")]
+    Failed(String),
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+}

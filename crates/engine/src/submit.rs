@@ -1,0 +1,344 @@
+//! Taking a message in: a new task, an answer, or one more message for a running turn.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
+
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::caller::Caller;
+use crate::directory::{Address, Hosted};
+use crate::engine::{Engine, Inner, stopping};
+use crate::error::Error;
+use crate::event::{Event, Received};
+use crate::fold::Fold;
+use crate::idempotency::digest;
+use crate::ids::{Cursor, Fence, Seq};
+use crate::live::{Core, LiveTask};
+use crate::manifest::{Replies, Start};
+use crate::modes;
+use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, StoreError};
+use crate::turn::{self, Begin};
+
+/// A message to take in.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// Where it was sent.
+    pub address: Address,
+    /// The message.
+    pub message: Message,
+    /// Media types the caller can read; empty means any.
+    pub accepted_output_modes: Vec<String>,
+    /// The request's metadata.
+    pub metadata: Option<Metadata>,
+    /// Makes a repeated send safe.
+    pub idempotency_key: Option<String>,
+    /// A webhook that came with it; part of what makes two sends the same.
+    pub push_config: Option<PushConfig>,
+    /// The caller does not want to wait for the end.
+    pub return_immediately: bool,
+}
+
+/// A message that is committed.
+pub struct Submitted {
+    pub(crate) engine: Arc<Inner>,
+    pub(crate) live: Arc<LiveTask>,
+    /// The number of the message's event.
+    pub(crate) seq: Seq,
+    /// The task as of the message, and where a reader of it stands.
+    pub(crate) first: (Cursor, Task),
+}
+
+impl Submitted {
+    /// The agent that serves it, if it is still there.
+    pub fn hosted(&self) -> Option<&Arc<Hosted>> {
+        self.live.hosted.as_ref()
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> &TaskId {
+        &self.live.task.id
+    }
+}
+
+impl Engine {
+    /// Takes a message in. When this returns, the message is committed and its turn runs or waits for a place,
+    /// whatever becomes of the caller's connection.
+    pub async fn send(&self, caller: &Caller, send: Send) -> Result<Submitted, Error> {
+        let engine = self.inner.clone();
+        if engine.closing.is_cancelled() {
+            return Err(stopping());
+        }
+        let Some(key) = &send.idempotency_key else {
+            return engine.submit(caller, send, None).await;
+        };
+        let scope = SendScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
+        let digest = digest(&send.message, &send.accepted_output_modes, send.push_config.as_ref());
+        let _reservation = engine.sends.reserve(&scope).await;
+        let known = engine.store.find_send(scope.clone()).await.map_err(|error| Error::from_store(&error))?;
+        match known {
+            Some(record) if record.digest != digest => Err(Error::KeyReused),
+            Some(record) => engine.repeat(record).await,
+            None => {
+                let record = SendRecord { scope, digest, task: None, seq: Seq(0) };
+                engine.clone().submit(caller, send, Some(record)).await
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// A send that was accepted before acts as the original.
+    async fn repeat(self: &Arc<Self>, record: SendRecord) -> Result<Submitted, Error> {
+        let id = record.task.unwrap_or_else(|| TaskId::from(""));
+        let live = match self.live.get(&id) {
+            Some(live) => live,
+            None => {
+                let loaded = self.store.load(&id).await.map_err(|error| Error::from_store(&error))?;
+                self.adopt(loaded.ok_or(Error::TaskNotFound(id))?).await?
+            }
+        };
+        let first = self.task_as_of(&live, record.seq).await?;
+        Ok(Submitted { engine: self.clone(), live, seq: record.seq, first })
+    }
+
+    async fn submit(
+        self: Arc<Self>,
+        caller: &Caller,
+        send: Send,
+        record: Option<SendRecord>,
+    ) -> Result<Submitted, Error> {
+        if send.message.role == Role::Agent {
+            let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
+            return Err(Error::Invalid { field: "message.role", problem });
+        }
+        for reference in &send.message.reference_task_ids {
+            self.open(&Address::Root, caller, reference).await?;
+        }
+        match &send.message.task_id {
+            Some(id) => {
+                let live = self.open(&send.address, caller, id).await?;
+                self.follow_up(live, send, record).await
+            }
+            None => self.begin(caller, send, record).await,
+        }
+    }
+
+    async fn begin(
+        self: Arc<Self>,
+        caller: &Caller,
+        send: Send,
+        record: Option<SendRecord>,
+    ) -> Result<Submitted, Error> {
+        let hosted = self.directory.resolve(&send.address, caller, Some(&send.message))?;
+        modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+        check_context(send.message.context_id.as_ref())?;
+        self.check_parked(caller)?;
+        let task = NewTask {
+            id: TaskId::generate(),
+            owner: caller.id.clone(),
+            agent: hosted.name.clone(),
+            context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
+        };
+        let received = self.receive(&task, &send);
+        let mut burst = Burst::default();
+        self.check_size(burst.push(Event::Received(received.clone())))?;
+        let permit = self.try_permit(&hosted, &caller.id);
+        if permit.is_none() && self.caps.queued() >= self.settings.queued_turns {
+            return Err(full("every place to run is taken and the queue is full"));
+        }
+        let hidden = match hosted.manifest.replies {
+            Replies::Task => false,
+            Replies::Message => true,
+            Replies::Either => !send.return_immediately,
+        };
+        let row = RowState {
+            state: TaskState::Submitted,
+            status_at: received.at,
+            phase: if permit.is_some() { Phase::Running } else { Phase::Queued },
+            fence: Fence(1),
+            expires_at: None,
+            hidden,
+            recoveries: 0,
+        };
+        let mut first = Fold::new(&task);
+        first.apply(Seq(1), &burst.events[0]);
+        let live = self.live.insert_or_get(Arc::new(LiveTask::create(task, hosted.clone(), row)));
+        {
+            let mut core = live.core.lock();
+            core.output.burst = burst;
+            core.output.pushed += 1;
+            core.driven = permit.is_some();
+        }
+        // Keyed sends to agents that start with the commit are reserved in memory already, so both may start early.
+        let early = hosted.manifest.start == Start::WithCommit && permit.is_some();
+        let engine = self.clone();
+        let begun = live.clone();
+        self.work.spawn(async move {
+            let begin = Begin::new(received, crate::agent::Cause::Begin, None);
+            match permit {
+                Some(permit) if early => turn::drive(engine, begun, permit, begin, record).await,
+                permit => match begun.flush(&engine, record).await {
+                    Err(error) => begun.give_up(error),
+                    Ok(()) => match permit {
+                        Some(permit) => turn::drive(engine, begun, permit, begin, None).await,
+                        None => engine.enqueue(begun),
+                    },
+                },
+            }
+        });
+        let committed = live.wait_for(|core| match &core.lost {
+            _ if core.last_seq >= Seq(1) => Some(Ok(())),
+            Some(error) => Some(Err(Error::from_store(error))),
+            None => None,
+        });
+        let result = committed.await;
+        if result.is_err() {
+            self.live.forget(&live.task.id);
+        }
+        result?;
+        let cursor = Cursor { epoch: self.epoch, seq: Seq(1) };
+        Ok(Submitted { engine: self, live, seq: Seq(1), first: (cursor, first.task) })
+    }
+
+    fn receive(&self, task: &NewTask, send: &Send) -> Received {
+        let mut message = send.message.clone();
+        message.task_id = Some(task.id.clone());
+        message.context_id = Some(task.context.clone());
+        message.role = Role::User;
+        Received {
+            message,
+            at: self.clock.now(),
+            accepted_output_modes: send.accepted_output_modes.clone(),
+            metadata: send.metadata.clone(),
+        }
+    }
+
+    fn check_size(&self, bytes: usize) -> Result<(), Error> {
+        let limit = self.settings.event_bytes;
+        if bytes <= limit {
+            return Ok(());
+        }
+        let problem = format!("{bytes} bytes are over the limit of {limit} for one event (limits.event)");
+        Err(Error::Invalid { field: "message", problem })
+    }
+
+    /// One more message for a task that is there.
+    async fn follow_up(
+        self: Arc<Self>,
+        live: Arc<LiveTask>,
+        send: Send,
+        record: Option<SendRecord>,
+    ) -> Result<Submitted, Error> {
+        if let Some(context) = &send.message.context_id
+            && *context != live.task.context
+        {
+            let problem = format!("task {} belongs to context {}", live.task.id, live.task.context);
+            return Err(Error::Invalid { field: "message.contextId", problem });
+        }
+        if let Some(hosted) = &live.hosted {
+            modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+        }
+        let received = self.receive(&live.task, &send);
+        // The connection may go away; the append and what follows from it must not.
+        let engine = self.clone();
+        let task = live.clone();
+        let appended = self.work.spawn(async move { engine.deliver(task, received, record).await });
+        let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
+        let cursor = Cursor { epoch: self.epoch, seq };
+        Ok(Submitted { engine: self, live, seq, first: (cursor, first) })
+    }
+
+    /// Appends a message to a task and wakes or starts its turn.
+    async fn deliver(
+        self: Arc<Self>,
+        live: Arc<LiveTask>,
+        received: Received,
+        record: Option<SendRecord>,
+    ) -> Result<(Seq, Task), Error> {
+        let event = Event::Received(received.clone());
+        let permit_for = || live.hosted.as_ref().and_then(|hosted| self.try_permit(hosted, &live.task.owner));
+        let mut permit = None;
+        let outcome = live
+            .inbox(&self, |core| {
+                refuse_message(&live, core)?;
+                let mut events = vec![event.clone()];
+                let mut row = core.row.clone();
+                let answers = core.row.state.is_interrupted();
+                let wakes = core.row.phase == Phase::Parked;
+                if answers {
+                    let at = core.next_status_at(self.clock.now());
+                    events.push(live.status_event(TaskState::Working, at, None, None));
+                    row.state = TaskState::Working;
+                    row.status_at = at;
+                    row.expires_at = None;
+                }
+                if wakes {
+                    permit = permit.take().or_else(permit_for);
+                    if permit.is_none() && self.caps.queued() >= self.settings.queued_turns {
+                        return Err(full("every place to run is taken and the queue is full"));
+                    }
+                    row.phase = if permit.is_some() { Phase::Running } else { Phase::Queued };
+                    row.fence = row.fence.next();
+                }
+                let mut first = core.fold.clone();
+                first.apply(core.last_seq.plus(1), &event);
+                let question = core.fold.inner.question.clone();
+                let burst = Burst::of(events);
+                self.check_size(burst.bytes())?;
+                let writing = Writing { burst, row, class: Class::Inbox, send: record.clone(), refusable: true };
+                Ok((writing, (wakes, question, first.task)))
+            })
+            .await?;
+        let (seq, (wakes, question, first)) = outcome;
+        if wakes {
+            self.wake_turn(live, permit, question);
+        }
+        Ok((seq, first))
+    }
+
+    fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
+        let (all, own) = self.caps.parked(&caller.id);
+        if all >= self.settings.parked_tasks || own >= self.settings.parked_per_caller {
+            return Err(full("too many tasks wait for an answer; answer or cancel some"));
+        }
+        Ok(())
+    }
+}
+
+/// A caller may name its own context, but not without measure: it becomes part of an index.
+fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
+    const LONGEST: usize = 256;
+    let Some(context) = context else { return Ok(()) };
+    if context.as_str().len() <= LONGEST && !context.as_str().chars().any(char::is_control) {
+        return Ok(());
+    }
+    let problem = format!("at most {LONGEST} bytes and no control characters");
+    Err(Error::Invalid { field: "message.contextId", problem })
+}
+
+/// Whether a task takes messages at all.
+fn refuse_message(live: &LiveTask, core: &Core) -> Result<(), Error> {
+    let id = &live.task.id;
+    if core.is_done() {
+        let state = core.row.state;
+        return Err(Error::Unsupported(format!("task {id} has ended ({state:?}) and takes no more messages")));
+    }
+    if core.fold.inner.cancel_requested {
+        return Err(Error::Unsupported(format!("task {id} is being canceled and takes no more messages")));
+    }
+    if live.hosted.is_none() {
+        return Err(Error::Unsupported(format!("agent {} is no longer served here", live.task.agent)));
+    }
+    Ok(())
+}
+
+fn full(problem: &str) -> Error {
+    Error::Unavailable { problem: problem.to_owned(), retry_after_ms: 1_000 }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::from_store(&error)
+    }
+}

@@ -1,0 +1,116 @@
+//! What happens by the clock alone: questions nobody answered expire, ended tasks are forgotten in time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::{TaskState, Timestamp};
+
+use crate::engine::{Engine, Inner, state_label};
+use crate::error::Error;
+use crate::live::Core;
+use crate::metric_definitions as metric;
+use crate::reason::Reason;
+use crate::store::{Retention, TaskRow};
+
+/// How often the sweeper looks.
+const EXPIRY_PERIOD: Duration = Duration::from_secs(1);
+/// Every how many looks it also evicts.
+const EVICTION_LOOKS: u32 = 30;
+/// How many tasks one step takes, so that no transaction is long.
+const STEP: usize = 200;
+
+impl Inner {
+    pub(crate) fn spawn_sweeper(self: &Arc<Self>) {
+        let engine = self.clone();
+        tokio::spawn(async move {
+            let mut looks = 0u32;
+            loop {
+                tokio::select! {
+                    () = engine.clock.sleep(EXPIRY_PERIOD) => {}
+                    () = engine.closing.cancelled() => return,
+                }
+                engine.expire().await;
+                looks = (looks + 1) % EVICTION_LOOKS;
+                if looks == 0 {
+                    engine.evict().await;
+                    engine.live.all();
+                }
+            }
+        });
+    }
+
+    async fn expire(self: &Arc<Self>) {
+        loop {
+            let rows = match self.store.expired(self.clock.now(), STEP).await {
+                Ok(rows) => rows,
+                Err(error) => return tracing::warn!(%error, "expired tasks could not be read"),
+            };
+            let full = rows.len() == STEP;
+            for row in rows {
+                let id = row.task.id.clone();
+                if let Err(error) = self.expire_one(row).await {
+                    tracing::warn!(task = %id, %error, "a task could not be expired");
+                    return;
+                }
+            }
+            if !full {
+                return;
+            }
+        }
+    }
+
+    async fn expire_one(self: &Arc<Self>, row: TaskRow) -> Result<(), Error> {
+        let live = match self.live.get(&row.task.id) {
+            Some(live) => live,
+            None => match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
+                Some(loaded) => self.adopt(loaded).await?,
+                None => return Ok(()),
+            },
+        };
+        let text = "nobody answered in time".to_owned();
+        let engine = self.clone();
+        let ended = self.work.spawn(async move {
+            let now = engine.clock.now();
+            // The answer may have come since the row was read.
+            let due = |core: &Core| core.row.state.is_interrupted() && core.row.expires_at.is_some_and(|at| at <= now);
+            engine.end(&live, TaskState::Failed, Some(text), Reason::InputExpired, due).await
+        });
+        ended.await.unwrap_or(Ok(()))
+    }
+
+    async fn evict(&self) {
+        let age = i64::try_from(self.settings.retention_age.as_millis()).unwrap_or(i64::MAX);
+        loop {
+            let retention = Retention {
+                ended_before: Timestamp(self.clock.now().0.saturating_sub(age)),
+                max_tasks: self.settings.retention_tasks,
+                max_bytes: self.settings.retention_bytes,
+            };
+            match self.store.evict(retention, STEP).await {
+                Ok(0) => return,
+                Ok(count) => metrics::counter!(metric::EVICTED_TASKS).increment(count as u64),
+                Err(error) => return tracing::warn!(%error, "ended tasks could not be deleted"),
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Brings the gauges up to date; called when metrics are read.
+    pub async fn measure(&self) {
+        let caps = &self.inner.caps;
+        metrics::gauge!(metric::RUNNING_TURNS).set(caps.running() as f64);
+        metrics::gauge!(metric::QUEUED_TURNS).set(caps.queued() as f64);
+        if let Ok(census) = self.inner.store.census().await {
+            for (state, count) in census.by_state {
+                metrics::gauge!(metric::TASKS, "state" => state_label(state)).set(count as f64);
+            }
+        }
+    }
+
+    /// Deletes what retention says to delete, now.
+    pub async fn sweep(&self) {
+        self.inner.expire().await;
+        self.inner.evict().await;
+    }
+}

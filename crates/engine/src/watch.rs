@@ -1,0 +1,288 @@
+//! The one way to watch a task: read its log from a number and wait for more.
+//!
+//! Live streams, resubscriptions and blocked senders are all this. A wake-up carries no data; a reader that fell
+//! behind what memory holds reads the store, and nobody waits for it.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{Message, Task, TaskId, TaskState};
+
+use crate::caller::Caller;
+use crate::directory::{Address, Hosted};
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::event::{Kind, LoggedEvent, kind_of};
+use crate::ids::{Cursor, Seq};
+use crate::live::LiveTask;
+use crate::read::TaskReading;
+use crate::store::EventRow;
+use crate::submit::Submitted;
+
+/// How much a reader that has fallen behind takes from the store at a time.
+const READ_BYTES: usize = 256 << 10;
+
+/// When a stream ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// At the task's end.
+    Terminal,
+    /// Also when the agent asks for input.
+    InputRequired,
+    /// Also when the agent waits for anybody.
+    Interrupted,
+}
+
+impl Until {
+    /// Whether the stream ends with this event.
+    pub fn ends_at(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Status(state) if state.is_terminal() => true,
+            Kind::Status(TaskState::InputRequired) => self != Self::Terminal,
+            Kind::Status(TaskState::AuthRequired) => self == Self::Interrupted,
+            _ => false,
+        }
+    }
+}
+
+/// What a blocked sender gets.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// The task as it is.
+    Task(TaskReading),
+    /// A direct reply.
+    Message(Message),
+}
+
+impl Submitted {
+    /// Waits until the task ends or waits for somebody, counted from this message.
+    pub async fn answer(&self) -> Answer {
+        let seq = self.seq;
+        let stopped = self.live.wait_for(|core| {
+            let over = core.fold.inner.last_stop > seq.0 || core.is_done() || core.lost.is_some();
+            over.then(|| core.fold.inner.reply.clone())
+        });
+        let limit = async {
+            match self.engine.settings.max_blocking {
+                Some(limit) => self.engine.clock.sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let reply = tokio::select! {
+            reply = stopped => reply,
+            () = limit => None,
+            () = self.engine.drained.cancelled() => None,
+        };
+        match reply {
+            Some(message) => Answer::Message(message),
+            None => Answer::Task(self.engine.reading(&self.live)),
+        }
+    }
+
+    /// The task at once, without waiting for its end. An agent that has not yet said whether it answers with a task
+    /// or a message is waited for.
+    pub async fn now(&self) -> Answer {
+        match self.reply_or_task().await {
+            Some(message) => Answer::Message(message),
+            None => Answer::Task(self.engine.reading(&self.live)),
+        }
+    }
+
+    async fn reply_or_task(&self) -> Option<Message> {
+        let decided = self.live.wait_for(|core| {
+            let decided = !core.row.hidden || core.is_done() || core.lost.is_some();
+            decided.then(|| core.fold.inner.reply.clone())
+        });
+        tokio::select! {
+            reply = decided => reply,
+            () = self.engine.drained.cancelled() => None,
+        }
+    }
+
+    /// The stream of this message: a direct reply, or the task as of the message and everything after it.
+    pub async fn stream(self, until: Until, after: Option<Cursor>) -> Streamed {
+        if let Some(message) = self.reply_or_task().await {
+            return Streamed::Message(message);
+        }
+        let mut stream = TaskStream::new(self.engine, self.live, self.seq, until);
+        let resumed = match after {
+            Some(cursor) if cursor.seq >= self.seq => stream.knows(cursor).await,
+            _ => false,
+        };
+        let first = if let (true, Some(cursor)) = (resumed, after) {
+            stream.after = cursor.seq;
+            None
+        } else {
+            Some(self.first)
+        };
+        Streamed::Task { first, stream }
+    }
+}
+
+/// What a message stream carries.
+pub enum Streamed {
+    /// One direct reply.
+    Message(Message),
+    /// A task.
+    Task {
+        /// The first frame; absent when the reader goes on after a cursor.
+        first: Option<(Cursor, Task)>,
+        /// What follows.
+        stream: TaskStream,
+    },
+}
+
+/// A subscription to a task.
+pub struct Subscription {
+    /// The first frame; absent when the reader goes on after a cursor.
+    pub first: Option<(Cursor, Task)>,
+    /// What follows.
+    pub stream: TaskStream,
+}
+
+impl Engine {
+    /// Watches a task from now on, or from right after a cursor. A cursor the log does not know is answered with the
+    /// task as it is.
+    pub async fn subscribe(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        id: &TaskId,
+        after: Option<Cursor>,
+        until: impl FnOnce(Option<&Arc<Hosted>>) -> Until,
+    ) -> Result<Subscription, Error> {
+        let live = self.inner.open(address, caller, id).await?;
+        let until = until(live.hosted.as_ref());
+        let mut stream = TaskStream::new(self.inner.clone(), live.clone(), Seq(0), until);
+        if let Some(cursor) = after
+            && stream.knows(cursor).await
+        {
+            stream.after = cursor.seq;
+            return Ok(Subscription { first: None, stream });
+        }
+        let core = live.core.lock();
+        if core.is_done() && after.is_none() {
+            let state = core.row.state;
+            return Err(Error::Unsupported(format!("task {id} has ended ({state:?}): get it instead of subscribing")));
+        }
+        stream.after = core.last_seq;
+        let first = Some((core.cursor(), core.task()));
+        drop(core);
+        Ok(Subscription { first, stream })
+    }
+}
+
+/// Events of one task in order, each once.
+pub struct TaskStream {
+    engine: Arc<Inner>,
+    live: Arc<LiveTask>,
+    after: Seq,
+    until: Until,
+    over: bool,
+}
+
+impl TaskStream {
+    fn new(engine: Arc<Inner>, live: Arc<LiveTask>, after: Seq, until: Until) -> Self {
+        Self { engine, live, after, until, over: false }
+    }
+
+    /// The agent that works on the task, if it is still there.
+    pub fn hosted(&self) -> Option<&Arc<Hosted>> {
+        self.live.hosted.as_ref()
+    }
+
+    /// The events that are sent on the wire and have come since the last call; none when the stream is over.
+    pub async fn next(&mut self) -> Result<Option<Vec<LoggedEvent>>, Error> {
+        loop {
+            if self.over {
+                return Ok(None);
+            }
+            let events = self.more().await?;
+            let Some(events) = events else {
+                self.over = true;
+                return Ok(None);
+            };
+            let mut sent = Vec::with_capacity(events.len());
+            for event in events {
+                self.after = event.seq;
+                let ends = self.until.ends_at(event.kind);
+                if event.kind.is_sent() {
+                    sent.push(event);
+                }
+                if ends {
+                    self.over = true;
+                    break;
+                }
+            }
+            if !sent.is_empty() {
+                return Ok(Some(sent));
+            }
+        }
+    }
+
+    /// Whether the stream ended because the task did, rather than because the server stops.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Events after the last one seen, of any kind; waits for some. None if there will be no more.
+    async fn more(&mut self) -> Result<Option<Vec<LoggedEvent>>, Error> {
+        let after = self.after;
+        let at_hand = {
+            let news = self.live.wait_for(|core| {
+                if core.last_seq > after {
+                    return Some(Some(core.tail_after(after)));
+                }
+                (core.is_done() || core.lost.is_some()).then_some(None)
+            });
+            tokio::select! {
+                news = news => news,
+                () = self.engine.drained.cancelled() => None,
+            }
+        };
+        match at_hand {
+            None => Ok(None),
+            Some(Some(events)) => Ok(Some(events)),
+            Some(None) => {
+                let events = self.read(after).await?;
+                Ok((!events.is_empty()).then_some(events))
+            }
+        }
+    }
+
+    async fn read(&self, after: Seq) -> Result<Vec<LoggedEvent>, Error> {
+        let Some(key) = self.live.core.lock().key else {
+            return Ok(Vec::new());
+        };
+        let rows = self.engine.store.read(key, after, READ_BYTES).await.map_err(|error| Error::from_store(&error))?;
+        Ok(rows.iter().flat_map(lines).filter(|event| event.seq > after).collect())
+    }
+
+    /// Whether the log has this event as the cursor's reader saw it.
+    async fn knows(&mut self, cursor: Cursor) -> bool {
+        if cursor.seq == Seq(0) || cursor.seq > self.live.core.lock().last_seq {
+            return false;
+        }
+        let before = Seq(cursor.seq.0 - 1);
+        match self.read(before).await {
+            Ok(events) => events.first().is_some_and(|event| event.cursor() == cursor),
+            Err(_) => false,
+        }
+    }
+}
+
+/// The events of a row as readers get them.
+fn lines(row: &EventRow) -> impl Iterator<Item = LoggedEvent> {
+    let mut start = 0;
+    let mut seq = row.first_seq;
+    row.events.split(|byte| *byte == b'\n').map(move |line| {
+        let event = LoggedEvent {
+            seq,
+            epoch: row.epoch,
+            kind: kind_of(line),
+            line: row.events.slice(start..start + line.len()),
+        };
+        start += line.len() + 1;
+        seq = seq.plus(1);
+        event
+    })
+}

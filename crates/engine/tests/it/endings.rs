@@ -1,0 +1,181 @@
+//! Endings: every way a task can stop, with its reason; cancel above all.
+
+use std::time::Duration;
+
+use switchboard_a2a::TaskState;
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+fn by_word() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        match turn.text().as_str() {
+            "nothing" => Ok(()),
+            "error" => Err(AgentError::new("out of paper")),
+            "panic" => panic!("at the disco"),
+            "reject" => Ok(task.reject("not today").await?),
+            "fail" => Ok(task.fail("could not").await?),
+            "hold" => {
+                task.working().await?;
+                task.canceled().await;
+                task.usage(Usage { input_tokens: 7, ..Usage::default() }).await?;
+                Ok(())
+            }
+            "deaf" => {
+                task.working().await?;
+                std::future::pending().await
+            }
+            "ask" => {
+                let canceled = task.ask("?").await;
+                assert_eq!(canceled, Err(Stopped::Canceled));
+                Ok(())
+            }
+            "stubborn" => {
+                task.working().await?;
+                task.canceled().await;
+                Ok(task.complete_with("finished all the same").await?)
+            }
+            _ => Ok(task.complete().await?),
+        }
+    })
+}
+
+#[test]
+fn invariant_4_a_run_that_ends_without_an_ending_fails_with_a_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        for (word, state, why, text) in [
+            ("nothing", TaskState::Failed, "no_result", "the agent ended without a result"),
+            ("error", TaskState::Failed, "agent_error", "out of paper"),
+            ("panic", TaskState::Failed, "panic", "the agent panicked: at the disco"),
+            ("reject", TaskState::Rejected, "rejected", "not today"),
+            ("fail", TaskState::Failed, "agent_error", "could not"),
+        ] {
+            let task = answer_task(&kernel.send(word).await).await;
+            assert_eq!((task.status.state, reason(&task).as_str()), (state, why), "{word}");
+            assert_eq!(status_text(&task), text, "{word}");
+        }
+    });
+}
+
+#[test]
+fn invariant_8_cancel_reaches_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        let sent = kernel.send("hold").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let task = kernel.cancel(sent.id()).await.unwrap();
+        assert_eq!(task.status.state, TaskState::Canceled);
+        assert_eq!(reason(&task), "canceled_by_caller");
+        let usage = task.metadata.unwrap().get(fold::USAGE_KEY).unwrap().as_str().to_owned();
+        assert!(usage.contains("\"inputTokens\":7"), "usage told after the cancel is kept: {usage}");
+        let again = kernel.cancel(sent.id()).await.unwrap_err();
+        assert!(matches!(again, Error::NotCancelable { state: TaskState::Canceled, .. }), "{again}");
+        let late = kernel.say(sent.id(), "hello?").await.err().unwrap();
+        assert!(matches!(late, Error::Unsupported(_)), "{late}");
+    });
+}
+
+#[test]
+fn an_agent_that_does_not_hear_is_dropped_after_the_grace() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        let sent = kernel.send("deaf").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let (first, second, ()) = tokio::join!(kernel.cancel(sent.id()), kernel.cancel(sent.id()), async {
+            let mut asked = false;
+            while !asked {
+                let refused = kernel.say(sent.id(), "still there?").await;
+                asked = matches!(refused, Err(Error::Unsupported(_)));
+            }
+            kernel.advance(2, Duration::from_secs(3)).await;
+        });
+        assert_eq!(first.unwrap().status.state, TaskState::Canceled);
+        assert_eq!(second.unwrap().status.state, TaskState::Canceled, "a second cancel joins the first");
+    });
+}
+
+#[test]
+fn a_completion_that_wins_against_a_cancel_is_told_to_the_canceler() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        let sent = kernel.send("stubborn").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let refused = kernel.cancel(sent.id()).await.unwrap_err();
+        assert!(matches!(refused, Error::NotCancelable { state: TaskState::Completed, .. }), "{refused}");
+        assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn a_parked_task_is_canceled_at_once_and_its_agent_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        let asked = kernel.send("ask").await;
+        answer_task(&asked).await;
+        let task = kernel.cancel(asked.id()).await.unwrap();
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Canceled, "canceled_by_caller"));
+    });
+}
+
+#[test]
+fn a_question_nobody_answers_expires() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), by_word());
+    kernel.run(async {
+        let asked = kernel.send("ask").await;
+        answer_task(&asked).await;
+        kernel.advance(2, Duration::from_secs(7 * 24 * 60 * 60)).await;
+        let task = kernel.reach(asked.id(), TaskState::Failed).await;
+        assert_eq!(reason(&task), "input_expired");
+    });
+}
+
+#[test]
+fn a_task_over_its_deadline_and_an_idle_one_fail_with_their_reasons() {
+    for (deadline, idle, expected) in [(Some(60), None, "timed_out"), (None, Some(60), "idle")] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            deadline: deadline.map(Duration::from_secs),
+            idle: idle.map(Duration::from_secs),
+            ..Settings::default()
+        };
+        let kernel = Kernel::with_settings(folder.path(), by_word(), settings);
+        kernel.run(async {
+            let sent = kernel.send("deaf").await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+            kernel.advance(2, Duration::from_secs(61)).await;
+            kernel.advance(2, Duration::from_secs(61)).await;
+            let task = kernel.reach(sent.id(), TaskState::Failed).await;
+            assert_eq!(reason(&task), expected);
+        });
+    }
+}
+
+#[test]
+fn status_times_rise_even_when_the_clock_stands_still() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        for step in 0..5 {
+            task.status(format!("step {step}")).await?;
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        answer_task(&sent).await;
+        let mut last = String::new();
+        for event in kernel.log(sent.id()).await {
+            let frame: serde_json::Value = serde_json::from_slice(&event.line).unwrap();
+            let time = frame["statusUpdate"]["status"]["timestamp"].as_str().unwrap().to_owned();
+            assert!(time > last, "{time} after {last}");
+            last = time;
+        }
+    });
+}

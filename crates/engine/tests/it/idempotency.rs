@@ -1,0 +1,90 @@
+//! One key, one message, however often it is sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use switchboard_a2a::Part;
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+fn counting(runs: Arc<AtomicUsize>) -> Script {
+    Script::new(move |turn: Turn, task: TaskHandle| {
+        let run = runs.fetch_add(1, Ordering::SeqCst) + 1;
+        async move {
+            if turn.text() == "direct" {
+                return Ok(task.reply(vec![Part::text(format!("reply {run}"))]).await?);
+            }
+            Ok(task.complete_with(format!("run {run}")).await?)
+        }
+    })
+    .early()
+    .with(|manifest| manifest.replies = Replies::Either)
+}
+
+fn keyed(text: &str, key: &str) -> Send {
+    let mut send = request(message(text));
+    send.message.message_id = "m1".into();
+    send.idempotency_key = Some(key.to_owned());
+    send
+}
+
+#[test]
+fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let kernel = Kernel::open(folder.path(), counting(runs.clone()));
+    let caller = Caller::local();
+    let first = kernel.run(async {
+        let sends = (0..8).map(|_| kernel.engine.send(&caller, keyed("hi", "k1")));
+        let mut ids = Vec::new();
+        for sent in futures_util::future::join_all(sends).await {
+            let sent = sent.unwrap();
+            assert_eq!(status_text(&answer_task(&sent).await), "run 1");
+            ids.push(sent.id().clone());
+        }
+        ids.dedup();
+        assert_eq!(ids.len(), 1);
+        ids.remove(0)
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), counting(runs.clone()));
+    kernel.run(async {
+        let again = kernel.engine.send(&caller, keyed("hi", "k1")).await.unwrap();
+        assert_eq!(*again.id(), first);
+        assert_eq!(status_text(&answer_task(&again).await), "run 1");
+        let Streamed::Task { first: Some((_, task)), mut stream } = again.stream(Until::Terminal, None).await else {
+            panic!("no first frame")
+        };
+        assert_eq!(
+            (task.id, task.artifacts.len(), task.history.len()),
+            (first.clone(), 0, 1),
+            "the task as of the message"
+        );
+        let mut events = 0;
+        while let Some(batch) = stream.next().await.unwrap() {
+            events += batch.len();
+        }
+        assert_eq!(events, 2, "artifact and ending");
+        let other = kernel.engine.send(&caller, keyed("bye", "k1")).await.err().unwrap();
+        assert!(matches!(other, Error::KeyReused), "{other}");
+        let mut elsewhere = keyed("hi", "k1");
+        elsewhere.address = Address::Agent(AGENT.into());
+        let sent = kernel.engine.send(&caller, elsewhere).await.unwrap();
+        assert_ne!(*sent.id(), first, "another address, another scope");
+    });
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_direct_reply_is_kept_for_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), counting(Arc::default()));
+    kernel.run(async {
+        for _ in 0..2 {
+            let sent = kernel.engine.send(&Caller::local(), keyed("direct", "k2")).await.unwrap();
+            let Answer::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
+            assert_eq!(reply.joined_text(), "reply 1");
+        }
+    });
+}

@@ -1,0 +1,290 @@
+//! The invariants that have no better home, each named after itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
+use switchboard_engine::ids::{Epoch, Position, TaskKey};
+use switchboard_engine::store::*;
+use switchboard_engine::*;
+use tokio::sync::Notify;
+
+use crate::kernel::*;
+
+/// A store whose appends wait at a gate, or fail.
+struct Gate<S> {
+    store: S,
+    open: Arc<AtomicBool>,
+    failing: Arc<AtomicBool>,
+    opened: Arc<Notify>,
+}
+
+impl<S: Store> Store for Gate<S> {
+    fn append(&self, append: Append) -> StoreFuture<Appended> {
+        if self.failing.load(Ordering::SeqCst) {
+            return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
+        }
+        let (open, opened) = (self.open.clone(), self.opened.clone());
+        let appended = self.store.append(append);
+        async move {
+            let result = appended.await;
+            while !open.load(Ordering::SeqCst) {
+                opened.notified().await;
+            }
+            result
+        }
+        .boxed()
+    }
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
+        self.store.load(id)
+    }
+    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
+        self.store.read(key, after, max_bytes)
+    }
+    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
+        self.store.read_all(after, max_rows)
+    }
+    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
+        self.store.list(query)
+    }
+    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
+        self.store.find_send(scope)
+    }
+    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.store.unfinished(after, max)
+    }
+    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.store.expired(now, max)
+    }
+    fn context(
+        &self,
+        owner: &CallerId,
+        agent: &AgentName,
+        context: &ContextId,
+        max: usize,
+    ) -> StoreFuture<Vec<TaskRow>> {
+        self.store.context(owner, agent, context, max)
+    }
+    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
+        self.store.evict(retention, max)
+    }
+    fn census(&self) -> StoreFuture<Census> {
+        self.store.census()
+    }
+    fn epoch(&self) -> Epoch {
+        self.store.epoch()
+    }
+    fn ready(&self) -> Result<(), StoreError> {
+        self.store.ready()
+    }
+    fn close(&self) -> StoreFuture<()> {
+        self.store.close()
+    }
+}
+
+fn quick() -> Script {
+    Script::new(|_turn: Turn, task: TaskHandle| async move { Ok(task.complete_with("done").await?) })
+}
+
+#[test]
+fn invariant_1_one_ending_and_nothing_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.complete_with("first").await?;
+        assert_eq!(task.fail("second").await, Err(Stopped::Ended));
+        assert_eq!(task.status("third").await, Err(Stopped::Ended));
+        assert_eq!(task.text("fourth").await, Err(Stopped::Ended));
+        Ok(())
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        let task = answer_task(&sent).await;
+        assert_eq!(task.status.state, TaskState::Completed);
+        let log = kernel.log(sent.id()).await;
+        assert_eq!(log.iter().filter(|event| event.kind.is_terminal()).count(), 1);
+        assert!(log.last().unwrap().kind.is_terminal());
+    });
+}
+
+#[test]
+fn invariant_2_nobody_hears_of_a_message_before_it_is_committed() {
+    for early in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let open = Arc::new(AtomicBool::new(false));
+        let opened = Arc::new(Notify::new());
+        let (gate_open, gate_opened) = (open.clone(), opened.clone());
+        let script = if early { quick().early() } else { quick() };
+        let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
+            Arc::new(Gate { store, open: gate_open, failing: Arc::default(), opened: gate_opened })
+        });
+        kernel.run(async {
+            let mut send = Box::pin(kernel.send("go"));
+            for _ in 0..1_000 {
+                assert!(send.as_mut().now_or_never().is_none(), "answered before the commit");
+                tokio::task::yield_now().await;
+            }
+            open.store(true, Ordering::SeqCst);
+            opened.notify_waiters();
+            opened.notify_one();
+            let sent = send.await;
+            assert_eq!(answer_task(&sent).await.status.state, TaskState::Completed);
+        });
+    }
+}
+
+#[test]
+fn a_message_that_cannot_be_stored_is_refused_and_leaves_nothing() {
+    for early in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let failing = Arc::new(AtomicBool::new(true));
+        let gate = failing.clone();
+        let script = if early { quick().early() } else { quick() };
+        let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
+            Arc::new(Gate { store, open: Arc::new(AtomicBool::new(true)), failing: gate, opened: Arc::default() })
+        });
+        kernel.run(async {
+            let refused = kernel.try_send(message("go")).await.err().unwrap();
+            assert!(
+                matches!(&refused, Error::Unavailable { problem, .. } if problem.contains("disk full")),
+                "{refused}"
+            );
+            failing.store(false, Ordering::SeqCst);
+            let list = List { page_size: 10, ..List::default() };
+            let listed = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
+            assert_eq!(listed.total, 0);
+            assert_eq!(answer_task(&kernel.send("go").await).await.status.state, TaskState::Completed);
+        });
+    }
+}
+
+#[test]
+fn output_that_cannot_be_stored_is_offered_again_until_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let failing = Arc::new(AtomicBool::new(false));
+    let (gate, fault) = (failing.clone(), failing.clone());
+    let script = Script::new(move |_turn: Turn, task: TaskHandle| {
+        let fault = fault.clone();
+        async move {
+            fault.store(true, Ordering::SeqCst);
+            task.text("kept").await?;
+            Ok(task.complete().await?)
+        }
+    });
+    let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
+        Arc::new(Gate { store, open: Arc::new(AtomicBool::new(true)), failing: gate, opened: Arc::default() })
+    });
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        // The sweeper and the turn that will try again.
+        kernel.advance(2, Duration::from_secs(1)).await;
+        failing.store(false, Ordering::SeqCst);
+        let task = kernel.while_time_passes(answer_task(&sent)).await;
+        assert_eq!(task.status.state, TaskState::Completed);
+        assert_eq!(task.artifacts[0].parts[0].as_text(), Some("kept"));
+    });
+}
+
+#[test]
+fn invariant_6_unknown_and_foreign_tasks_look_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), quick());
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        let id = sent.id().clone();
+        let own = answer_task(&sent).await;
+        let stranger = Caller { id: "stranger".into(), ..Caller::local() };
+        let root = Address::Root;
+        let text = |error: Error| error.to_string().replace(id.as_str(), "ID");
+        let foreign = text(kernel.engine.get(&root, &stranger, &id).await.unwrap_err());
+        let unknown_id = TaskId::generate();
+        let unknown = kernel.engine.get(&root, &stranger, &unknown_id).await.unwrap_err();
+        assert_eq!(foreign, unknown.to_string().replace(unknown_id.as_str(), "ID"));
+        assert_eq!(foreign, text(kernel.engine.cancel(&root, &stranger, &id).await.unwrap_err()));
+        let follow_up = request(switchboard_a2a::Message { task_id: Some(id.clone()), ..message("mine?") });
+        assert_eq!(foreign, text(kernel.engine.send(&stranger, follow_up).await.err().unwrap()));
+        let list = List { page_size: 10, ..List::default() };
+        assert_eq!(kernel.engine.list(&root, &stranger, list.clone()).await.unwrap().total, 0);
+        assert_eq!(kernel.engine.list(&root, &Caller::local(), list).await.unwrap().total, 1);
+        // Somebody else's context is simply a new context.
+        let mut join = request(message("hi"));
+        join.message.context_id = Some(own.context_id.clone());
+        let joined = kernel.engine.send(&stranger, join).await.unwrap();
+        assert_eq!(answer_task(&joined).await.history.len(), 1);
+        // Another agent's address does not show it either.
+        let elsewhere = Address::Agent("elsewhere".into());
+        assert!(matches!(kernel.engine.get(&elsewhere, &Caller::local(), &id).await, Err(Error::TaskNotFound(_))));
+    });
+}
+
+#[test]
+fn invariant_10_only_ended_tasks_are_evicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "hold" {
+            task.working().await?;
+            task.canceled().await;
+        }
+        Ok(task.complete_with("done").await?)
+    });
+    let settings = Settings { retention_tasks: 3, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let held = kernel.send("hold").await;
+        kernel.reach(held.id(), TaskState::Working).await;
+        let mut ended = Vec::new();
+        for _ in 0..5 {
+            ended.push(answer_task(&kernel.send("go").await).await.id);
+        }
+        kernel.engine.sweep().await;
+        let list = List { page_size: 10, ..List::default() };
+        let listed = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
+        assert_eq!(listed.total, 3);
+        assert_eq!(
+            kernel.get(held.id()).await.unwrap().status.state,
+            TaskState::Working,
+            "live tasks are never evicted"
+        );
+        assert!(matches!(kernel.get(&ended[0]).await, Err(Error::TaskNotFound(_))), "the oldest went first");
+        kernel.clock.advance(Duration::from_secs(31 * 24 * 60 * 60));
+        kernel.engine.sweep().await;
+        assert!(matches!(kernel.get(&ended[4]).await, Err(Error::TaskNotFound(_))), "by age");
+        kernel.get(held.id()).await.unwrap();
+    });
+}
+
+#[test]
+fn media_types_an_agent_cannot_read_or_write_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), quick());
+    kernel.run(async {
+        let mut picture = message("look");
+        picture.parts[0].media_type = Some("image/png".to_owned());
+        assert!(matches!(kernel.try_send(picture).await.err().unwrap(), Error::ContentType(_)));
+        let mut picky = request(message("go"));
+        picky.accepted_output_modes = vec!["image/png".to_owned()];
+        assert!(matches!(
+            kernel.engine.send(&Caller::local(), picky.clone()).await.err().unwrap(),
+            Error::ContentType(_)
+        ));
+        picky.accepted_output_modes.push("text/*".to_owned());
+        kernel.engine.send(&Caller::local(), picky).await.unwrap();
+    });
+}
+
+#[test]
+fn referenced_tasks_must_be_the_callers_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), quick());
+    kernel.run(async {
+        let own = answer_task(&kernel.send("go").await).await.id;
+        let mut refers = message("and then");
+        refers.reference_task_ids = vec![own.clone()];
+        kernel.try_send(refers.clone()).await.unwrap();
+        let stranger = Caller { id: "stranger".into(), ..Caller::local() };
+        let refused = kernel.engine.send(&stranger, request(refers)).await.err().unwrap();
+        assert!(matches!(refused, Error::TaskNotFound(_)), "{refused}");
+    });
+}

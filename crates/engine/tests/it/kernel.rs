@@ -1,0 +1,212 @@
+//! A kernel to test: its own runtime, so that it can be killed; a simulated clock; agents written as closures.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use switchboard_a2a::{Message, Role, Task, TaskId, TaskState, Timestamp};
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::Store;
+use switchboard_engine::*;
+use switchboard_store::{Durability, Options, SqliteStore};
+use tokio::runtime::Runtime;
+
+type Run = dyn Fn(Turn, TaskHandle) -> BoxFuture<'static, Result<(), AgentError>> + std::marker::Send + Sync;
+
+/// An agent made of a closure.
+#[derive(Clone)]
+pub(crate) struct Script {
+    pub(crate) manifest: Manifest,
+    pub(crate) recovery: Recovery,
+    run: Arc<Run>,
+}
+
+impl Script {
+    pub(crate) fn new<F, R>(run: F) -> Self
+    where
+        F: Fn(Turn, TaskHandle) -> R + std::marker::Send + Sync + 'static,
+        R: Future<Output = Result<(), AgentError>> + std::marker::Send + 'static,
+    {
+        Self {
+            manifest: Manifest::new("Script", "A closure"),
+            recovery: Recovery::Fail("lost".to_owned()),
+            run: Arc::new(move |turn, task| run(turn, task).boxed()),
+        }
+    }
+
+    pub(crate) fn early(mut self) -> Self {
+        self.manifest.start = Start::WithCommit;
+        self
+    }
+
+    pub(crate) fn recovering(mut self, recovery: Recovery) -> Self {
+        self.recovery = recovery;
+        self
+    }
+
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Manifest)) -> Self {
+        change(&mut self.manifest);
+        self
+    }
+}
+
+impl Agent for Script {
+    fn manifest(&self) -> Manifest {
+        self.manifest.clone()
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        (self.run)(turn, task).await
+    }
+
+    async fn recover(&self, _task: &TaskView) -> Recovery {
+        self.recovery.clone()
+    }
+}
+
+/// A kernel, its clock and its runtime.
+pub(crate) struct Kernel {
+    pub(crate) engine: Engine,
+    pub(crate) clock: SimulatedClock,
+    pub(crate) runtime: Runtime,
+}
+
+pub(crate) const AGENT: &str = "script";
+
+impl Kernel {
+    pub(crate) fn open(folder: &Path, script: Script) -> Self {
+        Self::with(folder, script, Settings::default(), |store| Arc::new(store))
+    }
+
+    pub(crate) fn with_settings(folder: &Path, script: Script, settings: Settings) -> Self {
+        Self::with(folder, script, settings, |store| Arc::new(store))
+    }
+
+    pub(crate) fn with(
+        folder: &Path,
+        script: Script,
+        settings: Settings,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
+        let options = Options { durability: Durability::Process, ..Options::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let store = wrap(SqliteStore::open(folder, options).unwrap());
+        let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+        let directory = FixedDirectory::new(vec![Hosted::new(AGENT, script)], None);
+        let started = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), settings);
+        let engine = runtime.block_on(started).unwrap();
+        Self { engine, clock, runtime }
+    }
+
+    /// Drops everything in the middle of whatever it does, as a killed process would.
+    pub(crate) fn kill(self) {
+        let Self { engine, runtime, .. } = self;
+        drop(engine);
+        runtime.shutdown_timeout(Duration::from_secs(10));
+    }
+
+    pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        let limited = async { tokio::time::timeout(Duration::from_secs(60), work).await };
+        self.runtime.block_on(limited).expect("the test took more than a minute")
+    }
+
+    pub(crate) async fn send(&self, text: &str) -> Submitted {
+        self.try_send(message(text)).await.unwrap()
+    }
+
+    pub(crate) async fn try_send(&self, message: Message) -> Result<Submitted, Error> {
+        self.engine.send(&Caller::local(), request(message)).await
+    }
+
+    pub(crate) async fn say(&self, id: &TaskId, text: &str) -> Result<Submitted, Error> {
+        self.try_send(Message { task_id: Some(id.clone()), ..message(text) }).await
+    }
+
+    pub(crate) async fn get(&self, id: &TaskId) -> Result<Task, Error> {
+        self.engine.get(&Address::Root, &Caller::local(), id).await?.into_task()
+    }
+
+    pub(crate) async fn cancel(&self, id: &TaskId) -> Result<Task, Error> {
+        self.engine.cancel(&Address::Root, &Caller::local(), id).await?.into_task()
+    }
+
+    /// Every event of a task that is sent, from the first. Only for stores that were opened once: epoch 1.
+    pub(crate) async fn log(&self, id: &TaskId) -> Vec<LoggedEvent> {
+        // The first event of a task is always its message, which is not sent.
+        let after = Some(Cursor { epoch: ids::Epoch(1), seq: Seq(1) });
+        let caller = Caller::local();
+        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| Until::Terminal).await;
+        let mut stream = subscribed.unwrap().stream;
+        let mut events = Vec::new();
+        while let Some(batch) = stream.next().await.unwrap() {
+            events.extend(batch);
+        }
+        events
+    }
+
+    /// Waits until a task is in a state.
+    pub(crate) async fn reach(&self, id: &TaskId, state: TaskState) -> Task {
+        loop {
+            let task = self.get(id).await.unwrap();
+            if task.status.state == state {
+                return task;
+            }
+            assert!(!task.status.state.is_terminal(), "ended as {:?}: {:?}", task.status.state, task.status.message);
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Lets time pass, a second at a time, until something is done.
+    pub(crate) async fn while_time_passes<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            if let Some(done) = work.as_mut().now_or_never() {
+                return done;
+            }
+            self.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Turns the clock as soon as at least `sleepers` wait for it.
+    pub(crate) async fn advance(&self, sleepers: usize, duration: Duration) {
+        while self.clock.sleepers() < sleepers {
+            tokio::task::yield_now().await;
+        }
+        self.clock.advance(duration);
+    }
+}
+
+pub(crate) fn message(text: &str) -> Message {
+    Message::text(Role::User, text)
+}
+
+pub(crate) fn request(message: Message) -> Send {
+    Send {
+        address: Address::Root,
+        message,
+        accepted_output_modes: Vec::new(),
+        metadata: None,
+        idempotency_key: None,
+        push_config: None,
+        return_immediately: false,
+    }
+}
+
+pub(crate) async fn answer_task(submitted: &Submitted) -> Task {
+    match submitted.answer().await {
+        Answer::Task(reading) => reading.into_task().unwrap(),
+        Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+    }
+}
+
+pub(crate) fn reason(task: &Task) -> String {
+    let metadata = task.metadata.as_ref().expect("no metadata");
+    metadata.get(reason::REASON_KEY).expect("no reason").as_text().unwrap()
+}
+
+pub(crate) fn status_text(task: &Task) -> String {
+    task.status.message.as_ref().map(Message::joined_text).unwrap_or_default()
+}

@@ -1,0 +1,184 @@
+//! Limits: each is hit here, refuses clearly, and changes nothing else.
+
+use std::time::Duration;
+
+use switchboard_a2a::TaskState;
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+fn holder() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        match (turn.text().as_str(), &turn.cause) {
+            ("ask", _) => {
+                let answer = task.ask("?").await?;
+                Ok(task.complete_with(answer.joined_text()).await?)
+            }
+            ("quick", _) => Ok(task.complete().await?),
+            (_, Cause::Answer { .. }) => Ok(task.complete_with(turn.text()).await?),
+            _ => {
+                task.working().await?;
+                task.canceled().await;
+                Ok(())
+            }
+        }
+    })
+}
+
+#[test]
+fn turns_beyond_the_running_cap_wait_with_a_visible_position_and_start_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_tasks: 2, queued_turns: 2, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let running = [kernel.send("hold").await, kernel.send("hold").await];
+        let third = kernel.send("hold").await;
+        let fourth = kernel.send("hold").await;
+        let position = async |id| {
+            let task = kernel.get(id).await.unwrap();
+            assert_eq!(task.status.state, TaskState::Submitted);
+            task.metadata.unwrap().get(QUEUE_POSITION_KEY).unwrap().as_str().to_owned()
+        };
+        assert_eq!(position(third.id()).await, "1");
+        assert_eq!(position(fourth.id()).await, "2");
+        let refused = kernel.try_send(message("hold")).await.err().unwrap();
+        assert!(matches!(refused, Error::Unavailable { retry_after_ms: 1.., .. }), "{refused}");
+        // A queued task can be canceled at once; a running one that ends makes room for the next.
+        kernel.cancel(third.id()).await.unwrap();
+        assert_eq!(position(fourth.id()).await, "1");
+        kernel.cancel(running[0].id()).await.unwrap();
+        kernel.reach(fourth.id(), TaskState::Working).await;
+    });
+}
+
+#[test]
+fn caps_per_caller_and_per_agent_do_not_hold_up_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_per_caller: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let other = Caller { id: "other".into(), ..Caller::local() };
+        let first = kernel.send("hold").await;
+        let waiting = kernel.send("quick").await;
+        let theirs = kernel.engine.send(&other, request(message("quick"))).await.unwrap();
+        assert_eq!(answer_task(&theirs).await.status.state, TaskState::Completed);
+        kernel.cancel(first.id()).await.unwrap();
+        assert_eq!(answer_task(&waiting).await.status.state, TaskState::Completed);
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_per_agent: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let first = kernel.send("hold").await;
+        let waiting = kernel.send("quick").await;
+        kernel.reach(waiting.id(), TaskState::Submitted).await;
+        kernel.cancel(first.id()).await.unwrap();
+        assert_eq!(answer_task(&waiting).await.status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn an_answer_beyond_the_running_cap_waits_as_working() {
+    for park in [Duration::ZERO, Duration::from_secs(600)] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { running_tasks: 1, park, ..Settings::default() };
+        let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+        kernel.run(async {
+            let asked = kernel.send("ask").await;
+            answer_task(&asked).await;
+            let holding = kernel.send("hold").await;
+            kernel.reach(holding.id(), TaskState::Working).await;
+            let told = kernel.say(asked.id(), "here").await.unwrap();
+            let task = kernel.get(asked.id()).await.unwrap();
+            assert_eq!(task.status.state, TaskState::Working);
+            assert!(task.metadata.unwrap().get(QUEUE_POSITION_KEY).is_some());
+            kernel.cancel(holding.id()).await.unwrap();
+            assert_eq!(status_text(&answer_task(&told).await), "here");
+        });
+    }
+}
+
+#[test]
+fn parked_tasks_are_capped_for_all_and_for_one_caller() {
+    for settings in
+        [Settings { parked_tasks: 1, ..Settings::default() }, Settings { parked_per_caller: 1, ..Settings::default() }]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = Kernel::with_settings(folder.path(), holder(), settings.clone());
+        let id = kernel.run(async {
+            let asked = kernel.send("ask").await;
+            answer_task(&asked).await;
+            let refused = kernel.try_send(message("ask")).await.err().unwrap();
+            assert!(matches!(refused, Error::Unavailable { .. }), "{refused}");
+            asked.id().clone()
+        });
+        kernel.kill();
+        let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+        kernel.run(async {
+            let refused = kernel.try_send(message("ask")).await.err().unwrap();
+            assert!(matches!(refused, Error::Unavailable { .. }), "counted again after a restart: {refused}");
+            kernel.cancel(&id).await.unwrap();
+            kernel.send("ask").await;
+        });
+    }
+}
+
+#[test]
+fn a_message_an_event_and_a_task_have_a_largest_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { event_bytes: 2_000, task_bytes: 10_000, ..Settings::default() };
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        match turn.text().as_str() {
+            "event" => task.status("x".repeat(3_000)).await?,
+            _ => {
+                for _ in 0..100 {
+                    task.status("x".repeat(500)).await?;
+                }
+            }
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let refused = kernel.try_send(message(&"x".repeat(3_000))).await.err().unwrap();
+        assert!(matches!(&refused, Error::Invalid { field: "message", .. }), "{refused}");
+        assert!(refused.to_string().contains("limits.event"), "{refused}");
+        for word in ["event", "task"] {
+            let task = answer_task(&kernel.send(word).await).await;
+            assert_eq!(task.status.state, TaskState::Failed);
+            assert!(status_text(&task).contains(&format!("limits.{word}")), "{}", status_text(&task));
+        }
+    });
+}
+
+#[test]
+fn an_agent_waits_when_too_much_of_its_output_is_uncommitted() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { uncommitted_events: 4, uncommitted_bytes: 10_000, ..Settings::default() };
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        for step in 0..50 {
+            task.status(format!("{step}")).await?;
+            let committed = task.snapshot().history.len();
+            assert!(step < committed + 6, "step {step} with only {committed} committed");
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let task = answer_task(&kernel.send("go").await).await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+    });
+}
+
+#[test]
+fn a_blocking_wait_can_be_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { max_blocking: Some(Duration::from_secs(5)), ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let sent = kernel.send("hold").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let (task, ()) = tokio::join!(answer_task(&sent), kernel.advance(2, Duration::from_secs(5)));
+        assert_eq!(task.status.state, TaskState::Working);
+    });
+}

@@ -1,0 +1,15 @@
+//! The kernel through its public door, on the real store.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod kernel;
+
+mod direct;
+mod endings;
+mod idempotency;
+mod invariants;
+mod limits;
+mod races;
+mod recovery;
+mod turns;
+mod watching;

@@ -1,0 +1,161 @@
+//! After a crash and after a stop: nothing is left behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use switchboard_a2a::TaskState;
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+/// Saves its progress, then waits to be killed; a second run finishes from there.
+fn resumable() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.cause == Cause::Recovered {
+            let saved: u32 = turn.saved.map_or(0, |saved| saved.read().unwrap());
+            return Ok(task.complete_with(format!("went on from {saved} with {}", turn.message.joined_text())).await?);
+        }
+        task.save(&41).await?;
+        task.status("at work").await?;
+        task.canceled().await;
+        Ok(())
+    })
+    .recovering(Recovery::Resume)
+}
+
+#[test]
+fn a_killed_turn_resumes_with_its_message_and_what_it_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), resumable());
+    let id = kernel.run(async {
+        let sent = kernel.send("the work").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        sent.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), resumable());
+    kernel.run(async {
+        let task = kernel.reach(&id, TaskState::Completed).await;
+        assert_eq!(status_text(&task), "went on from 41 with the work");
+    });
+}
+
+#[test]
+fn a_turn_whose_agent_cannot_go_on_fails_as_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = || resumable().recovering(Recovery::Fail("cannot go on".to_owned()));
+    let kernel = Kernel::open(folder.path(), script());
+    let id = kernel.run(async {
+        let sent = kernel.send("the work").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        sent.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), script());
+    kernel.run(async {
+        let task = kernel.reach(&id, TaskState::Failed).await;
+        assert_eq!((reason(&task).as_str(), status_text(&task).as_str()), ("interrupted", "cannot go on"));
+    });
+}
+
+#[test]
+fn an_orderly_stop_leaves_the_task_as_it_is_and_tells_blocked_senders_the_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { drain: Duration::from_secs(10), ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), resumable(), settings.clone());
+    let id = kernel.run(async {
+        let sent = kernel.send("the work").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let engine = kernel.engine.clone();
+        let stopping = tokio::spawn(async move { engine.shutdown().await });
+        let task = kernel.while_time_passes(answer_task(&sent)).await;
+        assert_eq!(task.status.state, TaskState::Working, "never an error for a committed message");
+        kernel.while_time_passes(stopping).await.unwrap().unwrap();
+        assert!(matches!(kernel.try_send(message("late")).await.err().unwrap(), Error::Unavailable { .. }));
+        sent.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::with_settings(folder.path(), resumable(), settings);
+    kernel.run(async {
+        let task = kernel.reach(&id, TaskState::Completed).await;
+        assert_eq!(status_text(&task), "went on from 41 with the work");
+    });
+}
+
+#[test]
+fn a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let script = |runs: &Arc<AtomicUsize>| {
+        let runs = runs.clone();
+        Script::new(move |turn: Turn, task: TaskHandle| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                if turn.cause == Cause::Begin {
+                    task.status("at work").await?;
+                }
+                task.canceled().await;
+                Ok(())
+            }
+        })
+        .recovering(Recovery::Resume)
+    };
+    let kernel = Kernel::open(folder.path(), script(&runs));
+    let id = kernel.run(async {
+        let sent = kernel.send("the work").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        sent.id().clone()
+    });
+    kernel.kill();
+    for attempt in 2..=4 {
+        let kernel = Kernel::open(folder.path(), script(&runs));
+        kernel.run(async {
+            while runs.load(Ordering::SeqCst) < attempt {
+                tokio::task::yield_now().await;
+            }
+        });
+        kernel.kill();
+    }
+    let kernel = Kernel::open(folder.path(), script(&runs));
+    kernel.run(async {
+        let task = kernel.reach(&id, TaskState::Failed).await;
+        assert_eq!(reason(&task), "recovery_limit");
+    });
+    assert_eq!(runs.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn queued_tasks_and_requested_cancels_survive_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_tasks: 1, ..Settings::default() };
+    let script = || {
+        Script::new(|turn: Turn, task: TaskHandle| async move {
+            if turn.text() == "hold" {
+                task.working().await?;
+                return std::future::pending().await;
+            }
+            Ok(task.complete_with("done").await?)
+        })
+        .recovering(Recovery::Resume)
+    };
+    let kernel = Kernel::with_settings(folder.path(), script(), settings.clone());
+    let (held, queued) = kernel.run(async {
+        let held = kernel.send("hold").await;
+        kernel.reach(held.id(), TaskState::Working).await;
+        let queued = kernel.send("quick").await;
+        let canceling = kernel.engine.clone();
+        let id = held.id().clone();
+        let cancel = tokio::spawn(async move { canceling.cancel(&Address::Root, &Caller::local(), &id).await.is_ok() });
+        // The cancel is in the log once messages are refused; its grace never passes, for the clock stands still.
+        while kernel.say(held.id(), "hello").await.is_ok() {}
+        cancel.abort();
+        (held.id().clone(), queued.id().clone())
+    });
+    kernel.kill();
+    let kernel = Kernel::with_settings(folder.path(), script(), settings);
+    kernel.run(async {
+        assert_eq!(reason(&kernel.reach(&held, TaskState::Canceled).await), "canceled_by_caller");
+        assert_eq!(status_text(&kernel.reach(&queued, TaskState::Completed).await), "done");
+    });
+}

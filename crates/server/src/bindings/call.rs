@@ -1,0 +1,121 @@
+//! One operation, whatever binding it came by: the agent is found, the rules that hold for all are applied, and the
+//! operation's own file does the rest.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderValue};
+use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
+use switchboard_engine::{Address, Cursor, Hosted, Until};
+
+use super::extensions::Declared;
+use super::sse::Events;
+use super::{cancel, error, extended_card, get, list, push, send, stream, subscribe};
+use crate::{Identity, State};
+
+/// One operation and who asks for it.
+pub(super) struct Call<'a> {
+    pub(super) state: &'a Arc<State>,
+    pub(super) address: Address,
+    pub(super) dialect: Dialect,
+    pub(super) operation: Operation,
+    pub(super) identity: &'a Arc<Identity>,
+    pub(super) headers: &'a HeaderMap,
+    /// The JSON of the parameters, where an operation must look twice.
+    pub(super) json: &'a [u8],
+    pub(super) declared: Declared,
+    /// The agent, once it is known.
+    pub(super) hosted: Option<Arc<Hosted>>,
+}
+
+/// How an operation is answered.
+pub(super) enum Outcome {
+    /// The result was written to the buffer.
+    Written,
+    /// The result comes in pieces.
+    Events(Box<Events>),
+}
+
+impl Call<'_> {
+    /// Does what is asked. A result that is there at once goes to `out`.
+    pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+        match request {
+            Request::Send(request) => match self.operation {
+                Operation::SendStreamingMessage => return stream::answer(self, request).await.map(events),
+                _ => send::answer(self, request, out).await?,
+            },
+            Request::Get { id, history_length, .. } => {
+                self.find_agent()?;
+                get::answer(self, &id, history_length, out).await?;
+            }
+            Request::List(request) => {
+                self.find_agent()?;
+                list::answer(self, request, out).await?;
+            }
+            Request::Cancel { id, .. } => {
+                self.find_agent()?;
+                cancel::answer(self, &id, out).await?;
+            }
+            Request::Subscribe { id, .. } => {
+                self.find_agent()?;
+                return subscribe::answer(self, &id).await.map(events);
+            }
+            Request::Push(_) => {
+                self.find_agent()?;
+                return Err(push::not_supported());
+            }
+            Request::ExtendedCard { .. } => extended_card::answer(self, out)?,
+        }
+        Ok(Outcome::Written)
+    }
+
+    /// At an agent's own address the agent must exist, be the caller's to use, and be understood. The root shows the
+    /// tasks of all agents, so none of them can insist on anything there.
+    fn find_agent(&mut self) -> Result<(), Error> {
+        if self.address == Address::Root {
+            return Ok(());
+        }
+        let directory = self.state.engine.directory();
+        let hosted = directory.resolve(&self.address, &self.identity.caller, None).map_err(error::of)?;
+        self.declared.check(&hosted.manifest)?;
+        self.hosted = Some(hosted);
+        Ok(())
+    }
+
+    /// The agent that works on a task the caller can see here.
+    pub(super) async fn agent_of(&self, id: &TaskId) -> Option<Arc<Hosted>> {
+        // That the task is not there is told by whatever is done with it next.
+        self.state.engine.agent_of(&self.address, &self.identity.caller, id).await.ok().flatten()
+    }
+
+    /// Where a stream is to go on. A cursor that cannot be read is one no log knows.
+    pub(super) fn cursor(&self) -> Option<Cursor> {
+        let header = self.headers.get("last-event-id").filter(|value| !value.is_empty())?;
+        let unknown = || Cursor { epoch: switchboard_engine::ids::Epoch(0), seq: switchboard_engine::Seq(0) };
+        Some(header.to_str().ok().and_then(Cursor::parse).unwrap_or_else(unknown))
+    }
+
+    /// When a stream to this caller ends by itself.
+    pub(super) fn until(&self, hosted: Option<&Arc<Hosted>>) -> Until {
+        let switches = hosted.map(|hosted| hosted.switches.clone()).unwrap_or_default();
+        match (self.dialect.version(), self.operation) {
+            (Version::V03, _) if switches.v03_close_on_interrupt => Until::Interrupted,
+            (Version::V1, Operation::SendStreamingMessage) if switches.close_on_input_required => Until::InputRequired,
+            _ => Until::Terminal,
+        }
+    }
+
+    /// The header that echoes active extensions, if there is one to send.
+    pub(super) fn activated(&self) -> Option<(http::HeaderName, HeaderValue)> {
+        self.declared.activated(self.hosted.as_ref().map(|hosted| &hosted.manifest), self.dialect.version())
+    }
+}
+
+/// What an agent that does not stream answers to those who want one.
+pub(super) fn no_streaming(hosted: &Hosted) -> Error {
+    let message = format!("This operation is not supported: agent {} does not stream", hosted.name);
+    Error::with_message(ErrorKind::UnsupportedOperation, message)
+}
+
+fn events(events: Events) -> Outcome {
+    Outcome::Events(Box::new(events))
+}

@@ -1,0 +1,13 @@
+//! Stopping a task.
+
+use switchboard_a2a::{Error, TaskId};
+
+use super::call::Call;
+use super::error;
+use super::task::{self, Form};
+
+/// Writes the task once it has ended.
+pub(super) async fn answer(call: &Call<'_>, id: &TaskId, out: &mut Vec<u8>) -> Result<(), Error> {
+    let reading = call.state.engine.cancel(&call.address, &call.identity.caller, id).await.map_err(error::of)?;
+    task::write(call.dialect, Form::Bare, reading, None, out)
+}

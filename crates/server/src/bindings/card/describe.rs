@@ -1,0 +1,142 @@
+//! What a card says: an agent's manifest, where it listens, and what works here.
+
+use std::sync::Arc;
+
+use switchboard_a2a::card::{
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme,
+};
+use switchboard_engine::{Address, Hosted, Skill};
+
+use crate::Options;
+use crate::bindings::extensions::RESUMPTION;
+
+/// The card of one agent at an address. Private skills are for known callers.
+pub(in crate::bindings) fn agent(
+    options: &Options,
+    address: &Address,
+    hosted: &Hosted,
+    with_private: bool,
+) -> AgentCard {
+    let manifest = &hosted.manifest;
+    let mut extensions: Vec<AgentExtension> = Vec::new();
+    for extension in &manifest.extensions {
+        extensions.push(AgentExtension {
+            uri: extension.uri.clone(),
+            description: Some(extension.description.clone()).filter(|text| !text.is_empty()),
+            required: extension.required,
+            params: None,
+        });
+    }
+    extensions.extend(manifest.streaming.then(resumption));
+    let shown = manifest.skills.iter().filter(|skill| with_private || !skill.private);
+    AgentCard {
+        name: manifest.name.clone(),
+        description: manifest.description.clone(),
+        version: manifest.version.clone(),
+        default_input_modes: manifest.input_modes.clone(),
+        default_output_modes: manifest.output_modes.clone(),
+        skills: shown.map(|skill| described(skill, skill.id.clone())).collect(),
+        ..base(options, address, manifest.streaming, extensions)
+    }
+}
+
+/// The card of a server at whose root no agent answers: all the agents' skills, each under its agent's name.
+pub(in crate::bindings) fn server(options: &Options, agents: &[Arc<Hosted>], with_private: bool) -> AgentCard {
+    let mut skills = Vec::new();
+    let mut input_modes: Vec<String> = Vec::new();
+    let mut output_modes: Vec<String> = Vec::new();
+    for hosted in agents {
+        let manifest = &hosted.manifest;
+        for skill in manifest.skills.iter().filter(|skill| with_private || !skill.private) {
+            let mut skill = described(skill, format!("{}/{}", hosted.name, skill.id));
+            skill.tags.push(hosted.name.to_string());
+            skills.push(skill);
+        }
+        add_new(&mut input_modes, &manifest.input_modes);
+        add_new(&mut output_modes, &manifest.output_modes);
+    }
+    let names: Vec<&str> = agents.iter().map(|hosted| hosted.name.as_str()).collect();
+    let streaming = agents.iter().any(|hosted| hosted.manifest.streaming);
+    AgentCard {
+        name: "Switchboard".to_owned(),
+        description: format!("Hosts these agents, each to be named as the tenant: {}", names.join(", ")),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        default_input_modes: input_modes,
+        default_output_modes: output_modes,
+        skills,
+        ..base(options, &Address::Root, streaming, streaming.then(resumption).into_iter().collect())
+    }
+}
+
+/// What every card here has: its interfaces, its capabilities and its ways to authenticate.
+fn base(options: &Options, address: &Address, streaming: bool, extensions: Vec<AgentExtension>) -> AgentCard {
+    let mut card = AgentCard {
+        supported_interfaces: interfaces(options, address),
+        capabilities: AgentCapabilities {
+            streaming: Some(streaming),
+            push_notifications: Some(false),
+            extensions,
+            extended_agent_card: Some(true),
+        },
+        ..AgentCard::default()
+    };
+    if !options.open {
+        let bearer = SecurityScheme::Http { scheme: "Bearer".to_owned(), bearer_format: None, description: None };
+        let key =
+            SecurityScheme::ApiKey { location: "header".to_owned(), name: "X-API-Key".to_owned(), description: None };
+        card.security_schemes = vec![("bearer".to_owned(), bearer), ("apiKey".to_owned(), key)];
+        card.security_requirements =
+            ["bearer", "apiKey"].map(|name| SecurityRequirement(vec![(name.to_owned(), Vec::new())])).to_vec();
+    }
+    card
+}
+
+/// Newest version first. v0.3 does not let two transports share one address, so its JSON-RPC has one of its own.
+fn interfaces(options: &Options, address: &Address) -> Vec<AgentInterface> {
+    let base = options.public_base_url.trim_end_matches('/');
+    let url = match address {
+        Address::Root => format!("{base}/a2a"),
+        Address::Agent(name) => format!("{base}/a2a/{name}"),
+    };
+    let rpc = format!("{url}/jsonrpc");
+    let interface = |url: &str, binding: &str, version: &str| AgentInterface {
+        url: url.to_owned(),
+        protocol_binding: binding.to_owned(),
+        tenant: None,
+        protocol_version: version.to_owned(),
+    };
+    vec![
+        interface(&url, "JSONRPC", "1.0"),
+        interface(&url, "HTTP+JSON", "1.0"),
+        interface(&rpc, "JSONRPC", "0.3"),
+        interface(&url, "HTTP+JSON", "0.3"),
+    ]
+}
+
+fn resumption() -> AgentExtension {
+    AgentExtension {
+        uri: RESUMPTION.to_owned(),
+        description: Some("Last-Event-ID on a stream goes on exactly after that event".to_owned()),
+        required: false,
+        params: None,
+    }
+}
+
+fn described(skill: &Skill, id: String) -> AgentSkill {
+    AgentSkill {
+        id,
+        name: skill.name.clone(),
+        description: skill.description.clone(),
+        tags: skill.tags.clone(),
+        examples: skill.examples.clone(),
+        ..AgentSkill::default()
+    }
+}
+
+fn add_new(known: &mut Vec<String>, more: &[String]) {
+    for mode in more {
+        if !known.contains(mode) {
+            known.push(mode.clone());
+        }
+    }
+}

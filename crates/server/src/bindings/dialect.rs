@@ -1,0 +1,106 @@
+//! Which version of A2A a request speaks. Decided once, from the method or path and the `A2A-Version` header.
+
+use http::HeaderMap;
+use switchboard_a2a::{Dialect, Error, ErrorKind, SUPPORTED_VERSIONS, Version, VersionNumber, parse_version};
+
+use super::percent;
+
+/// The header, and the query parameter that counts as one.
+pub(super) const VERSION: &str = "a2a-version";
+
+/// What the caller says it speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing.
+    Nothing,
+    /// This version.
+    Number(VersionNumber),
+    /// Something that is no version.
+    Unreadable(String),
+}
+
+impl Asked {
+    /// Reads the header, else the query; empty is the same as absent.
+    pub(super) fn read(headers: &HeaderMap, query: Option<&str>) -> Self {
+        let header = headers.get(VERSION).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        if let Some(text) = header.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
+            return Self::of(text);
+        }
+        let pairs = query.map(|query| percent::query(Some(query))).unwrap_or_default();
+        let found = pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(VERSION)).map(|(_, value)| value.trim());
+        found.filter(|text| !text.is_empty()).map_or(Self::Nothing, Self::of)
+    }
+
+    fn of(text: &str) -> Self {
+        parse_version(text).map_or_else(|| Self::Unreadable(text.chars().take(40).collect()), Self::Number)
+    }
+
+    /// The version, if it is spoken here.
+    pub(super) fn spoken(&self) -> Option<Version> {
+        match self {
+            Self::Number(number) => number.spoken(),
+            _ => None,
+        }
+    }
+
+    fn is_first_major(&self) -> bool {
+        matches!(self, Self::Number(number) if number.major == 1)
+    }
+}
+
+/// A request that cannot be served, and the dialect to say so in.
+pub(super) type Refused = (Dialect, Error);
+
+/// The dialect of a JSON-RPC method.
+pub(super) fn of_method(method: Version, asked: &Asked, strict: bool) -> Result<Dialect, Refused> {
+    let dialect = method.rpc_dialect();
+    match method {
+        Version::V1 => match asked {
+            Asked::Nothing if !strict => Ok(dialect),
+            _ if asked.spoken() == Some(Version::V1) => Ok(dialect),
+            _ => Err((dialect, unsupported(asked))),
+        },
+        Version::V03 => match asked {
+            Asked::Nothing => Ok(dialect),
+            _ if asked.spoken() == Some(Version::V03) => Ok(dialect),
+            _ if asked.is_first_major() => {
+                let message = "Method not found: it belongs to version 0.3, and the request says 1.x";
+                Err((dialect, Error::with_message(ErrorKind::MethodNotFound, message)))
+            }
+            _ => Err((dialect, unsupported(asked))),
+        },
+    }
+}
+
+/// The dialect of a REST path, with or without the `/v1` of version 0.3.
+pub(super) fn of_path(prefixed: bool, asked: &Asked, strict: bool) -> Result<Dialect, Refused> {
+    let refused = |dialect| Err((dialect, unsupported(asked)));
+    match (asked, asked.spoken()) {
+        (_, Some(Version::V1)) => Ok(Dialect::V1),
+        (_, None) if asked.is_first_major() => refused(Dialect::V1),
+        (_, Some(Version::V03)) => Ok(Dialect::V03Rest),
+        (Asked::Nothing, None) if prefixed => Ok(Dialect::V03Rest),
+        (_, None) if prefixed => refused(Dialect::V03Rest),
+        (Asked::Nothing, None) if !strict => Ok(Dialect::V1),
+        (_, None) => refused(Dialect::V1),
+    }
+}
+
+/// The dialect to answer a JSON-RPC body in that named no method we know.
+pub(super) fn of_unknown_method(method: &str, asked: &Asked) -> Dialect {
+    match asked.spoken() {
+        Some(version) => version.rpc_dialect(),
+        None if method.contains('/') => Dialect::V03Rpc,
+        None => Dialect::V1,
+    }
+}
+
+fn unsupported(asked: &Asked) -> Error {
+    let said = match asked {
+        Asked::Nothing => "the request names no A2A-Version".to_owned(),
+        Asked::Number(VersionNumber { major, minor }) => format!("{major}.{minor}"),
+        Asked::Unreadable(text) => format!("{text:?}"),
+    };
+    let message = format!("Version not supported: {said}; send A2A-Version: 1.0 or 0.3");
+    Error::with_message(ErrorKind::VersionNotSupported, message).detail("supportedVersions", SUPPORTED_VERSIONS)
+}

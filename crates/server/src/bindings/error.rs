@@ -1,0 +1,25 @@
+//! The kernel's refusals as the protocol's errors.
+
+use switchboard_a2a::{Error, ErrorKind};
+use switchboard_engine::{Error as Refusal, state_label};
+
+/// What the caller is told.
+pub(super) fn of(refusal: Refusal) -> Error {
+    let message = refusal.to_string();
+    match refusal {
+        Refusal::TaskNotFound(id) => Error::task_not_found(id),
+        Refusal::NotCancelable { id, state } => {
+            let error = Error::with_message(ErrorKind::TaskNotCancelable, message);
+            error.detail("taskId", id).detail("state", state_label(state))
+        }
+        Refusal::Unsupported(_) => Error::with_message(ErrorKind::UnsupportedOperation, message),
+        Refusal::Invalid { field, problem } => Error::invalid_field(field, problem),
+        Refusal::ContentType(_) => Error::with_message(ErrorKind::ContentTypeNotSupported, message),
+        Refusal::AgentNotFound { known, .. } => {
+            Error::with_message(ErrorKind::AgentNotFound, message).detail("agents", known.join(","))
+        }
+        Refusal::Forbidden(agent) => Error::with_message(ErrorKind::PermissionDenied, message).detail("agent", agent),
+        Refusal::KeyReused => Error::with_message(ErrorKind::IdempotencyKeyReused, message),
+        Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),
+    }
+}

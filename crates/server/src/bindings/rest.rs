@@ -1,0 +1,75 @@
+//! REST: the path names the operation, the status tells how it went, the body is the result itself.
+
+use std::sync::Arc;
+
+use http::Response;
+use http::header::{CACHE_CONTROL, HeaderValue};
+use switchboard_a2a::{Dialect, Error, Operation, RestParts, decode_rest};
+
+use super::call::{Call, Outcome};
+use super::dialect::{self, Asked};
+use super::extensions::Declared;
+use super::reply::{self, Binding};
+use super::routes::Rest;
+use super::{limits, percent, sse, tenant};
+use crate::{Body, Exchange, State};
+
+/// Answers one request.
+pub(super) async fn answer(state: &Arc<State>, path: Rest, exchange: Exchange) -> Response<Body> {
+    let asked = Asked::read(&exchange.headers, exchange.query());
+    let operation = path.operation;
+    match dialect::of_path(path.prefixed, &asked, state.options.strict_version) {
+        Ok(dialect) => perform(state, path, &exchange, dialect).await,
+        Err((dialect, error)) => {
+            reply::measure(Binding::Rest.failure(dialect, &error), Some(operation), None, Some(error.kind))
+        }
+    }
+}
+
+async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: Dialect) -> Response<Body> {
+    let operation = path.operation;
+    let mut call = Call {
+        state,
+        address: path.address.clone(),
+        dialect,
+        operation,
+        identity: &exchange.identity,
+        headers: &exchange.headers,
+        json: &exchange.body,
+        declared: Declared::read(&exchange.headers),
+        hosted: None,
+    };
+    let mut out = Vec::with_capacity(512);
+    let (mut response, failed) = match run(&mut call, &path, exchange, &mut out).await {
+        Ok(Outcome::Written) => (Binding::Rest.success(dialect, out), None),
+        Ok(Outcome::Events(events)) => {
+            (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)
+        }
+        Err(error) => (Binding::Rest.failure(dialect, &error), Some(error.kind)),
+    };
+    if operation == Operation::GetExtendedCard && failed.is_none() {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=60"));
+    }
+    if let Some((name, value)) = call.activated() {
+        response.headers_mut().insert(name, value);
+    }
+    let agent = call.hosted.as_ref().map(|hosted| hosted.name.clone());
+    reply::measure(response, Some(operation), agent, failed)
+}
+
+async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+    limits::depth(&call.state.options, "", call.json)?;
+    let query = percent::query(exchange.query());
+    let parts = RestParts {
+        task_id: path.task_id.as_deref(),
+        config_id: path.config_id.as_deref(),
+        tenant: None,
+        query: &query,
+        body: &exchange.body,
+    };
+    let request = decode_rest(call.dialect, call.operation, parts)?;
+    if let Some(named) = request.tenant() {
+        call.address = tenant::resolve(call.address.clone(), Some(named))?;
+    }
+    call.perform(request, out).await
+}

@@ -1,0 +1,126 @@
+//! Sending a message and waiting for one answer. What streaming needs of it is here too.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use switchboard_a2a::{Error, SendRequest, Version, encode};
+use switchboard_engine::{Address, Answer, Hosted, Send, Submitted};
+
+use super::call::Call;
+use super::task::{self, Form};
+use super::{error, limits, push};
+
+/// The longest idempotency key that is kept.
+const KEY_BYTES: usize = 255;
+
+/// Writes the task or the direct reply.
+pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+    find_agent(call, &request).await?;
+    let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    let return_immediately = returns_immediately(call, &request);
+    let submitted = submit(call, request, return_immediately).await?;
+    let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
+    match answer {
+        Answer::Task(reading) => task::write(call.dialect, Form::Sent, reading, history_length, out),
+        Answer::Message(message) => {
+            out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
+            Ok(())
+        }
+    }
+}
+
+/// Finds the agent that will get the message and checks what it insists on. That there is none is left to the kernel,
+/// which first looks whether the message was sent before.
+pub(super) async fn find_agent(call: &mut Call<'_>, request: &SendRequest) -> Result<(), Error> {
+    let message = &request.message;
+    call.hosted = match (&call.address, &message.task_id) {
+        (Address::Root, Some(id)) => call.agent_of(id).await,
+        _ => call.state.engine.directory().resolve(&call.address, &call.identity.caller, Some(message)).ok(),
+    };
+    match &call.hosted {
+        Some(hosted) => call.declared.check(&hosted.manifest),
+        None => Ok(()),
+    }
+}
+
+/// Hands the message to the kernel; it is committed when this returns.
+pub(super) async fn submit(
+    call: &Call<'_>,
+    request: SendRequest,
+    return_immediately: bool,
+) -> Result<Submitted, Error> {
+    limits::parts(&call.state.options, &request.message)?;
+    let configuration = request.configuration.unwrap_or_default();
+    if configuration.task_push_notification_config.is_some() {
+        return Err(push::not_supported());
+    }
+    let idempotency_key = match key(call)? {
+        Some(key) => Some(key),
+        None if dedupes(call.hosted.as_ref()) => Some(format!("message:{}", request.message.message_id)),
+        None => None,
+    };
+    let send = Send {
+        address: call.address.clone(),
+        message: request.message,
+        accepted_output_modes: configuration.accepted_output_modes,
+        metadata: request.metadata,
+        idempotency_key,
+        push_config: None,
+        return_immediately,
+    };
+    call.state.engine.send(&call.identity.caller, send).await.map_err(error::of)
+}
+
+fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
+    hosted.is_some_and(|hosted| hosted.switches.dedupe_message_id)
+}
+
+fn key(call: &Call<'_>) -> Result<Option<String>, Error> {
+    let Some(value) = call.headers.get("idempotency-key").filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(key) if key.len() <= KEY_BYTES => Ok(Some(key.to_owned())),
+        _ => {
+            let problem = format!("must be visible ASCII of at most {KEY_BYTES} characters");
+            Err(Error::invalid_field("Idempotency-Key", problem))
+        }
+    }
+}
+
+/// A v0.3 caller that does not say whether to wait gets what the agent's switch says.
+fn returns_immediately(call: &Call<'_>, request: &SendRequest) -> bool {
+    let said = request.configuration.as_ref().is_some_and(|configuration| configuration.return_immediately);
+    let switched = call.dialect.version() == Version::V03
+        && call.hosted.as_ref().is_some_and(|hosted| !hosted.switches.v03_blocking);
+    said || switched && !says_blocking(call.json)
+}
+
+/// Whether the configuration holds `blocking` at all; only asked for agents that are switched.
+fn says_blocking(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Parameters {
+        configuration: Option<Configuration>,
+    }
+    #[derive(Deserialize)]
+    struct Configuration {
+        blocking: Option<IgnoredAny>,
+    }
+    let parameters = serde_json::from_slice::<Parameters>(json).ok();
+    parameters.and_then(|parameters| parameters.configuration?.blocking).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocking_is_found_only_where_it_is_said() {
+        assert!(says_blocking(br#"{"message":{},"configuration":{"blocking":true}}"#));
+        assert!(says_blocking(br#"{"configuration":{"blocking":false}}"#));
+        assert!(!says_blocking(br#"{"configuration":{"blocking":null}}"#));
+        assert!(!says_blocking(br#"{"configuration":{}}"#));
+        assert!(!says_blocking(br#"{"message":{}}"#));
+    }
+}

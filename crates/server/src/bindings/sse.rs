@@ -1,0 +1,255 @@
+//! Event streams: the one read of a task's log, written as server-sent events.
+//!
+//! Everything the log gives at once goes out in one buffer. The stored line of an event is its v1.0 frame, so v1.0
+//! readers get it as it is; v0.3 readers get it translated.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use http::Response;
+use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc};
+use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Streamed, TaskStream, Until};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::reply::{self, Binding};
+use super::{error, task};
+use crate::edge::stream_slots::StreamSlot;
+use crate::{Body, Identity, State};
+
+/// Tells a reader that the server stops: come back in a second.
+const COME_BACK: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+/// Keeps proxies and readers from thinking the stream is dead.
+const PING: Bytes = Bytes::from_static(b": ping\n\n");
+
+/// What an operation gives to be streamed.
+pub(super) struct Events {
+    pub(super) source: Source,
+    /// When it ends by itself; v0.3 marks that event as the last.
+    pub(super) until: Until,
+    /// How much history the first frame holds.
+    pub(super) history_length: Option<u32>,
+    /// The stream's place, given back at its end.
+    pub(super) slot: StreamSlot,
+}
+
+/// Where the events come from.
+pub(super) enum Source {
+    /// The agent has not yet said whether it answers with a task or a message.
+    Undecided(BoxFuture<'static, Streamed>),
+    /// A direct reply.
+    Message(Box<Message>),
+    /// A task.
+    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream },
+    /// Nothing more.
+    Over,
+}
+
+impl From<Streamed> for Source {
+    fn from(streamed: Streamed) -> Self {
+        match streamed {
+            Streamed::Message(message) => Self::Message(Box::new(message)),
+            Streamed::Task { first, stream } => Self::Task { first: first.map(Box::new), stream },
+        }
+    }
+}
+
+/// The response that carries the events.
+pub(super) fn response(
+    state: &State,
+    identity: &Arc<Identity>,
+    dialect: Dialect,
+    binding: Binding,
+    events: Events,
+) -> Response<Body> {
+    let ping = state.options.ping;
+    let stream = EventStream {
+        source: events.source,
+        until: events.until,
+        history_length: events.history_length,
+        frames: Frames::new(dialect, binding),
+        identity: identity.clone(),
+        closing: state.engine.closing().clone(),
+        ping,
+        quiet_until: Instant::now() + ping,
+        _slot: events.slot,
+    };
+    let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
+        let chunk = stream.next().await?;
+        stream.quiet_until = Instant::now() + stream.ping;
+        Some((chunk, stream))
+    });
+    reply::events(dialect.version(), Body::stream(chunks))
+}
+
+/// A stream that is nothing but one error, for readers that take no other media type.
+pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Response<Body> {
+    let mut bytes = Vec::with_capacity(256);
+    Frames::new(dialect, binding).error(failed, &mut bytes);
+    reply::events(dialect.version(), Body::full(bytes))
+}
+
+struct EventStream {
+    source: Source,
+    until: Until,
+    history_length: Option<u32>,
+    frames: Frames,
+    identity: Arc<Identity>,
+    closing: CancellationToken,
+    ping: Duration,
+    quiet_until: Instant,
+    _slot: StreamSlot,
+}
+
+/// What a source has to say.
+enum News {
+    Decided(Source),
+    Events(Result<Option<Vec<LoggedEvent>>, Refusal>),
+}
+
+impl Source {
+    /// Waits for something new. Nothing is lost if the wait is given up.
+    async fn news(&mut self) -> News {
+        match self {
+            Self::Undecided(decision) => News::Decided(Source::from(decision.await)),
+            Self::Task { stream, .. } => News::Events(stream.next().await),
+            Self::Message(_) | Self::Over => News::Events(Ok(None)),
+        }
+    }
+}
+
+impl EventStream {
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if let Some(bytes) = self.at_hand() {
+                return Some(bytes.into());
+            }
+            if matches!(self.source, Source::Over) {
+                return None;
+            }
+            let news = tokio::select! {
+                biased;
+                () = self.identity.revoked.cancelled() => return None,
+                () = self.closing.cancelled() => {
+                    self.source = Source::Over;
+                    return Some(COME_BACK);
+                }
+                news = self.source.news() => news,
+                () = tokio::time::sleep_until(self.quiet_until) => return Some(PING),
+            };
+            match news {
+                News::Decided(source) => self.source = source,
+                News::Events(events) => {
+                    let mut bytes = Vec::new();
+                    self.write(events, &mut bytes);
+                    if !bytes.is_empty() {
+                        return Some(bytes.into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first frame, and whatever else is there already.
+    fn at_hand(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let dialect = self.frames.dialect;
+        match &mut self.source {
+            Source::Message(message) => {
+                self.frames.result(None, &encode::encode_send_message(dialect, message), &mut bytes);
+                self.source = Source::Over;
+                return Some(bytes);
+            }
+            Source::Task { first, .. } => {
+                let (cursor, mut snapshot) = *first.take()?;
+                task::trim(&mut snapshot, self.history_length);
+                self.frames.result(Some(cursor), &encode::encode_send_task(dialect, &snapshot), &mut bytes);
+            }
+            Source::Undecided(_) | Source::Over => return None,
+        }
+        if let Some(News::Events(events)) = self.source.news().now_or_never() {
+            self.write(events, &mut bytes);
+        }
+        Some(bytes)
+    }
+
+    fn write(&mut self, events: Result<Option<Vec<LoggedEvent>>, Refusal>, out: &mut Vec<u8>) {
+        match events {
+            Ok(Some(events)) => {
+                out.reserve(events.iter().map(|event| event.line.len() + 128).sum());
+                for event in &events {
+                    if let Err(failed) = self.frames.event(event, self.until, out) {
+                        self.frames.error(&failed, out);
+                        self.source = Source::Over;
+                        return;
+                    }
+                }
+            }
+            Ok(None) => self.source = Source::Over,
+            Err(refusal) => {
+                self.frames.error(&error::of(refusal), out);
+                self.source = Source::Over;
+            }
+        }
+    }
+}
+
+/// Writes frames of one dialect and binding.
+struct Frames {
+    dialect: Dialect,
+    binding: Binding,
+    /// What stands before and after each result.
+    prefix: Vec<u8>,
+    suffix: &'static [u8],
+}
+
+impl Frames {
+    fn new(dialect: Dialect, binding: Binding) -> Self {
+        let mut prefix = b"data: ".to_vec();
+        let suffix: &[u8] = match &binding {
+            Binding::Rpc(id) => {
+                jsonrpc::write_result_prefix(id, &mut prefix);
+                b"}\n\n"
+            }
+            Binding::Rest => b"\n\n",
+        };
+        Self { dialect, binding, prefix, suffix }
+    }
+
+    fn event(&self, event: &LoggedEvent, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.dialect == Dialect::V1 {
+            self.result(Some(event.cursor()), &event.line, out);
+            return Ok(());
+        }
+        let translated = encode::from_v1(self.dialect, &event.line, until.ends_at(event.kind)).map_err(|error| {
+            tracing::error!(%error, seq = event.seq.0, "a stored event cannot be read");
+            Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")
+        })?;
+        self.result(Some(event.cursor()), &translated, out);
+        Ok(())
+    }
+
+    fn result(&self, cursor: Option<Cursor>, result: &[u8], out: &mut Vec<u8>) {
+        if let Some(cursor) = cursor {
+            // Writing to memory cannot fail.
+            let _ = writeln!(out, "id: {cursor}");
+        }
+        out.extend_from_slice(&self.prefix);
+        out.extend_from_slice(result);
+        out.extend_from_slice(self.suffix);
+    }
+
+    /// v0.3 readers know no event types, so there the error comes as plain data.
+    fn error(&self, failed: &Error, out: &mut Vec<u8>) {
+        if self.dialect == Dialect::V1 {
+            out.extend_from_slice(b"event: error\n");
+        }
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(&self.binding.encode(self.dialect, failed));
+        out.extend_from_slice(b"\n\n");
+    }
+}

@@ -1,0 +1,32 @@
+//! Sending a message and watching what follows.
+
+use futures_util::FutureExt;
+use switchboard_a2a::{Error, SendRequest};
+use switchboard_engine::Replies;
+
+use super::call::{Call, no_streaming};
+use super::send;
+use super::sse::{Events, Source};
+
+/// The stream of a message: a direct reply, or the task and everything after the message.
+pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest) -> Result<Events, Error> {
+    send::find_agent(call, &request).await?;
+    if let Some(hosted) = call.hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
+        return Err(no_streaming(hosted));
+    }
+    let slot = call.state.streams.take(&call.identity.caller.id)?;
+    let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    let submitted = send::submit(call, request, false).await?;
+    let hosted = submitted.hosted().cloned();
+    let until = call.until(hosted.as_ref());
+    let may_reply = hosted.as_ref().is_some_and(|hosted| hosted.manifest.replies != Replies::Task);
+    call.hosted = hosted;
+    let streamed = submitted.stream(until, call.cursor());
+    let source = if may_reply {
+        // The agent may take its time to decide; the caller already has its headers and hears pings.
+        Source::Undecided(streamed.boxed())
+    } else {
+        Source::from(streamed.await)
+    };
+    Ok(Events { source, until, history_length, slot })
+}

@@ -1,0 +1,28 @@
+//! Watching a task that exists.
+
+use switchboard_a2a::{Error, TaskId};
+use switchboard_engine::Streamed;
+
+use super::call::{Call, no_streaming};
+use super::error;
+use super::sse::{Events, Source};
+
+/// The stream of a task: the task as it is, or what came after the caller's cursor, and everything after that.
+pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, Error> {
+    let slot = call.state.streams.take(&call.identity.caller.id)?;
+    let mut until = call.until(None);
+    let choose = |hosted: Option<&_>| {
+        until = call.until(hosted);
+        until
+    };
+    let engine = &call.state.engine;
+    let subscribed = engine.subscribe(&call.address, &call.identity.caller, id, call.cursor(), choose).await;
+    let subscription = subscribed.map_err(error::of)?;
+    let hosted = subscription.stream.hosted().cloned();
+    if let Some(hosted) = hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
+        return Err(no_streaming(hosted));
+    }
+    call.hosted = hosted;
+    let streamed = Streamed::Task { first: subscription.first, stream: subscription.stream };
+    Ok(Events { source: Source::from(streamed), until, history_length: None, slot })
+}

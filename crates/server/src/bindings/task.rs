@@ -1,0 +1,64 @@
+//! Tasks on their way out: as much history as was asked for, and the stored bytes untouched where nothing was.
+
+use switchboard_a2a::{Dialect, Error, Task, encode};
+use switchboard_engine::TaskReading;
+
+use super::error;
+
+/// Whether the task stands alone or as the answer to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Getting and cancelling answer with the task itself.
+    Bare,
+    /// Sending wraps it, in the dialects that wrap.
+    Sent,
+}
+
+/// Writes a task. v1.0 with its whole history goes out as it is stored.
+pub(super) fn write(
+    dialect: Dialect,
+    form: Form,
+    reading: TaskReading,
+    history_length: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    if let (Dialect::V1, TaskReading::Encoded(json), None) = (dialect, &reading, history_length) {
+        out.reserve(json.len() + 16);
+        open(form, out);
+        out.extend_from_slice(json);
+        close(form, out);
+        return Ok(());
+    }
+    let mut task = reading.into_task().map_err(error::of)?;
+    trim(&mut task, history_length);
+    match (dialect, form) {
+        (Dialect::V1, _) => {
+            open(form, out);
+            out.extend_from_slice(&encode::encode_task(dialect, &task));
+            close(form, out);
+        }
+        (_, Form::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
+        (_, Form::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
+    }
+    Ok(())
+}
+
+/// Leaves as much history as was asked for: absent is all, zero is none, otherwise the newest.
+pub(super) fn trim(task: &mut Task, history_length: Option<u32>) {
+    let Some(wanted) = history_length else { return };
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    let surplus = task.history.len().saturating_sub(wanted);
+    task.history.drain(..surplus);
+}
+
+fn open(form: Form, out: &mut Vec<u8>) {
+    if form == Form::Sent {
+        out.extend_from_slice(b"{\"task\":");
+    }
+}
+
+fn close(form: Form, out: &mut Vec<u8>) {
+    if form == Form::Sent {
+        out.push(b'}');
+    }
+}

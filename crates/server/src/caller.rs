@@ -1,0 +1,44 @@
+//! Who asks. The front door takes a token from the request; an [`Authenticator`] knows whose it is.
+
+use std::sync::Arc;
+
+use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
+use tokio_util::sync::CancellationToken;
+
+/// Knows the callers. Asked on every request, so it answers from memory; it compares in constant time.
+pub trait Authenticator: Send + Sync + 'static {
+    /// Whose token it is, if it is anybody's and still good.
+    fn authenticate(&self, token: &str) -> Option<Arc<Identity>>;
+}
+
+/// A caller and the end of its credentials. One value per key, shared by all its requests.
+#[derive(Debug)]
+pub struct Identity {
+    /// Who.
+    pub caller: Caller,
+    /// Cancelled when the key is revoked or has expired; open streams end then.
+    pub revoked: CancellationToken,
+}
+
+impl Identity {
+    /// A caller whose credentials are good until further notice.
+    pub fn new(caller: Caller) -> Self {
+        Self { caller, revoked: CancellationToken::new() }
+    }
+
+    /// Somebody without a key, who may see what is public and nothing else.
+    pub(crate) fn anonymous() -> Self {
+        let scopes = Scopes { agents: AgentScope::All, admin: false };
+        Self::new(Caller { id: CallerId::from("anonymous"), scopes })
+    }
+}
+
+/// The authenticator of a server that runs open: nobody has a key, and nobody needs one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenDoor;
+
+impl Authenticator for OpenDoor {
+    fn authenticate(&self, _token: &str) -> Option<Arc<Identity>> {
+        None
+    }
+}

@@ -1,0 +1,81 @@
+//! Whose request it is: the key is in `Authorization: Bearer` or in `X-API-Key`.
+
+use std::sync::Arc;
+
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use switchboard_a2a::{Error, ErrorKind};
+
+use crate::{Identity, State};
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Why nobody in particular asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// No key.
+    Missing,
+    /// A key that is not good.
+    Unknown,
+}
+
+/// Whose request it is.
+pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, Stranger> {
+    if state.options.open {
+        return Ok(Arc::clone(&state.local));
+    }
+    let token = token(headers).ok_or(Stranger::Missing)?;
+    state.authenticator.authenticate(token).ok_or(Stranger::Unknown)
+}
+
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
+        let (scheme, token) = value.trim().split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let token = bearer.or_else(|| headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim));
+    token.filter(|token| !token.is_empty())
+}
+
+impl Stranger {
+    /// What the stranger is told.
+    pub(super) fn error(self) -> Error {
+        let message = match self {
+            Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
+            Self::Unknown => "the key is unknown, revoked or expired",
+        };
+        Error::with_message(ErrorKind::Unauthenticated, message)
+    }
+
+    /// The same for programs (RFC 6750).
+    pub(super) fn challenge(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Missing => "Bearer realm=\"switchboard\"",
+            Self::Unknown => "Bearer realm=\"switchboard\", error=\"invalid_token\"",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(name: &'static str, value: &'static str) -> Option<String> {
+        let headers = HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static(value))]);
+        token(&headers).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_key_is_found_in_either_header() {
+        assert_eq!(found("authorization", "Bearer a2a_1").as_deref(), Some("a2a_1"));
+        assert_eq!(found("authorization", "bearer   a2a_1 ").as_deref(), Some("a2a_1"));
+        assert_eq!(found("x-api-key", " a2a_1 ").as_deref(), Some("a2a_1"));
+        for (name, value) in [("authorization", "Basic eDp5"), ("authorization", "Bearer "), ("x-api-key", "")] {
+            assert_eq!(found(name, value), None, "{name}: {value}");
+        }
+        let mut both = HeaderMap::new();
+        both.insert(AUTHORIZATION, HeaderValue::from_static("Basic eDp5"));
+        both.insert(X_API_KEY, HeaderValue::from_static("a2a_2"));
+        assert_eq!(token(&both), Some("a2a_2"), "a proxy's own credentials do not hide the key");
+    }
+}

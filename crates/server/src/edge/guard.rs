@@ -1,0 +1,197 @@
+//! Keeps web pages from driving the server through somebody's browser.
+//!
+//! A page can send a request anywhere, and a name it controls can be made to point at loopback. So a foreign `Origin`
+//! is refused unless it is configured, and while the server runs without keys `Host` must be a name that no stranger
+//! can own: a loopback one, or the public base's.
+
+use std::net::IpAddr;
+
+use http::header::{HOST, ORIGIN};
+use http::{HeaderMap, Uri};
+
+use crate::Options;
+
+/// What the guard knows, read once from the options.
+pub(crate) struct Guard {
+    open: bool,
+    base: Option<Place>,
+    allowed: Vec<String>,
+    any: bool,
+}
+
+/// Where a request claims to come from.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Not from a web page, as far as one can tell.
+    None,
+    /// From a page of this very server.
+    Same,
+    /// From a page of a configured origin, which must be told so.
+    Allowed,
+}
+
+/// Why a request is refused, in words for whoever reads the response.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Intrusion {
+    #[error(
+        "host {0:?} is not a name of this server: while it runs without keys it answers to localhost, 127.0.0.1, \
+         [::1] and the host of server.publicBaseUrl"
+    )]
+    Host(String),
+    #[error("requests from web pages of {0:?} are refused: to let them in, add that origin to server.allowedOrigins")]
+    Origin(String),
+}
+
+/// Scheme, host and port, as browsers compare them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    scheme: String,
+    host: String,
+    port: u16,
+}
+
+impl Guard {
+    pub(crate) fn new(options: &Options) -> Self {
+        let allowed: Vec<String> = options.allowed_origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
+        let any = allowed.iter().any(|origin| origin == "*");
+        Self { open: options.open, base: Place::parse(&options.public_base_url), allowed, any }
+    }
+
+    /// Lets a request pass, and says where it comes from.
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
+        if self.open {
+            self.check_host(uri, headers)?;
+        }
+        let mut found = Origin::None;
+        for origin in headers.get_all(ORIGIN) {
+            found = self.check_origin(&String::from_utf8_lossy(origin.as_bytes()), uri, headers)?;
+        }
+        Ok(found)
+    }
+
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Intrusion> {
+        let mut named = false;
+        for host in headers.get_all(HOST) {
+            named = true;
+            let text = host.to_str().unwrap_or_default();
+            if !self.is_own_host(host_of(text)) {
+                return Err(Intrusion::Host(String::from_utf8_lossy(host.as_bytes()).into_owned()));
+            }
+        }
+        // HTTP/2, and HTTP/1.1 through a proxy, name the host in the request line.
+        if let Some(host) = uri.host() {
+            named = true;
+            if !self.is_own_host(host) {
+                return Err(Intrusion::Host(host.to_owned()));
+            }
+        }
+        if named { Ok(()) } else { Err(Intrusion::Host(String::new())) }
+    }
+
+    fn is_own_host(&self, host: &str) -> bool {
+        if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
+            return true;
+        }
+        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        loopback || self.base.as_ref().is_some_and(|base| base.host.eq_ignore_ascii_case(host))
+    }
+
+    fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
+        if self.any || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
+            return Ok(Origin::Allowed);
+        }
+        let place = Place::parse(origin);
+        if place.is_some() && place == self.base {
+            return Ok(Origin::Same);
+        }
+        // While open, Host has been found to be nobody else's name, so a page at that very address is ours.
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
+        let asked = host.and_then(|host| Place::parse(&format!("http://{host}")));
+        if self.open && place.is_some() && place == asked {
+            return Ok(Origin::Same);
+        }
+        Err(Intrusion::Origin(origin.to_owned()))
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        let uri: Uri = text.parse().ok()?;
+        let scheme = uri.scheme_str()?.to_ascii_lowercase();
+        let host = uri.host()?.to_ascii_lowercase();
+        let port = uri.port_u16().or(match scheme.as_str() {
+            "http" => Some(80),
+            "https" => Some(443),
+            _ => None,
+        })?;
+        Some(Self { scheme, host, port })
+    }
+}
+
+/// The host without its port; the brackets of an IPv6 address stay.
+fn host_of(authority: &str) -> &str {
+    match authority.rfind(':') {
+        Some(colon) if !authority[colon..].contains(']') => &authority[..colon],
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(guard: &Guard, host: &str, origin: Option<&str>) -> Result<Origin, Intrusion> {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        guard.check(&Uri::from_static("/a2a"), &headers)
+    }
+
+    fn guard(open: bool, allowed: &[&str]) -> Guard {
+        let allowed_origins = allowed.iter().map(|origin| (*origin).to_owned()).collect();
+        let public_base_url = "https://Agents.example.com/base".to_owned();
+        Guard::new(&Options { open, allowed_origins, public_base_url, ..Options::default() })
+    }
+
+    #[test]
+    fn an_open_server_answers_to_names_that_no_stranger_can_own() {
+        let guard = guard(true, &[]);
+        for host in
+            ["127.0.0.1:1", "localhost", "LOCALHOST:80", "[::1]", "[::1]:41242", "127.8.8.8", "agents.example.com"]
+        {
+            assert_eq!(verdict(&guard, host, None), Ok(Origin::None), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "", "[::2]:1"] {
+            assert_eq!(verdict(&guard, host, None), Err(Intrusion::Host(host.to_owned())), "{host}");
+        }
+        assert!(guard.check(&Uri::from_static("http://evil.example/a2a"), &HeaderMap::new()).is_err());
+        assert!(guard.check(&Uri::from_static("/a2a"), &HeaderMap::new()).is_err(), "no host at all");
+    }
+
+    #[test]
+    fn a_server_with_keys_leaves_the_host_to_its_proxy() {
+        assert_eq!(verdict(&guard(false, &[]), "anything.internal", None), Ok(Origin::None));
+    }
+
+    #[test]
+    fn foreign_origins_are_refused_and_configured_ones_let_in() {
+        let none = guard(true, &[]);
+        for origin in ["https://evil.example", "null", "http://localhost:8080", "https://agents.example.com:444", ""] {
+            let refused = verdict(&none, "localhost:41242", Some(origin));
+            assert_eq!(refused, Err(Intrusion::Origin(origin.to_owned())), "{origin}");
+        }
+        for origin in ["http://localhost:41242", "https://agents.example.com", "https://agents.example.com:443"] {
+            assert_eq!(verdict(&none, "localhost:41242", Some(origin)), Ok(Origin::Same), "{origin}");
+        }
+        let one = guard(true, &["https://app.example"]);
+        assert_eq!(verdict(&one, "localhost", Some("https://app.example")), Ok(Origin::Allowed));
+        assert!(verdict(&one, "localhost", Some("https://app.example.evil")).is_err());
+        assert_eq!(verdict(&guard(true, &["*"]), "localhost", Some("https://any.example")), Ok(Origin::Allowed));
+        let keyed = guard(false, &[]);
+        assert!(verdict(&keyed, "evil.example", Some("http://evil.example")).is_err(), "rebinding with keys");
+    }
+}

@@ -1,0 +1,237 @@
+//! One request, from its head to its response: guards, caller, body, binding; then the traces it leaves.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::{CONNECTION, CONTENT_LENGTH, ORIGIN, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use switchboard_a2a::{Error, ErrorKind};
+
+use super::access_log::AccessLog;
+use super::activity::Activity;
+use super::authenticate::identify;
+use super::guard::Origin;
+use super::request_body::{self, Unread};
+use super::request_id::X_REQUEST_ID;
+use super::{cors, landing, plain};
+use crate::bindings::routes::{self, Found, Route};
+use crate::health::{self, Check};
+use crate::{Body, Exchange, Identity, Measured, State, bindings};
+
+/// What stands at a path.
+enum Place {
+    A2a(Route),
+    Operations(Check),
+    WrongMethod(&'static str),
+    Nothing,
+}
+
+/// A response and what the traces need to know of its request.
+struct Answered {
+    response: Response<Body>,
+    /// Once it is known who asked.
+    identity: Option<Arc<Identity>>,
+    /// Whether it counts as an A2A request.
+    counted: bool,
+    origin: Origin,
+}
+
+/// Answers one request. Whatever happens behind this, there is an answer.
+pub(super) async fn handle(
+    state: Arc<State>,
+    activity: Arc<Activity>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Infallible> {
+    let began = Instant::now();
+    let in_flight = activity.begin(request.version() == Version::HTTP_2);
+    let (parts, body) = request.into_parts();
+    let request_id = state.request_ids.name(&parts.headers);
+    let log = AccessLog::begin(&parts.method, &parts.uri);
+    let is_head = parts.method == Method::HEAD;
+    let page = parts.headers.get(ORIGIN).cloned();
+    let answering = answer(&state, &activity, parts, body);
+    let answered = AssertUnwindSafe(answering).catch_unwind().await;
+    let mut answered = answered.unwrap_or_else(|_| panicked(&request_id));
+
+    let duration = began.elapsed();
+    let response = &mut answered.response;
+    if answered.counted {
+        let measured = response.extensions_mut().remove::<Measured>();
+        state.meter.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
+    }
+    let caller = answered.identity.as_ref().map_or("-", |identity| identity.caller.id.as_str());
+    log.write(response.status(), duration, caller, &request_id);
+    response.headers_mut().insert(X_REQUEST_ID, request_id);
+    if let (Origin::Allowed, Some(page)) = (&answered.origin, page) {
+        cors::expose(page, response.headers_mut());
+    }
+    if !state.options.allowed_origins.is_empty() {
+        cors::vary(response.headers_mut());
+    }
+    let (mut parts, mut body) = answered.response.into_parts();
+    if is_head {
+        if let Some(length) = body.length() {
+            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        body = Body::empty();
+    }
+    Ok(Response::from_parts(parts, body.holding(in_flight)))
+}
+
+async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut body: Incoming) -> Answered {
+    if parts.method == Method::HEAD {
+        parts.method = Method::GET;
+    }
+    let place = find(parts.uri.path(), &parts.method);
+    let (limit, read) = (state.options.request_body, Bytes::new());
+    let origin = match state.guard.check(&parts.uri, &parts.headers) {
+        Ok(origin) => origin,
+        Err(intrusion) => {
+            let sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            let error = Error::with_message(ErrorKind::PermissionDenied, intrusion.to_string());
+            return refused(state, &place, &parts, sent.as_deref(), Origin::None, &error);
+        }
+    };
+    if cors::is_preflight(&parts.method, &parts.headers) {
+        return Answered { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
+    }
+    let identity = match (identify(state, &parts.headers), &place) {
+        (Ok(identity), _) => identity,
+        (Err(stranger), place) if !place.is_public() => {
+            let sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            let mut answered = refused(state, place, &parts, sent.as_deref(), origin, &stranger.error());
+            answered.response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
+            return answered;
+        }
+        (Err(_), _) => Arc::clone(&state.anonymous),
+    };
+    let (response, counted) = match place {
+        Place::A2a(route) => (through_binding(state, activity, route, parts, body, &identity).await, true),
+        other => {
+            request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            (by_itself(state, other, &parts, &identity).await, false)
+        }
+    };
+    Answered { response, identity: Some(identity), counted, origin }
+}
+
+fn find(path: &str, method: &Method) -> Place {
+    if let Some(check) = health::find(path) {
+        return if method == Method::GET { Place::Operations(check) } else { Place::WrongMethod("GET, HEAD") };
+    }
+    match routes::find(path, method) {
+        Found::Route(route) => Place::A2a(route),
+        Found::WrongMethod { allow } => Place::WrongMethod(allow),
+        Found::None => Place::Nothing,
+    }
+}
+
+impl Place {
+    /// Whether no key is needed.
+    fn is_public(&self) -> bool {
+        match self {
+            Self::A2a(route) => route.public,
+            Self::Operations(check) => check.is_public(),
+            Self::WrongMethod(_) | Self::Nothing => true,
+        }
+    }
+}
+
+async fn through_binding(
+    state: &Arc<State>,
+    activity: &Activity,
+    route: Route,
+    parts: Parts,
+    mut body: Incoming,
+    identity: &Arc<Identity>,
+) -> Response<Body> {
+    let options = &state.options;
+    let (limit, pause) = (options.request_body, options.header_timeout);
+    let read = request_body::read(&parts.method, &parts.headers, &mut body, limit, pause).await;
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(unread) => return not_read(state, &route, &parts, body, unread).await,
+    };
+    activity.body_is_read();
+    let Parts { uri, headers, .. } = parts;
+    let exchange = Exchange { uri, headers, body: bytes, identity: Arc::clone(identity) };
+    bindings::answer(state, route, exchange).await
+}
+
+/// Answers of the server itself.
+async fn by_itself(state: &State, place: Place, parts: &Parts, identity: &Identity) -> Response<Body> {
+    let path = parts.uri.path();
+    match place {
+        Place::Operations(check) => health::answer(state, check, identity).await,
+        Place::WrongMethod(_) if landing::is_wanted(&parts.method, &parts.headers) => landing::page(state),
+        Place::WrongMethod(allow) => plain::wrong_method(path, &parts.method, allow),
+        Place::A2a(_) | Place::Nothing => plain::nothing_at(path),
+    }
+}
+
+async fn not_read(state: &State, route: &Route, parts: &Parts, mut body: Incoming, unread: Unread) -> Response<Body> {
+    let limit = state.options.request_body;
+    let mut sent = None;
+    let (status, error) = match unread {
+        Unread::Refused(error, read) => {
+            sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            (None, error)
+        }
+        Unread::TooSlow => {
+            let pause_ms = state.options.header_timeout.as_millis();
+            let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
+            (Some(StatusCode::REQUEST_TIMEOUT), Error::with_message(ErrorKind::InvalidRequest, message))
+        }
+        Unread::Broken => {
+            let message = "the request body ended early or is not framed as its headers say";
+            (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
+        }
+    };
+    let mut response = bindings::refuse(state, route, &parts.headers, sent.as_deref(), &error);
+    if let Some(status) = status {
+        *response.status_mut() = status;
+        // What is left of the body would be taken for the next request.
+        if parts.version != Version::HTTP_2 {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+    response
+}
+
+/// A refusal, in the form of the binding where there is one.
+fn refused(
+    state: &State,
+    place: &Place,
+    parts: &Parts,
+    sent: Option<&[u8]>,
+    origin: Origin,
+    error: &Error,
+) -> Answered {
+    let (response, counted) = match place {
+        Place::A2a(route) => (bindings::refuse(state, route, &parts.headers, sent, error), true),
+        _ => {
+            let status = StatusCode::from_u16(error.kind.entry().http).unwrap_or(StatusCode::FORBIDDEN);
+            (plain::error(status, &error.message), false)
+        }
+    };
+    Answered { response, identity: None, counted, origin }
+}
+
+/// The hook has printed where; this ties it to the request.
+fn panicked(request_id: &HeaderValue) -> Answered {
+    let request_id = request_id.to_str().unwrap_or_default();
+    tracing::error!(request_id, "a request panicked, this is a bug");
+    let response = plain::error(StatusCode::INTERNAL_SERVER_ERROR, "internal error, the log says more");
+    Answered { response, identity: None, counted: true, origin: Origin::None }
+}
+
+/// A response that no binding has named.
+fn unnamed(status: StatusCode) -> Measured {
+    Measured { method: "unknown", agent: None, outcome: if status.is_success() { "ok" } else { "error" } }
+}

@@ -1,0 +1,68 @@
+//! What a person sees who opens an A2A address in a browser: what this is, who is served, where the cards are.
+
+use std::fmt::Write;
+
+use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, VARY};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+
+use super::plain;
+use crate::{Body, State};
+
+/// Whether a browser asks, for a page.
+pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
+    let accepts = |value: &HeaderValue| value.as_bytes().windows(9).any(|word| word.eq_ignore_ascii_case(b"text/html"));
+    method == Method::GET && headers.get_all(ACCEPT).iter().any(accepts)
+}
+
+/// The page.
+pub(super) fn page(state: &State) -> Response<Body> {
+    let mut html = String::from(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Switchboard</title>\
+         <meta name=\"viewport\" content=\"width=device-width\">\
+         <style>body{font:16px/1.5 sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}</style></head><body>\
+         <h1>Switchboard</h1><p>This address speaks A2A, the protocol by which agents call each other. \
+         Programs send messages here; for people there is this page.</p><h2>Agents</h2><ul>",
+    );
+    for hosted in state.engine.directory().agents() {
+        let (name, description) = (escape(hosted.name.as_str()), escape(&hosted.manifest.description));
+        // Writing to a string does not fail.
+        let _ = write!(
+            html,
+            "<li><b>{name}</b>: {description} \
+             (<a href=\"/a2a/{name}/.well-known/agent-card.json\">card</a>, JSON-RPC at <code>POST /a2a/{name}</code>)</li>"
+        );
+    }
+    html.push_str(
+        "</ul><p>The card of this address: <a href=\"/.well-known/agent-card.json\">/.well-known/agent-card.json</a>. \
+         Health: <a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a>. \
+         The protocol: <a href=\"https://a2a-protocol.org\">a2a-protocol.org</a>.</p></body></html>\n",
+    );
+    let mut response = plain::body(StatusCode::OK, "text/html; charset=utf-8", html);
+    let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));
+    response
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_agent_cannot_write_markup_into_the_page() {
+        assert_eq!(super::escape("<a href=\"x\">'&'</a>"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;&lt;/a&gt;");
+    }
+}

@@ -1,0 +1,54 @@
+//! Answers of the server itself, where no binding is concerned: small JSON documents.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+use crate::Body;
+
+/// A body of a media type.
+pub(crate) fn body(status: StatusCode, media_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::full(bytes));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Any JSON.
+pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
+    body(status, "application/json", serde_json::to_vec(value).unwrap_or_default())
+}
+
+/// An error in the form of REST's errors, with the words a person needs.
+pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
+    let name = match status {
+        StatusCode::UNAUTHORIZED => "UNAUTHENTICATED",
+        StatusCode::FORBIDDEN => "PERMISSION_DENIED",
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::METHOD_NOT_ALLOWED => "UNIMPLEMENTED",
+        StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
+        status if status.is_client_error() => "INVALID_ARGUMENT",
+        _ => "INTERNAL",
+    };
+    let error = serde_json::json!({ "code": status.as_u16(), "status": name, "message": message });
+    json(status, &serde_json::json!({ "error": error }))
+}
+
+/// Something is there, but not for this method.
+pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str) -> Response<Body> {
+    let mut response =
+        error(StatusCode::METHOD_NOT_ALLOWED, &format!("{asked} is not possible at {path}, only {allow}"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    response
+}
+
+/// Nothing is there; this is what exists.
+pub(crate) fn nothing_at(path: &str) -> Response<Body> {
+    let message = format!(
+        "nothing is at {path}; the card is at /.well-known/agent-card.json, JSON-RPC at POST /a2a and POST /a2a/AGENT, \
+         REST below them (/a2a/message:send, /a2a/AGENT/tasks), health at /healthz and /readyz"
+    );
+    error(StatusCode::NOT_FOUND, &message)
+}

@@ -1,0 +1,182 @@
+//! Reads a request's body, within limits, and only if it is what A2A sends: plain JSON.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use http::{HeaderMap, HeaderValue, Method};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+use switchboard_a2a::{Error, ErrorKind};
+
+/// How long a refused client may go on sending before it is cut off. Cutting at once would often destroy the response
+/// on its way, and the client would never learn why.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What is kept of a refused request; enough for any envelope.
+const KEPT: usize = 64 << 10;
+
+/// Why a body was not read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// The caller is told; what was already read may name the request.
+    Refused(Error, Bytes),
+    /// The client paused too long.
+    TooSlow,
+    /// The client is gone, or what it sent is no HTTP.
+    Broken,
+}
+
+/// Reads the whole body.
+pub(crate) async fn read(
+    method: &Method,
+    headers: &HeaderMap,
+    body: &mut Incoming,
+    limit: usize,
+    pause: Duration,
+) -> Result<Bytes, Unread> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    if body.size_hint().lower() > limit as u64 {
+        return Err(refusal(too_large(limit)));
+    }
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
+        return Err(refusal(encoded(encoding)));
+    }
+    let declared_empty = body.size_hint().exact() == Some(0);
+    if method == Method::POST && !declared_empty && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
+        // A chunked body may still turn out to be empty, and an empty one needs no media type.
+        let Some(piece) = next_piece(body, pause).await? else {
+            return Ok(Bytes::new());
+        };
+        return Err(Unread::Refused(no_json(headers.get(CONTENT_TYPE)), piece));
+    }
+    let Some(first) = next_piece(body, pause).await? else {
+        return Ok(Bytes::new());
+    };
+    if first.len() > limit {
+        return Err(refusal(too_large(limit)));
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    // A declared length is a promise to be checked, not a reason to reserve memory up front.
+    let mut whole = BytesMut::from(first);
+    while let Some(piece) = next_piece(body, pause).await? {
+        if whole.len() + piece.len() > limit {
+            return Err(refusal(too_large(limit)));
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.freeze())
+}
+
+/// Takes what a refused client still sends. A small body is handed out, because the refusal can name its request then;
+/// a large one is forgotten.
+pub(crate) async fn take_leave(
+    headers: &HeaderMap,
+    already_read: Bytes,
+    body: &mut Incoming,
+    limit: usize,
+) -> Option<Bytes> {
+    // A client that waits for permission has sent nothing and must not be given it.
+    if headers.contains_key(EXPECT) {
+        return None;
+    }
+    if body.is_end_stream() {
+        return Some(already_read);
+    }
+    let mut left = limit.max(1 << 20);
+    let mut kept = Some(BytesMut::from(already_read));
+    let rest = async {
+        while let Some(frame) = body.frame().await {
+            let Some(data) = frame.ok()?.into_data().ok() else {
+                continue;
+            };
+            left = left.checked_sub(data.len())?;
+            kept = kept.filter(|kept| kept.len() + data.len() <= KEPT);
+            if let Some(kept) = &mut kept {
+                kept.extend_from_slice(&data);
+            }
+        }
+        kept
+    };
+    // Whether it finished or not, the response goes out now.
+    let kept = tokio::time::timeout(FAREWELL, rest).await.ok().flatten();
+    kept.map(BytesMut::freeze)
+}
+
+fn refusal(error: Error) -> Unread {
+    Unread::Refused(error, Bytes::new())
+}
+
+/// The next data that is not empty. A timer is only set if it is not there yet.
+async fn next_piece(body: &mut Incoming, pause: Duration) -> Result<Option<Bytes>, Unread> {
+    loop {
+        let frame = match body.frame().now_or_never() {
+            Some(frame) => frame,
+            None => tokio::time::timeout(pause, body.frame()).await.map_err(|_| Unread::TooSlow)?,
+        };
+        let Some(frame) = frame else { return Ok(None) };
+        // Trailers are of no use here.
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+            continue;
+        };
+        if !data.is_empty() {
+            return Ok(Some(data));
+        }
+    }
+}
+
+/// `application/json`, `application/a2a+json` and whatever else is JSON by its suffix; parameters do not matter.
+fn is_json(media_type: &HeaderValue) -> bool {
+    let bytes = media_type.as_bytes();
+    let end = bytes.iter().position(|byte| *byte == b';').unwrap_or(bytes.len());
+    let essence = bytes[..end].trim_ascii();
+    let has_suffix = essence.len() > 5 && essence[essence.len() - 5..].eq_ignore_ascii_case(b"+json");
+    essence.eq_ignore_ascii_case(b"application/json") || (has_suffix && essence.contains(&b'/'))
+}
+
+fn too_large(limit: usize) -> Error {
+    let message = format!("the request body is larger than {limit} bytes, the value of limits.requestBody");
+    Error::with_message(ErrorKind::TooLarge, message).detail("limit", "limits.requestBody").detail("maxBytes", limit)
+}
+
+fn encoded(encoding: &HeaderValue) -> Error {
+    let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
+    let message = format!("content-encoding {encoding:?} is not supported, send the body as it is");
+    Error::with_message(ErrorKind::ContentTypeNotSupported, message).detail("contentEncoding", encoding)
+}
+
+fn no_json(media_type: Option<&HeaderValue>) -> Error {
+    let media_type = media_type.map(|media_type| String::from_utf8_lossy(media_type.as_bytes()).into_owned());
+    let said = media_type.unwrap_or_default();
+    let message = format!("content-type {said:?} is not supported, send application/json or application/a2a+json");
+    Error::with_message(ErrorKind::ContentTypeNotSupported, message).detail("contentType", said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_media_types_are_told_from_those_a_page_may_send_unasked() {
+        for good in
+            ["application/json", "Application/JSON; charset=utf-8", "application/a2a+json", "application/x+json ;v=1"]
+        {
+            assert!(is_json(&HeaderValue::from_static(good)), "{good}");
+        }
+        for bad in [
+            "text/plain",
+            "text/plain; application/json",
+            "application/x-www-form-urlencoded",
+            "",
+            "+json",
+            "application/jsonp",
+        ] {
+            assert!(!is_json(&HeaderValue::from_static(bad)), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What operators and their machines ask the server: is it there, would it take work, how is it doing.
+
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Response, StatusCode};
+use switchboard_engine::Error;
+
+use crate::edge::plain;
+use crate::{Body, Identity, State};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Whether the process listens.
+    Alive,
+    /// Whether new work would be accepted.
+    Ready,
+    /// Every metric.
+    Metrics,
+}
+
+/// The addresses; the unabbreviated ones are those of other servers.
+pub(crate) fn find(path: &str) -> Option<Check> {
+    match path {
+        "/healthz" | "/health" => Some(Check::Alive),
+        "/readyz" | "/ready" => Some(Check::Ready),
+        "/metrics" => Some(Check::Metrics),
+        _ => None,
+    }
+}
+
+/// Whether a path is asked every few seconds by a machine.
+pub(crate) fn is_probe(path: &str) -> bool {
+    find(path).is_some()
+}
+
+impl Check {
+    /// Whether anybody may ask.
+    pub(crate) fn is_public(self) -> bool {
+        self != Self::Metrics
+    }
+}
+
+/// Answers; who asks matters for metrics only.
+pub(crate) async fn answer(state: &State, check: Check, asked_by: &Identity) -> Response<Body> {
+    match check {
+        Check::Alive => plain::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
+        Check::Ready => match state.engine.ready() {
+            Ok(()) => plain::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
+            Err(error) => not_ready(&error),
+        },
+        Check::Metrics if !asked_by.caller.scopes.admin => {
+            plain::error(StatusCode::FORBIDDEN, "metrics are for keys with the admin scope")
+        }
+        Check::Metrics => metrics(state).await,
+    }
+}
+
+fn not_ready(error: &Error) -> Response<Body> {
+    let document = serde_json::json!({ "status": "not ready", "reason": error.to_string() });
+    let mut response = plain::json(StatusCode::SERVICE_UNAVAILABLE, &document);
+    if let Error::Unavailable { retry_after_ms, .. } = error {
+        let seconds = retry_after_ms.div_ceil(1_000).max(1);
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+async fn metrics(state: &State) -> Response<Body> {
+    let Some(handle) = &state.options.metrics else {
+        return plain::error(StatusCode::NOT_FOUND, "this server was started without metrics");
+    };
+    state.engine.measure().await;
+    plain::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", handle.render())
+}

@@ -1,0 +1,54 @@
+//! The front door's metrics, all names in one place, and the recorder that renders every crate's metrics.
+
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+/// A2A requests by operation, agent and outcome.
+pub const REQUESTS: &str = "a2a_requests_total";
+/// From a request's headers to its response's headers, by operation.
+pub const REQUEST_DURATION: &str = "a2a_request_duration_seconds";
+/// Open event streams.
+pub const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
+/// Open connections.
+pub const CONNECTIONS: &str = "a2a_connections";
+/// Connections turned away because too many were open.
+pub const REFUSED_CONNECTIONS: &str = "a2a_refused_connections_total";
+
+/// What each metric tells, for the exporter.
+pub const DESCRIPTIONS: &[(&str, &str)] = &[
+    (REQUESTS, "A2A requests by operation, agent and outcome"),
+    (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),
+    (STREAM_SUBSCRIBERS, "Open event streams"),
+    (CONNECTIONS, "Open connections"),
+    (REFUSED_CONNECTIONS, "Connections turned away because limits.connections were open"),
+];
+
+/// Seconds; fine where an answer takes no work, wide enough for a blocked sender's hour.
+const BUCKETS: &[f64] = &[
+    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+    300.0, 1_800.0, 3_600.0,
+];
+
+/// Why the metrics of this process cannot be collected.
+#[derive(Debug, thiserror::Error)]
+#[error("metrics cannot be collected: {0}, install them once per process")]
+pub struct MetricsError(#[from] BuildError);
+
+/// Makes this process collect its metrics. Once per process, before the server starts.
+pub fn install_metrics() -> Result<PrometheusHandle, MetricsError> {
+    let builder = PrometheusBuilder::new();
+    let builder = builder.set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), BUCKETS)?;
+    let handle = builder.install_recorder()?;
+    describe_metrics();
+    Ok(handle)
+}
+
+/// Tells the recorder what the metrics of the front door and the kernel mean.
+pub fn describe_metrics() {
+    for (name, description) in DESCRIPTIONS.iter().chain(switchboard_engine::metric_definitions::DESCRIPTIONS) {
+        match () {
+            () if name.ends_with("_total") => metrics::describe_counter!(*name, *description),
+            () if name.ends_with("_seconds") => metrics::describe_histogram!(*name, *description),
+            () => metrics::describe_gauge!(*name, *description),
+        }
+    }
+}

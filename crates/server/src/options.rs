@@ -1,0 +1,82 @@
+//! Everything the front door can be told, with its defaults. The configuration file spells these the same way.
+
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+
+/// What the front door can be told.
+#[derive(Clone)]
+pub struct Options {
+    /// What cards say in front of every path, without a slash at its end. Also a name this server answers to.
+    pub public_base_url: String,
+    /// Whether it runs without keys, which is for loopback only: then Host must be a loopback name or the public base.
+    pub open: bool,
+    /// Web origins that may call from a browser; `*` stands for all of them.
+    pub allowed_origins: Vec<String>,
+    /// Whether a request must name its protocol version.
+    pub strict_version: bool,
+    /// The card for those who do not say which version they read.
+    pub card_default: CardDefault,
+    /// Time a client has to send its request headers, and the longest pause within its body.
+    pub header_timeout: Duration,
+    /// How long a connection may stay open without a request. Longer than the pools of common clients keep theirs, so
+    /// that it is the client that closes.
+    pub idle_timeout: Duration,
+    /// How long a stop waits for open requests. A little longer than the kernel's drain time, so that blocked senders
+    /// get their answer.
+    pub drain: Duration,
+    /// Open connections.
+    pub connections: usize,
+    /// Open event streams.
+    pub streams: usize,
+    /// Of these, for one caller.
+    pub streams_per_caller: usize,
+    /// Bytes of a request body.
+    pub request_body: usize,
+    /// Bytes of a request's headers, all together.
+    pub request_headers: usize,
+    /// Parts of a message.
+    pub max_parts: usize,
+    /// Levels of nesting in a request body.
+    pub max_depth: usize,
+    /// Time without a frame after which a stream sends a comment.
+    pub ping: Duration,
+    /// Renders `/metrics`; without it that address says that metrics are off.
+    pub metrics: Option<PrometheusHandle>,
+}
+
+/// The card for those who do not say which version they read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CardDefault {
+    /// One document that readers of both versions understand.
+    #[default]
+    Hybrid,
+    /// v1.0 only.
+    V1,
+    /// v0.3 only.
+    V03,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            public_base_url: "http://127.0.0.1:41242".to_owned(),
+            open: true,
+            allowed_origins: Vec::new(),
+            strict_version: false,
+            card_default: CardDefault::default(),
+            header_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(120),
+            drain: Duration::from_secs(12),
+            connections: 10_000,
+            streams: 5_000,
+            streams_per_caller: 1_000,
+            request_body: 10 << 20,
+            request_headers: 64 << 10,
+            max_parts: 1_000,
+            max_depth: 64,
+            ping: Duration::from_secs(15),
+            metrics: None,
+        }
+    }
+}

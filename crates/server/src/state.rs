@@ -1,0 +1,50 @@
+//! What all connections share.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use switchboard_engine::{Caller, Engine};
+
+use crate::edge::guard::Guard;
+use crate::edge::meter::Meter;
+use crate::edge::request_id::RequestIds;
+use crate::edge::stream_slots::StreamSlots;
+use crate::{Authenticator, Identity, Options};
+
+/// What all connections share.
+pub(crate) struct State {
+    pub(crate) engine: Engine,
+    pub(crate) options: Options,
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    /// The places for open streams; a binding takes one per stream.
+    pub(crate) streams: StreamSlots,
+    /// When the server began, for `Last-Modified`.
+    pub(crate) started: SystemTime,
+    /// What the bindings keep between requests.
+    pub(crate) bindings: crate::bindings::Shared,
+    pub(crate) guard: Guard,
+    pub(crate) meter: Meter,
+    pub(crate) request_ids: RequestIds,
+    /// The one caller of a server that runs open.
+    pub(crate) local: Arc<Identity>,
+    /// Everybody on a public route who shows no key.
+    pub(crate) anonymous: Arc<Identity>,
+}
+
+impl State {
+    pub(crate) fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
+        Self {
+            streams: StreamSlots::new(options.streams, options.streams_per_caller),
+            started: SystemTime::now(),
+            bindings: crate::bindings::Shared::default(),
+            guard: Guard::new(&options),
+            meter: Meter::default(),
+            request_ids: RequestIds::new(),
+            local: Arc::new(Identity::new(Caller::local())),
+            anonymous: Arc::new(Identity::anonymous()),
+            engine,
+            options,
+            authenticator,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! The bindings through the public door: a whole server in process, real sockets, a real store.
+
+mod agents;
+mod cards;
+mod client;
+mod closing;
+mod direct;
+mod doors;
+mod errors;
+mod extensions;
+mod idempotency;
+mod limits;
+mod listing;
+mod operations;
+mod resume;
+mod tenants;
+mod turns;
+mod versions;
+mod world;

@@ -1,0 +1,246 @@
+//! Every error of the protocol that can be provoked without webhooks, by every way in.
+
+use serde_json::{Value, json};
+
+use super::doors::{ALL, Door, Operation};
+use super::world::{Plan, World};
+
+/// The expectation for one error: code, reason, and the HTTP statuses of v1.0 and v0.3 REST.
+struct Expected(i64, &'static str, u16, u16);
+
+#[track_caller]
+fn check(door: Door, found: (u16, i64, String), expected: &Expected) {
+    let Expected(code, reason, rest_v1, rest_v03) = *expected;
+    let wanted = match door {
+        Door::RpcV1 => (200, code, reason.to_owned()),
+        Door::RpcV03 => (200, code, String::new()),
+        Door::RestV1 => (rest_v1, 0, reason.to_owned()),
+        Door::RestV03 => (rest_v03, code, String::new()),
+    };
+    assert_eq!(found, wanted, "{door:?}");
+}
+
+#[tokio::test]
+async fn unknown_tasks_are_not_found() {
+    let world = World::start().await;
+    let expected = Expected(-32001, "TASK_NOT_FOUND", 404, 404);
+    for door in ALL {
+        for operation in [Operation::Get("nothing", None), Operation::Cancel("nothing")] {
+            let reply = door.ask(&world, "", operation).reply().await;
+            check(door, door.error(&reply), &expected);
+        }
+        for send in [Operation::Send, Operation::Stream] {
+            let reply = door.ask(&world, "", send(json!({"message": door.answer("hi", "nothing")}))).reply().await;
+            check(door, door.error(&reply), &expected);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_subscription_is_json_except_where_readers_take_only_streams() {
+    let world = World::start().await;
+    for door in [Door::RpcV1, Door::RestV1, Door::RestV03] {
+        let reply = door.ask(&world, "", Operation::Subscribe("nothing")).reply().await;
+        check(door, door.error(&reply), &Expected(-32001, "TASK_NOT_FOUND", 404, 404));
+    }
+    let frames = Door::RpcV03.ask(&world, "", Operation::Subscribe("nothing")).events().await.rest().await;
+    assert_eq!(frames.len(), 1);
+    assert_eq!((&frames[0].id, &frames[0].event), (&None, &None));
+    assert_eq!(frames[0].data["id"], json!(7));
+    assert_eq!(frames[0].data["error"]["code"], json!(-32001));
+}
+
+#[tokio::test]
+async fn ended_tasks_take_no_cancel_no_message_and_no_subscription() {
+    let world = World::start().await;
+    for door in ALL {
+        let task = door.sent_task(&door.send(&world, "hello").reply().await);
+        let id = task["id"].as_str().unwrap();
+        let reply = door.ask(&world, "", Operation::Cancel(id)).reply().await;
+        check(door, door.error(&reply), &Expected(-32002, "TASK_NOT_CANCELABLE", 400, 409));
+        let unsupported = Expected(-32004, "UNSUPPORTED_OPERATION", 400, 400);
+        let message = json!({"message": door.answer("more", id)});
+        let reply = door.ask(&world, "", Operation::Send(message)).reply().await;
+        check(door, door.error(&reply), &unsupported);
+        if door != Door::RpcV03 {
+            let reply = door.ask(&world, "", Operation::Subscribe(id)).reply().await;
+            check(door, door.error(&reply), &unsupported);
+        }
+    }
+}
+
+#[tokio::test]
+async fn webhooks_are_not_supported_and_say_so() {
+    let world = World::start().await;
+    let expected = Expected(-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", 400, 400);
+    for door in ALL {
+        let task = door.sent_task(&door.send(&world, "hello").reply().await);
+        let id = task["id"].as_str().unwrap();
+        for operation in
+            [Operation::CreatePush(id), Operation::GetPush(id), Operation::ListPush(id), Operation::DeletePush(id)]
+        {
+            let reply = door.ask(&world, "", operation.clone()).reply().await;
+            let found = door.error(&reply);
+            check(door, found, &expected);
+        }
+        let member = match door {
+            Door::RpcV1 | Door::RestV1 => "taskPushNotificationConfig",
+            Door::RpcV03 => "pushNotificationConfig",
+            Door::RestV03 => "pushNotification",
+        };
+        let params =
+            json!({"message": door.message("hello"), "configuration": {member: {"url": "https://hook.test/"}}});
+        let reply = door.ask(&world, "", Operation::Send(params)).reply().await;
+        check(door, door.error(&reply), &expected);
+    }
+}
+
+#[tokio::test]
+async fn media_types_the_agent_does_not_know_are_refused() {
+    let world = World::start().await;
+    let expected = Expected(-32005, "CONTENT_TYPE_NOT_SUPPORTED", 400, 400);
+    for door in ALL {
+        let params = json!({
+            "message": door.message("hello"),
+            "configuration": {"acceptedOutputModes": ["image/png"], "blocking": true},
+        });
+        let reply = door.ask(&world, "", Operation::Send(params)).reply().await;
+        check(door, door.error(&reply), &expected);
+    }
+    let mut message = Door::RpcV1.message("hello");
+    message["parts"] = json!([{"text": "<x/>", "mediaType": "text/xml"}]);
+    let reply = Door::RpcV1.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+    check(Door::RpcV1, Door::RpcV1.error(&reply), &expected);
+}
+
+#[tokio::test]
+async fn v03_does_not_list_tasks() {
+    let world = World::start().await;
+    for door in [Door::RpcV03, Door::RestV03] {
+        let reply = door.ask(&world, "", Operation::List).reply().await;
+        check(door, door.error(&reply), &Expected(-32004, "", 0, 400));
+    }
+}
+
+#[tokio::test]
+async fn wrong_parameters_are_named() {
+    let world = World::start().await;
+    let expected = Expected(-32602, "INVALID_PARAMS", 400, 400);
+    for door in ALL {
+        let parts = if door == Door::RestV03 { "content" } else { "parts" };
+        let mut empty = door.message("hello");
+        empty[parts] = json!([]);
+        let mut mine = door.message("hello");
+        mine["role"] = json!(if door == Door::RpcV03 { "agent" } else { "ROLE_AGENT" });
+        for (message, field) in [(json!(null), "message"), (empty, "message.parts"), (mine, "message.role")] {
+            let reply = door.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+            let body = String::from_utf8_lossy(&reply.body).into_owned();
+            check(door, door.error(&reply), &expected);
+            assert!(body.contains(field), "{door:?} does not name {field}: {body}");
+        }
+        // A context that is not the task's.
+        let task = door.sent_task(&door.send(&world, "ask").reply().await);
+        let mut message = door.answer("Rome", task["id"].as_str().unwrap());
+        message["contextId"] = json!("elsewhere");
+        let reply = door.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+        check(door, door.error(&reply), &expected);
+    }
+    let reply = world.get("/a2a/tasks?pageSize=150").version("1.0").reply().await;
+    assert_eq!(reply.status, 400);
+    let violations = &reply.json()["error"]["details"][1];
+    assert_eq!(violations["@type"], "type.googleapis.com/google.rpc.BadRequest");
+    assert_eq!(violations["fieldViolations"][0]["field"], "pageSize");
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_request_are_answered_all_the_same() {
+    let world = World::start().await;
+    let rpc = async |body: &str| {
+        let reply = world.get("/a2a").raw(body.to_owned());
+        let reply = reply.post().reply().await;
+        assert_eq!(reply.status, 200, "{body}");
+        let json = reply.json();
+        (json["error"]["code"].as_i64().unwrap(), json["id"].clone())
+    };
+    assert_eq!(rpc("{").await, (-32700, Value::Null));
+    assert_eq!(rpc("").await, (-32700, Value::Null));
+    assert_eq!(rpc("[]").await, (-32600, Value::Null));
+    assert_eq!(rpc(r#"[{"jsonrpc":"2.0","id":1,"method":"GetTask"}]"#).await, (-32600, Value::Null));
+    assert_eq!(rpc("42").await, (-32600, Value::Null));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","method":"GetTask","params":{"id":"x"}}"#).await, (-32600, Value::Null));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","id":true,"method":"GetTask"}"#).await, (-32600, Value::Null));
+    assert_eq!(rpc(r#"{"id":3,"method":"GetTask"}"#).await, (-32600, json!(3)));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","id":"a","method":"Nonsense"}"#).await, (-32601, json!("a")));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","id":4,"method":"GetTask","params":[1]}"#).await, (-32602, json!(4)));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","id":5,"method":"GetTask"}"#).await, (-32602, json!(5)));
+    for (path, version) in [("/a2a/message:send", "1.0"), ("/a2a/v1/message:send", "")] {
+        let reply = world.get(path).raw("{").post().version(version).reply().await;
+        assert_eq!(reply.status, 400, "{path}");
+        let reply = world.get(path).raw("[]").post().version(version).reply().await;
+        assert_eq!(reply.status, 400, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn agents_that_do_not_exist_are_answered_with_those_that_do() {
+    let world = World::start().await;
+    for door in ALL {
+        for operation in [
+            Operation::Send(json!({"message": door.message("hi")})),
+            Operation::Get("x", None),
+            Operation::ExtendedCard,
+        ] {
+            let reply = door.ask(&world, "nobody", operation).reply().await;
+            let body = String::from_utf8_lossy(&reply.body).into_owned();
+            assert_eq!(reply.status, 404, "{door:?}: {body}");
+            assert!(body.contains("worker, talker, either"), "{door:?}: {body}");
+        }
+    }
+    let reply = world.get("/a2a/nobody/.well-known/agent-card.json").reply().await;
+    assert_eq!((reply.status, reply.json()["error"]["status"].clone()), (404, json!("NOT_FOUND")));
+}
+
+#[tokio::test]
+async fn keys_open_only_the_agents_in_their_scope() {
+    let (plan, _) = Plan::with_keys();
+    let world = plan.start().await;
+    for door in ALL {
+        for operation in [
+            Operation::Send(json!({"message": door.message("hi")})),
+            Operation::Get("x", None),
+            Operation::ExtendedCard,
+        ] {
+            let reply = door.ask(&world, "worker", operation).key("guest").reply().await;
+            let (status, _, reason) = door.error(&reply);
+            assert_eq!(status, 403, "{door:?}");
+            if door.is_v1() {
+                assert_eq!(reason, "PERMISSION_DENIED");
+            }
+        }
+        let allowed = door.ask(&world, "talker", Operation::Send(json!({"message": door.message("say")})));
+        assert_eq!(allowed.key("guest").reply().await.status, 200, "{door:?}");
+        let stranger = door.ask(&world, "talker", Operation::ExtendedCard).reply().await;
+        assert_eq!(door.error(&stranger).0, 401, "{door:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_full_queue_is_a_retryable_error() {
+    let mut plan = Plan::default();
+    plan.settings.running_tasks = 0;
+    plan.settings.queued_turns = 0;
+    let world = plan.start().await;
+    for door in ALL {
+        let reply = door.send(&world, "hello").reply().await;
+        check(door, door.error(&reply), &Expected(-32603, "OVERLOADED", 503, 503));
+        assert_eq!(reply.header("retry-after"), "1", "{door:?}");
+        let json = reply.json();
+        let told = match door {
+            Door::RpcV1 => &json["error"]["data"][0]["metadata"]["retryAfterMs"],
+            Door::RestV1 => &json["error"]["details"][0]["metadata"]["retryAfterMs"],
+            Door::RpcV03 => &json["error"]["data"]["retryAfterMs"],
+            Door::RestV03 => &json["data"]["retryAfterMs"],
+        };
+        assert_eq!(told, "1000", "{json}");
+    }
+}

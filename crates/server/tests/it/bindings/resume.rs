@@ -1,0 +1,80 @@
+//! Going on after a broken stream: exactly after the last event seen, or from the task as it is.
+
+use super::client::Frame;
+use super::doors::{ALL, Door, Operation};
+use super::world::World;
+
+fn id_of(frame: &Frame) -> &str {
+    frame.id.as_deref().unwrap()
+}
+
+#[tokio::test]
+async fn an_ended_task_is_replayed_after_the_cursor() {
+    let world = World::start().await;
+    for door in ALL {
+        let frames = door.stream(&world, "hello").await.rest().await;
+        let id = door.event(&frames[0]).1["id"].as_str().unwrap().to_owned();
+        for seen in 0..frames.len() {
+            let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&frames[seen]));
+            assert_eq!(ask.events().await.rest().await, frames[seen + 1..], "{door:?} after {seen}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_running_task_goes_on_after_the_cursor() {
+    let world = World::start().await;
+    for door in ALL {
+        let mut first = door.stream(&world, "gate").await;
+        let task = first.next().await.unwrap();
+        let id = door.event(&task).1["id"].as_str().unwrap().to_owned();
+        let working = first.next().await.unwrap();
+        world.gate.add_permits(1);
+        let one = first.next().await.unwrap();
+        assert_eq!(door.story(&[working.clone(), one.clone()]), ["statusUpdate working", "artifactUpdate"]);
+        let after = |seen: &Frame| {
+            door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(seen)).events()
+        };
+        let mut second = after(&working).await;
+        assert_eq!(second.next().await.unwrap(), one, "{door:?}");
+        let third = after(&one).await;
+        world.gate.add_permits(2);
+        let rest = first.rest().await;
+        assert_eq!(door.story(&rest), ["artifactUpdate", "artifactUpdate", "statusUpdate completed"]);
+        assert_eq!(second.rest().await, rest);
+        assert_eq!(third.rest().await, rest);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_nobody_knows_is_answered_with_the_task() {
+    let world = World::start().await;
+    for door in ALL {
+        let ended = door.sent_task(&door.send(&world, "hello").reply().await);
+        let id = ended["id"].as_str().unwrap();
+        for bad in ["nonsense", "0.0", "999999.1", "1.999999", "1", "-1.2"] {
+            let ask = door.ask(&world, "", Operation::Subscribe(id)).header("last-event-id", bad);
+            let frames = ask.events().await.rest().await;
+            assert_eq!(door.story(&frames), ["task completed"], "{door:?} after {bad:?}");
+            assert_eq!(door.event(&frames[0]).1, ended);
+        }
+        let mut running = door.stream(&world, "hold").await;
+        let id = door.event(&running.next().await.unwrap()).1["id"].as_str().unwrap().to_owned();
+        assert_eq!(door.story(&[running.next().await.unwrap()]), ["statusUpdate working"]);
+        let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", "999999.1");
+        let mut resumed = ask.events().await;
+        assert_eq!(door.story(&[resumed.next().await.unwrap()]), ["task working"], "{door:?}");
+        door.ask(&world, "", Operation::Cancel(&id)).reply().await;
+        assert_eq!(door.story(&resumed.rest().await), ["statusUpdate canceled"]);
+    }
+}
+
+#[tokio::test]
+async fn an_empty_cursor_is_none() {
+    let world = World::start().await;
+    let door = Door::RestV1;
+    let ended = door.sent_task(&door.send(&world, "hello").reply().await);
+    let ask = door.ask(&world, "", Operation::Subscribe(ended["id"].as_str().unwrap())).header("last-event-id", "");
+    let reply = ask.reply().await;
+    assert_eq!(door.error(&reply), (400, 0, "UNSUPPORTED_OPERATION".to_owned()));
+}

@@ -1,0 +1,41 @@
+//! Agents that do one thing, so that a test sees what the server adds.
+
+use std::sync::Arc;
+
+use switchboard_engine::{Agent, AgentError, Manifest, TaskHandle, Turn};
+use tokio::sync::{Notify, mpsc};
+
+/// Answers with what it was told.
+pub(crate) struct Echo;
+
+impl Agent for Echo {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Echo", "Repeats <what> it is told")
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        task.complete_with(turn.text()).await?;
+        Ok(())
+    }
+}
+
+/// Works until it is let go, and says when it has begun.
+pub(crate) struct Gate {
+    pub(crate) began: mpsc::UnboundedSender<()>,
+    pub(crate) open: Arc<Notify>,
+}
+
+impl Agent for Gate {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Gate", "Works until it is let go")
+    }
+
+    async fn run(&self, _turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        task.working().await?;
+        // A test that does not listen has no use for the news.
+        let _ = self.began.send(());
+        self.open.notified().await;
+        task.complete_with("let go").await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Callers: who is let in, and in what form the others are told.
+
+use crate::edge::running::{Running, request, send_message};
+
+const JSON: &str = "Content-Type: application/json";
+const CHALLENGE: &str = "Bearer realm=\"switchboard\"";
+
+#[tokio::test]
+async fn without_a_key_each_binding_says_so_in_its_own_form() {
+    let running = Running::keyed().await;
+    let v1 = running.ask("POST /a2a", &[JSON], &send_message(9, "SendMessage", "x")).await;
+    assert_eq!((v1.status, v1.header("www-authenticate")), (401, Some(CHALLENGE)), "{v1:?}");
+    assert_eq!((&v1.json()["jsonrpc"], &v1.json()["id"]), (&"2.0".into(), &9.into()));
+    assert_eq!(v1.json()["error"]["data"][0]["reason"], "UNAUTHENTICATED");
+    assert!(v1.body.contains("X-API-Key"), "{v1:?}");
+
+    let v03 = running.ask("POST /a2a", &[JSON], &send_message(9, "message/send", "x")).await;
+    assert_eq!((v03.status, v03.header("www-authenticate")), (401, Some(CHALLENGE)), "{v03:?}");
+    assert_eq!((&v03.json()["id"], &v03.json()["error"]["code"]), (&9.into(), &(-32600).into()));
+    assert!(v03.json()["error"].get("data").is_none_or(|data| !data.is_array()), "{v03:?}");
+
+    let rest = running.ask("POST /a2a/message:send", &[JSON], "{}").await;
+    assert_eq!((rest.status, rest.header("www-authenticate")), (401, Some(CHALLENGE)));
+    assert_eq!(rest.json()["error"]["status"], "UNAUTHENTICATED");
+    assert_eq!(rest.json()["error"]["details"][0]["reason"], "UNAUTHENTICATED");
+
+    let rest_v03 = running.ask("GET /a2a/v1/tasks/t1", &[], "").await;
+    assert_eq!((rest_v03.status, rest_v03.header("www-authenticate")), (401, Some(CHALLENGE)));
+    assert_eq!(rest_v03.json()["code"], -32600, "{rest_v03:?}");
+    assert!(rest_v03.json()["message"].is_string());
+}
+
+#[tokio::test]
+async fn a_key_opens_in_either_header_and_a_wrong_one_does_not() {
+    let running = Running::keyed().await;
+    let body = send_message(1, "SendMessage", "hi");
+    for key in ["Authorization: Bearer a2a_ann", "authorization: bearer a2a_ann", "X-API-Key: a2a_ann"] {
+        let reply = running.ask("POST /a2a", &[JSON, key], &body).await;
+        assert_eq!(reply.status, 200, "{key}: {reply:?}");
+        assert!(reply.json()["result"].is_object(), "{key}: {reply:?}");
+    }
+    for key in [
+        "Authorization: Bearer a2a_an",
+        "Authorization: Bearer a2a_annn",
+        "X-API-Key: A2A_ANN",
+        "Authorization: Basic eDp5",
+    ] {
+        let reply = running.ask("POST /a2a", &[JSON, key], &body).await;
+        assert_eq!(reply.status, 401, "{key}: {reply:?}");
+    }
+    let unknown = running.ask("GET /tasks", &["X-API-Key: nobody"], "").await;
+    assert!(unknown.header("www-authenticate").unwrap().contains("invalid_token"));
+    running.keys.revoke("a2a_ann");
+    assert_eq!(running.ask("POST /a2a", &[JSON, "X-API-Key: a2a_ann"], &body).await.status, 401);
+}
+
+#[tokio::test]
+async fn a_key_for_one_agent_is_refused_at_another_in_each_form() {
+    let running = Running::keyed().await;
+    let key = "X-API-Key: a2a_bob";
+    let allowed = running.ask("POST /a2a/echo", &[JSON, key], &send_message(1, "SendMessage", "hi")).await;
+    assert_eq!(allowed.status, 200, "{allowed:?}");
+    for (method, data_is_array) in [("SendMessage", true), ("message/send", false)] {
+        let reply = running.ask("POST /a2a/gate", &[JSON, key], &send_message(4, method, "hi")).await;
+        assert_eq!((reply.status, &reply.json()["id"]), (403, &4.into()), "{reply:?}");
+        assert_eq!(reply.json()["error"]["data"].is_array(), data_is_array, "{reply:?}");
+    }
+    let message = serde_json::json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "x" }] });
+    let body = serde_json::json!({ "message": message }).to_string();
+    let rest = running.ask("POST /a2a/gate/message:send", &[JSON, key], &body).await;
+    assert_eq!((rest.status, &rest.json()["error"]["status"]), (403, &"PERMISSION_DENIED".into()), "{rest:?}");
+}
+
+#[tokio::test]
+async fn what_is_public_needs_no_key_and_metrics_need_an_operator() {
+    let running = Running::keyed().await;
+    for path in ["/.well-known/agent-card.json", "/a2a/echo/.well-known/agent-card.json", "/healthz", "/readyz"] {
+        assert_eq!(running.ask(&format!("GET {path}"), &[], "").await.status, 200, "{path}");
+        let wrong = running.ask(&format!("GET {path}"), &["X-API-Key: nobody"], "").await;
+        assert_eq!(wrong.status, 200, "{path}: a wrong key does not matter where none is needed");
+    }
+    let anybody = running.ask("GET /metrics", &[], "").await;
+    assert_eq!((anybody.status, anybody.header("www-authenticate")), (401, Some(CHALLENGE)));
+    assert_eq!(running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await.status, 403);
+    let operator = running.ask("GET /metrics", &["X-API-Key: a2a_ann"], "").await;
+    assert_eq!(operator.status, 404, "this server has no metrics to show: {operator:?}");
+}
+
+#[tokio::test]
+async fn revoking_a_key_ends_its_open_stream_and_no_other() {
+    let mut running = Running::keyed().await;
+    let mut streams = Vec::new();
+    for (key, caller) in [("a2a_ann", "ann"), ("a2a_cid", "cid")] {
+        running.keys.add(key, caller, switchboard_engine::AgentScope::All, false);
+        let mut wire = running.connect().await;
+        let headers = [JSON, &format!("X-API-Key: {key}")];
+        wire.send(&request("POST /a2a/gate", &headers, &send_message(1, "SendStreamingMessage", "hold"))).await;
+        assert_eq!(wire.head().await.status, 200);
+        running.began.recv().await.unwrap();
+        streams.push(wire);
+    }
+    let [mut ann, mut cid] = <[_; 2]>::try_from(streams).ok().unwrap();
+    running.keys.revoke("a2a_ann");
+    let ended = async { while ann.chunk().await.is_some() {} };
+    tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.expect("the stream outlived its key");
+    running.gate.notify_waiters();
+    let mut seen = String::new();
+    while let Some(chunk) = cid.chunk().await {
+        seen.push_str(&chunk);
+    }
+    assert!(seen.contains("TASK_STATE_COMPLETED"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_bug_behind_one_request_is_its_own_500() {
+    let running = Running::keyed().await;
+    let mut wire = running.connect().await;
+    wire.send(&request("GET /tasks", &["X-API-Key: bug", "X-Request-Id: r-1"], "")).await;
+    let reply = wire.reply().await;
+    assert_eq!((reply.status, reply.header("x-request-id")), (500, Some("r-1")), "{reply:?}");
+    assert!(!reply.body.contains("planted"), "what panicked is for the log: {reply:?}");
+    wire.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(wire.reply().await.status, 200, "even the connection lives on");
+}

@@ -1,0 +1,131 @@
+//! Connections: reused, pipelined, multiplexed, too slow, too many.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
+use crate::edge::running::{Running, request, send_message};
+use crate::edge::wire::PATIENCE;
+
+const JSON: &str = "Content-Type: application/json";
+
+#[tokio::test]
+async fn one_connection_carries_many_requests_also_in_advance() {
+    let running = Running::open().await;
+    let mut wire = running.connect().await;
+    for id in 1..=3 {
+        wire.send(&request("POST /a2a", &[JSON], &send_message(id, "SendMessage", "again"))).await;
+        let reply = wire.reply().await;
+        assert_eq!((reply.status, &reply.json()["id"]), (200, &id.into()), "{reply:?}");
+        let artifact = &reply.json()["result"]["task"]["status"]["state"];
+        assert_eq!(artifact, "TASK_STATE_COMPLETED");
+    }
+    let ahead: String =
+        (10..20).map(|id| request("POST /a2a", &[JSON], &send_message(id, "SendMessage", "ahead"))).collect();
+    wire.send(&ahead).await;
+    for id in 10..20 {
+        assert_eq!(wire.reply().await.json()["id"], id, "answers come in the order of the requests");
+    }
+    wire.send(&request("GET /healthz", &["Connection: close"], "")).await;
+    assert_eq!(wire.reply().await.status, 200);
+    assert_eq!(wire.rest().await, "");
+}
+
+#[tokio::test]
+async fn http2_without_tls_serves_the_same() {
+    let running = Running::open().await;
+    let stream = TcpStream::connect(running.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let at = |path: &str| format!("http://{}{path}", running.address);
+    let mut pending = Vec::new();
+    for id in 1..=5 {
+        let body = Full::new(Bytes::from(send_message(id, "SendMessage", "both ways")));
+        let sent = http::Request::post(at("/a2a")).header("content-type", "application/json").body(body).unwrap();
+        pending.push((id, sender.send_request(sent)));
+    }
+    for (id, response) in pending {
+        let response = response.await.unwrap();
+        assert_eq!((response.status().as_u16(), response.version()), (200, http::Version::HTTP_2));
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let answer: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(answer["id"], id);
+    }
+    let head = http::Request::head(at("/healthz")).body(Full::default()).unwrap();
+    let response = sender.send_request(head).await.unwrap();
+    assert_eq!(response.headers()["content-length"], "15");
+    assert!(response.into_body().collect().await.unwrap().to_bytes().is_empty());
+    let rebound = http::Request::get("http://evil.example/healthz").body(Full::default()).unwrap();
+    assert_eq!(sender.send_request(rebound).await.unwrap().status(), 403, "the authority is the host here");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_finish_its_headers_is_let_go() {
+    let running = Running::with(|options| options.header_timeout = Duration::from_millis(300)).await;
+    let mut slow = Vec::new();
+    for beginning in ["", "P", "PRI * HT", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
+        let mut wire = running.connect().await;
+        wire.send(beginning).await;
+        slow.push((beginning, wire));
+    }
+    for (beginning, mut wire) in slow {
+        assert_eq!(wire.rest().await, "", "{beginning:?}");
+    }
+    let mut second = running.connect().await;
+    second.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(second.reply().await.status, 200);
+    second.send("GET /healthz HTTP/1.1\r\nHost: local").await;
+    assert_eq!(second.rest().await, "", "a later request has no more time than the first");
+}
+
+#[tokio::test]
+async fn a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not() {
+    let mut running = Running::with(|options| {
+        options.header_timeout = Duration::from_millis(250);
+        options.idle_timeout = Duration::from_millis(500);
+    })
+    .await;
+    let mut busy = running.connect().await;
+    busy.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendMessage", "wait"))).await;
+    running.began.recv().await.unwrap();
+    let mut idle = running.connect().await;
+    idle.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(idle.reply().await.status, 200);
+    assert_eq!(idle.rest().await, "");
+    // The idle one is closed, so the busy one has waited longer than that.
+    running.gate.notify_one();
+    assert_eq!(busy.reply().await.status, 200);
+}
+
+#[tokio::test]
+async fn headers_have_a_limit() {
+    let running = Running::with(|options| options.request_headers = 8 << 10).await;
+    let large = format!("X-Large: {}", "x".repeat(9 << 10));
+    let mut wire = running.connect().await;
+    wire.send(&request("GET /healthz", &[&large], "")).await;
+    assert_eq!(wire.reply().await.status, 431);
+    assert_eq!(running.ask("GET /healthz", &["X-Large: x"], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_connection_beyond_the_cap_is_told_so() {
+    let running = Running::with(|options| options.connections = 1).await;
+    let mut first = running.connect().await;
+    first.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(first.reply().await.status, 200);
+    let mut second = running.connect().await;
+    second.send(&request("GET /healthz", &[], "")).await;
+    let refused = second.reply().await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("limits.connections"), "{refused:?}");
+    assert_eq!(second.rest().await, "");
+    first.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(first.reply().await.status, 200, "who is in stays in");
+    drop(first);
+    let freed = async { while running.ask("GET /healthz", &[], "").await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, freed).await.expect("the place was not given back");
+}

@@ -1,0 +1,118 @@
+//! A web page must not be able to drive the server through somebody's browser.
+
+use crate::edge::running::{Running, request, send_message};
+
+const JSON: &str = "Content-Type: application/json";
+
+#[tokio::test]
+async fn a_page_cannot_forge_a_simple_request() {
+    let running = Running::open().await;
+    let body = send_message(7, "SendMessage", "forged");
+    // What a page can send anywhere without asking: no Origin that gives it away, and a media type of a form.
+    for media_type in ["text/plain", "text/plain;charset=application/json", "application/x-www-form-urlencoded"] {
+        let reply = running.ask("POST /a2a", &[&format!("Content-Type: {media_type}")], &body).await;
+        assert_eq!(reply.json()["error"]["code"], -32005, "{reply:?}");
+        assert_eq!(reply.json()["id"], 7, "the answer names its request");
+        assert!(reply.body.contains("send application/json"), "{reply:?}");
+    }
+    let untyped = running.ask("POST /a2a", &[], &body).await;
+    assert_eq!(untyped.json()["error"]["code"], -32005, "{untyped:?}");
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let reply = running.ask("POST /message:send", &["Transfer-Encoding: chunked"], &chunked).await;
+    assert_eq!((reply.status, &reply.json()["error"]["status"]), (400, &"INVALID_ARGUMENT".into()));
+    let listed = running.ask("GET /tasks", &[], "").await;
+    assert_eq!(listed.json()["totalSize"], 0, "nothing was started");
+
+    for media_type in ["application/json; charset=utf-8", "application/a2a+json", "APPLICATION/JSON"] {
+        let reply = running.ask("POST /a2a", &[&format!("Content-Type: {media_type}")], &body).await;
+        assert!(reply.json()["result"].is_object(), "{media_type}: {reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_rebound_to_loopback_is_refused_while_open() {
+    let running = Running::open().await;
+    let body = send_message(1, "SendMessage", "rebound");
+    let reply = running.ask("POST /a2a", &[JSON, "Host: evil.example:41242"], &body).await;
+    assert_eq!(reply.status, 403, "{reply:?}");
+    assert_eq!(reply.json()["error"]["code"], -32600);
+    assert!(reply.body.contains("evil.example:41242") && reply.body.contains("server.publicBaseUrl"), "{reply:?}");
+    for head in ["GET /.well-known/agent-card.json", "GET /healthz", "GET /tasks", "GET /nowhere", "GET /"] {
+        assert_eq!(running.ask(head, &["Host: evil.example"], "").await.status, 403, "{head}");
+    }
+    // The request line names the host too, and that one counts as well.
+    assert_eq!(running.ask("GET http://evil.example/healthz", &["Host: localhost"], "").await.status, 403);
+    let mut nameless = running.connect().await;
+    nameless.send("GET /healthz HTTP/1.0\r\n\r\n").await;
+    assert_eq!(nameless.reply().await.status, 403);
+    for host in ["localhost:1", "127.0.0.1", "[::1]:41242", &running.address.to_string()] {
+        assert_eq!(running.ask("GET /healthz", &[&format!("Host: {host}")], "").await.status, 200, "{host}");
+    }
+    let keyed = Running::keyed().await;
+    assert_eq!(keyed.ask("GET /healthz", &["Host: agents.example.com"], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_foreign_origin_is_refused_with_and_without_a_body() {
+    let running = Running::open().await;
+    for origin in ["https://evil.example", "null", "http://localhost:9999"] {
+        let origin = format!("Origin: {origin}");
+        let sent = running.ask("POST /a2a", &[JSON, &origin], &send_message(3, "SendMessage", "x")).await;
+        assert_eq!((sent.status, &sent.json()["id"]), (403, &3.into()), "{sent:?}");
+        let reason = &sent.json()["error"]["data"][0]["reason"];
+        assert_eq!(reason, "PERMISSION_DENIED");
+        let empty = running.ask("POST /tasks/t1:cancel", &[&origin], "").await;
+        assert_eq!((empty.status, &empty.json()["error"]["status"]), (403, &"PERMISSION_DENIED".into()));
+        assert!(empty.body.contains("server.allowedOrigins"), "{empty:?}");
+        assert_eq!(running.ask("GET /healthz", &[&origin], "").await.status, 403);
+    }
+    let same = format!("Origin: http://{}", running.address);
+    assert_eq!(running.ask("GET /healthz", &[&same], "").await.status, 200);
+    let keyed = Running::keyed().await;
+    let reply = keyed.ask("GET /tasks", &["Origin: https://evil.example", "X-API-Key: a2a_ann"], "").await;
+    assert_eq!(reply.status, 403, "keys do not open the door to pages");
+}
+
+#[tokio::test]
+async fn a_configured_origin_may_ask_call_and_read() {
+    let running = Running::with(|options| options.allowed_origins = vec!["https://app.example".into()]).await;
+    let origin = "Origin: https://app.example";
+    let asks = [origin, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type"];
+    let preflight = running.ask("OPTIONS /a2a", &asks, "").await;
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("https://app.example"));
+    assert!(preflight.header("access-control-allow-headers").unwrap().contains("a2a-version"));
+    assert!(preflight.header("access-control-allow-methods").unwrap().contains("DELETE"));
+    let reply = running.ask("POST /a2a", &[origin, JSON], &send_message(1, "SendMessage", "hi")).await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.header("access-control-allow-origin"), Some("https://app.example"));
+    assert!(reply.header("access-control-expose-headers").unwrap().contains("x-request-id"));
+    assert!(reply.headers.iter().any(|(name, value)| name == "vary" && value.contains("origin")), "{reply:?}");
+
+    let plain = running.ask("GET /.well-known/agent-card.json", &[], "").await;
+    let varies = |value: &str| plain.headers.iter().any(|(name, with)| name == "vary" && with == value);
+    assert!(varies("origin"), "a cache must not hand this one to a page: {plain:?}");
+    assert_eq!(plain.header("access-control-allow-origin"), None);
+
+    let foreign = ["Origin: https://evil.example", "Access-Control-Request-Method: POST"];
+    let refused = running.ask("OPTIONS /a2a", &foreign, "").await;
+    assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None));
+    assert_eq!(running.ask("OPTIONS /a2a", &[], "").await.status, 405, "no page asks");
+}
+
+#[tokio::test]
+async fn a_preflight_needs_no_key_and_the_request_after_it_does() {
+    let running = Running::with(|options| {
+        options.open = false;
+        options.allowed_origins = vec!["*".into()];
+    })
+    .await;
+    let mut wire = running.connect().await;
+    let asks = ["Origin: https://any.example", "Access-Control-Request-Method: POST"];
+    wire.send(&request("OPTIONS /a2a", &asks, "")).await;
+    assert_eq!(wire.reply().await.status, 204);
+    wire.send(&request("POST /a2a", &["Origin: https://any.example", JSON], "{}")).await;
+    let refused = wire.reply().await;
+    assert_eq!(refused.status, 401);
+    assert_eq!(refused.header("access-control-allow-origin"), Some("https://any.example"), "the page can read why");
+}

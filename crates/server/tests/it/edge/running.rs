@@ -1,0 +1,113 @@
+//! A whole server in this process: a real store in a folder of its own, a real socket on a free port.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use switchboard_engine::clock::SystemClock;
+use switchboard_engine::{AgentScope, Engine, FixedDirectory, Hosted, Settings};
+use switchboard_server::{Options, Server};
+use switchboard_store::SqliteStore;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::edge::agents::{Echo, Gate};
+use crate::edge::keyring::Keyring;
+use crate::edge::wire::{Reply, Wire};
+
+/// A server with the agents `echo`, which answers at the root too, `gate`, and `counted`, an echo that only the test
+/// of the metrics calls, because those are the whole process's.
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    pub(crate) engine: Engine,
+    pub(crate) keys: Arc<Keyring>,
+    /// Says when the gate agent has begun.
+    pub(crate) began: mpsc::UnboundedReceiver<()>,
+    /// Lets the gate agent end.
+    pub(crate) gate: Arc<Notify>,
+    stop: Option<oneshot::Sender<()>>,
+    pub(crate) serving: JoinHandle<std::io::Result<()>>,
+    _data: TempDir,
+}
+
+impl Running {
+    /// A server that runs open.
+    pub(crate) async fn open() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// A server with keys: `a2a_ann` for everything, `a2a_bob` for the agent `echo` only.
+    pub(crate) async fn keyed() -> Self {
+        let running = Self::with(|options| options.open = false).await;
+        running.keys.add("a2a_ann", "ann", AgentScope::All, true);
+        running.keys.add("a2a_bob", "bob", AgentScope::Only(vec!["echo".into()]), false);
+        running
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
+        let data = TempDir::new().unwrap();
+        let store = SqliteStore::open(data.path(), switchboard_store::Options::default()).unwrap();
+        let (begins, began) = mpsc::unbounded_channel();
+        let gate = Arc::new(Notify::new());
+        let agents = vec![
+            Hosted::new("echo", Echo),
+            Hosted::new("counted", Echo),
+            Hosted::new("gate", Gate { began: begins, open: Arc::clone(&gate) }),
+        ];
+        let directory = FixedDirectory::new(agents, Some("echo".into()));
+        let engine = Engine::start(Arc::new(store), Arc::new(directory), Arc::new(SystemClock), Settings::default());
+        let engine = engine.await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut options = Options { public_base_url: format!("http://{address}"), ..Options::default() };
+        change(&mut options);
+        let keys = Arc::new(Keyring::default());
+        let server = Server::new(engine.clone(), options, Arc::clone(&keys) as _);
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(server.run(listener, async {
+            // A dropped sender is a test that is over.
+            let _ = stopped.await;
+        }));
+        Self { address, engine, keys, began, gate, stop: Some(stop), serving, _data: data }
+    }
+
+    /// Begins to stop the server.
+    pub(crate) fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    pub(crate) async fn connect(&self) -> Wire {
+        Wire::connect(self.address).await
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn ask(&self, head: &str, headers: &[&str], body: &str) -> Reply {
+        let mut wire = self.connect().await;
+        wire.send(&request(head, headers, body)).await;
+        wire.reply().await
+    }
+}
+
+/// The bytes of a request. `Host` and `Content-Length` are added unless they are given.
+pub(crate) fn request(head: &str, headers: &[&str], body: &str) -> String {
+    let has = |name: &str| headers.iter().any(|header| header.to_ascii_lowercase().starts_with(name));
+    let mut text = format!("{head} HTTP/1.1\r\n");
+    if !has("host:") {
+        text.push_str("Host: localhost\r\n");
+    }
+    if !body.is_empty() && !has("content-length:") && !has("transfer-encoding:") {
+        text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    for header in headers {
+        text.push_str(header);
+        text.push_str("\r\n");
+    }
+    text + "\r\n" + body
+}
+
+/// A v1.0 JSON-RPC request that sends a text.
+pub(crate) fn send_message(id: u32, method: &str, text: &str) -> String {
+    let message = serde_json::json!({ "messageId": "m1", "role": "ROLE_USER", "parts": [{ "text": text }] });
+    serde_json::json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": { "message": message } }).to_string()
+}

@@ -1,0 +1,72 @@
+//! What a request leaves behind: its name in the response, and one line in the log.
+
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+
+use crate::edge::running::{Running, send_message};
+
+const JSON: &str = "Content-Type: application/json";
+
+#[tokio::test]
+async fn a_request_keeps_its_name_or_gets_one() {
+    let running = Running::open().await;
+    for head in ["GET /healthz", "GET /nowhere", "GET /tasks/none", "POST /healthz"] {
+        let named = running.ask(head, &["X-Request-Id: deploy-42/a"], "").await;
+        assert_eq!(named.header("x-request-id"), Some("deploy-42/a"), "{head}");
+        let first = running.ask(head, &["X-Request-Id: two words"], "").await;
+        let second = running.ask(head, &[], "").await;
+        let (first, second) = (first.header("x-request-id").unwrap(), second.header("x-request-id").unwrap());
+        assert!(!first.contains(' ') && first.len() > 8 && first != second, "{first} {second}");
+    }
+}
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
+    // For the whole process: a subscriber of one thread can be missed by call sites that another thread meets first.
+    static LINES: OnceLock<Lines> = OnceLock::new();
+    let lines = LINES.get_or_init(|| {
+        let lines = Lines::default();
+        let writer = lines.clone();
+        tracing_subscriber::fmt().json().with_writer(move || writer.clone()).init();
+        lines
+    });
+    let running = Running::keyed().await;
+    let headers = [JSON, "Authorization: Bearer a2a_ann", "X-Request-Id: r-77"];
+    let body = send_message(1, "SendMessage", "whispered");
+    running.ask("POST /a2a/echo?A2A-Version=1.0&secret=hush", &headers, &body).await;
+    running.ask("GET /tasks", &["X-Request-Id: r-78", "X-API-Key: stolen"], "").await;
+    running.ask("GET /healthz", &["X-Request-Id: r-79"], "").await;
+    let written = String::from_utf8(lines.0.lock().clone()).unwrap();
+    let line = |id: &str| {
+        let line = written.lines().find(|line| line.contains(id));
+        line.map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+    };
+    let sent = line("r-77").unwrap_or_else(|| panic!("no line in {written:?}"));
+    assert_eq!(sent["level"], "INFO");
+    let fields = &sent["fields"];
+    assert_eq!((&fields["method"], &fields["path"]), (&"POST".into(), &"/a2a/echo".into()), "{sent}");
+    assert_eq!((&fields["status"], &fields["caller"]), (&200.into(), &"ann".into()), "{sent}");
+    assert!(fields["duration_ms"].is_f64(), "{sent}");
+    let refused = line("r-78").unwrap();
+    assert_eq!((&refused["fields"]["status"], &refused["fields"]["caller"]), (&401.into(), &"-".into()), "{refused}");
+    assert!(line("r-79").is_none(), "probes are not worth a line");
+    for secret in ["whispered", "hush", "a2a_ann", "stolen"] {
+        assert!(!written.contains(secret), "{secret} is in {written}");
+    }
+}

@@ -1,0 +1,6 @@
+//! The front door through its public door: a whole server in this process, on a port of its own, spoken to in bytes.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+mod bindings;
+mod edge;

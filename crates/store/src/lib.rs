@@ -1,0 +1,14 @@
+//! Where tasks live. [`SqliteStore`] keeps them in one file of a data directory and is all a single node needs.
+//!
+//! The suite in `tests/it/suite` says what any store owes the kernel; every implementation has to pass it.
+
+mod metric_definitions;
+mod sqlite;
+
+pub use metric_definitions::describe_metrics;
+pub use sqlite::backup::{BackupError, backup};
+pub use sqlite::check::{CheckError, Report, check};
+pub use sqlite::keys::KeyRow;
+pub use sqlite::lock::{Holder, holder};
+pub use sqlite::open::{OpenError, database_path};
+pub use sqlite::{Durability, Options, SqliteStore};

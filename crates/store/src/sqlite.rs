@@ -1,0 +1,252 @@
+//! The store of a single node: one SQLite file, one thread that writes, a few that read.
+//!
+//! Calls from async code only queue and wait; every database call runs on a thread of the store. A store that is
+//! dropped without [`Store::close`] leaves the file as a crash would: nothing committed is lost, and the epoch rises.
+
+mod answers;
+pub(crate) mod backup;
+pub(crate) mod check;
+mod checkpoint;
+mod columns;
+mod connection;
+mod failure;
+pub(crate) mod keys;
+pub(crate) mod lock;
+mod migrate;
+pub(crate) mod open;
+mod queue;
+mod readers;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use switchboard_a2a::{ContextId, TaskId, Timestamp};
+use switchboard_engine::ids::{AgentName, CallerId, Epoch, Position, Seq, TaskKey};
+use switchboard_engine::store::{
+    Append, Appended, Census, EventRow, ListPage, ListQuery, Loaded, Retention, SendRecord, SendScope, Store,
+    StoreError, StoreFuture, TaskRow,
+};
+use tokio::sync::oneshot;
+
+use self::checkpoint::Checkpointer;
+use self::failure::plain;
+use self::lock::DirectoryLock;
+use self::open::{OpenError, Start};
+use self::queue::Queue;
+use self::readers::{Readers, Reading};
+use self::writer::Writer;
+use self::writer::session::Session;
+
+/// Tasks deleted per transaction, so that appends wait a few milliseconds at most.
+const EVICTED_AT_ONCE: usize = 64;
+
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power cut: every commit waits for the disk.
+    #[default]
+    Full,
+    /// The end of the process, however sudden; a power cut may take the last commits away.
+    Process,
+}
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What a commit survives.
+    pub durability: Durability,
+    /// How far behind the store may be before it refuses new work.
+    pub max_queue_delay: Duration,
+    /// How large the file may grow; writes fail beyond it as if the disk were full.
+    pub max_file_bytes: Option<u64>,
+    /// Threads that read.
+    pub readers: usize,
+    /// What the next opener of the directory is told about this one, such as the address it is bound to.
+    pub note: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            durability: Durability::default(),
+            max_queue_delay: Duration::from_secs(2),
+            max_file_bytes: None,
+            readers: 2,
+            note: String::new(),
+        }
+    }
+}
+
+/// Durable tasks in one file of a data directory.
+pub struct SqliteStore {
+    queue: Arc<Queue>,
+    readers: Arc<Readers>,
+    start: Start,
+    lock: Arc<Mutex<Option<DirectoryLock>>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl SqliteStore {
+    /// Opens a data directory, creating it on first use. Blocks for a few milliseconds.
+    pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
+        let opened = open::open(directory, &options)?;
+        let thread_error = |source| OpenError::File { path: opened.path.clone(), source };
+        let queue = Arc::new(Queue::new(options.max_queue_delay));
+        let readers = Arc::new(Readers::spawn(&opened.path, options.readers.max(1))?);
+        let connection = connection::open_for_checkpoints(&opened.path, options.durability)?;
+        let checkpointer = Checkpointer::spawn(connection).map_err(thread_error)?;
+        let lock = Arc::new(Mutex::new(Some(opened.lock)));
+        let writer = Writer {
+            queue: Arc::clone(&queue),
+            path: opened.path.clone(),
+            options,
+            start: opened.start,
+            checkpointer,
+            readers: Arc::clone(&readers),
+            lock: Arc::clone(&lock),
+        };
+        let writer = writer.spawn().map_err(thread_error)?;
+        Ok(Self { queue, readers, start: opened.start, lock, writer: Some(writer) })
+    }
+
+    /// Changes what the next opener of the directory is told about this one.
+    pub fn set_note(&self, note: &str) -> Result<(), OpenError> {
+        self.lock.lock().as_mut().map_or(Ok(()), |lock| lock.describe(note))
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        self.readers.read(work)
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        write_alone(Arc::clone(&self.queue), work)
+    }
+}
+
+/// Runs a write on the writer thread, between its batches.
+fn write_alone<T: Send + 'static>(
+    queue: Arc<Queue>,
+    work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+) -> StoreFuture<T> {
+    Box::pin(async move {
+        let (reply, answer) = oneshot::channel();
+        queue.alone(Box::new(move |session| {
+            let result = work(session);
+            let failed = result.as_ref().err().map(plain);
+            let (result, error) = match (result, failed) {
+                (Ok(value), _) => (Ok(value), None),
+                (Err(error), failed) => (Err(failed.unwrap_or(StoreError::Closed)), Some(error)),
+            };
+            // A caller that has gone away needs no answer.
+            reply.send(result).ok();
+            error
+        }))?;
+        answer.await.unwrap_or_else(|_| Err(queue.lost()))
+    })
+}
+
+impl Store for SqliteStore {
+    fn append(&self, append: Append) -> StoreFuture<Appended> {
+        let queue = Arc::clone(&self.queue);
+        Box::pin(async move { queue.append(append).await })
+    }
+
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
+        let id = id.clone();
+        self.read(move |reading| reading.load(&id))
+    }
+
+    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
+        self.read(move |reading| reading.log(key, after, max_bytes))
+    }
+
+    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
+        self.read(move |reading| reading.log_of_all(after, max_rows))
+    }
+
+    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
+        self.read(move |reading| reading.list(&query))
+    }
+
+    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
+        self.read(move |reading| reading.find_send(scope))
+    }
+
+    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        let start = self.start.number;
+        self.read(move |reading| reading.unfinished(start, after, max))
+    }
+
+    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.read(move |reading| reading.expired(now, max))
+    }
+
+    fn context(
+        &self,
+        owner: &CallerId,
+        agent: &AgentName,
+        context: &ContextId,
+        max: usize,
+    ) -> StoreFuture<Vec<TaskRow>> {
+        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+        self.read(move |reading| reading.context(&owner, &agent, &context, max))
+    }
+
+    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
+        let candidates = self.read(move |reading| reading.evictable(retention, max));
+        let queue = Arc::clone(&self.queue);
+        Box::pin(async move {
+            let keys = candidates.await?;
+            let mut evicted = 0;
+            for some in keys.chunks(EVICTED_AT_ONCE) {
+                let some = some.to_vec();
+                evicted += write_alone(Arc::clone(&queue), move |session| session.evict(&some)).await?;
+            }
+            // One step per trip through the queue, so that appends go in between.
+            while evicted > 0 && write_alone(Arc::clone(&queue), |session| session.vacuum_a_little()).await? {}
+            Ok(evicted)
+        })
+    }
+
+    fn census(&self) -> StoreFuture<Census> {
+        self.read(Reading::census)
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.start.epoch
+    }
+
+    fn ready(&self) -> Result<(), StoreError> {
+        self.queue.ready()
+    }
+
+    fn close(&self) -> StoreFuture<()> {
+        let ended = self.queue.close();
+        Box::pin(async move {
+            // An error means that the store was closed before: that is what was asked for.
+            ended.await.ok();
+            Ok(())
+        })
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.queue.stop();
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer of the store panicked");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Gives a whole commit's answers to the async world with one wake-up.
+//!
+//! Answering from the writer's thread wakes the runtime once per append, and on a busy core each of these wake-ups takes
+//! the core away from the writer. So all answers of a commit go to one task of the runtime, which hands them out there.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use switchboard_engine::store::{Appended, StoreError};
+use tokio::runtime::{Handle, Id};
+use tokio::sync::{mpsc, oneshot};
+
+/// What an append came to.
+pub(crate) type Outcome = Result<Appended, StoreError>;
+
+/// Answers that reach their askers when they are dropped, wherever that happens: in the task that hands them out, or,
+/// if its runtime has ended, with the channel to it.
+struct Answers(Vec<(oneshot::Sender<Outcome>, Outcome)>);
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        for (asker, outcome) in self.0.drain(..) {
+            // An asker that has stopped waiting needs no answer.
+            asker.send(outcome).ok();
+        }
+    }
+}
+
+/// To the task that hands answers out.
+type Channel = mpsc::UnboundedSender<Answers>;
+
+/// The way back to one asker.
+pub(crate) struct Reply {
+    asker: oneshot::Sender<Outcome>,
+    /// Absent outside of a runtime.
+    channel: Option<Channel>,
+}
+
+/// The tasks that hand answers out, one per runtime that has asked.
+#[derive(Clone, Default)]
+pub(crate) struct Desk {
+    channels: Arc<Mutex<Vec<(Id, Channel)>>>,
+}
+
+impl Desk {
+    /// A way back to whoever calls this.
+    pub(crate) fn reply(&self) -> (Reply, oneshot::Receiver<Outcome>) {
+        let (asker, answer) = oneshot::channel();
+        (Reply { asker, channel: self.channel() }, answer)
+    }
+
+    fn channel(&self) -> Option<Channel> {
+        let runtime = Handle::try_current().ok()?;
+        let id = runtime.id();
+        let mut channels = self.channels.lock();
+        if let Some((_, channel)) = channels.iter().find(|(known, channel)| *known == id && !channel.is_closed()) {
+            return Some(channel.clone());
+        }
+        let (channel, mut answers) = mpsc::unbounded_channel::<Answers>();
+        runtime.spawn(async move {
+            while let Some(answers) = answers.recv().await {
+                drop(answers);
+            }
+        });
+        channels.retain(|(known, channel)| *known != id && !channel.is_closed());
+        channels.push((id, channel.clone()));
+        Some(channel)
+    }
+}
+
+/// Tells everybody what their append came to.
+pub(crate) fn answer_all(answers: impl Iterator<Item = (Reply, Outcome)>) {
+    let mut channel: Option<Channel> = None;
+    let mut gathered = Answers(Vec::with_capacity(answers.size_hint().0));
+    for (reply, outcome) in answers {
+        let same = match (&channel, &reply.channel) {
+            (Some(left), Some(right)) => left.same_channel(right),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            hand_over(channel.take(), std::mem::replace(&mut gathered, Answers(Vec::new())));
+            channel = reply.channel;
+        }
+        gathered.0.push((reply.asker, outcome));
+    }
+    hand_over(channel, gathered);
+}
+
+fn hand_over(channel: Option<Channel>, answers: Answers) {
+    match channel {
+        // If the runtime has ended, what comes back is dropped, and so answered, here.
+        Some(channel) if !answers.0.is_empty() => drop(channel.send(answers)),
+        _ => drop(answers),
+    }
+}

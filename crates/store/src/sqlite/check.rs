@@ -1,0 +1,73 @@
+//! Looks for damage in a database file: what SQLite can see, and what only we know must hold. Reads one moment of the
+//! file, beside a running server if there is one.
+
+mod logs;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::open::database_path;
+use super::{connection, migrate};
+
+/// Why the file could not be checked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is no database.
+    #[error("there is no database at {}", .0.display())]
+    Missing(PathBuf),
+    /// It is of another version.
+    #[error("the database has schema {found}, this program checks schema {known}")]
+    Schema {
+        /// What the file has.
+        found: i64,
+        /// What this program knows.
+        known: i64,
+    },
+    /// It cannot be read.
+    #[error("cannot read the database: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Tasks looked at.
+    pub tasks: u64,
+    /// Event rows looked at.
+    pub event_rows: u64,
+    /// One line each, naming the task where there is one; empty if all is well.
+    pub problems: Vec<String>,
+}
+
+/// Checks the database of a data directory. Blocks until it is done; the log cannot be shortened meanwhile.
+pub fn check(directory: &Path) -> Result<Report, CheckError> {
+    let path = database_path(directory);
+    if !path.exists() {
+        return Err(CheckError::Missing(path));
+    }
+    let mut connection = connection::open_for_reading(&path)?;
+    let found = migrate::schema_of(&connection)?;
+    if found != migrate::SCHEMA {
+        return Err(CheckError::Schema { found, known: migrate::SCHEMA });
+    }
+    let moment = connection.transaction()?;
+    let mut report = Report::default();
+    integrity(&moment, &mut report)?;
+    logs::check(&moment, &mut report)?;
+    rows::check(&moment, &mut report)?;
+    Ok(report)
+}
+
+fn integrity(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let line: String = row.get(0)?;
+        if line != "ok" {
+            report.problems.push(format!("database: {line}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! How each role opens the file. One place, so that a setting that matters for durability is never forgotten by one of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Durability, Options};
+
+/// A reader never waits for the writer; this covers the moments in which the log is restarted.
+const READER_BUSY: Duration = Duration::from_secs(5);
+/// Other writers are foreign tools only, so the writer may wait for them.
+const WRITER_BUSY: Duration = Duration::from_secs(5);
+/// The checkpointer waits for readers while the writer waits for it, so it gives up quickly and comes back later.
+const CHECKPOINTER_BUSY: Duration = Duration::from_millis(50);
+
+/// Five ordinary event rows fit a page of this size with hardly any waste, but only two a page of half of it; measured,
+/// that is about a tenth of the cost of a task.
+const PAGE_BYTES: i64 = 8192;
+/// The hot pages of the writer are the right edges of its trees; this is plenty.
+const WRITER_CACHE_KIB: i64 = 8192;
+/// Readers lean on the operating system's cache.
+const READER_CACHE_KIB: i64 = 4096;
+/// A log that grew beyond this is cut when it is restarted.
+const JOURNAL_LIMIT_BYTES: i64 = 64 << 20;
+
+/// Opens or creates the file for writing; always with full synchronisation, which [`relax`] may take back.
+pub(crate) fn open_for_writing(path: &Path, options: &Options) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(WRITER_BUSY)?;
+    // These two take effect only in an empty file, and only before the journal mode has been written to it.
+    connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if let Some(max_bytes) = options.max_file_bytes {
+        let page_size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        connection.pragma_update(
+            None,
+            "max_page_count",
+            (i64::try_from(max_bytes).unwrap_or(i64::MAX) / page_size).max(1),
+        )?;
+    }
+    Ok(connection)
+}
+
+/// Gives up the power-cut guarantee if that is what was asked for.
+pub(crate) fn relax(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    match durability {
+        Durability::Full => Ok(()),
+        Durability::Process => connection.pragma_update(None, "synchronous", "NORMAL"),
+    }
+}
+
+/// Opens the file for reading only.
+pub(crate) fn open_for_reading(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(READER_BUSY)?;
+    connection.pragma_update(None, "cache_size", -READER_CACHE_KIB)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Opens the file for moving the log into it.
+pub(crate) fn open_for_checkpoints(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(CHECKPOINTER_BUSY)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
+    relax(&connection, durability)?;
+    Ok(connection)
+}

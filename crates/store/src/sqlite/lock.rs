@@ -1,0 +1,108 @@
+//! One process per data directory. The operating system gives the lock up when the process dies, so whoever holds it
+//! knows that every lease written by earlier processes is void.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::open::OpenError;
+
+const FILE_NAME: &str = "switchboard.lock";
+
+/// Who holds a data directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its process id; absent if the file could not be read.
+    pub pid: Option<u32>,
+    /// What it said about itself, such as the address it is bound to; may be empty.
+    pub note: String,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pid {
+            Some(pid) => write!(formatter, "process {pid}")?,
+            None => formatter.write_str("another process")?,
+        }
+        if self.note.is_empty() { Ok(()) } else { write!(formatter, " ({})", self.note) }
+    }
+}
+
+/// Who holds a data directory now; nobody if there is no such directory.
+pub fn holder(directory: &Path) -> std::io::Result<Option<Holder>> {
+    let path = directory.join(FILE_NAME);
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    // Shared, so that two askers do not take each other for the holder.
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file))),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+/// The lock, held until dropped.
+#[derive(Debug)]
+pub(crate) struct DirectoryLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl DirectoryLock {
+    /// Takes the lock or says who has it.
+    pub(crate) fn take(directory: &Path, note: &str) -> Result<Self, OpenError> {
+        let path = directory.join(FILE_NAME);
+        let open = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path);
+        let mut file = open.map_err(|source| OpenError::File { path: path.clone(), source })?;
+        match try_patiently(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::Held { directory: directory.to_owned(), holder: read_holder(&mut file) });
+            }
+            Err(TryLockError::Error(source)) => return Err(OpenError::File { path, source }),
+        }
+        let mut lock = Self { file, path };
+        lock.describe(note)?;
+        Ok(lock)
+    }
+
+    /// Replaces what the lock says about its holder.
+    pub(crate) fn describe(&mut self, note: &str) -> Result<(), OpenError> {
+        let note = note.replace(['\r', '\n'], " ");
+        let text = format!("{}\n{note}\n", std::process::id());
+        self.write(&text).map_err(|source| OpenError::File { path: self.path.clone(), source })
+    }
+
+    fn write(&mut self, text: &str) -> std::io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+/// Somebody who only asks for the holder has the file for a moment, so one refusal proves nothing.
+fn try_patiently(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..5 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            result => return result,
+        }
+    }
+    file.try_lock()
+}
+
+fn read_holder(file: &mut File) -> Holder {
+    let mut text = String::new();
+    // The holder's name is a courtesy: without it the refusal still stands.
+    if file.take(4096).read_to_string(&mut text).is_err() {
+        text.clear();
+    }
+    let mut lines = text.lines();
+    let pid = lines.next().and_then(|line| line.trim().parse().ok());
+    Holder { pid, note: lines.next().unwrap_or_default().to_owned() }
+}

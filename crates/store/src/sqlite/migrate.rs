@@ -1,0 +1,52 @@
+//! Brings a database file to this binary's schema. Migrations are numbered, run forward only, each in one transaction
+//! with its number, so that a crash leaves the file before or after one of them, never inside.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::open::OpenError;
+
+/// In order; the first one is number 1. Never edited once released, only added to.
+const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_tasks.sql")];
+
+/// The schema this binary writes.
+pub(crate) const SCHEMA: i64 = MIGRATIONS.len() as i64;
+
+/// The schema of a file; zero if it is empty.
+pub(crate) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
+    let has_meta: bool =
+        connection
+            .query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'meta')", [], |row| row.get(0))?;
+    if !has_meta {
+        return Ok(0);
+    }
+    let schema: Option<i64> =
+        connection.query_row("SELECT value FROM meta WHERE name = 'schema'", [], |row| row.get(0)).optional()?;
+    Ok(schema.unwrap_or(0))
+}
+
+/// Runs what is missing.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<(), OpenError> {
+    let found = schema_of(connection)?;
+    if found > SCHEMA {
+        return Err(OpenError::NewerSchema { found, known: SCHEMA });
+    }
+    if found == 0 {
+        let foreign: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if foreign > 0 {
+            return Err(OpenError::ForeignDatabase);
+        }
+    }
+    for (number, migration) in (1i64..).zip(MIGRATIONS) {
+        if number <= found {
+            continue;
+        }
+        let transaction = connection.transaction()?;
+        if number == 1 {
+            transaction.execute_batch("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")?;
+        }
+        transaction.execute_batch(migration)?;
+        transaction.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('schema', ?1)", [number])?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! From a directory to a store that may be written: lock, file, schema, and the counters that tell this start from earlier ones.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension};
+use switchboard_engine::ids::Epoch;
+
+use super::lock::{DirectoryLock, Holder};
+use super::{Options, connection, migrate};
+
+/// Why a data directory could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error("the data directory {} is in use by {holder}; stop it or choose another directory", directory.display())]
+    Held {
+        /// The directory.
+        directory: PathBuf,
+        /// Who has it.
+        holder: Holder,
+    },
+    /// A file or directory could not be used.
+    #[error("cannot use {}: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A later version of the program has written the file.
+    #[error(
+        "the database has schema {found}, this program knows up to {known}; use the program that wrote it or a later one"
+    )]
+    NewerSchema {
+        /// What the file has.
+        found: i64,
+        /// What this program knows.
+        known: i64,
+    },
+    /// The file is a database of some other program.
+    #[error("the database file holds tables of another program; choose another data directory")]
+    ForeignDatabase,
+    /// The database could not be read or written.
+    #[error("cannot open the database: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+/// Where the tasks of a data directory are.
+pub fn database_path(directory: &Path) -> PathBuf {
+    directory.join("switchboard.db")
+}
+
+/// A file that is ours to write.
+pub(crate) struct Opened {
+    pub(crate) lock: DirectoryLock,
+    pub(crate) path: PathBuf,
+    pub(crate) start: Start,
+}
+
+/// What tells this start from the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Start {
+    /// Rises at each unclean start; stamped on event rows.
+    pub(crate) epoch: Epoch,
+    /// Rises at each start; stamped on running rows as their lease.
+    pub(crate) number: i64,
+}
+
+/// Takes the directory and prepares the file; the writer then opens its own connection.
+pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let file_error = |source| OpenError::File { path: directory.to_owned(), source };
+    std::fs::create_dir_all(directory).map_err(file_error)?;
+    let lock = DirectoryLock::take(directory, &options.note)?;
+    let path = database_path(directory);
+    let mut connection = connection::open_for_writing(&path, options)?;
+    migrate::migrate(&mut connection)?;
+    let start = begin_start(&mut connection)?;
+    Ok(Opened { lock, path, start })
+}
+
+/// Must be on disk before anything else is written: if a power cut could take the cleared flag away and keep the one
+/// that the last clean end set, rolled-back numbers would be written again in the same epoch.
+fn begin_start(connection: &mut Connection) -> rusqlite::Result<Start> {
+    let transaction = connection.transaction()?;
+    let epoch = meta(&transaction, "epoch")?;
+    let clean = meta(&transaction, "clean")? == Some(1);
+    let epoch = match epoch {
+        None => 1,
+        Some(epoch) if clean => epoch,
+        Some(epoch) => epoch + 1,
+    };
+    let number = meta(&transaction, "start")?.unwrap_or(0) + 1;
+    set_meta(&transaction, "epoch", epoch)?;
+    set_meta(&transaction, "start", number)?;
+    set_meta(&transaction, "clean", 0)?;
+    transaction.commit()?;
+    Ok(Start { epoch: Epoch(epoch.cast_unsigned()), number })
+}
+
+/// Marks the end as clean, on disk.
+pub(crate) fn mark_clean(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    set_meta(connection, "clean", 1)?;
+    Ok(())
+}
+
+pub(crate) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
+    connection.query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| row.get(0)).optional()
+}
+
+pub(crate) fn set_meta(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<usize> {
+    connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)", (name, value))
+}

@@ -1,0 +1,289 @@
+//! What waits for the writer: bounded in number and bytes, in order, and honest about how far behind it is.
+//!
+//! New work waits for room and is refused once the store is too far behind. Output, endings and cancels have room of
+//! their own, so that a flood of new work can never keep a task from ending.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use switchboard_engine::store::{Append, Appended, StoreError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::answers::{Desk, Reply};
+use super::writer::session::Session;
+
+/// Room for 64 MiB of each class, counted in KiB …
+const ROOM_KIB: usize = 64 << 10;
+/// … and for 4,096 appends of each class, because each takes at least this much of it.
+const LEAST_KIB: usize = 16;
+/// One transaction takes at most so many appends …
+const BATCH_APPENDS: usize = 512;
+/// … or about so many bytes, so that the first of them does not wait for ever.
+const BATCH_BYTES: usize = 8 << 20;
+/// How often the writer tries by itself whether it can write again.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+
+/// A write that has its own transaction; replies to whoever asked, and returns the error for the writer to judge.
+pub(crate) type Alone = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;
+
+/// An append and who waits for it.
+pub(crate) struct QueuedAppend {
+    pub(crate) append: Append,
+    pub(crate) reply: Reply,
+    queued_at: Instant,
+    /// Given back when the append has been answered.
+    _room: OwnedSemaphorePermit,
+}
+
+#[expect(clippy::large_enum_variant, reason = "nearly every job is an append")]
+enum Job {
+    Append(QueuedAppend),
+    Alone(Alone),
+    Close(oneshot::Sender<()>),
+}
+
+/// What the writer does next.
+pub(crate) enum Work {
+    Appends(Vec<QueuedAppend>),
+    Alone(Alone),
+    /// Everything before it is written; end cleanly and tell.
+    Close(oneshot::Sender<()>),
+    /// End now, as if the process had died.
+    Stop,
+    /// Nothing came for a while and the last write had failed: try one.
+    Probe,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    /// When the oldest append was queued that the writer has taken and not yet answered.
+    in_flight_since: Option<Instant>,
+    writer_sleeps: bool,
+    /// No more jobs are taken.
+    closing: bool,
+    stop: bool,
+    /// What the last write came to, if it failed.
+    failure: Option<StoreError>,
+}
+
+impl State {
+    /// How long the oldest unanswered append has waited.
+    fn delay(&self, now: Instant) -> Duration {
+        let queued = self.jobs.iter().find_map(|job| match job {
+            Job::Append(append) => Some(append.queued_at),
+            Job::Alone(_) | Job::Close(_) => None,
+        });
+        self.in_flight_since.or(queued).map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
+
+    fn overload(&self, now: Instant, max_delay: Duration) -> Option<StoreError> {
+        let delay = self.delay(now);
+        (delay > max_delay).then(|| overloaded(delay))
+    }
+}
+
+/// The queue between the async world and the writer thread.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+    new_work: Arc<Semaphore>,
+    reserve: Arc<Semaphore>,
+    max_delay: Duration,
+    desk: Desk,
+}
+
+impl Queue {
+    pub(crate) fn new(max_delay: Duration) -> Self {
+        Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            new_work: Arc::new(Semaphore::new(ROOM_KIB)),
+            reserve: Arc::new(Semaphore::new(ROOM_KIB)),
+            max_delay,
+            desk: Desk::default(),
+        }
+    }
+
+    /// Waits for room, then for the commit. Once queued it is written even if the caller stops waiting.
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, StoreError> {
+        let room = self.room(&append).await?;
+        let (reply, answer) = self.desk.reply();
+        {
+            let mut state = self.state.lock();
+            let queued_at = Instant::now();
+            if state.closing {
+                return Err(StoreError::Closed);
+            }
+            if append.refusable
+                && let Some(error) = state.overload(queued_at, self.max_delay)
+            {
+                return Err(error);
+            }
+            state.jobs.push_back(Job::Append(QueuedAppend { append, reply, queued_at, _room: room }));
+            self.wake_writer(state);
+        }
+        answer.await.unwrap_or_else(|_| Err(self.lost()))
+    }
+
+    async fn room(&self, append: &Append) -> Result<OwnedSemaphorePermit, StoreError> {
+        let bytes = append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len);
+        let kib = u32::try_from((bytes / 1024).clamp(LEAST_KIB, ROOM_KIB)).unwrap_or(u32::MAX);
+        let room = if append.refusable { &self.new_work } else { &self.reserve };
+        if let Ok(permit) = Arc::clone(room).try_acquire_many_owned(kib) {
+            return Ok(permit);
+        }
+        let wait = Arc::clone(room).acquire_many_owned(kib);
+        if !append.refusable {
+            return wait.await.map_err(|_| StoreError::Closed);
+        }
+        match tokio::time::timeout(self.max_delay, wait).await {
+            Ok(permit) => permit.map_err(|_| StoreError::Closed),
+            Err(_) => Err(overloaded(self.max_delay)),
+        }
+    }
+
+    /// Queues a write that has its own transaction.
+    pub(crate) fn alone(&self, work: Alone) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.closing {
+            return Err(StoreError::Closed);
+        }
+        state.jobs.push_back(Job::Alone(work));
+        self.wake_writer(state);
+        Ok(())
+    }
+
+    /// Takes no more jobs and tells when the writer has ended; at once if it has ended before.
+    pub(crate) fn close(&self) -> oneshot::Receiver<()> {
+        let (reply, answer) = oneshot::channel();
+        let mut state = self.state.lock();
+        if !state.closing {
+            state.closing = true;
+            state.jobs.push_back(Job::Close(reply));
+            self.wake_writer(state);
+        }
+        answer
+    }
+
+    /// Ends the writer after what it is doing now; what is queued is dropped.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        state.stop = true;
+        self.wake.notify_all();
+    }
+
+    /// Called when the writer thread ends for whatever reason: nobody may wait for it any more.
+    pub(crate) fn end(&self) {
+        let dropped = {
+            let mut state = self.state.lock();
+            state.closing = true;
+            state.in_flight_since = None;
+            std::mem::take(&mut state.jobs)
+        };
+        drop(dropped);
+        self.new_work.close();
+        self.reserve.close();
+    }
+
+    /// Whether a write would be accepted now.
+    pub(crate) fn ready(&self) -> Result<(), StoreError> {
+        let state = self.state.lock();
+        if state.closing {
+            return Err(StoreError::Closed);
+        }
+        if let Some(failure) = &state.failure {
+            return Err(failure.clone());
+        }
+        state.overload(Instant::now(), self.max_delay).map_or(Ok(()), Err)
+    }
+
+    /// Why an answer never came.
+    pub(crate) fn lost(&self) -> StoreError {
+        self.state.lock().failure.clone().unwrap_or(StoreError::Closed)
+    }
+
+    /// The writer tells what its last transaction came to.
+    pub(crate) fn finished(&self, failure: Option<StoreError>) {
+        let mut state = self.state.lock();
+        state.in_flight_since = None;
+        state.failure = failure;
+    }
+
+    /// Blocks the writer until there is something to do.
+    pub(crate) fn take(&self) -> Work {
+        let mut state = self.state.lock();
+        loop {
+            if state.stop {
+                return Work::Stop;
+            }
+            if !state.jobs.is_empty() {
+                break;
+            }
+            state.writer_sleeps = true;
+            let probe = state.failure.is_some();
+            if probe {
+                if self.wake.wait_for(&mut state, PROBE_EVERY).timed_out() && state.jobs.is_empty() && !state.stop {
+                    state.writer_sleeps = false;
+                    return Work::Probe;
+                }
+            } else {
+                self.wake.wait(&mut state);
+            }
+            state.writer_sleeps = false;
+        }
+        self.take_jobs(self.let_others_join(state))
+    }
+
+    /// On a busy core the writer is often woken between the first and the second of many senders. Standing back while
+    /// the queue still grows makes one commit of what would be many; on an idle core it costs a microsecond.
+    fn let_others_join<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let mut seen = 0;
+        while state.jobs.len() > seen && state.jobs.len() < BATCH_APPENDS {
+            seen = state.jobs.len();
+            MutexGuard::unlocked(&mut state, std::thread::yield_now);
+        }
+        state
+    }
+
+    fn take_jobs(&self, mut state: MutexGuard<'_, State>) -> Work {
+        let depth = state.jobs.len();
+        metrics::gauge!(crate::metric_definitions::QUEUE_DEPTH).set(depth as f64);
+        let mut appends = Vec::with_capacity(depth.min(BATCH_APPENDS));
+        let mut bytes = 0;
+        while appends.len() < BATCH_APPENDS && bytes < BATCH_BYTES {
+            match state.jobs.pop_front() {
+                Some(Job::Append(queued)) => {
+                    bytes += queued.append.events.len() + queued.append.snapshot.as_ref().map_or(0, bytes::Bytes::len);
+                    appends.push(queued);
+                }
+                Some(other) if !appends.is_empty() => {
+                    state.jobs.push_front(other);
+                    break;
+                }
+                Some(Job::Alone(work)) => return Work::Alone(work),
+                Some(Job::Close(reply)) => return Work::Close(reply),
+                None => break,
+            }
+        }
+        state.in_flight_since = appends.first().map(|first| first.queued_at);
+        let waited = state.delay(Instant::now());
+        metrics::histogram!(crate::metric_definitions::QUEUE_DELAY_SECONDS).record(waited.as_secs_f64());
+        Work::Appends(appends)
+    }
+
+    fn wake_writer(&self, state: MutexGuard<'_, State>) {
+        let sleeps = state.writer_sleeps;
+        drop(state);
+        if sleeps {
+            self.wake.notify_one();
+        }
+    }
+}
+
+fn overloaded(delay: Duration) -> StoreError {
+    StoreError::Overloaded { delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) }
+}

@@ -1,0 +1,182 @@
+//! Threads that read. Each has a read-only connection, they share one queue, and what a thread finds waiting there it
+//! does in one short read transaction. No database call ever runs on an async thread, and no transaction outlives its batch.
+
+pub(crate) mod census;
+pub(crate) mod context;
+pub(crate) mod evictable;
+pub(crate) mod keys;
+pub(crate) mod list;
+pub(crate) mod load;
+pub(crate) mod log;
+pub(crate) mod names;
+pub(crate) mod row;
+pub(crate) mod send;
+pub(crate) mod waiting;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+use rusqlite::Connection;
+use switchboard_engine::store::{StoreError, StoreFuture};
+use tokio::sync::oneshot;
+
+use self::names::Names;
+use super::connection;
+use super::failure::{needs_reopening, plain};
+
+/// Reads done in one transaction; few, so that a slow one among them delays few.
+const BATCH: usize = 16;
+
+/// A reader's connection and what it remembers.
+pub(crate) struct Reading {
+    pub(crate) connection: Connection,
+    pub(crate) names: Names,
+}
+
+/// Replies by itself; says whether the connection is still good.
+type Job = Box<dyn FnOnce(&mut Reading) -> bool + Send>;
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    sleeping: usize,
+    stop: bool,
+}
+
+struct Shared {
+    path: PathBuf,
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+/// The reader threads and their queue.
+pub(crate) struct Readers {
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Readers {
+    pub(crate) fn spawn(path: &Path, count: usize) -> Result<Self, super::OpenError> {
+        let shared = Arc::new(Shared { path: path.to_owned(), state: Mutex::default(), wake: Condvar::new() });
+        let readers = Self { shared, threads: Mutex::default() };
+        for number in 0..count {
+            let reading = Reading { connection: connection::open_for_reading(path)?, names: Names::default() };
+            let shared = Arc::clone(&readers.shared);
+            let thread = std::thread::Builder::new()
+                .name(format!("store-reader-{number}"))
+                .spawn(move || shared.run(reading))
+                .map_err(|source| super::OpenError::File { path: path.to_owned(), source })?;
+            readers.threads.lock().push(thread);
+        }
+        Ok(readers)
+    }
+
+    /// Runs a read on one of the threads.
+    pub(crate) fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |reading| {
+            let result = work(reading);
+            let good = !result.as_ref().is_err_and(needs_reopening);
+            // A caller that has gone away needs no answer.
+            reply.send(result.map_err(|error| plain(&error))).ok();
+            good
+        });
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move {
+            shared.push(job)?;
+            answer.await.unwrap_or(Err(StoreError::Closed))
+        })
+    }
+
+    /// Ends the threads and waits for them; reads still queued are refused.
+    pub(crate) fn stop(&self) {
+        let dropped = {
+            let mut state = self.shared.state.lock();
+            state.stop = true;
+            std::mem::take(&mut state.jobs)
+        };
+        drop(dropped);
+        self.shared.wake.notify_all();
+        for thread in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a reader of the store panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn push(&self, job: Job) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        if state.stop {
+            return Err(StoreError::Closed);
+        }
+        state.jobs.push_back(job);
+        let wake = state.sleeping > 0;
+        drop(state);
+        if wake {
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    fn run(&self, mut reading: Reading) {
+        while let Some(jobs) = self.take() {
+            if reading.serve(jobs) {
+                continue;
+            }
+            match connection::open_for_reading(&self.path) {
+                Ok(connection) => reading = Reading { connection, names: Names::default() },
+                Err(error) => tracing::error!(%error, "a reader cannot open the database file again"),
+            }
+        }
+    }
+
+    fn take(&self) -> Option<Vec<Job>> {
+        let mut state = self.state.lock();
+        while state.jobs.is_empty() {
+            if state.stop {
+                return None;
+            }
+            state.sleeping += 1;
+            self.wake.wait(&mut state);
+            state.sleeping -= 1;
+        }
+        let count = state.jobs.len().min(BATCH);
+        Some(state.jobs.drain(..count).collect())
+    }
+}
+
+impl Reading {
+    /// Does the jobs in one transaction; says whether the connection is still good.
+    fn serve(&mut self, jobs: Vec<Job>) -> bool {
+        // Begun after the jobs were taken, so each of them sees what was committed before it was asked.
+        // If it cannot begin, the jobs find out and say so.
+        let begun = self.run_statement("BEGIN");
+        let mut good = begun.is_ok();
+        for job in jobs {
+            good &= job(self);
+        }
+        if begun.is_ok() && self.run_statement("COMMIT").is_err() {
+            good = false;
+        }
+        good
+    }
+
+    fn run_statement(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([])?;
+        Ok(())
+    }
+}

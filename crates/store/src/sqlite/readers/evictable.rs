@@ -1,0 +1,112 @@
+//! Which ended tasks go next: those that ended too long ago, and the oldest of those beyond the caps.
+//!
+//! Needs no index of its own: the listing index holds each (owner, agent, state) group by time, and the oldest of all
+//! are the merge of the groups' oldest.
+
+use rusqlite::Params;
+use switchboard_engine::store::Retention;
+
+use super::Reading;
+use crate::sqlite::columns::TERMINAL_STATES;
+
+/// What a task takes in the file besides its events, roughly; the next call sees what was really freed.
+const ROW_BYTES: u64 = 512;
+
+struct Candidate {
+    ended_at: i64,
+    key: i64,
+    bytes: u64,
+}
+
+/// What is too much now.
+struct Excess {
+    tasks: u64,
+    bytes: u64,
+}
+
+impl Reading {
+    /// Keys of at most `max` tasks to delete, oldest first.
+    pub(crate) fn evictable(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<i64>> {
+        let excess = self.excess(retention)?;
+        let over_a_cap = excess.tasks > 0 || excess.bytes > 0;
+        let before = if over_a_cap { i64::MAX } else { retention.ended_before.0 };
+        let mut keys = Vec::new();
+        let mut freed = 0;
+        for candidate in self.oldest(before, max)? {
+            let aged = candidate.ended_at < retention.ended_before.0;
+            let beyond_a_cap = (keys.len() as u64) < excess.tasks || freed < excess.bytes;
+            if !aged && !beyond_a_cap {
+                break;
+            }
+            freed += candidate.bytes + ROW_BYTES;
+            keys.push(candidate.key);
+        }
+        Ok(keys)
+    }
+
+    fn excess(&self, retention: Retention) -> rusqlite::Result<Excess> {
+        let number = |sql: &str| -> rusqlite::Result<u64> {
+            let value: i64 = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+            Ok(value.cast_unsigned())
+        };
+        let tasks = number("SELECT coalesce(sum(n), 0) FROM tally")?;
+        let pages = number("PRAGMA page_count")?;
+        let free = number("PRAGMA freelist_count")?;
+        let page_size = number("PRAGMA page_size")?;
+        let bytes = pages.saturating_sub(free) * page_size;
+        Ok(Excess {
+            tasks: tasks.saturating_sub(retention.max_tasks),
+            bytes: bytes.saturating_sub(retention.max_bytes),
+        })
+    }
+
+    fn oldest(&self, before: i64, max: usize) -> rusqlite::Result<Vec<Candidate>> {
+        let mut oldest = Vec::new();
+        let group = "SELECT status_at, key, bytes FROM task INDEXED BY task_listing WHERE owner = ?1 AND agent = ?2 \
+                     AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 ORDER BY status_at, key";
+        for (owner, agent, state) in self.ended_groups()? {
+            self.merge_oldest(&mut oldest, max, group, (owner, agent, state, before))?;
+        }
+        let hidden = "SELECT status_at, key, bytes FROM task INDEXED BY task_hidden \
+                      WHERE hidden = 1 AND status_at < ?1 AND phase = 4 ORDER BY status_at, key";
+        self.merge_oldest(&mut oldest, max, hidden, [before])?;
+        Ok(oldest)
+    }
+
+    fn ended_groups(&self) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
+        let sql = format!(
+            "SELECT owner, agent, state FROM tally WHERE hidden = 0 AND parked = 0 AND {TERMINAL_STATES} AND n > 0"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    }
+
+    /// Takes from a source, oldest first, until the rest of it cannot be among the wanted any more.
+    fn merge_oldest(
+        &self,
+        oldest: &mut Vec<Candidate>,
+        max: usize,
+        sql: &str,
+        params: impl Params,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let newest_wanted = if oldest.len() < max { None } else { oldest.last().map(|last| (last.ended_at, last.key)) };
+        let mut taken = 0;
+        while taken < max
+            && let Some(row) = rows.next()?
+        {
+            let bytes: i64 = row.get(2)?;
+            let candidate = Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes: bytes.cast_unsigned() };
+            if newest_wanted.is_some_and(|newest| (candidate.ended_at, candidate.key) > newest) {
+                break;
+            }
+            oldest.push(candidate);
+            taken += 1;
+        }
+        oldest.sort_unstable_by_key(|candidate| (candidate.ended_at, candidate.key));
+        oldest.truncate(max);
+        Ok(())
+    }
+}

@@ -1,0 +1,154 @@
+//! One page of an owner's tasks and the exact number of all that match.
+//!
+//! The tally knows which (agent, state) groups an owner has and how large they are; one index holds each group in the
+//! order of the page. So a page is the merge of the groups' newest, and the total is a sum of a few counters.
+
+use rusqlite::{Params, params};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::{ListPage, ListQuery};
+
+use super::Reading;
+use super::row::TASK_COLUMNS;
+use crate::sqlite::columns::{Identifier, state_number};
+
+/// Newest first: later time, then larger key.
+type Place = (i64, i64);
+
+/// A query whose names are numbers and whose open ends are closed.
+struct Bounds {
+    owner: i64,
+    agent: Option<i64>,
+    state: Option<i64>,
+    since: i64,
+    after: Place,
+    /// One more than the page, to know whether another one follows.
+    wanted: usize,
+}
+
+impl Reading {
+    pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
+        let nothing = ListPage { tasks: Vec::new(), next: None, total: 0 };
+        let Some(bounds) = self.bounds(query)? else {
+            return Ok(nothing);
+        };
+        let (mut places, total) = match &query.context {
+            Some(context) => self.places_in_context(&bounds, &Identifier::new(context.as_str()))?,
+            None => self.places_in_groups(&bounds, query.since.is_some())?,
+        };
+        let more = places.len() > query.page_size;
+        places.truncate(query.page_size);
+        let next = places.last().filter(|_| more).map(|(at, key)| (Timestamp(*at), TaskKey(*key)));
+        let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1");
+        let mut tasks = Vec::with_capacity(places.len());
+        for (_, key) in places {
+            if let Some(task) = self.task(&sql, [key])? {
+                tasks.push(self.loaded(task)?);
+            }
+        }
+        Ok(ListPage { tasks, next, total })
+    }
+
+    /// Absent if the owner or agent has never had a task.
+    fn bounds(&mut self, query: &ListQuery) -> rusqlite::Result<Option<Bounds>> {
+        let Some(owner) = self.names.number(&self.connection, query.owner.as_str())? else {
+            return Ok(None);
+        };
+        let agent = match &query.agent {
+            None => None,
+            Some(agent) => match self.names.number(&self.connection, agent.as_str())? {
+                None => return Ok(None),
+                known => known,
+            },
+        };
+        Ok(Some(Bounds {
+            owner,
+            agent,
+            state: query.state.map(state_number),
+            since: query.since.map_or(i64::MIN, |since| since.0),
+            after: query.after.map_or((i64::MAX, i64::MAX), |(at, key)| (at.0, key.0)),
+            wanted: query.page_size.saturating_add(1),
+        }))
+    }
+
+    fn places_in_groups(&self, bounds: &Bounds, count_each: bool) -> rusqlite::Result<(Vec<Place>, u64)> {
+        let mut newest = Newest::new(bounds.wanted);
+        let mut total = 0;
+        for (agent, state, size) in self.groups(bounds)? {
+            let sql = "SELECT status_at, key FROM task INDEXED BY task_listing \
+                       WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4 \
+                       AND status_at <= ?5 AND (status_at < ?5 OR key < ?6) ORDER BY status_at DESC, key DESC";
+            let (at, key) = bounds.after;
+            newest.merge(&self.connection, sql, params![bounds.owner, agent, state, bounds.since, at, key])?;
+            total += if count_each { self.count_since(bounds, agent, state)? } else { size };
+        }
+        Ok((newest.places, total.cast_unsigned()))
+    }
+
+    /// The owner's groups that match and are not empty, with their sizes.
+    fn groups(&self, bounds: &Bounds) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
+        let sql = "SELECT agent, state, sum(n) FROM tally WHERE owner = ?1 AND hidden = 0 \
+                   AND (?2 IS NULL OR agent = ?2) AND (?3 IS NULL OR state = ?3) GROUP BY agent, state HAVING sum(n) > 0";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement
+            .query_map((bounds.owner, bounds.agent, bounds.state), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        rows.collect()
+    }
+
+    fn count_since(&self, bounds: &Bounds, agent: i64, state: i64) -> rusqlite::Result<i64> {
+        let sql = "SELECT count(*) FROM task INDEXED BY task_listing \
+                   WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at >= ?4";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_row((bounds.owner, agent, state, bounds.since), |row| row.get(0))
+    }
+
+    fn places_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<Place>, u64)> {
+        let matching = "FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
+                        AND status_at >= ?3 AND (?4 IS NULL OR agent = ?4) AND (?5 IS NULL OR state = ?5)";
+        let page = format!(
+            "SELECT status_at, key {matching} AND status_at <= ?6 AND (status_at < ?6 OR key < ?7) \
+             ORDER BY status_at DESC, key DESC"
+        );
+        let (at, key) = bounds.after;
+        let mut newest = Newest::new(bounds.wanted);
+        let values = params![context, bounds.owner, bounds.since, bounds.agent, bounds.state, at, key];
+        newest.merge(&self.connection, &page, values)?;
+        let mut count = self.connection.prepare_cached(&format!("SELECT count(*) {matching}"))?;
+        let values = params![context, bounds.owner, bounds.since, bounds.agent, bounds.state];
+        let total: i64 = count.query_row(values, |row| row.get(0))?;
+        Ok((newest.places, total.cast_unsigned()))
+    }
+}
+
+/// The newest places of several ordered sources.
+struct Newest {
+    places: Vec<Place>,
+    wanted: usize,
+}
+
+impl Newest {
+    fn new(wanted: usize) -> Self {
+        Self { places: Vec::new(), wanted }
+    }
+
+    /// Takes from a source, newest first, until the rest of it cannot be among the wanted any more.
+    fn merge(&mut self, connection: &rusqlite::Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let oldest_wanted = if self.places.len() < self.wanted { None } else { self.places.last().copied() };
+        let mut taken = 0;
+        while taken < self.wanted
+            && let Some(row) = rows.next()?
+        {
+            let place: Place = (row.get(0)?, row.get(1)?);
+            if oldest_wanted.is_some_and(|oldest| place < oldest) {
+                break;
+            }
+            self.places.push(place);
+            taken += 1;
+        }
+        self.places.sort_unstable_by(|left, right| right.cmp(left));
+        self.places.truncate(self.wanted);
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! The log of one task, and of all tasks.
+
+use rusqlite::OptionalExtension;
+use switchboard_a2a::TaskId;
+use switchboard_engine::ids::{Position, Seq, TaskKey};
+use switchboard_engine::store::EventRow;
+
+use super::Reading;
+use super::row::{EVENT_COLUMNS, event};
+use crate::sqlite::columns::IdentifierText;
+
+impl Reading {
+    /// Rows with events after `after`; stops once `max_bytes` are passed, but not before the first row.
+    pub(crate) fn log(&self, key: TaskKey, after: Seq, max_bytes: usize) -> rusqlite::Result<Vec<EventRow>> {
+        let after = i64::try_from(after.0).unwrap_or(i64::MAX - 1);
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        if let Some(first) = self.first_event_row(key)?
+            && i64::from(first.count) > after
+        {
+            bytes += first.events.len();
+            found.push(first);
+        }
+        // The row to begin with may begin at or before `after` and still hold events after it.
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM event WHERE task_key = ?1 AND first_seq > 1 AND first_seq >= coalesce((SELECT \
+             max(first_seq) FROM event WHERE task_key = ?1 AND first_seq > 1 AND first_seq <= ?2 + 1), 0) ORDER BY first_seq"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let mut rows = statement.query((key.0, after))?;
+        while (found.is_empty() || bytes <= max_bytes)
+            && let Some(row) = rows.next()?
+        {
+            let row = event(row)?;
+            let last = row.first_seq.0.cast_signed() + i64::from(row.count) - 1;
+            if last > after {
+                bytes += row.events.len();
+                found.push(row);
+            }
+        }
+        Ok(found)
+    }
+
+    fn first_event_row(&self, key: TaskKey) -> rusqlite::Result<Option<EventRow>> {
+        let mut statement = self.connection.prepare_cached("SELECT first_row FROM task WHERE key = ?1")?;
+        let first_row: Option<Option<i64>> = statement.query_row([key.0], |row| row.get(0)).optional()?;
+        match first_row.flatten() {
+            Some(first_row) => self.event(first_row),
+            None => Ok(None),
+        }
+    }
+
+    /// Rows of all tasks in the order of their commits.
+    pub(crate) fn log_of_all(&self, after: Position, max_rows: usize) -> rusqlite::Result<Vec<(TaskId, EventRow)>> {
+        let sql = "SELECT event.id, first_seq, count, epoch, blob, task.id FROM event JOIN task ON task.key = task_key \
+                   WHERE event.id >= ?1 AND (event.id > ?1 OR first_seq + count - 1 > ?2) ORDER BY event.id LIMIT ?3";
+        let seq = i64::try_from(after.seq.0).unwrap_or(i64::MAX);
+        let limit = i64::try_from(max_rows).unwrap_or(i64::MAX);
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map((after.row, seq, limit), |row| {
+            let IdentifierText(id) = row.get(5)?;
+            Ok((TaskId::from(id), event(row)?))
+        })?;
+        rows.collect()
+    }
+}

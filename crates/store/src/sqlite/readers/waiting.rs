@@ -1,0 +1,38 @@
+//! Tasks that somebody has to see to: those nobody works on, and those that waited too long.
+
+use rusqlite::Params;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::TaskRow;
+
+use super::Reading;
+use super::row::TASK_COLUMNS;
+
+impl Reading {
+    /// Queued and interrupted tasks, and running ones whose lease is of an earlier start. The lock on the data directory
+    /// proves that no process of an earlier start is alive.
+    pub(crate) fn unfinished(&mut self, start: i64, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_unfinished \
+             WHERE phase < 3 AND key > ?1 AND (phase <> 1 OR lease IS NOT ?2) ORDER BY key LIMIT ?3"
+        );
+        self.task_rows(&sql, (after.0, start, limit(max)))
+    }
+
+    pub(crate) fn expired(&mut self, now: Timestamp, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_expiring \
+             WHERE expires_at IS NOT NULL AND phase < 4 AND expires_at <= ?1 ORDER BY expires_at, key LIMIT ?2"
+        );
+        self.task_rows(&sql, (now.0, limit(max)))
+    }
+
+    pub(crate) fn task_rows(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
+        Ok(self.tasks(sql, params)?.into_iter().map(|task| task.row).collect())
+    }
+}
+
+/// A count as the database takes it.
+pub(crate) fn limit(max: usize) -> i64 {
+    i64::try_from(max).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,159 @@
+//! The only thread that writes. It commits whatever has queued since the last commit in one transaction, and answers
+//! nobody before that commit. It also owns the end of the store, because it is the last one to touch the file.
+
+pub(crate) mod append;
+pub(crate) mod batch;
+pub(crate) mod evict;
+pub(crate) mod names;
+pub(crate) mod session;
+pub(crate) mod statements;
+pub(crate) mod tally;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use self::session::Session;
+use super::answers::answer_all;
+use super::checkpoint::Checkpointer;
+use super::failure::{needs_reopening, plain};
+use super::lock::DirectoryLock;
+use super::open::{Start, mark_clean};
+use super::queue::{Queue, Work};
+use super::readers::Readers;
+use super::{Options, connection};
+
+/// Everything the writer thread works with and puts away at the end.
+pub(crate) struct Writer {
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) path: PathBuf,
+    pub(crate) options: Options,
+    pub(crate) start: Start,
+    pub(crate) checkpointer: Checkpointer,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) lock: Arc<Mutex<Option<DirectoryLock>>>,
+}
+
+/// How serving on one connection ended.
+enum End {
+    Close(oneshot::Sender<()>),
+    Stop,
+    Reopen,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(crate) fn spawn(self) -> std::io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            let nobody_waits_for_ever = EndsQueue(Arc::clone(&self.queue));
+            self.run();
+            drop(nobody_waits_for_ever);
+        })
+    }
+
+    fn run(self) {
+        let (last_connection, told) = loop {
+            let log_pages = Arc::new(AtomicI32::new(0));
+            let opened = self.open(&log_pages);
+            let ended = match &opened {
+                Ok(connection) => self.serve(connection, &log_pages),
+                Err(error) => self.refuse(error),
+            };
+            match ended {
+                End::Reopen => {}
+                End::Stop => break (opened, None),
+                End::Close(told) => break (opened, Some(told)),
+            }
+        };
+        self.readers.stop();
+        self.checkpointer.stop();
+        // The last connection to go moves the log into the file.
+        drop(last_connection);
+        self.lock.lock().take();
+        self.queue.end();
+        if let Some(told) = told {
+            // Whoever closed the store may have stopped waiting for it.
+            told.send(()).ok();
+        }
+    }
+
+    fn open(&self, log_pages: &Arc<AtomicI32>) -> rusqlite::Result<Connection> {
+        let mut connection = connection::open_for_writing(&self.path, &self.options)?;
+        connection::relax(&connection, self.options.durability)?;
+        let log_pages = Arc::clone(log_pages);
+        connection.wal_hook(Some(move |_: &mut rusqlite::hooks::Wal, pages| {
+            log_pages.store(pages, Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok(connection)
+    }
+
+    fn serve(&self, connection: &Connection, log_pages: &AtomicI32) -> End {
+        let mut session = match Session::new(connection, self.start, self.checkpointer.gate()) {
+            Ok(session) => session,
+            Err(error) => return self.refuse(&error),
+        };
+        loop {
+            let failed = match self.queue.take() {
+                Work::Appends(appends) => session.write(appends, &self.queue),
+                Work::Alone(work) => {
+                    let failed = work(&mut session);
+                    self.queue.finished(failed.as_ref().map(plain));
+                    failed
+                }
+                Work::Probe => {
+                    let failed = session.probe().err();
+                    self.queue.finished(failed.as_ref().map(plain));
+                    failed
+                }
+                Work::Stop => return End::Stop,
+                Work::Close(told) => {
+                    if let Err(error) = mark_clean(connection) {
+                        tracing::error!(%error, "the end of the store could not be marked as clean");
+                    }
+                    return End::Close(told);
+                }
+            };
+            self.checkpointer.committed(log_pages.load(Ordering::Relaxed));
+            if let Some(error) = failed {
+                tracing::error!(%error, "the store could not write");
+                if needs_reopening(&error) {
+                    return End::Reopen;
+                }
+            }
+        }
+    }
+
+    /// Without a usable connection everything is refused; the next probe tries to open it again.
+    fn refuse(&self, error: &rusqlite::Error) -> End {
+        let failure = plain(error);
+        tracing::error!(%error, "the store cannot open its file for writing");
+        loop {
+            self.queue.finished(Some(failure.clone()));
+            match self.queue.take() {
+                Work::Appends(appends) => {
+                    answer_all(appends.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
+                }
+                // Dropping it tells whoever waits to look at the failure.
+                Work::Alone(work) => drop(work),
+                Work::Probe => return End::Reopen,
+                Work::Stop => return End::Stop,
+                Work::Close(told) => return End::Close(told),
+            }
+        }
+    }
+}
+
+/// Ends the queue even if the writer panics.
+struct EndsQueue(Arc<Queue>);
+
+impl Drop for EndsQueue {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

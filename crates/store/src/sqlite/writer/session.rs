@@ -1,0 +1,97 @@
+//! The writer's state on one connection: prepared statements, the next numbers, the caches of the open transaction.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+
+use super::names::Names;
+use super::statements::Statements;
+use super::tally::{Counter, Tally};
+use crate::sqlite::open::{Start, meta, set_meta};
+
+/// An ordinary append is smaller than this, so if so much can be written, the store works again.
+const PROBE_BYTES: i64 = 64 << 10;
+
+pub(crate) struct Session<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) statements: Statements<'c>,
+    pub(crate) names: Names,
+    pub(crate) tally: Tally,
+    pub(crate) start: Start,
+    /// Numbers are never given twice, not even after the row that had the highest one is evicted: [`Self::keep_numbers`].
+    pub(crate) next_task: i64,
+    pub(crate) next_event: i64,
+    /// Held during a transaction, so that the checkpointer can restart the log between two of them.
+    gate: Arc<Mutex<()>>,
+}
+
+impl<'c> Session<'c> {
+    pub(crate) fn new(connection: &'c Connection, start: Start, gate: Arc<Mutex<()>>) -> rusqlite::Result<Self> {
+        let highest = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
+        let task = highest("SELECT max(key) FROM task")?.max(meta(connection, "highest_task")?);
+        let event = highest("SELECT max(id) FROM event")?.max(meta(connection, "highest_event")?);
+        Ok(Self {
+            connection,
+            statements: Statements::prepare(connection)?,
+            names: Names::default(),
+            tally: Tally::default(),
+            start,
+            next_task: task.unwrap_or(0) + 1,
+            next_event: event.unwrap_or(0) + 1,
+            gate,
+        })
+    }
+
+    /// Runs `work` in a transaction of its own; everything or nothing.
+    pub(crate) fn transaction<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let gate = Arc::clone(&self.gate);
+        let _open = gate.lock();
+        self.statements.begin.execute([])?;
+        let result = work(self).and_then(|value| {
+            self.flush_tally()?;
+            self.statements.commit.execute([])?;
+            Ok(value)
+        });
+        if result.is_err() {
+            self.roll_back();
+        }
+        result
+    }
+
+    /// Writes the gathered counters into the open transaction.
+    pub(crate) fn flush_tally(&mut self) -> rusqlite::Result<Vec<Counter>> {
+        self.tally.write(&mut self.statements.count)
+    }
+
+    /// Remembers the highest numbers given, in the transaction that may delete the rows that have them.
+    pub(crate) fn keep_numbers(&self) -> rusqlite::Result<()> {
+        set_meta(self.connection, "highest_task", self.next_task - 1)?;
+        set_meta(self.connection, "highest_event", self.next_event - 1)?;
+        Ok(())
+    }
+
+    /// Finds out whether an ordinary write would succeed.
+    pub(crate) fn probe(&mut self) -> rusqlite::Result<()> {
+        self.transaction(|session| {
+            let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(?1))";
+            session.connection.execute(sql, [PROBE_BYTES])
+        })?;
+        self.transaction(|session| session.connection.execute("DELETE FROM meta WHERE name = 'probe'", []))?;
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        self.tally.forget();
+        self.names.forget();
+        // Some errors have rolled back already.
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.statements.rollback.execute([])
+        {
+            tracing::warn!(%error, "a failed transaction could not be rolled back");
+        }
+    }
+}

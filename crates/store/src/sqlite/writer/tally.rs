@@ -1,0 +1,53 @@
+//! Counters per owner, agent and state. Changes are gathered in memory and written once per transaction, so a batch of
+//! five hundred tasks of one caller costs one row.
+
+use std::collections::HashMap;
+
+use rusqlite::Statement;
+
+/// What is counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Counter {
+    pub(crate) owner: i64,
+    pub(crate) agent: i64,
+    pub(crate) state: i64,
+    pub(crate) hidden: bool,
+    pub(crate) parked: bool,
+}
+
+/// The changes of the transaction that is open.
+#[derive(Default)]
+pub(crate) struct Tally {
+    changes: HashMap<Counter, i64>,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, counter: Counter, by: i64) {
+        *self.changes.entry(counter).or_default() += by;
+    }
+
+    pub(crate) fn moved(&mut self, from: Counter, to: Counter) {
+        if from != to {
+            self.add(from, -1);
+            self.add(to, 1);
+        }
+    }
+
+    /// The transaction was rolled back.
+    pub(crate) fn forget(&mut self) {
+        self.changes.clear();
+    }
+
+    /// Writes the changes into the open transaction; says which counters they touched.
+    pub(crate) fn write(&mut self, count: &mut Statement<'_>) -> rusqlite::Result<Vec<Counter>> {
+        let mut touched = Vec::with_capacity(self.changes.len());
+        for (counter, by) in self.changes.drain() {
+            if by != 0 {
+                let Counter { owner, agent, state, hidden, parked } = counter;
+                count.execute((owner, agent, state, hidden, parked, by))?;
+                touched.push(counter);
+            }
+        }
+        Ok(touched)
+    }
+}

@@ -1,0 +1,107 @@
+//! The data directory: who has it, what is in it, and copies of it.
+
+use std::sync::Arc;
+
+use switchboard_engine::store::Store;
+use switchboard_store::{Options, SqliteStore, backup, check, database_path, holder};
+
+use super::SqliteFixture;
+use crate::build::{create, done, make, new_task, query};
+use crate::suite::Fixture;
+
+#[tokio::test]
+async fn a_second_opener_is_told_who_has_the_directory() {
+    let fixture = SqliteFixture::new();
+    let directory = fixture.directory.path();
+    assert_eq!(holder(directory).unwrap(), None);
+    let store = fixture.open_with(Options { note: "starting".to_owned(), ..Options::default() });
+    store.set_note("serving on 127.0.0.1:41242").unwrap();
+    let error = SqliteStore::open(directory, Options::default()).err().unwrap().to_string();
+    let expected = format!("is in use by process {} (serving on 127.0.0.1:41242)", std::process::id());
+    assert!(error.contains(&expected), "{error}");
+    assert_eq!(holder(directory).unwrap().unwrap().pid, Some(std::process::id()));
+
+    store.close().await.unwrap();
+    assert_eq!(holder(directory).unwrap(), None);
+    drop(fixture.open());
+    assert_eq!(holder(directory).unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let fixture = SqliteFixture::new();
+    fixture.open().close().await.unwrap();
+    fixture.tamper("UPDATE meta SET value = 999 WHERE name = 'schema'");
+    let error = SqliteStore::open(fixture.directory.path(), Options::default()).err().unwrap().to_string();
+    assert!(error.contains("schema 999"), "{error}");
+    let error = check(fixture.directory.path()).unwrap_err().to_string();
+    assert!(error.contains("schema 999"), "{error}");
+    fixture.tamper("UPDATE meta SET value = 1 WHERE name = 'schema'");
+    fixture.open();
+}
+
+#[test]
+fn a_database_of_another_program_is_refused() {
+    let fixture = SqliteFixture::new();
+    fixture.tamper("CREATE TABLE photos (id INTEGER)");
+    let error = SqliteStore::open(fixture.directory.path(), Options::default()).err().unwrap().to_string();
+    assert!(error.contains("another program"), "{error}");
+    std::fs::write(database_path(fixture.directory.path()), "not a database at all, but long enough to have a header")
+        .unwrap();
+    assert!(SqliteStore::open(fixture.directory.path(), Options::default()).is_err());
+}
+
+#[tokio::test]
+async fn a_clean_end_leaves_one_database_file() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    store.close().await.unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(fixture.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["switchboard.db", "switchboard.lock"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_under_load_is_whole() {
+    let fixture = SqliteFixture::new();
+    let store = Arc::new(fixture.open());
+    make(&*store, "ann", "echo", "c", done(1, 1)).await;
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let load = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move {
+            let mut written = 0;
+            while !*stopped.borrow() {
+                let task = new_task("ann", "echo", "c");
+                store.append(create(&task, &["a", "b"], done(2, 1))).await.unwrap();
+                written += 1;
+            }
+            written
+        }
+    });
+    let copy = tempfile::tempdir().unwrap();
+    let destination = database_path(copy.path());
+    let source = fixture.directory.path().to_owned();
+    let target = destination.clone();
+    tokio::task::spawn_blocking(move || backup(&source, &target).unwrap()).await.unwrap();
+    // The load is still running, so the copy was made beside it.
+    let before = store.list(query("ann")).await.unwrap().total;
+    stop.send(true).unwrap();
+    let written: u64 = load.await.unwrap();
+    assert!(written + 1 >= before);
+
+    let report = check(copy.path()).unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    assert!(report.tasks >= 1 && report.tasks <= written + 1);
+    let restored = SqliteStore::open(copy.path(), Options::default()).unwrap();
+    assert!(restored.epoch() > store.epoch());
+    assert_eq!(restored.list(query("ann")).await.unwrap().total, report.tasks);
+
+    let error = backup(fixture.directory.path(), &destination).unwrap_err().to_string();
+    assert!(error.contains("cannot create the backup"), "{error}");
+    assert_eq!(check(copy.path()).unwrap().tasks, report.tasks, "the file that was there is untouched");
+}

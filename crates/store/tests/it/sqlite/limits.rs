@@ -1,0 +1,137 @@
+//! Full disks, damaged rows, and more work than the store can take.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::Seq;
+use switchboard_engine::store::{Append, Retention, Store, StoreError};
+use switchboard_store::{Durability, Options, check, database_path};
+
+use super::SqliteFixture;
+use crate::build::{create, done, make, new_task, owner, query, row, working};
+use crate::suite::Fixture;
+
+const EVICT_ALL: Retention = Retention { ended_before: Timestamp(i64::MAX), max_tasks: u64::MAX, max_bytes: u64::MAX };
+
+fn large() -> Append {
+    create(&new_task("ann", "echo", "c"), &["x".repeat(60_000).as_str()], done(1, 1))
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_and_recovers() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
+    let mut written = 0;
+    let error = loop {
+        match store.append(large()).await {
+            Ok(_) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 100, "the limit was never reached");
+    };
+    assert!(matches!(&error, StoreError::Failed(words) if words.contains("full")), "{error}");
+    assert!(matches!(store.ready(), Err(StoreError::Failed(_))));
+    assert_eq!(store.list(query("ann")).await.unwrap().total, written, "reading goes on, and nothing was half written");
+
+    assert!(store.evict(EVICT_ALL, 5).await.unwrap() == 5);
+    assert!(store.ready().is_ok());
+    store.append(large()).await.unwrap();
+    store.close().await.unwrap();
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
+    while store.append(large()).await.is_ok() {}
+    assert!(store.ready().is_err());
+    // Somebody else makes room.
+    fixture.tamper("DELETE FROM event; DELETE FROM task; DELETE FROM tally");
+    let recovered = async {
+        while store.ready().is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
+}
+
+#[tokio::test]
+async fn eviction_gives_the_space_back() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    join_all((0..200).map(|_| store.append(large()))).await;
+    let retention = Retention { max_bytes: 6 << 20, ..EVICT_ALL };
+    let retention = Retention { ended_before: Timestamp(i64::MIN), ..retention };
+    let mut evicted = 0;
+    loop {
+        match store.evict(retention, 30).await.unwrap() {
+            0 => break,
+            some => evicted += some,
+        }
+    }
+    assert!((80..200).contains(&evicted), "{evicted} of 200 for half of the bytes");
+    store.close().await.unwrap();
+    let bytes = std::fs::metadata(database_path(fixture.directory.path())).unwrap().len();
+    assert!(bytes < 10 << 20, "{bytes}");
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_damaged_task_fails_alone_in_its_batch() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    // Its next event is there already, so the append breaks in the middle.
+    fixture.tamper(&format!("INSERT INTO event VALUES (1000, {}, 2, 1, 1, x'31', NULL)", key.0));
+    let good = |_| store.append(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
+    let broken = store.append(owner(key, 1, &["2"], done(2, 1)));
+    let (before, broken, after) =
+        futures_util::future::join3(join_all((0..20).map(good)), broken, join_all((0..20).map(good))).await;
+    assert!(matches!(broken, Err(StoreError::Failed(_))), "{broken:?}");
+    assert!(before.iter().chain(&after).all(Result::is_ok));
+    assert_eq!(store.list(query("bob")).await.unwrap().total, 40);
+    let untouched = store.load(&id).await.unwrap().unwrap().row;
+    assert_eq!((untouched.last_seq, untouched.state), (Seq(1), working(1, 1)));
+    assert!(store.ready().is_ok());
+}
+
+#[tokio::test]
+async fn new_work_is_refused_when_the_store_is_behind_and_endings_are_not() {
+    let fixture = SqliteFixture::new();
+    let store = Arc::new(fixture.open_with(Options { max_queue_delay: Duration::ZERO, ..Options::default() }));
+    let (_, key) = make(&*store, "ann", "echo", "c", working(1, 1)).await;
+    // Somebody holds the file, so the writer cannot go on.
+    let blocker = rusqlite::Connection::open(database_path(fixture.directory.path())).unwrap();
+    blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ending = tokio::spawn({
+        let store = Arc::clone(&store);
+        async move { store.append(owner(key, 1, &["end"], done(2, 1))).await }
+    });
+    while store.ready().is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(matches!(store.ready(), Err(StoreError::Overloaded { .. })));
+    let new = Append { refusable: true, ..create(&new_task("ann", "echo", "c"), &["x"], row(1)) };
+    let refused = store.append(new.clone()).await;
+    assert!(matches!(refused, Err(StoreError::Overloaded { .. })), "{refused:?}");
+    blocker.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(ending.await.unwrap().unwrap().first_seq, Seq(2));
+    assert!(store.ready().is_ok());
+    store.append(new).await.unwrap();
+}
+
+#[tokio::test]
+async fn more_than_the_queue_holds_waits_and_gets_in() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open_with(Options { durability: Durability::Process, ..Options::default() });
+    let results =
+        join_all((0..6_000).map(|_| store.append(create(&new_task("ann", "echo", "c"), &["x"], done(1, 1))))).await;
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!(store.list(query("ann")).await.unwrap().total, 6_000);
+    store.close().await.unwrap();
+    let report = check(fixture.directory.path()).unwrap();
+    assert_eq!((report.tasks, report.problems), (6_000, vec![]));
+}

@@ -1,0 +1,89 @@
+//! What any store owes the kernel. Each test takes a [`Fixture`], so that every store runs the same ones:
+//! [`conformance!`] makes the tests of one store.
+
+pub(crate) mod appends;
+pub(crate) mod idempotency;
+pub(crate) mod keeping;
+pub(crate) mod lists;
+pub(crate) mod logs;
+pub(crate) mod model;
+pub(crate) mod waiting;
+
+use switchboard_engine::store::Store;
+
+/// A place where a store can be opened, and opened again.
+pub(crate) trait Fixture {
+    type Store: Store;
+
+    /// An empty place.
+    fn new() -> Self;
+
+    /// Opens the store; the one opened before must have been closed or dropped.
+    fn open(&self) -> Self::Store;
+}
+
+/// One test per promise, for one kind of store.
+macro_rules! conformance {
+    ($fixture:ty: $($module:ident { $($test:ident),* $(,)? })*) => {
+        $($(
+            #[tokio::test]
+            async fn $test() {
+                crate::suite::$module::$test(<$fixture as crate::suite::Fixture>::new()).await;
+            }
+        )*)*
+    };
+}
+pub(crate) use conformance;
+
+/// Every promise.
+macro_rules! conformance_suite {
+    ($fixture:ty) => {
+        crate::suite::conformance! { $fixture:
+            appends {
+                events_are_numbered_without_gaps,
+                an_owner_writes_only_under_its_fence_and_before_the_end,
+                an_inbox_append_needs_the_whole_log,
+                a_task_that_nobody_made_is_missing,
+                an_append_may_change_only_the_row,
+                concurrent_owners_never_share_a_number,
+                names_of_any_spelling_come_back,
+            }
+            logs {
+                a_task_is_read_from_its_newest_snapshot,
+                a_log_is_read_from_any_number,
+                a_log_is_read_in_portions,
+                the_log_of_all_tasks_is_in_commit_order,
+            }
+            lists {
+                a_list_shows_its_owners_tasks_newest_first,
+                filters_narrow_page_and_total,
+                pages_cover_everything_once,
+                hidden_tasks_are_not_listed,
+                a_list_carries_what_a_load_would,
+                a_conversation_is_found_newest_first,
+            }
+            idempotency {
+                a_key_finds_its_send,
+                a_key_is_taken_once_per_scope,
+                a_refused_append_takes_no_key,
+            }
+            waiting {
+                unowned_tasks_are_unfinished,
+                a_restart_voids_leases,
+                parked_tasks_expire,
+                the_census_counts_states_and_parked_tasks,
+            }
+            keeping {
+                ended_tasks_go_by_age,
+                the_oldest_go_beyond_a_cap,
+                live_tasks_stay_whatever_the_caps,
+                an_evicted_task_leaves_nothing_behind,
+                a_clean_end_keeps_the_epoch,
+                a_crash_raises_the_epoch_and_loses_nothing,
+                a_closed_store_says_so,
+            }
+            model { random_appends_do_what_a_list_would }
+        }
+    };
+}
+pub(crate) use conformance_suite;

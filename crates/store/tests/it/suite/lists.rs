@@ -1,0 +1,141 @@
+//! Lists, totals, pages, conversations.
+
+use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use switchboard_engine::store::{ListPage, ListQuery, Store};
+
+use super::Fixture;
+use crate::build::{create, done, hidden, inbox, make, new_task, owner, parked, query, row, with_snapshot, working};
+
+fn ids(page: &ListPage) -> Vec<TaskId> {
+    page.tasks.iter().map(|task| task.row.task.id.clone()).collect()
+}
+
+pub(crate) async fn a_list_shows_its_owners_tasks_newest_first(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (old, _) = make(&store, "ann", "echo", "c", done(10, 1)).await;
+    let (new, _) = make(&store, "ann", "guide", "d", row(30)).await;
+    let (middle, middle_key) = make(&store, "ann", "echo", "d", working(20, 1)).await;
+    make(&store, "bob", "echo", "c", row(40)).await;
+    let page = store.list(query("ann")).await.unwrap();
+    assert_eq!((ids(&page), page.total, page.next), (vec![new.clone(), middle.clone(), old.clone()], 3, None));
+
+    store.append(owner(middle_key, 1, &["end"], done(50, 1))).await.unwrap();
+    let page = store.list(query("ann")).await.unwrap();
+    assert_eq!((ids(&page), page.total), (vec![middle, new, old], 3));
+    let nobody = store.list(query("eve")).await.unwrap();
+    assert_eq!((nobody.tasks.len(), nobody.total, nobody.next), (0, 0, None));
+}
+
+pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
+    let store = fixture.open();
+    for at in 0..6 {
+        let (agent, context) = (if at % 2 == 0 { "echo" } else { "guide" }, if at < 3 { "c" } else { "d" });
+        make(&store, "ann", agent, context, if at < 4 { done(at, 1) } else { row(at) }).await;
+        make(&store, "bob", agent, context, done(at, 1)).await;
+    }
+    let cases = [
+        (ListQuery { agent: Some("echo".into()), ..query("ann") }, vec![4, 2, 0]),
+        (ListQuery { agent: Some("nobody".into()), ..query("ann") }, vec![]),
+        (ListQuery { state: Some(TaskState::Submitted), ..query("ann") }, vec![5, 4]),
+        (ListQuery { context: Some("c".into()), ..query("ann") }, vec![2, 1, 0]),
+        (ListQuery { context: Some("nowhere".into()), ..query("ann") }, vec![]),
+        (ListQuery { since: Some(Timestamp(3)), ..query("ann") }, vec![5, 4, 3]),
+        (ListQuery { context: Some("d".into()), since: Some(Timestamp(4)), ..query("ann") }, vec![5, 4]),
+        (ListQuery { context: Some("c".into()), agent: Some("echo".into()), ..query("ann") }, vec![2, 0]),
+        (ListQuery { context: Some("d".into()), state: Some(TaskState::Completed), ..query("ann") }, vec![3]),
+        (
+            ListQuery {
+                agent: Some("guide".into()),
+                state: Some(TaskState::Completed),
+                since: Some(Timestamp(2)),
+                ..query("ann")
+            },
+            vec![3],
+        ),
+    ];
+    for (query, expected) in cases {
+        let page = store.list(query.clone()).await.unwrap();
+        let times: Vec<_> = page.tasks.iter().map(|task| task.row.state.status_at.0).collect();
+        assert_eq!((times, page.total), (expected.clone(), expected.len() as u64), "{query:?}");
+        assert!(page.tasks.iter().all(|task| task.row.task.owner == "ann".into()));
+    }
+}
+
+pub(crate) async fn pages_cover_everything_once(fixture: impl Fixture) {
+    let store = fixture.open();
+    for number in 0..25 {
+        // Several tasks share a time, across and within groups.
+        let agent = ["echo", "guide", "poet"][number % 3];
+        let at = i64::try_from(number / 5).unwrap();
+        make(&store, "ann", agent, "c", if number % 4 == 0 { row(at) } else { done(at, 1) }).await;
+    }
+    let filters = [
+        query("ann"),
+        ListQuery { context: Some("c".into()), ..query("ann") },
+        ListQuery { since: Some(Timestamp(0)), ..query("ann") },
+    ];
+    for filter in filters {
+        let whole = store.list(filter.clone()).await.unwrap();
+        assert_eq!((whole.tasks.len(), whole.total), (25, 25));
+        let places: Vec<_> = whole.tasks.iter().map(|task| (task.row.state.status_at, task.row.key)).collect();
+        assert!(places.is_sorted_by(|left, right| left > right), "newest first, larger key first: {places:?}");
+        let (mut after, mut seen) = (None, Vec::new());
+        loop {
+            let page = store.list(ListQuery { after, page_size: 4, ..filter.clone() }).await.unwrap();
+            assert_eq!(page.total, 25);
+            seen.extend(ids(&page));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, ids(&whole));
+    }
+    let exact = store.list(ListQuery { page_size: 25, ..query("ann") }).await.unwrap();
+    assert_eq!((exact.tasks.len(), exact.next), (25, None));
+}
+
+pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
+    let store = fixture.open();
+    make(&store, "ann", "echo", "c", hidden(done(1, 1))).await;
+    let (id, key) = make(&store, "ann", "echo", "c", hidden(working(2, 1))).await;
+    for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
+        let page = store.list(query).await.unwrap();
+        assert_eq!((page.tasks.len(), page.total), (0, 0));
+    }
+    assert!(store.context(&"ann".into(), &"echo".into(), &"c".into(), 9).await.unwrap().is_empty());
+    assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
+
+    store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
+    for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
+        let page = store.list(query).await.unwrap();
+        assert_eq!((ids(&page), page.total), (vec![id.clone()], 1));
+    }
+}
+
+pub(crate) async fn a_list_carries_what_a_load_would(fixture: impl Fixture) {
+    let store = fixture.open();
+    let task = new_task("ann", "echo", "c");
+    let key = store.append(with_snapshot(create(&task, &["1"], working(1, 1)), "as of 1")).await.unwrap().key;
+    store.append(owner(key, 1, &["2", "3"], parked(2, 100))).await.unwrap();
+    let page = store.list(query("ann")).await.unwrap();
+    let loaded = store.load(&task.id).await.unwrap().unwrap();
+    assert_eq!(format!("{:?}", page.tasks), format!("{:?}", [loaded]));
+    assert_eq!(page.tasks[0].events[0].count, 2);
+}
+
+pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (first, first_key) = make(&store, "ann", "echo", "c", row(1)).await;
+    let (second, _) = make(&store, "ann", "echo", "c", done(2, 1)).await;
+    make(&store, "ann", "guide", "c", row(3)).await;
+    make(&store, "bob", "echo", "c", row(4)).await;
+    make(&store, "ann", "echo", "d", row(5)).await;
+    let found = |max| store.context(&"ann".into(), &"echo".into(), &"c".into(), max);
+    let names =
+        |rows: Vec<switchboard_engine::store::TaskRow>| rows.into_iter().map(|row| row.task.id).collect::<Vec<_>>();
+    assert_eq!(names(found(9).await.unwrap()), [second.clone(), first.clone()]);
+    assert_eq!(names(found(1).await.unwrap()), std::slice::from_ref(&second));
+    store.append(inbox(first_key, 1, &["x"], done(9, 1))).await.unwrap();
+    assert_eq!(names(found(9).await.unwrap()), [first, second]);
+}

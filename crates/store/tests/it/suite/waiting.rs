@@ -1,0 +1,78 @@
+//! Tasks that somebody has to see to.
+
+use switchboard_a2a::{TaskState, Timestamp};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::{Census, Phase, RowState, Store, TaskRow};
+
+use super::Fixture;
+use crate::build::{done, hidden, inbox, make, owner, parked, row, working};
+
+fn keys(rows: Vec<TaskRow>) -> Vec<TaskKey> {
+    rows.into_iter().map(|row| row.key).collect()
+}
+
+pub(crate) async fn unowned_tasks_are_unfinished(fixture: impl Fixture) {
+    let store = fixture.open();
+    let interrupted = RowState { phase: Phase::Interrupted, ..working(1, 1) };
+    let (_, queued) = make(&store, "ann", "echo", "c", row(1)).await;
+    make(&store, "ann", "echo", "c", working(1, 1)).await;
+    let (_, stopped) = make(&store, "ann", "echo", "c", interrupted).await;
+    make(&store, "ann", "echo", "c", parked(1, 100)).await;
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    let (_, unseen) = make(&store, "ann", "echo", "c", hidden(row(1))).await;
+    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [queued, stopped, unseen]);
+    assert_eq!(keys(store.unfinished(TaskKey(0), 2).await.unwrap()), [queued, stopped]);
+    assert_eq!(keys(store.unfinished(queued, 10).await.unwrap()), [stopped, unseen]);
+    store.append(inbox(queued, 1, &["claimed"], working(2, 1))).await.unwrap();
+    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [stopped, unseen]);
+}
+
+pub(crate) async fn a_restart_voids_leases(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (_, running) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    assert!(store.unfinished(TaskKey(0), 10).await.unwrap().is_empty());
+    store.close().await.unwrap();
+    drop(store);
+    let store = fixture.open();
+    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [running]);
+    store.append(inbox(running, 1, &["recovered"], working(2, 2))).await.unwrap();
+    assert!(store.unfinished(TaskKey(0), 10).await.unwrap().is_empty());
+    drop(store);
+    assert_eq!(keys(fixture.open().unfinished(TaskKey(0), 10).await.unwrap()), [running]);
+}
+
+pub(crate) async fn parked_tasks_expire(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (_, late) = make(&store, "ann", "echo", "c", parked(1, 300)).await;
+    let (_, early) = make(&store, "ann", "echo", "c", parked(1, 100)).await;
+    make(&store, "ann", "echo", "c", RowState { expires_at: None, ..parked(1, 0) }).await;
+    make(&store, "ann", "echo", "c", RowState { expires_at: Some(Timestamp(5)), ..done(1, 1) }).await;
+    assert!(store.expired(Timestamp(99), 10).await.unwrap().is_empty());
+    assert_eq!(keys(store.expired(Timestamp(100), 10).await.unwrap()), [early]);
+    assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [early, late]);
+    assert_eq!(keys(store.expired(Timestamp(999), 1).await.unwrap()), [early]);
+    store.append(inbox(early, 1, &["answered"], working(2, 1))).await.unwrap();
+    assert_eq!(keys(store.expired(Timestamp(999), 10).await.unwrap()), [late]);
+}
+
+pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixture) {
+    let store = fixture.open();
+    assert_eq!(store.census().await.unwrap(), Census::default());
+    let (_, moving) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    make(&store, "ann", "guide", "c", parked(1, 100)).await;
+    make(&store, "ann", "echo", "c", parked(1, 100)).await;
+    make(&store, "bob", "echo", "c", parked(1, 100)).await;
+    // Asks a question and keeps its turn: not parked.
+    make(&store, "bob", "echo", "c", RowState { state: TaskState::InputRequired, ..working(1, 1) }).await;
+    make(&store, "bob", "echo", "c", hidden(done(1, 1))).await;
+    store.append(owner(moving, 1, &["end"], done(2, 1))).await.unwrap();
+    let expected = Census {
+        by_state: vec![(TaskState::Completed, 1), (TaskState::InputRequired, 4)],
+        parked: vec![("ann".into(), 2), ("bob".into(), 1)],
+    };
+    assert_eq!(store.census().await.unwrap(), expected);
+    store.close().await.unwrap();
+    drop(store);
+    assert_eq!(fixture.open().census().await.unwrap(), expected);
+}

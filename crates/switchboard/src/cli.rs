@@ -1,0 +1,198 @@
+//! The command line: what can be typed, and which command answers. One file in `commands/` per command.
+//! Exit codes: 0 done, 1 failed, 2 typed wrongly.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::config::{Flag, Overrides, Problems, Workspace};
+use crate::printer::{Output, Printer};
+
+/// Hosts agents behind A2A, with durable tasks.
+#[derive(Debug, Parser)]
+#[command(name = "switchboard", arg_required_else_help = true, disable_version_flag = true)]
+struct CommandLine {
+    /// Form of the answer
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    output: Output,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Host the agents of a workspace
+    Serve {
+        #[command(flatten)]
+        flags: ConfigFlags,
+    },
+    /// Make, list and revoke API keys
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Check or back up the data
+    #[command(subcommand)]
+    Db(DbCommand),
+    /// Say whether a server runs on the data, and which
+    Status {
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+    /// Check the configuration, or print its schema
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Read the configuration and say what is in force and where it comes from
+    Check {
+        #[command(flatten)]
+        flags: ConfigFlags,
+    },
+    /// Print the JSON schema of a configuration file
+    Schema {
+        /// File to describe
+        #[arg(value_enum, default_value_t)]
+        file: commands::config::schema::SchemaFile,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum KeysCommand {
+    /// Make a key and show it, once
+    Create {
+        #[command(flatten)]
+        wishes: commands::keys::create::Wishes,
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+    /// List all keys, without their secrets
+    List {
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+    /// Take a key out of use, at once and for good
+    Revoke {
+        /// Id of the key, as the list shows it
+        id: String,
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+enum DbCommand {
+    /// Look for damage in the data file; changes nothing
+    Check {
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+    /// Copy the data file, also while a server writes to it
+    Backup {
+        /// File to write; it must not exist yet
+        file: PathBuf,
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+}
+
+/// The flags of every command that needs the data of a workspace and listens nowhere.
+#[derive(Debug, Clone, Default, Args)]
+pub struct DataFlags {
+    /// Workspace folder, which holds switchboard.yaml and agents.yaml
+    #[arg(long, value_name = "DIR", env = "SWITCHBOARD_WORKSPACE", default_value = ".")]
+    pub workspace: PathBuf,
+
+    /// Data directory (store.dataDir)
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+impl DataFlags {
+    /// Loads the workspace under these flags and this process's environment.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the configuration.
+    pub fn load(&self) -> Result<Workspace, Problems> {
+        let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
+        flags.load()
+    }
+}
+
+/// The flags of every command that needs the configuration. They stand above the environment and the files.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigFlags {
+    /// Workspace folder, which holds switchboard.yaml and agents.yaml
+    #[arg(long, value_name = "DIR", env = "SWITCHBOARD_WORKSPACE", default_value = ".")]
+    pub workspace: PathBuf,
+
+    /// Address to listen on (server.bind)
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub bind: Option<String>,
+
+    /// Data directory (store.dataDir)
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+impl ConfigFlags {
+    /// Loads the workspace under these flags and this process's environment.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the configuration.
+    pub fn load(&self) -> Result<Workspace, Problems> {
+        Workspace::load(&self.workspace, &Overrides { environment: environment(), flags: self.flags() })
+    }
+
+    fn flags(&self) -> Vec<Flag> {
+        let mut flags = Vec::new();
+        if let Some(bind) = &self.bind {
+            flags.push(Flag { flag: "--bind", key: "server.bind", value: bind.clone() });
+        }
+        if let Some(data_dir) = &self.data_dir {
+            // A path on the command line starts where the person stands, not in the workspace folder.
+            let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.clone());
+            flags.push(Flag { flag: "--data-dir", key: "store.dataDir", value: absolute.display().to_string() });
+        }
+        flags
+    }
+}
+
+/// Runs the program with the arguments it was started with.
+#[must_use]
+pub fn run() -> ExitCode {
+    let command_line = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        // Help is an answer, everything else is usage; a closed terminal changes neither.
+        Err(message) => {
+            let _ = message.print();
+            return if message.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let printer = Printer::new(command_line.output);
+    match command_line.command {
+        Command::Config(ConfigCommand::Check { flags }) => commands::config::check::run(&flags, printer),
+        Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
+        Command::Serve { flags } => commands::serve::run(&flags, printer),
+        Command::Keys(KeysCommand::Create { wishes, flags }) => commands::keys::create::run(&flags, wishes, printer),
+        Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
+        Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, &id, printer),
+        Command::Db(DbCommand::Check { flags }) => commands::db::check::run(&flags, printer),
+        Command::Db(DbCommand::Backup { file, flags }) => commands::db::backup::run(&flags, &file, printer),
+        Command::Status { flags } => commands::status::run(&flags, printer),
+        Command::Version => commands::version::run(printer),
+    }
+}
+
+/// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then
+/// be refused by whoever reads it, with its name.
+pub(crate) fn environment() -> std::collections::BTreeMap<String, String> {
+    std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .collect()
+}

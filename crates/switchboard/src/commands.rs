@@ -1,0 +1,45 @@
+//! The commands, one file each. A command gets its flags and a printer and returns the exit code.
+
+pub mod config;
+pub mod db;
+pub mod keys;
+pub mod serve;
+pub mod status;
+pub mod version;
+
+use std::future::Future;
+use std::process::ExitCode;
+
+use crate::config::{Problems, Workspace};
+use crate::control::DoorError;
+use crate::printer::Printer;
+
+/// The workspace, or the exit code once its problems are told.
+fn loaded(workspace: Result<Workspace, Problems>, printer: Printer) -> Result<Workspace, ExitCode> {
+    workspace.map_err(|problems| {
+        config::check::report(&problems, printer);
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs a short command's async part; a single thread is plenty for one question and its answer.
+fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
+    }
+}
+
+/// Says why a command could not do its work.
+fn refused(error: &DoorError, printer: Printer) -> ExitCode {
+    let next = match error {
+        DoorError::NoData(_) => {
+            "name the workspace of the server with --workspace, or its data with --data-dir".to_owned()
+        }
+        DoorError::Silent { .. } => "try again, and stop that process if it stays silent".to_owned(),
+        DoorError::Open(error) => error.next_step(),
+        DoorError::Directory { .. } => "run it as the user that runs the server".to_owned(),
+        DoorError::Refused(_) | DoorError::Answer(_) => String::new(),
+    };
+    printer.failure(&error.to_string(), &next)
+}

@@ -1,0 +1,94 @@
+//! `switchboard config check`: what is in force and who decided it, or everything that is wrong.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::cli::ConfigFlags;
+use crate::config::{Problems, Workspace};
+use crate::printer::Printer;
+
+/// Reads the configuration as `serve` would, and starts nothing.
+#[must_use]
+pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+    match flags.load() {
+        Ok(workspace) => {
+            if printer.is_json() {
+                printer.json(&json!({
+                    "ok": true,
+                    "workspace": workspace.folder,
+                    "files": workspace.files,
+                    "settings": workspace.settings,
+                    "agents": workspace.agents,
+                    "demo": workspace.demo,
+                    "warnings": workspace.warnings,
+                    "problems": [],
+                }));
+            } else {
+                print_text(&workspace, printer);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(problems) => {
+            report(&problems, printer);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints problems in the form that was asked for. Every command that loads the configuration ends here if it must.
+pub fn report(problems: &Problems, printer: Printer) {
+    if printer.is_json() {
+        printer.json(&json!({ "ok": false, "problems": problems.0 }));
+        return;
+    }
+    let (last, others) = match problems.0.split_last() {
+        Some(split) => split,
+        None => return,
+    };
+    for problem in others {
+        printer.error(&problem.to_string(), "");
+    }
+    printer.error(
+        &last.to_string(),
+        "fix what is named above and run switchboard config check again; switchboard config schema lists every key",
+    );
+}
+
+fn print_text(workspace: &Workspace, printer: Printer) {
+    printer.line(format!("workspace {}", workspace.folder.display()));
+    match workspace.files.as_slice() {
+        [] => printer.line("no configuration files, so these are the defaults"),
+        files => printer.line(format!("read {}", files.join(", "))),
+    }
+    printer.line("");
+    let settings = workspace.settings.iter();
+    let rows: Vec<[String; 3]> =
+        settings.map(|setting| [setting.key.clone(), shown(&setting.value), setting.origin.to_string()]).collect();
+    printer.table(&rows);
+    printer.line("");
+    let agents = workspace.agents.iter();
+    let rows: Vec<[String; 3]> = agents
+        .map(|agent| {
+            let builtin = serde_json::to_value(agent.builtin).unwrap_or_default();
+            let origin = if workspace.demo { "demo fleet".to_owned() } else { agent.origin.to_string() };
+            [format!("agent {}", agent.name), format!("builtin {}", shown(&builtin)), origin]
+        })
+        .collect();
+    printer.table(&rows);
+    printer.line("");
+    for warning in &workspace.warnings {
+        printer.warning(warning);
+    }
+    printer.line("the configuration is good");
+}
+
+/// A value as it would stand in the file.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}

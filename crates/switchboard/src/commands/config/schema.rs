@@ -1,0 +1,26 @@
+//! `switchboard config schema`: the JSON schema of a file, for editors and for continuous integration.
+
+use std::process::ExitCode;
+
+use crate::config::schema;
+use crate::printer::Printer;
+
+/// The files that have a schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum SchemaFile {
+    /// switchboard.yaml
+    #[default]
+    Switchboard,
+    /// agents.yaml and the files in agents.d/
+    Agents,
+}
+
+/// Prints the schema; it is JSON in either form of output.
+#[must_use]
+pub fn run(file: SchemaFile, printer: Printer) -> ExitCode {
+    match file {
+        SchemaFile::Switchboard => printer.json(&schema::switchboard()),
+        SchemaFile::Agents => printer.json(&schema::agents()),
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,39 @@
+//! `switchboard db backup`: a consistent copy of the data file, taken while a server writes to it.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::cli::DataFlags;
+use crate::commands::{loaded, refused, short};
+use crate::control::{BackedUp, Door, Request};
+use crate::printer::Printer;
+
+/// Copies the file.
+#[must_use]
+pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    let data_dir = workspace.data_dir();
+    // The server stands elsewhere.
+    let file: PathBuf = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    short(printer, async {
+        let made = match Door::find(&data_dir, false).await {
+            Ok(door) => door.ask::<BackedUp>(Request::Backup { file }).await,
+            Err(error) => Err(error),
+        };
+        match made {
+            Ok(made) if printer.is_json() => {
+                printer.json(&made);
+                ExitCode::SUCCESS
+            }
+            Ok(made) => {
+                printer.line(format!("{} ({} bytes)", made.file.display(), made.bytes));
+                printer.line("to use it, put it into an empty data directory as switchboard.db");
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error, printer),
+        }
+    })
+}

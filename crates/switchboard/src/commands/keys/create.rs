@@ -1,0 +1,127 @@
+//! `switchboard keys create`: makes a key and shows it once.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::DataFlags;
+use crate::commands::{loaded, refused, short};
+use crate::config::Workspace;
+use crate::config::agent_name::AgentName;
+use crate::config::time_span::TimeSpan;
+use crate::config::value::Scalar;
+use crate::control::{Door, Request};
+use crate::keys::{CreatedKey, KeyAgents, KeyScopes, NewKey};
+use crate::printer::Printer;
+
+/// What the key shall be.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Name to find it by later
+    #[arg(long, default_value = "", hide_default_value = true)]
+    name: String,
+
+    /// Agents it may call: all, or their names with commas between
+    #[arg(long, value_name = "all|NAME,NAME", default_value = "all", value_parser = agents)]
+    agents: KeyAgents,
+
+    /// Let it use the operator's addresses too
+    #[arg(long)]
+    admin: bool,
+
+    /// Time after which it is refused, such as 30d; without it never
+    #[arg(long, value_name = "TIME", value_parser = time_span)]
+    expires: Option<TimeSpan>,
+}
+
+/// Makes a key.
+#[must_use]
+pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    warn_of_unknown_agents(&wishes.agents, &workspace, printer);
+    let new = NewKey {
+        name: wishes.name,
+        scopes: KeyScopes { agents: wishes.agents, admin: wishes.admin },
+        expires_in_ms: wishes.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
+    };
+    let data_dir = workspace.data_dir();
+    short(printer, async {
+        let door = match Door::find(&data_dir, true).await {
+            Ok(door) => door,
+            Err(error) => return refused(&error, printer),
+        };
+        let running = door.is_server();
+        match door.ask::<CreatedKey>(Request::CreateKey(new)).await {
+            Ok(created) => {
+                print(&created, running, printer);
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error, printer),
+        }
+    })
+}
+
+fn print(created: &CreatedKey, running: bool, printer: Printer) {
+    if printer.is_json() {
+        printer.json(&json!({ "key": created, "inForce": running }));
+        return;
+    }
+    let key = &created.key;
+    let scopes = key.scopes.as_ref();
+    let never = || "never".to_owned();
+    printer.table(&[
+        ["key".to_owned(), created.secret.clone()],
+        ["id".to_owned(), key.id.clone()],
+        ["name".to_owned(), if key.name.is_empty() { "-".to_owned() } else { key.name.clone() }],
+        ["agents".to_owned(), scopes.map(|scopes| scopes.agents.shown()).unwrap_or_default()],
+        ["admin".to_owned(), if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned()],
+        ["expires".to_owned(), key.expires_at.map_or_else(never, |at| at.to_string())],
+    ]);
+    printer.line("");
+    printer.line("this is the only time the key is shown; send it as `Authorization: Bearer KEY` or `X-API-Key: KEY`");
+    printer.line(match (created.first, running) {
+        (true, true) => "it is the first key: from now on the running server refuses every request without one",
+        (true, false) => "it is the first key: once a server runs on this data, it refuses every request without one",
+        (false, true) => "the running server knows it already",
+        (false, false) => "a server that runs on this data will know it",
+    });
+    if created.first {
+        printer.line("tasks that were sent without a key belong to the caller local, and no key can see them");
+    }
+}
+
+/// A mistyped name would only show as refused calls, much later.
+fn warn_of_unknown_agents(agents: &KeyAgents, workspace: &Workspace, printer: Printer) {
+    let KeyAgents::Only(names) = agents else { return };
+    for name in names {
+        if !workspace.agents.iter().any(|agent| agent.name.as_str() == name) {
+            let known: Vec<&str> = workspace.agents.iter().map(|agent| agent.name.as_str()).collect();
+            printer.warning(&format!("this workspace has no agent {name}; it has {}", known.join(", ")));
+        }
+    }
+}
+
+fn agents(text: &str) -> Result<KeyAgents, String> {
+    if text == "all" {
+        return Ok(KeyAgents::All);
+    }
+    let mut names = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        let name = AgentName::from_text(name).map_err(|mismatch| format!("{}: {}", mismatch.wrong, mismatch.right))?;
+        names.push(name.as_str().to_owned());
+    }
+    Ok(KeyAgents::Only(names))
+}
+
+fn time_span(text: &str) -> Result<TimeSpan, String> {
+    match TimeSpan::from_text(text) {
+        Ok(TimeSpan::ZERO) => {
+            Err("a key that expires at once is of no use: write a length of time, such as 30d".to_owned())
+        }
+        Ok(span) => Ok(span),
+        Err(mismatch) => Err(format!("{}: {}", mismatch.wrong, mismatch.right)),
+    }
+}

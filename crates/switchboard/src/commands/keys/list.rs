@@ -1,0 +1,63 @@
+//! `switchboard keys list`: every key there is or was, without its secret.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::DataFlags;
+use crate::commands::{loaded, refused, short};
+use crate::control::{Door, DoorError, Request};
+use crate::keys::KeyView;
+use crate::printer::Printer;
+
+/// Lists the keys.
+#[must_use]
+pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    let data_dir = workspace.data_dir();
+    short(printer, async {
+        let keys = match Door::find(&data_dir, false).await {
+            Ok(door) => door.ask::<Vec<KeyView>>(Request::ListKeys).await,
+            // Where there is no data there are no keys.
+            Err(DoorError::NoData(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        };
+        match keys {
+            Ok(keys) => {
+                print(&keys, printer);
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error, printer),
+        }
+    })
+}
+
+fn print(keys: &[KeyView], printer: Printer) {
+    if printer.is_json() {
+        printer.json(&json!({ "keys": keys }));
+        return;
+    }
+    if keys.is_empty() {
+        printer.line("there are no keys; switchboard keys create makes one");
+        return;
+    }
+    let heading = ["ID", "NAME", "KEY", "STATE", "AGENTS", "ADMIN", "CREATED", "EXPIRES"].map(str::to_owned);
+    let mut rows = vec![heading];
+    for key in keys {
+        let scopes = key.scopes.as_ref();
+        rows.push([
+            key.id.clone(),
+            if key.name.is_empty() { "-".to_owned() } else { key.name.clone() },
+            format!("{}…", key.prefix),
+            key.state.clone(),
+            scopes.map_or_else(|| "unreadable".to_owned(), |scopes| scopes.agents.shown()),
+            if scopes.is_some_and(|scopes| scopes.admin) { "yes" } else { "no" }.to_owned(),
+            key.created_at.to_string(),
+            key.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string()),
+        ]);
+    }
+    printer.table(&rows);
+}

@@ -1,0 +1,39 @@
+//! `switchboard keys revoke`: takes a key out of use for good, also under open streams.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::cli::DataFlags;
+use crate::commands::{loaded, refused, short};
+use crate::control::{Door, Request};
+use crate::keys::KeyView;
+use crate::printer::Printer;
+
+/// Revokes a key.
+#[must_use]
+pub fn run(flags: &DataFlags, id: &str, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    let data_dir = workspace.data_dir();
+    short(printer, async {
+        let door = match Door::find(&data_dir, false).await {
+            Ok(door) => door,
+            Err(error) => return refused(&error, printer),
+        };
+        let running = door.is_server();
+        match door.ask::<KeyView>(Request::RevokeKey { id: id.to_owned() }).await {
+            Ok(key) if printer.is_json() => {
+                printer.json(&json!({ "key": key, "inForce": running }));
+                ExitCode::SUCCESS
+            }
+            Ok(key) => {
+                printer.line(format!("{} is revoked", key.id));
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error, printer),
+        }
+    })
+}

@@ -1,0 +1,59 @@
+//! `switchboard serve`: hosts the agents of a workspace until it is told to stop.
+
+use std::process::ExitCode;
+
+use crate::cli::ConfigFlags;
+use crate::commands::loaded;
+use crate::config::Workspace;
+use crate::logging;
+use crate::printer::Printer;
+use crate::serve::{Plan, Serving, Signals, StartError, hosted, stop_signal};
+
+/// Serves. Returns when it was stopped in order, or could not start.
+#[must_use]
+pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    if let Err(error) = logging::start(&workspace.config.log) {
+        return printer.failure(&error.to_string(), "");
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
+    };
+    match runtime.block_on(serve(workspace, printer)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => printer.failure(&error.to_string(), &error.next_step()),
+    }
+}
+
+async fn serve(workspace: Workspace, printer: Printer) -> Result<(), StartError> {
+    let signals = Signals::take().map_err(StartError::Signals)?;
+    let drain = workspace.config.tasks.drain;
+    let serving = Serving::start(Plan {
+        data_dir: workspace.data_dir(),
+        agents: hosted(&workspace.agents),
+        config: workspace.config,
+    });
+    let serving = serving.await?;
+    for warning in workspace.warnings.iter().chain(&serving.warnings) {
+        printer.warning(warning);
+    }
+    if printer.is_json() {
+        printer.json(&serving.greeting);
+    } else {
+        serving.greeting.print(printer);
+    }
+    let stop = stop_signal(signals, move || {
+        if !printer.is_json() {
+            printer.line(format!("stopping: running tasks have {drain} to end; Ctrl-C again stops at once"));
+        }
+    });
+    serving.run(stop).await?;
+    if !printer.is_json() {
+        printer.line("stopped");
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! `switchboard status`: whether a server runs on a data directory, and which.
+
+use std::process::ExitCode;
+
+use crate::cli::DataFlags;
+use crate::commands::{loaded, refused, short};
+use crate::control::{Door, Request, Status};
+use crate::printer::Printer;
+
+/// Asks the server. Exits 1 if there is none.
+#[must_use]
+pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    let data_dir = workspace.data_dir();
+    short(printer, async {
+        let answer = match Door::find(&data_dir, false).await {
+            Ok(door) => door.ask::<Status>(Request::Status).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(status) => {
+                print(&status, printer);
+                ExitCode::SUCCESS
+            }
+            Err(error) => refused(&error, printer),
+        }
+    })
+}
+
+fn print(status: &Status, printer: Printer) {
+    if printer.is_json() {
+        printer.json(status);
+        return;
+    }
+    let callers = if status.keys_required { "need a key" } else { "anyone on this machine" };
+    printer.table(&[
+        ["address".to_owned(), format!("http://{}", status.address)],
+        ["process".to_owned(), status.pid.to_string()],
+        ["version".to_owned(), status.version.clone()],
+        ["agents".to_owned(), status.agents.join(", ")],
+        ["callers".to_owned(), callers.to_owned()],
+    ]);
+}

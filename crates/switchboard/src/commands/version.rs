@@ -1,0 +1,20 @@
+//! `switchboard version`: what to put into a bug report.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::printer::Printer;
+
+/// Prints the version and what it was built for.
+#[must_use]
+pub fn run(printer: Printer) -> ExitCode {
+    let version = env!("CARGO_PKG_VERSION");
+    let (system, architecture) = (std::env::consts::OS, std::env::consts::ARCH);
+    if printer.is_json() {
+        printer.json(&json!({ "version": version, "system": system, "architecture": architecture }));
+    } else {
+        printer.line(format!("switchboard {version} ({system}, {architecture})"));
+    }
+    ExitCode::SUCCESS
+}

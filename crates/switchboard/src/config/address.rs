@@ -1,0 +1,256 @@
+//! Addresses as settings: where to listen, what the world calls us, which web pages and networks are trusted.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use http::Uri;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::config::problem::Mismatch;
+use crate::config::value::Scalar;
+
+/// Address and port to listen on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BindAddress(pub SocketAddr);
+
+impl Scalar for BindAddress {
+    const WRITE: &'static str = "address:port, such as 127.0.0.1:41242, or 0.0.0.0:41242 for every interface";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong =
+            || Mismatch::new(format!("\"{text}\" is not an address with a port"), format!("write {}", Self::WRITE));
+        if let Some(port) = text.strip_prefix("localhost:") {
+            let port = port.parse().map_err(|_| wrong())?;
+            return Ok(Self(SocketAddr::from((Ipv4Addr::LOCALHOST, port))));
+        }
+        text.parse().map(Self).map_err(|_| wrong())
+    }
+}
+
+/// The beginning of every public address, `https://agents.example.com`, without a slash at its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    /// The address as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The plain address of a listener, for when nobody said what the world calls it.
+    #[must_use]
+    pub fn of_listener(address: SocketAddr) -> Self {
+        Self(format!("http://{address}"))
+    }
+}
+
+impl Scalar for BaseUrl {
+    const WRITE: &'static str = "an address that begins with https:// or http://, such as https://agents.example.com";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let uri = web_address(text).ok_or_else(|| wrong("is not a web address"))?;
+        if uri.query().is_some() || text.contains('#') {
+            return Err(wrong("has a query or a fragment, and cards put paths behind it"));
+        }
+        Ok(Self(text.trim_end_matches('/').to_owned()))
+    }
+}
+
+/// A web page's origin that may call us from a browser: `https://app.example.com`, or `*` for any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebOrigin(String);
+
+impl WebOrigin {
+    /// The origin as a browser sends it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Scalar for WebOrigin {
+    const WRITE: &'static str = "an origin such as https://app.example.com, without a path, or \"*\" for any";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        if text == "*" {
+            return Ok(Self(text.to_owned()));
+        }
+        let uri = web_address(text).ok_or_else(|| wrong("is not an origin"))?;
+        if !matches!(uri.path(), "" | "/") || text.ends_with('/') || text.contains(['?', '#']) {
+            return Err(wrong("is more than an origin"));
+        }
+        Ok(Self(text.to_ascii_lowercase()))
+    }
+}
+
+/// A network: `10.0.0.0/8`, `fd00::/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    prefix: u8,
+}
+
+impl Network {
+    /// Whether the address lies in this network.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let (network, address, width) = match (self.address, address) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => (network.to_bits().into(), address.to_bits().into(), 32),
+            (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits(), address.to_bits(), 128),
+            _ => return false,
+        };
+        let differing: u128 = network ^ address;
+        differing.checked_shr(width - u32::from(self.prefix)).unwrap_or(0) == 0
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl Scalar for Network {
+    const WRITE: &'static str = "an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = || Mismatch::new(format!("\"{text}\" is not a network"), format!("write {}", Self::WRITE));
+        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        if prefix > width { Err(wrong()) } else { Ok(Self { address, prefix }) }
+    }
+}
+
+/// An absolute http or https address with a host and without a user name.
+fn web_address(text: &str) -> Option<Uri> {
+    let uri: Uri = text.parse().ok()?;
+    let web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let authority = uri.authority()?;
+    let usable = !authority.host().is_empty() && !authority.as_str().contains('@');
+    (web && usable).then_some(uri)
+}
+
+impl Serialize for BindAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl Serialize for BaseUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for WebOrigin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for BindAddress {
+    fn schema_name() -> Cow<'static, str> {
+        "BindAddress".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": ":[0-9]+$", "examples": ["127.0.0.1:41242", "[::1]:41242"] })
+    }
+}
+
+impl JsonSchema for BaseUrl {
+    fn schema_name() -> Cow<'static, str> {
+        "BaseUrl".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^https?://[^?#]+$", "examples": ["https://agents.example.com"] })
+    }
+}
+
+impl JsonSchema for WebOrigin {
+    fn schema_name() -> Cow<'static, str> {
+        "WebOrigin".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(\\*|https?://[^/?#]+)$", "examples": ["https://app.example.com"] })
+    }
+}
+
+impl JsonSchema for Network {
+    fn schema_name() -> Cow<'static, str> {
+        "Network".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$", "examples": ["10.0.0.0/8"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bind_address_has_a_port_and_may_be_localhost() {
+        let read = |text| BindAddress::from_text(text).map(|address| address.0.to_string());
+        assert_eq!(read("localhost:80").unwrap(), "127.0.0.1:80");
+        assert_eq!(read("[::1]:0").unwrap(), "[::1]:0");
+        for text in ["8080", ":8080", "localhost", "127.0.0.1", "127.0.0.1:99999", "example.com:80"] {
+            assert_eq!(read(text).unwrap_err().wrong, format!("\"{text}\" is not an address with a port"));
+        }
+    }
+
+    #[test]
+    fn a_base_url_is_what_paths_are_put_behind() {
+        let read = |text| BaseUrl::from_text(text).map(|url| url.0);
+        assert_eq!(read("https://agents.example.com/").unwrap(), "https://agents.example.com");
+        assert_eq!(read("http://localhost:1/fleet").unwrap(), "http://localhost:1/fleet");
+        for text in ["agents.example.com", "ftp://a", "https://", "https://user@a", "https://a?b", "https://a#b"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_no_path() {
+        let read = |text| WebOrigin::from_text(text).map(|origin| origin.0);
+        assert_eq!(read("*").unwrap(), "*");
+        assert_eq!(read("https://App.example.com:8443").unwrap(), "https://app.example.com:8443");
+        for text in ["app.example.com", "https://a/", "https://a/b", "null"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_network_knows_its_members() {
+        let network = |text| Network::from_text(text).unwrap();
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(network("10.0.0.0/8").contains(address("10.255.0.1")));
+        assert!(!network("10.0.0.0/8").contains(address("11.0.0.1")));
+        assert!(network("0.0.0.0/0").contains(address("203.0.113.9")));
+        assert!(network("::/0").contains(address("fd00::1")));
+        assert!(network("fd00::/8").contains(address("fd12::1")) && !network("fd00::/8").contains(address("fe00::1")));
+        assert!(
+            network("192.0.2.7/32").contains(address("192.0.2.7"))
+                && !network("192.0.2.7/32").contains(address("192.0.2.6"))
+        );
+        assert!(!network("0.0.0.0/0").contains(address("::1")));
+        for text in ["10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
+            assert!(Network::from_text(text).is_err(), "{text}");
+        }
+    }
+}

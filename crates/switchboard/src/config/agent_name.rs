@@ -1,0 +1,88 @@
+//! Names of agents. They stand in addresses (`/a2a/{agent}/…`), so they are plain and may not be a word that
+//! already means something there.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+use crate::config::problem::Mismatch;
+use crate::config::value::Scalar;
+
+/// Words that mean something else at the place of an agent's name.
+const RESERVED: [&str; 8] =
+    ["v1", "tasks", "jsonrpc", "message:send", "message:stream", "extendedAgentCard", ".well-known", "agents"];
+
+/// The longest name: a label of a host name, so that an agent can get a host of its own.
+const LONGEST: usize = 63;
+
+/// The name of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct AgentName(String);
+
+impl AgentName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Scalar for AgentName {
+    const WRITE: &'static str = "a name of lowercase letters, digits and -, such as code-review";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        if RESERVED.contains(&text) {
+            return Err(Mismatch::new(
+                format!("\"{text}\" is reserved, because it is part of an address"),
+                format!("choose another name; reserved are {}", RESERVED.join(", ")),
+            ));
+        }
+        let allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        let well_formed = text.starts_with(allowed) && text.chars().all(|letter| allowed(letter) || letter == '-');
+        if !well_formed || text.len() > LONGEST {
+            return Err(Mismatch::new(
+                format!("\"{text}\" cannot be an agent's name"),
+                format!("write {}; it begins with a letter or digit and has at most {LONGEST} characters", Self::WRITE),
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl JsonSchema for AgentName {
+    fn schema_name() -> Cow<'static, str> {
+        "AgentName".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[a-z0-9][a-z0-9-]{0,62}$", "not": { "enum": RESERVED } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_plain_names_and_refuses_the_rest() {
+        for name in ["a", "code-review", "7up", "a--", &"x".repeat(63)] {
+            assert_eq!(AgentName::from_text(name).unwrap().as_str(), name);
+        }
+        for name in ["", "-a", "Echo", "a_b", "a.b", "ä", "a/b", &"x".repeat(64)] {
+            let wrong = AgentName::from_text(name).unwrap_err().wrong;
+            assert_eq!(wrong, format!("\"{name}\" cannot be an agent's name"));
+        }
+        for name in RESERVED {
+            assert!(AgentName::from_text(name).unwrap_err().wrong.contains("reserved"), "{name}");
+        }
+    }
+}

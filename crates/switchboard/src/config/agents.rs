@@ -1,0 +1,263 @@
+//! `agents.yaml` and the files of `agents.d/`: who is served.
+//! Each file holds a list; a name may occur once in all of them together.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::agent_name::AgentName;
+use crate::config::document::Node;
+use crate::config::problem::{Mismatch, Origin};
+use crate::config::section::{Reader, Section};
+use crate::config::value::{Scalar, choice};
+
+/// A file of agents.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields, title = "Switchboard agents")]
+pub struct Agents {
+    /// Agents to serve.
+    pub agents: Vec<Agent>,
+}
+
+/// One agent.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct Agent {
+    /// Name.
+    ///
+    /// Part of its address, `/a2a/{name}`.
+    pub name: AgentName,
+    /// Built-in agent that does the work.
+    pub builtin: Builtin,
+    /// Description on the card.
+    ///
+    /// Replaces what the agent says of itself.
+    #[schemars(default)]
+    pub description: Option<String>,
+    /// How clients of version 0.3 are treated.
+    #[schemars(default)]
+    pub v03: Version03,
+    /// When this agent's message streams end.
+    #[schemars(default)]
+    pub streams: AgentStreams,
+    /// Whether a message id that was seen before is answered as a repetition.
+    ///
+    /// Off, because real clients reuse ids; an `Idempotency-Key` header always works.
+    #[schemars(default)]
+    pub dedupe_message_id: bool,
+    /// Skills on the card.
+    ///
+    /// Replace what the agent says of itself; an empty list leaves that as it is.
+    #[schemars(default)]
+    pub skills: Vec<Skill>,
+    /// Where it was configured.
+    #[schemars(skip)]
+    pub origin: Origin,
+}
+
+/// The agents that come with Switchboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Builtin {
+    /// Says back what it hears.
+    Echo,
+    /// Holds a conversation that asks and waits.
+    Guide,
+    /// Does what its text says, for testing clients and proxies.
+    Probe,
+}
+
+/// How clients of version 0.3 are treated.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Version03 {
+    /// What a call does that does not say whether to wait.
+    pub blocking: Blocking,
+    /// Whether streams end when the agent asks for input or credentials.
+    pub close_on_interrupt: bool,
+}
+
+/// What a call does that does not say whether to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Blocking {
+    /// Waits for the result, as the specification says.
+    Block,
+    /// Returns the submitted task at once, as some fleets expect.
+    Return,
+}
+
+/// When message streams of version 1.0 end.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct AgentStreams {
+    /// Whether a message stream ends when the agent asks for input.
+    pub close_on_input_required: bool,
+}
+
+/// A skill on the card.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct Skill {
+    /// Name.
+    pub name: String,
+    /// Description.
+    pub description: String,
+    /// Words to find it by.
+    #[schemars(default)]
+    pub tags: Vec<String>,
+}
+
+impl Default for Version03 {
+    fn default() -> Self {
+        Self { blocking: Blocking::Block, close_on_interrupt: true }
+    }
+}
+
+impl Default for AgentStreams {
+    fn default() -> Self {
+        Self { close_on_input_required: true }
+    }
+}
+
+impl Agent {
+    /// An agent of that name with nothing changed.
+    fn new(name: AgentName, builtin: Builtin, origin: Origin) -> Self {
+        Self {
+            name,
+            builtin,
+            description: None,
+            v03: Version03::default(),
+            streams: AgentStreams::default(),
+            dedupe_message_id: false,
+            skills: Vec::new(),
+            origin,
+        }
+    }
+
+    /// What is served where nobody configured an agent: one of each kind, under its own name.
+    #[must_use]
+    pub fn demo_fleet() -> Vec<Self> {
+        let named = |(name, builtin): (&str, Builtin)| {
+            AgentName::from_text(name).ok().map(|name| Self::new(name, builtin, Origin::Default))
+        };
+        Builtin::NAMES.into_iter().filter_map(named).collect()
+    }
+
+    /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
+    fn read(section: &mut Section<'_, '_>, origin: Origin) -> Option<Self> {
+        let mut name = None::<AgentName>;
+        section.read("name", &mut name);
+        if !section.is_set("name") {
+            section.refuse_all("has no name", "add name: with lowercase letters, digits and -");
+        }
+        for (key, kind) in [("url", "a remote agent"), ("cli", "a command-line agent")] {
+            if section.is_set(key) {
+                section.refuse(
+                    key,
+                    format!("this is {kind}, and this version hosts only built-in agents from files"),
+                    "remove the entry, or use builtin: echo, guide or probe",
+                );
+                // Its other keys are right for its kind, and nobody here could judge them.
+                section.skip_the_rest();
+                return None;
+            }
+        }
+        let mut builtin = None::<Builtin>;
+        section.read("builtin", &mut builtin);
+        if !section.is_set("builtin") {
+            section.refuse_all("does not say which agent it is", "add builtin: echo, guide or probe");
+        }
+        let mut switches = AgentSwitches::default();
+        switches.read(section);
+        let mut agent = Self::new(name?, builtin?, origin);
+        agent.description = switches.description;
+        agent.v03 = switches.v03;
+        agent.streams = switches.streams;
+        agent.dedupe_message_id = switches.dedupe_message_id;
+        agent.skills = switches.skills;
+        Some(agent)
+    }
+}
+
+/// What may be said of an agent of any kind; read even if the name is wrong, so that all problems show at once.
+#[derive(Default)]
+struct AgentSwitches {
+    description: Option<String>,
+    v03: Version03,
+    streams: AgentStreams,
+    dedupe_message_id: bool,
+    skills: Vec<Skill>,
+}
+
+impl AgentSwitches {
+    fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("description", &mut self.description);
+        section.section("v03", |section| {
+            section.read("blocking", &mut self.v03.blocking);
+            section.read("closeOnInterrupt", &mut self.v03.close_on_interrupt);
+        });
+        section.section("streams", |section| {
+            section.read("closeOnInputRequired", &mut self.streams.close_on_input_required);
+        });
+        section.read("dedupeMessageId", &mut self.dedupe_message_id);
+        section.each("skills", |section, _| self.skills.extend(Skill::read(section)));
+    }
+}
+
+impl Skill {
+    fn read(section: &mut Section<'_, '_>) -> Option<Self> {
+        let (mut name, mut description, mut tags) = (None::<String>, None::<String>, Vec::new());
+        section.read("name", &mut name);
+        section.read("description", &mut description);
+        section.read("tags", &mut tags);
+        for key in ["name", "description"] {
+            if !section.is_set(key) {
+                section.refuse_all(format!("has no {key}"), format!("add {key}: with a text for the card"));
+            }
+        }
+        Some(Self { name: name?, description: description?, tags })
+    }
+}
+
+/// Reads one file of agents and adds what it holds to those of the files before it.
+pub(crate) fn read_file(reader: &mut Reader<'_>, file: &Node, agents: &mut Vec<Agent>) {
+    reader.read("", Some(file), |root| {
+        root.each("agents", |section, origin| {
+            let Some(agent) = Agent::read(section, origin) else {
+                return;
+            };
+            match agents.iter().find(|other| other.name == agent.name) {
+                Some(other) => section.refuse(
+                    "name",
+                    format!("\"{}\" is already the name of the agent at {}", agent.name, other.origin),
+                    "give one of the two another name",
+                ),
+                None => agents.push(agent),
+            }
+        });
+    });
+}
+
+impl Builtin {
+    const NAMES: [(&str, Self); 3] = [("echo", Self::Echo), ("guide", Self::Guide), ("probe", Self::Probe)];
+}
+
+impl Scalar for Builtin {
+    const WRITE: &'static str = "echo, guide or probe";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &Self::NAMES)
+    }
+}
+
+impl Scalar for Blocking {
+    const WRITE: &'static str = "block or return";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &[("block", Self::Block), ("return", Self::Return)])
+    }
+}

@@ -1,0 +1,49 @@
+//! `cards`: which agent card a client gets that does not say which one it reads.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::problem::Mismatch;
+use crate::config::section::Section;
+use crate::config::value::{Scalar, choice};
+
+/// Agent cards.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Cards {
+    /// Card for a request without a version.
+    pub default: CardForm,
+}
+
+/// The forms of a card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CardForm {
+    /// Readable for clients of either version.
+    Hybrid,
+    /// Version 1.0 and nothing else.
+    V1,
+    /// Version 0.3 and nothing else.
+    V03,
+}
+
+impl Default for Cards {
+    fn default() -> Self {
+        Self { default: CardForm::Hybrid }
+    }
+}
+
+impl Cards {
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("default", &mut self.default);
+    }
+}
+
+impl Scalar for CardForm {
+    const WRITE: &'static str = "hybrid, v1 or v03";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &[("hybrid", Self::Hybrid), ("v1", Self::V1), ("v03", Self::V03)])
+    }
+}

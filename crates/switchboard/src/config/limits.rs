@@ -1,0 +1,116 @@
+//! `limits`: how much Switchboard takes on before it says no.
+//! Beyond a limit new work is refused with an error that says when to try again; nothing already accepted is harmed.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::section::Section;
+use crate::config::size::{Count, Size};
+
+/// What is taken on at once.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Tasks being worked on at a time.
+    ///
+    /// Further ones wait in the queue.
+    pub running_tasks: Count,
+    /// Tasks being worked on at a time for one caller.
+    pub running_per_caller: Count,
+    /// Tasks being worked on at a time by one agent.
+    pub running_per_agent: Count,
+    /// Messages waiting for their turn.
+    pub queued_turns: Count,
+    /// Tasks waiting for an answer.
+    pub parked_tasks: Count,
+    /// Tasks of one caller waiting for an answer.
+    pub parked_per_caller: Count,
+    /// Open connections.
+    pub connections: Count,
+    /// Open event streams.
+    pub streams: Count,
+    /// Open event streams of one caller.
+    pub streams_per_caller: Count,
+    /// Bytes a task may have said before they are committed.
+    ///
+    /// Then the agent waits.
+    pub uncommitted_bytes: Size,
+    /// Events a task may have produced before they are committed.
+    ///
+    /// Then the agent waits.
+    pub uncommitted_events: Count,
+    /// Conversation histories kept.
+    ///
+    /// The one unused longest goes first; no task is refused for it.
+    pub contexts: Count,
+    /// Largest request body.
+    pub request_body: Size,
+    /// Largest request headers, all together.
+    pub request_headers: Size,
+    /// Most parts of a message.
+    pub parts: Count,
+    /// Deepest nesting of a request body.
+    pub nesting: Count,
+    /// Largest single event, a message included.
+    pub event: Size,
+    /// Largest task, all its events together.
+    pub task: Size,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            running_tasks: Count::new(1_000),
+            running_per_caller: Count::new(200),
+            running_per_agent: Count::new(1_000),
+            queued_turns: Count::new(10_000),
+            parked_tasks: Count::new(100_000),
+            parked_per_caller: Count::new(10_000),
+            connections: Count::new(10_000),
+            streams: Count::new(5_000),
+            streams_per_caller: Count::new(1_000),
+            uncommitted_bytes: Size::from_kibibytes(256),
+            uncommitted_events: Count::new(1_024),
+            contexts: Count::new(100_000),
+            request_body: Size::from_mebibytes(10),
+            request_headers: Size::from_kibibytes(64),
+            parts: Count::new(1_000),
+            nesting: Count::new(64),
+            event: Size::from_mebibytes(8),
+            task: Size::from_mebibytes(64),
+        }
+    }
+}
+
+impl Limits {
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("runningTasks", &mut self.running_tasks);
+        section.read("runningPerCaller", &mut self.running_per_caller);
+        section.read("runningPerAgent", &mut self.running_per_agent);
+        section.read("queuedTurns", &mut self.queued_turns);
+        section.read("parkedTasks", &mut self.parked_tasks);
+        section.read("parkedPerCaller", &mut self.parked_per_caller);
+        section.read("connections", &mut self.connections);
+        section.read("streams", &mut self.streams);
+        section.read("streamsPerCaller", &mut self.streams_per_caller);
+        section.read("uncommittedBytes", &mut self.uncommitted_bytes);
+        section.read("uncommittedEvents", &mut self.uncommitted_events);
+        section.read("contexts", &mut self.contexts);
+        section.read("requestBody", &mut self.request_body);
+        section.read("requestHeaders", &mut self.request_headers);
+        section.read("parts", &mut self.parts);
+        section.read("nesting", &mut self.nesting);
+        section.read("event", &mut self.event);
+        section.read("task", &mut self.task);
+        if self.event > self.task {
+            // Whichever of the two was set is the one to look at.
+            let key = if section.is_set("event") { "event" } else { "task" };
+            section.refuse(
+                key,
+                format!("an event may have {} and a whole task only {}", self.event, self.task),
+                "make limits.task at least as large as limits.event",
+            );
+        }
+    }
+}

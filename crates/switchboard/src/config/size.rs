@@ -1,0 +1,182 @@
+//! Numbers of bytes as people write them, `64KiB`, `10MiB`, `10GiB`, and plain counts of at least one.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::config::problem::Mismatch;
+use crate::config::value::Scalar;
+
+/// The units, largest first, in bytes. Only binary ones: what `MB` means depends on who reads it.
+const UNITS: [(&str, u64); 5] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+/// A number of bytes, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    bytes: u64,
+}
+
+impl Size {
+    /// So many kibibytes.
+    #[must_use]
+    pub const fn from_kibibytes(count: u64) -> Self {
+        Self { bytes: count.saturating_mul(1 << 10) }
+    }
+
+    /// So many mebibytes.
+    #[must_use]
+    pub const fn from_mebibytes(count: u64) -> Self {
+        Self { bytes: count.saturating_mul(1 << 20) }
+    }
+
+    /// So many gibibytes.
+    #[must_use]
+    pub const fn from_gibibytes(count: u64) -> Self {
+        Self { bytes: count.saturating_mul(1 << 30) }
+    }
+
+    /// The number of bytes.
+    #[must_use]
+    pub const fn bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// The number of bytes as a length in memory.
+    #[must_use]
+    pub fn length(self) -> usize {
+        usize::try_from(self.bytes).unwrap_or(usize::MAX)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match UNITS.iter().find(|(_, unit)| self.bytes.is_multiple_of(*unit)) {
+            Some((name, unit)) => write!(formatter, "{}{name}", self.bytes / unit),
+            None => write!(formatter, "{}B", self.bytes),
+        }
+    }
+}
+
+impl Scalar for Size {
+    const WRITE: &'static str = "a number with a unit, such as 512B, 64KiB, 10MiB or 10GiB";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        if number.is_empty() {
+            return Err(wrong("is not a size"));
+        }
+        if unit.is_empty() {
+            return Err(wrong("has no unit"));
+        }
+        let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(wrong("has a unit that does not exist"));
+        };
+        let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*factor));
+        // The database counts bytes in signed 64-bit numbers.
+        match bytes.filter(|bytes| i64::try_from(*bytes).is_ok()) {
+            Some(0) => Err(wrong("leaves no room at all")),
+            Some(bytes) => Ok(Self { bytes }),
+            None => Err(wrong("is larger than any disk")),
+        }
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]+(B|KiB|MiB|GiB|TiB)$", "examples": ["64KiB", "10GiB"] })
+    }
+}
+
+/// A number of things, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Count(usize);
+
+impl Count {
+    /// The largest count there is: more things than that fit on no machine, and it fits a signed 32-bit number.
+    const LARGEST: usize = 2_147_483_647;
+
+    /// So many; zero becomes one.
+    #[must_use]
+    pub const fn new(count: usize) -> Self {
+        if count == 0 { Self(1) } else { Self(count) }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl Scalar for Count {
+    const WRITE: &'static str = "a whole number of at least 1, such as 1000";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: String| Mismatch::new(what, format!("write {}", Self::WRITE));
+        let only_digits = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_digit());
+        match text.parse() {
+            Ok(0) => Err(wrong("0 leaves room for nothing".to_owned())),
+            Ok(count) if only_digits && count <= Self::LARGEST => Ok(Self(count)),
+            _ if only_digits => Err(wrong(format!("{text} is more than {}", Self::LARGEST))),
+            _ => Err(wrong(format!("\"{text}\" is not a whole number"))),
+        }
+    }
+}
+
+impl JsonSchema for Count {
+    fn schema_name() -> Cow<'static, str> {
+        "Count".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": 1, "maximum": Self::LARGEST })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_every_unit() {
+        for text in ["1B", "64KiB", "10MiB", "10GiB", "3TiB", "1025B"] {
+            assert_eq!(Size::from_text(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Size::from_text("64KiB").unwrap().bytes(), 65_536);
+        assert_eq!(Size::from_mebibytes(8).length(), 8_388_608);
+    }
+
+    #[test]
+    fn refuses_what_could_be_misread() {
+        let wrong = |text: &str| Size::from_text(text).unwrap_err().wrong;
+        assert_eq!(wrong("1024"), "\"1024\" has no unit");
+        assert_eq!(wrong("10MB"), "\"10MB\" has a unit that does not exist");
+        assert_eq!(wrong("much"), "\"much\" is not a size");
+        assert_eq!(wrong("0B"), "\"0B\" leaves no room at all");
+        assert_eq!(wrong("9000000TiB"), "\"9000000TiB\" is larger than any disk");
+    }
+
+    #[test]
+    fn a_count_is_at_least_one() {
+        assert_eq!(Count::from_text("1000").unwrap().get(), 1000);
+        assert_eq!(Count::from_text("0").unwrap_err().wrong, "0 leaves room for nothing");
+        assert_eq!(Count::from_text("-1").unwrap_err().wrong, "\"-1\" is not a whole number");
+        assert_eq!(Count::from_text("+1").unwrap_err().wrong, "\"+1\" is not a whole number");
+        assert_eq!(Count::from_text("99999999999").unwrap_err().wrong, "99999999999 is more than 2147483647");
+    }
+}

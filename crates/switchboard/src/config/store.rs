@@ -1,0 +1,111 @@
+//! `store`: where tasks are kept, how safely, and for how long.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::problem::Mismatch;
+use crate::config::section::Section;
+use crate::config::size::{Count, Size};
+use crate::config::time_span::TimeSpan;
+use crate::config::value::{Scalar, choice};
+
+/// The store of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Store {
+    /// Data directory.
+    ///
+    /// Created on first use. A relative path starts at the workspace folder.
+    pub data_dir: PathBuf,
+    /// Database server.
+    ///
+    /// Refused by this version, which keeps its data in the data directory.
+    pub url: Option<String>,
+    /// What a committed event survives.
+    pub durability: Durability,
+    /// Longest wait for the writer before new messages are refused.
+    ///
+    /// Cancels and endings are still taken.
+    pub max_queue_delay: TimeSpan,
+    /// How long finished tasks are kept.
+    pub retention: Retention,
+}
+
+/// What a committed event survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Durability {
+    /// A power cut.
+    Full,
+    /// A killed process, but perhaps not a power cut; faster.
+    Process,
+}
+
+/// When finished tasks are removed, oldest first. Unfinished ones never are.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Retention {
+    /// Age at which a finished task goes.
+    pub max_age: TimeSpan,
+    /// Tasks kept.
+    pub max_tasks: Count,
+    /// Bytes kept.
+    pub max_bytes: Size,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from(".switchboard"),
+            url: None,
+            durability: Durability::Full,
+            max_queue_delay: TimeSpan::from_seconds(2),
+            retention: Retention::default(),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { max_age: TimeSpan::from_days(30), max_tasks: Count::new(1_000_000), max_bytes: Size::from_gibibytes(10) }
+    }
+}
+
+impl Store {
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("dataDir", &mut self.data_dir);
+        section.asked("url");
+        if section.is_set("url") {
+            // The value is not repeated: it may hold a password.
+            section.refuse(
+                "url",
+                "this version keeps its data in a directory, not on a database server",
+                "remove the key and set store.dataDir",
+            );
+        }
+        section.read("durability", &mut self.durability);
+        section.read("maxQueueDelay", &mut self.max_queue_delay);
+        section.refuse_zero("maxQueueDelay", self.max_queue_delay);
+        section.section("retention", |section| self.retention.read(section));
+    }
+}
+
+impl Retention {
+    fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("maxAge", &mut self.max_age);
+        section.read("maxTasks", &mut self.max_tasks);
+        section.read("maxBytes", &mut self.max_bytes);
+    }
+}
+
+impl Scalar for Durability {
+    const WRITE: &'static str = "full or process";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &[("full", Self::Full), ("process", Self::Process)])
+    }
+}

@@ -1,0 +1,31 @@
+//! `streams`: how event streams are kept alive.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::section::Section;
+use crate::config::time_span::TimeSpan;
+
+/// Event streams.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Streams {
+    /// Silence after which a comment line is sent.
+    ///
+    /// Proxies cut connections that say nothing for a minute or less.
+    pub ping: TimeSpan,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        Self { ping: TimeSpan::from_seconds(15) }
+    }
+}
+
+impl Streams {
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("ping", &mut self.ping);
+        section.refuse_zero("ping", self.ping);
+    }
+}

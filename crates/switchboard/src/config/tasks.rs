@@ -1,0 +1,72 @@
+//! `tasks`: how long tasks may take, wait and linger.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::section::Section;
+use crate::config::size::Count;
+use crate::config::time_span::{TimeLimit, TimeSpan};
+
+/// The times of a task's life.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Tasks {
+    /// Time running tasks have to finish at shutdown.
+    pub drain: TimeSpan,
+    /// Time an agent has to stop after a cancel.
+    pub cancel_grace: TimeSpan,
+    /// Time a waiting agent stays in memory.
+    ///
+    /// After it the answer starts the agent again with what it saved. `0s` always does.
+    pub park: TimeSpan,
+    /// Time a question waits for its answer.
+    ///
+    /// Then the task fails with the reason `input_expired`.
+    pub parked_expiry: TimeSpan,
+    /// A task's total time.
+    pub deadline: TimeLimit,
+    /// Time a running task may go without any event.
+    pub idle: TimeLimit,
+    /// Longest wait of a blocking call.
+    ///
+    /// Then the caller gets the task as it is, which the specification does not foresee.
+    pub max_blocking: TimeLimit,
+    /// Restarts of a task that makes no progress.
+    ///
+    /// Then it fails with the reason `recovery_limit`.
+    pub max_recoveries: u32,
+    /// Tasks recovered at a time after a crash.
+    pub parallel_recoveries: Count,
+}
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self {
+            drain: TimeSpan::from_seconds(10),
+            cancel_grace: TimeSpan::from_seconds(3),
+            park: TimeSpan::from_minutes(10),
+            parked_expiry: TimeSpan::from_days(7),
+            deadline: TimeLimit::NONE,
+            idle: TimeLimit::NONE,
+            max_blocking: TimeLimit::NONE,
+            max_recoveries: 3,
+            parallel_recoveries: Count::new(16),
+        }
+    }
+}
+
+impl Tasks {
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("drain", &mut self.drain);
+        section.read("cancelGrace", &mut self.cancel_grace);
+        section.read("park", &mut self.park);
+        section.read("parkedExpiry", &mut self.parked_expiry);
+        section.refuse_zero("parkedExpiry", self.parked_expiry);
+        section.read("deadline", &mut self.deadline);
+        section.read("idle", &mut self.idle);
+        section.read("maxBlocking", &mut self.max_blocking);
+        section.read("maxRecoveries", &mut self.max_recoveries);
+        section.read("parallelRecoveries", &mut self.parallel_recoveries);
+    }
+}

@@ -1,0 +1,193 @@
+//! Lengths of time as people write them: `250ms`, `30s`, `10m`, `12h`, `7d`, and `none` where a limit may be absent.
+//! A bare number is refused, because nobody can tell seconds from milliseconds by looking.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+
+use crate::config::problem::Mismatch;
+use crate::config::value::Scalar;
+
+/// The units, largest first, in milliseconds.
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
+
+/// A length of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeSpan {
+    milliseconds: u64,
+}
+
+impl TimeSpan {
+    /// No time at all.
+    pub const ZERO: Self = Self { milliseconds: 0 };
+
+    /// So many milliseconds.
+    #[must_use]
+    pub const fn from_milliseconds(milliseconds: u64) -> Self {
+        Self { milliseconds }
+    }
+
+    /// So many seconds.
+    #[must_use]
+    pub const fn from_seconds(seconds: u64) -> Self {
+        Self { milliseconds: seconds.saturating_mul(1_000) }
+    }
+
+    /// So many minutes.
+    #[must_use]
+    pub const fn from_minutes(minutes: u64) -> Self {
+        Self { milliseconds: minutes.saturating_mul(60_000) }
+    }
+
+    /// So many hours.
+    #[must_use]
+    pub const fn from_hours(hours: u64) -> Self {
+        Self { milliseconds: hours.saturating_mul(3_600_000) }
+    }
+
+    /// So many days.
+    #[must_use]
+    pub const fn from_days(days: u64) -> Self {
+        Self { milliseconds: days.saturating_mul(86_400_000) }
+    }
+
+    /// The same time for the standard library.
+    #[must_use]
+    pub const fn duration(self) -> Duration {
+        Duration::from_millis(self.milliseconds)
+    }
+}
+
+impl fmt::Display for TimeSpan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = UNITS.iter().find(|(_, unit)| self.milliseconds != 0 && self.milliseconds.is_multiple_of(*unit));
+        match exact {
+            Some((name, unit)) => write!(formatter, "{}{name}", self.milliseconds / unit),
+            None => formatter.write_str("0s"),
+        }
+    }
+}
+
+impl Scalar for TimeSpan {
+    const WRITE: &'static str = "a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let digits = text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        if number.is_empty() {
+            return Err(wrong("is not a length of time"));
+        }
+        if unit.is_empty() {
+            return Err(wrong("has no unit"));
+        }
+        let Some((_, size)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(wrong("has a unit that does not exist"));
+        };
+        // A century is more than any of these settings can mean, and keeps every later sum in range.
+        let longest = 36_500 * 86_400_000;
+        let milliseconds = number.parse::<u64>().ok().and_then(|number| number.checked_mul(*size));
+        match milliseconds.filter(|milliseconds| *milliseconds <= longest) {
+            Some(milliseconds) => Ok(Self { milliseconds }),
+            None => Err(wrong("is longer than a hundred years")),
+        }
+    }
+}
+
+impl Serialize for TimeSpan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for TimeSpan {
+    fn schema_name() -> Cow<'static, str> {
+        "TimeSpan".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$", "examples": ["250ms", "30s", "10m", "7d"] })
+    }
+}
+
+/// A length of time that may be absent: `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimit(pub Option<TimeSpan>);
+
+impl TimeLimit {
+    /// No limit.
+    pub const NONE: Self = Self(None);
+
+    /// The limit for the standard library, if there is one.
+    #[must_use]
+    pub fn duration(self) -> Option<Duration> {
+        self.0.map(TimeSpan::duration)
+    }
+}
+
+impl Scalar for TimeLimit {
+    const WRITE: &'static str = "none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        if text == "none" {
+            return Ok(Self::NONE);
+        }
+        match TimeSpan::from_text(text) {
+            Ok(TimeSpan::ZERO) => {
+                Err(Mismatch::new(format!("\"{text}\" leaves no time at all"), "write none for no limit"))
+            }
+            Ok(span) => Ok(Self(Some(span))),
+            Err(mismatch) => Err(Mismatch::new(mismatch.wrong, format!("write {}", Self::WRITE))),
+        }
+    }
+}
+
+impl Serialize for TimeLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Some(span) => span.serialize(serializer),
+            None => serializer.serialize_str("none"),
+        }
+    }
+}
+
+impl JsonSchema for TimeLimit {
+    fn schema_name() -> Cow<'static, str> {
+        "TimeLimit".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(none|[0-9]+(ms|s|m|h|d))$", "examples": ["none", "30m"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_every_unit() {
+        for text in ["250ms", "30s", "10m", "2h", "7d", "0s"] {
+            assert_eq!(TimeSpan::from_text(text).unwrap().to_string(), text);
+        }
+        assert_eq!(TimeSpan::from_text("90s").unwrap().duration(), Duration::from_secs(90));
+        assert_eq!(TimeSpan::from_text("24h").unwrap(), TimeSpan::from_days(1));
+        assert_eq!(TimeLimit::from_text("none").unwrap().duration(), None);
+        assert_eq!(TimeLimit::from_text("5m").unwrap().duration(), Some(Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn refuses_what_could_be_misread() {
+        let wrong = |text: &str| TimeSpan::from_text(text).unwrap_err().wrong;
+        assert_eq!(wrong("30"), "\"30\" has no unit");
+        assert_eq!(wrong("5min"), "\"5min\" has a unit that does not exist");
+        assert_eq!(wrong("-5s"), "\"-5s\" is not a length of time");
+        assert_eq!(wrong("none"), "\"none\" is not a length of time");
+        assert_eq!(wrong("99999999999999999999s"), "\"99999999999999999999s\" is longer than a hundred years");
+        assert_eq!(wrong("36501d"), "\"36501d\" is longer than a hundred years");
+        assert!(TimeLimit::from_text("0s").is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! A workspace folder, loaded: `switchboard.yaml`, `agents.yaml` and `agents.d/`, under the environment and the flags.
+//! All of it is optional; an empty folder is a workspace with the defaults and the demo fleet.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::agents::{self, Agent};
+use crate::config::document::{self, Node};
+use crate::config::problem::Mismatch;
+use crate::config::section::{Reader, variable_name};
+use crate::config::{Config, Origin, Overrides, Problem, Problems, Setting, substitution, suggestion};
+
+/// What was found in a workspace folder.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The settings in force.
+    pub config: Config,
+    /// The agents to serve; empty only if they were not asked for.
+    pub agents: Vec<Agent>,
+    /// Whether nobody configured an agent, so that the demo fleet is served.
+    pub demo: bool,
+    /// The files that were read, in order.
+    pub files: Vec<String>,
+    /// Every setting with who decided it.
+    pub settings: Vec<Setting>,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+impl Workspace {
+    /// Loads the folder, or says everything that is wrong with it.
+    ///
+    /// # Errors
+    /// All problems of all files, variables and flags together.
+    pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
+        if !folder.is_dir() {
+            let mismatch = Mismatch::new(
+                format!("the workspace folder {} does not exist", folder.display()),
+                "create it, or name another one",
+            );
+            return Err(Problems(vec![Problem::new(Origin::Flag { flag: "--workspace" }, "", mismatch)]));
+        }
+        let mut loader = Loader::new(folder, overrides);
+        let (config, settings) = loader.switchboard();
+        let mut agents = loader.agents();
+        let demo = agents.is_empty();
+        if demo {
+            agents = Agent::demo_fleet();
+        }
+        loader.check_default_agent(&config, &settings, &agents);
+        if !loader.problems.is_empty() {
+            return Err(loader.into_problems());
+        }
+        let Loader { files, warnings, .. } = loader;
+        Ok(Self { folder: folder.to_owned(), config, agents, demo, files, settings, warnings })
+    }
+
+    /// Loads the settings of a folder and none of its agents, for a program that brings its own.
+    ///
+    /// # Errors
+    /// All problems of `switchboard.yaml`, variables and flags together.
+    pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
+        let mut loader = Loader::new(folder, overrides);
+        let (config, settings) = loader.switchboard();
+        if !loader.problems.is_empty() {
+            return Err(loader.into_problems());
+        }
+        let Loader { files, warnings, .. } = loader;
+        Ok(Self { folder: folder.to_owned(), config, agents: Vec::new(), demo: false, files, settings, warnings })
+    }
+
+    /// The data directory, from the workspace folder if it is relative.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        self.folder.join(&self.config.store.data_dir)
+    }
+}
+
+struct Loader<'a> {
+    folder: &'a Path,
+    overrides: &'a Overrides,
+    files: Vec<String>,
+    problems: Vec<Problem>,
+    warnings: Vec<String>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(folder: &'a Path, overrides: &'a Overrides) -> Self {
+        Self { folder, overrides, files: Vec::new(), problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn switchboard(&mut self) -> (Config, Vec<Setting>) {
+        self.warn_of_other_spelling("switchboard");
+        let node = self.file(Path::new("switchboard.yaml"));
+        let mut config = Config::default();
+        let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
+        reader.read("", node.as_ref(), |root| config.read(root));
+        self.problems.append(&mut reader.problems);
+        self.warn_of_unknown_variables(&reader.variables);
+        (config, reader.settings)
+    }
+
+    fn agents(&mut self) -> Vec<Agent> {
+        self.warn_of_other_spelling("agents");
+        let mut agents = Vec::new();
+        let mut paths = vec![PathBuf::from("agents.yaml")];
+        paths.extend(self.agent_folder());
+        for path in paths {
+            let Some(node) = self.file(&path) else { continue };
+            let mut reader = Reader::default();
+            agents::read_file(&mut reader, &node, &mut agents);
+            self.problems.append(&mut reader.problems);
+        }
+        agents
+    }
+
+    /// The files of `agents.d/`, by name, so that the order is the same everywhere.
+    fn agent_folder(&mut self) -> BTreeSet<PathBuf> {
+        let folder = Path::new("agents.d");
+        let entries = match std::fs::read_dir(self.folder.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return BTreeSet::new(),
+            Err(error) => {
+                self.cannot_read(folder, &error);
+                return BTreeSet::new();
+            }
+        };
+        let mut files = BTreeSet::new();
+        for entry in entries {
+            match entry {
+                Ok(entry) => {
+                    let path = folder.join(entry.file_name());
+                    let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                    let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+                    if yaml && !hidden {
+                        files.insert(path);
+                    }
+                }
+                Err(error) => self.cannot_read(folder, &error),
+            }
+        }
+        files
+    }
+
+    /// One file with its variables filled in; nothing if it is not there or cannot be read, which is then reported.
+    fn file(&mut self, path: &Path) -> Option<Node> {
+        let source = match std::fs::read_to_string(self.folder.join(path)) {
+            Ok(source) => source,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                self.cannot_read(path, &error);
+                return None;
+            }
+        };
+        let name = self.shown(path);
+        self.files.push(name.to_string());
+        match document::parse(&name, &source) {
+            Ok(mut node) => {
+                substitution::substitute(&mut node, &self.overrides.environment, &mut self.problems);
+                Some(node)
+            }
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    fn cannot_read(&mut self, path: &Path, error: &std::io::Error) {
+        let origin = Origin::File { file: self.shown(path), line: None };
+        let right = match error.kind() {
+            ErrorKind::InvalidData => "save it as UTF-8 text",
+            ErrorKind::IsADirectory => "put a file there, or remove the folder",
+            _ => "check who may read it",
+        };
+        self.problems.push(Problem::new(origin, "", Mismatch::new(format!("cannot be read ({error})"), right)));
+    }
+
+    /// A path as a person would type it from where they stand.
+    fn shown(&self, path: &Path) -> Arc<str> {
+        let full = self.folder.join(path);
+        let short = full.strip_prefix(".").unwrap_or(&full);
+        Arc::from(short.display().to_string())
+    }
+
+    fn warn_of_other_spelling(&mut self, name: &str) {
+        let other = format!("{name}.yml");
+        if self.folder.join(&other).exists() {
+            self.warnings.push(format!("{} is not read: rename it to {name}.yaml", self.shown(Path::new(&other))));
+        }
+    }
+
+    /// A variable in a section's name that sets nothing is probably mistyped. It is no error: orchestrators put
+    /// variables of their own making, named after services, into every environment.
+    fn warn_of_unknown_variables(&mut self, known: &BTreeSet<String>) {
+        let sections = ["server", "store", "limits", "tasks", "streams", "cards", "webhooks", "log"];
+        let prefixes = sections.map(|section| format!("{}_", variable_name(section)));
+        for name in self.overrides.environment.keys().filter(|name| !known.contains(*name)) {
+            // Compared without the section, or every variable of a section would look like every other.
+            let found = prefixes.iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix.as_str())?)));
+            let Some((prefix, rest)) = found else { continue };
+            let keys = known.iter().filter_map(|variable| variable.strip_prefix(prefix.as_str()));
+            let hint = match suggestion::nearest(rest, keys) {
+                Some(key) => format!("did you mean {prefix}{key}?"),
+                None => "no key has that name".to_owned(),
+            };
+            self.warnings.push(format!("the environment variable {name} sets nothing: {hint}"));
+        }
+    }
+
+    /// The problems in the order a person goes through them: flags and variables, then each file from top to bottom.
+    fn into_problems(mut self) -> Problems {
+        let files = self.files;
+        self.problems.sort_by_key(|problem| match &problem.origin {
+            Origin::File { file, line } => {
+                (files.iter().position(|name| **name == **file).map(|index| index + 1), *line)
+            }
+            _ => (None, None),
+        });
+        Problems(self.problems)
+    }
+
+    fn check_default_agent(&mut self, config: &Config, settings: &[Setting], agents: &[Agent]) {
+        let Some(name) = &config.server.default_agent else {
+            return;
+        };
+        // An agent that was refused is reported already; its absence here would be the same problem again.
+        if !self.problems.is_empty() || agents.iter().any(|agent| agent.name == *name) {
+            return;
+        }
+        let key = "server.defaultAgent";
+        let setting = settings.iter().find(|setting| setting.key == key);
+        let origin = setting.map_or(Origin::Default, |setting| setting.origin.clone());
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
+        self.problems.push(Problem::new(origin, key, Mismatch::new(format!("there is no agent \"{name}\""), right)));
+    }
+}

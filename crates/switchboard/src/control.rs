@@ -1,0 +1,13 @@
+//! How a command reaches the server that holds its data directory: a socket in that directory, one line of JSON each
+//! way. Where no server runs, the same requests are answered from the file.
+
+mod door;
+mod listener;
+mod protocol;
+mod room;
+mod socket;
+
+pub use door::{Door, DoorError};
+pub use listener::ControlListener;
+pub use protocol::{BackedUp, Refusal, Reply, Request, Status};
+pub use room::ControlRoom;

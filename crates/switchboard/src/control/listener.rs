@@ -1,0 +1,105 @@
+//! The server's end of the socket. Only the user that runs the server gets an answer, and root, who could read the
+//! file anyway.
+
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+use crate::control::protocol::{Refusal, Reply, Request};
+use crate::control::room::ControlRoom;
+use crate::control::socket::{FILE_NAME, SocketPath};
+
+/// Requests are short; whoever sends more is not one of our commands.
+const LONGEST_LINE: u64 = 64 << 10;
+/// A command writes its request at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After a failure to accept, which is a lack of file handles as a rule.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The socket in the data directory.
+pub struct ControlListener {
+    listener: UnixListener,
+    path: PathBuf,
+    /// The user that runs this server.
+    owner: u32,
+}
+
+impl ControlListener {
+    /// Opens the socket. The caller holds the data directory, so a socket that is already there is left over.
+    ///
+    /// # Errors
+    /// If the socket cannot be made.
+    pub fn open(data_dir: &Path) -> io::Result<Self> {
+        let path = data_dir.join(FILE_NAME);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let socket = SocketPath::new(data_dir)?;
+        let listener = UnixListener::bind(socket.as_path())?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        let owner = std::fs::metadata(&path)?.uid();
+        Ok(Self { listener, path, owner })
+    }
+
+    /// Answers until it is stopped.
+    pub async fn run(self, room: Arc<ControlRoom>, stop: CancellationToken) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = stop.cancelled() => break,
+            };
+            match accepted {
+                Ok((stream, _)) if self.trusts(&stream) => {
+                    tokio::spawn(serve(stream, Arc::clone(&room)));
+                }
+                Ok(_) => tracing::warn!("somebody else's process was refused at the control socket"),
+                Err(error) => {
+                    tracing::warn!(%error, "the control socket could not accept a connection");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// The mode of the file says the same, but it is set a moment after the socket is made.
+    fn trusts(&self, stream: &UnixStream) -> bool {
+        stream.peer_cred().is_ok_and(|peer| peer.uid() == self.owner || peer.uid() == 0)
+    }
+}
+
+impl Drop for ControlListener {
+    fn drop(&mut self) {
+        // If it stays, the next server removes it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn serve(stream: UnixStream, room: Arc<ControlRoom>) {
+    if let Err(error) = converse(stream, &room).await {
+        tracing::debug!(%error, "a command left its connection early");
+    }
+}
+
+async fn converse(mut stream: UnixStream, room: &ControlRoom) -> io::Result<()> {
+    let (reading, mut writing) = stream.split();
+    let mut reading = BufReader::new(reading.take(LONGEST_LINE));
+    let mut line = String::new();
+    tokio::time::timeout(PATIENCE, reading.read_line(&mut line)).await??;
+    let reply = match serde_json::from_str::<Request>(&line) {
+        Ok(request) => room.answer(request).await,
+        Err(error) => Reply::Refused(Refusal::new(format!(
+            "the server does not understand the command ({error}); use the switchboard program of the same version"
+        ))),
+    };
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    writing.write_all(&line).await?;
+    writing.shutdown().await
+}

@@ -1,0 +1,86 @@
+//! What is said over the socket: one request and one reply, each one line of JSON.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::keys::NewKey;
+
+/// What a command asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command")]
+pub enum Request {
+    /// Make a key.
+    #[serde(rename = "keys.create")]
+    CreateKey(NewKey),
+    /// List all keys.
+    #[serde(rename = "keys.list")]
+    ListKeys,
+    /// Revoke a key.
+    #[serde(rename = "keys.revoke")]
+    RevokeKey {
+        /// Which one.
+        id: String,
+    },
+    /// Copy the database.
+    #[serde(rename = "db.backup")]
+    Backup {
+        /// Where to; an absolute path that does not exist yet.
+        file: PathBuf,
+    },
+    /// Say who you are.
+    #[serde(rename = "status")]
+    Status,
+}
+
+/// What a command is told.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reply {
+    /// It was done.
+    Done(Value),
+    /// It was not.
+    Refused(Refusal),
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{problem}")]
+pub struct Refusal {
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Refusal {
+    /// A refusal in the words of an error.
+    pub fn new(problem: impl ToString) -> Self {
+        Self { problem: problem.to_string() }
+    }
+}
+
+/// A backup that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackedUp {
+    /// Where it is.
+    pub file: PathBuf,
+    /// How large it is.
+    pub bytes: u64,
+}
+
+/// What a running server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Where it listens.
+    pub address: String,
+    /// Who is served.
+    pub agents: Vec<String>,
+    /// Whether requests need a key.
+    pub keys_required: bool,
+}

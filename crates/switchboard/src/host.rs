@@ -1,0 +1,61 @@
+//! An agent of your own behind A2A in one call, with everything `switchboard serve` does around it.
+
+use std::path::Path;
+
+use switchboard_engine::{Agent, Hosted};
+
+use crate::cli::environment;
+use crate::config::agent_name::AgentName;
+use crate::config::value::Scalar;
+use crate::config::{Overrides, Workspace};
+use crate::logging;
+use crate::printer::{Output, Printer};
+use crate::serve::{Plan, Serving, Signals, StartError, stop_signal};
+
+/// Hosts one agent under a name until Ctrl-C, and says on standard output where it is.
+///
+/// The settings are those of `switchboard.yaml` in the current folder and of the environment, if there are any: without
+/// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read.
+///
+/// ```no_run
+/// use switchboard::{Agent, AgentError, Manifest, StartError, TaskHandle, Turn};
+///
+/// struct Shout;
+///
+/// impl Agent for Shout {
+///     fn manifest(&self) -> Manifest {
+///         Manifest::new("Shout", "Says it louder")
+///     }
+///
+///     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+///         Ok(task.complete_with(turn.text().to_uppercase()).await?)
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), StartError> {
+/// switchboard::host("shout", Shout).await
+/// # }
+/// ```
+///
+/// # Errors
+/// Whatever keeps it from starting, with what to do about it.
+pub async fn host(name: &str, agent: impl Agent) -> Result<(), StartError> {
+    let name = AgentName::from_text(name)
+        .map_err(|mismatch| StartError::AgentName(format!("{}: {}", mismatch.wrong, mismatch.right)))?;
+    let overrides = Overrides { environment: environment(), flags: Vec::new() };
+    let workspace = Workspace::settings_only(Path::new("."), &overrides)?;
+    // A program that logs in its own way has set that up already, and keeps it.
+    let _ = logging::start(&workspace.config.log);
+    let signals = Signals::take().map_err(StartError::Signals)?;
+    let data_dir = workspace.data_dir();
+    let serving =
+        Serving::start(Plan { config: workspace.config, data_dir, agents: vec![Hosted::new(name.as_str(), agent)] });
+    let serving = serving.await?;
+    let printer = Printer::new(Output::Text);
+    for warning in workspace.warnings.iter().chain(&serving.warnings) {
+        printer.warning(warning);
+    }
+    serving.greeting.print(printer);
+    let stop = stop_signal(signals, move || printer.line("stopping; Ctrl-C again stops at once"));
+    serving.run(stop).await
+}

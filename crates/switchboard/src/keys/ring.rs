@@ -1,0 +1,208 @@
+//! The keys of a running server, in memory, so that a request waits for nothing to know who it is from.
+//!
+//! A server on loopback that never had a key runs open: whoever reaches it is the caller `local`. Once a key exists,
+//! revoked and expired ones included, every request needs one; taking the last key away must not open the door.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use subtle::ConstantTimeEq;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{Caller, CallerId};
+use switchboard_server::{Authenticator, Identity};
+use switchboard_store::KeyRow;
+use tokio_util::sync::CancellationToken;
+
+use crate::keys::scopes::KeyScopes;
+use crate::keys::secret::digest;
+
+/// Knows who a key belongs to.
+pub struct KeyRing {
+    loopback: bool,
+    clock: Arc<dyn Clock>,
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Keys by the beginning of their digest. What is learnt from the time a lookup takes is at most that beginning,
+    /// and nobody can choose a key by it; the rest is compared in constant time.
+    keys: HashMap<[u8; 8], Vec<Held>>,
+    /// Cancelled once there is, or ever was, a key.
+    closed: CancellationToken,
+}
+
+struct Held {
+    id: String,
+    digest: [u8; 32],
+    expires_at: Option<Timestamp>,
+    identity: Arc<Identity>,
+}
+
+impl KeyRing {
+    /// The ring of a server: whether it listens on loopback only, and every key that is stored. Must be called within
+    /// the runtime, because keys that expire are watched.
+    #[must_use]
+    pub fn new(loopback: bool, clock: Arc<dyn Clock>, rows: &[KeyRow]) -> Self {
+        let ring = Self { loopback, clock, state: RwLock::default() };
+        for row in rows {
+            ring.add(row);
+        }
+        ring
+    }
+
+    /// Takes a key in; from now on requests need one.
+    pub fn add(&self, row: &KeyRow) {
+        let mut state = self.state.write();
+        state.closed.cancel();
+        if !row.is_usable(self.clock.now()) {
+            return;
+        }
+        let scopes: KeyScopes = match serde_json::from_str(&row.scopes) {
+            Ok(scopes) => scopes,
+            Err(error) => {
+                tracing::error!(key = row.id, %error, "the stored scopes of a key cannot be read, so it is refused");
+                return;
+            }
+        };
+        let revoked = CancellationToken::new();
+        if let Some(expires_at) = row.expires_at {
+            tokio::spawn(end_at(expires_at, revoked.clone(), Arc::clone(&self.clock)));
+        }
+        let caller = Caller { id: CallerId::from(row.id.as_str()), scopes: scopes.into() };
+        state.keys.entry(beginning(&row.digest)).or_default().push(Held {
+            id: row.id.clone(),
+            digest: row.digest,
+            expires_at: row.expires_at,
+            identity: Arc::new(Identity { caller, revoked }),
+        });
+    }
+
+    /// Takes a key out and ends what is open under it.
+    pub fn revoke(&self, id: &str) {
+        let mut state = self.state.write();
+        for held in state.keys.values_mut() {
+            held.retain(|key| {
+                if key.id == id {
+                    key.identity.revoked.cancel();
+                }
+                key.id != id
+            });
+        }
+        state.keys.retain(|_, held| !held.is_empty());
+    }
+
+    /// Whether requests are served without a key.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.loopback && !self.state.read().closed.is_cancelled()
+    }
+
+    /// Resolves when requests need a key.
+    pub async fn closed(&self) {
+        let closed = self.state.read().closed.clone();
+        closed.cancelled().await;
+    }
+
+    fn find(&self, token: &str) -> Option<Arc<Identity>> {
+        let digest = digest(token);
+        let state = self.state.read();
+        let held = state.keys.get(&beginning(&digest))?;
+        let key = held.iter().find(|key| bool::from(key.digest.ct_eq(&digest)))?;
+        let expired = key.expires_at.is_some_and(|at| at <= self.clock.now());
+        (!expired).then(|| Arc::clone(&key.identity))
+    }
+}
+
+impl Authenticator for KeyRing {
+    fn authenticate(&self, token: &str) -> Option<Arc<Identity>> {
+        self.find(token)
+    }
+}
+
+fn beginning(digest: &[u8; 32]) -> [u8; 8] {
+    let mut beginning = [0; 8];
+    beginning.copy_from_slice(&digest[..8]);
+    beginning
+}
+
+/// Ends what is open under a key when its time is over. A key that is revoked first needs no watching any more.
+async fn end_at(expires_at: Timestamp, revoked: CancellationToken, clock: Arc<dyn Clock>) {
+    tokio::select! {
+        () = clock.sleep_until(expires_at) => revoked.cancel(),
+        () = revoked.cancelled() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use switchboard_engine::AgentName;
+    use switchboard_engine::clock::SimulatedClock;
+
+    use super::*;
+
+    fn key(id: &str, token: &str, expires_at: Option<i64>) -> KeyRow {
+        KeyRow {
+            id: id.to_owned(),
+            name: String::new(),
+            prefix: "a2a_".to_owned(),
+            digest: digest(token),
+            scopes: r#"{"agents":{"only":["echo"]},"admin":true}"#.to_owned(),
+            created_at: Timestamp(0),
+            expires_at: expires_at.map(Timestamp),
+            revoked_at: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_key_closes_the_door_for_good() {
+        let clock = Arc::new(SimulatedClock::at(Timestamp(1_000)));
+        let ring = KeyRing::new(true, Arc::clone(&clock) as _, &[]);
+        assert!(ring.is_open() && !KeyRing::new(false, Arc::clone(&clock) as _, &[]).is_open());
+        assert!(ring.authenticate("one").is_none());
+        ring.add(&key("key_1", "one", None));
+        ring.closed().await;
+        let identity = ring.authenticate("one").unwrap();
+        assert_eq!(identity.caller.id.as_str(), "key_1");
+        let scopes = &identity.caller.scopes;
+        assert!(scopes.admin && scopes.agents.allows(&AgentName::from("echo")));
+        assert!(!scopes.agents.allows(&AgentName::from("probe")));
+        assert!(ring.authenticate("two").is_none() && ring.authenticate("").is_none());
+
+        ring.revoke("key_1");
+        assert!(identity.revoked.is_cancelled(), "open streams must hear of it");
+        assert!(ring.authenticate("one").is_none());
+        assert!(!ring.is_open(), "revoking the last key must not open the door");
+        let old = KeyRow { revoked_at: Some(Timestamp(5)), ..key("key_1", "one", None) };
+        let restarted = KeyRing::new(true, clock as _, &[old]);
+        assert!(!restarted.is_open() && restarted.authenticate("one").is_none());
+    }
+
+    #[tokio::test]
+    async fn a_key_ends_when_its_time_is_over() {
+        let clock = Arc::new(SimulatedClock::at(Timestamp(1_000)));
+        let expiring = key("key_1", "one", Some(61_000));
+        let ring = KeyRing::new(true, Arc::clone(&clock) as _, &[expiring, key("key_2", "two", None)]);
+        let identity = ring.authenticate("one").unwrap();
+        while clock.sleepers() == 0 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(Duration::from_millis(59_999));
+        assert!(ring.authenticate("one").is_some() && !identity.revoked.is_cancelled());
+        clock.advance(Duration::from_millis(1));
+        identity.revoked.cancelled().await;
+        assert!(ring.authenticate("one").is_none() && ring.authenticate("two").is_some());
+    }
+
+    #[tokio::test]
+    async fn scopes_that_cannot_be_read_allow_nothing() {
+        let clock = Arc::new(SimulatedClock::at(Timestamp(1_000)));
+        let damaged = KeyRow { scopes: "everything".to_owned(), ..key("key_1", "one", None) };
+        let ring = KeyRing::new(true, clock as _, &[damaged]);
+        assert!(ring.authenticate("one").is_none() && !ring.is_open());
+    }
+}

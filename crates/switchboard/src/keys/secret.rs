@@ -1,0 +1,67 @@
+//! The key itself: 256 random bits, written so that people and scanners recognise it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+
+/// What every key begins with.
+const BEGINNING: &str = "a2a_";
+/// How much of a key is shown in lists, so that people can tell theirs apart: 36 of its 256 bits.
+const SHOWN: usize = BEGINNING.len() + 6;
+
+/// A key, in the clear.
+pub struct Secret(String);
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn generate() -> Result<Self, getrandom::Error> {
+        let mut bits = [0; 32];
+        getrandom::fill(&mut bits)?;
+        Ok(Self(format!("{BEGINNING}{}", URL_SAFE_NO_PAD.encode(bits))))
+    }
+
+    /// The key, to be shown once.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Its beginning, for lists.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        self.0.get(..SHOWN).unwrap_or(BEGINNING)
+    }
+}
+
+/// What is stored of a key. A plain digest is enough: there is nothing to guess in 256 random bits.
+pub(crate) fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// A name for a key that says nothing about its secret.
+pub(crate) fn new_id() -> Result<String, getrandom::Error> {
+    let mut bits = [0; 6];
+    getrandom::fill(&mut bits)?;
+    let digits: Vec<String> = bits.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("key_{}", digits.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_recognisable_and_never_the_same() {
+        let (one, other) = (Secret::generate().unwrap(), Secret::generate().unwrap());
+        assert!(one.reveal().starts_with("a2a_") && one.reveal().len() == 4 + 43, "{}", one.reveal());
+        assert_ne!(one.reveal(), other.reveal());
+        assert!(one.reveal().starts_with(one.prefix()) && one.prefix().len() == 10);
+        assert_ne!(digest(one.reveal()), digest(other.reveal()));
+        // The digest is SHA-256, which other programs can compute: this one is of "abc".
+        let first = digest("abc");
+        assert_eq!(first[..4], [0xba, 0x78, 0x16, 0xbf]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The log, set up once from the configuration: to standard error, as text or as JSON.
+
+use std::io;
+
+use tracing::Subscriber;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::config::log::{Log, LogFormat, LogLevel};
+use crate::printer;
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LoggingError {
+    /// Somebody in this process logs already.
+    #[error("the log of this process is already set up: start it once only")]
+    AlreadyStarted,
+}
+
+/// Starts logging to standard error for the rest of the process.
+///
+/// # Errors
+/// If it was started before.
+pub fn start(log: &Log) -> Result<(), LoggingError> {
+    subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| LoggingError::AlreadyStarted)
+}
+
+fn subscriber<W>(log: &Log, writer: W, colors: bool) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(log.level)).with_writer(writer).with_ansi(colors);
+    match log.format {
+        LogFormat::Text => Box::new(builder.finish()),
+        LogFormat::Json => Box::new(builder.json().flatten_event(true).finish()),
+    }
+}
+
+/// Only our own crates go into detail: what the libraries below say at `debug` would bury it.
+fn filter(level: LogLevel) -> EnvFilter {
+    let directives = match level {
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Info => "info",
+        LogLevel::Debug => "info,switchboard=debug",
+        LogLevel::Trace => "info,switchboard=trace",
+    };
+    EnvFilter::new(directives)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Memory {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(level: LogLevel, format: LogFormat) -> String {
+        let memory = Memory::default();
+        let writer = memory.clone();
+        let subscriber = subscriber(&Log { level, format }, move || writer.clone(), false);
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(wait_ms = 7, "started");
+            tracing::debug!(target: "switchboard_store", "committed");
+            tracing::debug!(target: "hyper", "chatter");
+        });
+        let bytes = memory.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn the_level_decides_what_is_logged() {
+        assert_eq!(logged(LogLevel::Warn, LogFormat::Text), "");
+        let info = logged(LogLevel::Info, LogFormat::Text);
+        assert!(info.contains("started") && info.contains("wait_ms=7") && !info.contains("committed"), "{info}");
+        let debug = logged(LogLevel::Debug, LogFormat::Text);
+        assert!(debug.contains("committed") && !debug.contains("chatter"), "{debug}");
+    }
+
+    #[test]
+    fn json_lines_are_json() {
+        let line = logged(LogLevel::Info, LogFormat::Json);
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["message"], "started");
+        assert_eq!(event["wait_ms"], 7);
+        assert_eq!(event["level"], "INFO");
+    }
+}

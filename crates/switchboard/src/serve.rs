@@ -1,0 +1,202 @@
+//! From a configuration to a server that answers: listener, store, kernel, front door and control socket.
+//!
+//! [`Serving::start`] opens everything and serves nothing yet, so that whoever starts it can say where it is;
+//! [`Serving::run`] serves until the stop signal and then drains.
+
+mod data_dir;
+mod error;
+mod fleet;
+mod greeting;
+mod listen;
+mod network_file_system;
+mod port_holder;
+mod settings;
+mod signals;
+
+pub(crate) use data_dir::open_problem;
+pub use error::StartError;
+pub(crate) use fleet::hosted;
+pub use greeting::Greeting;
+pub(crate) use signals::{Signals, stop_signal};
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_engine::store::Store;
+use switchboard_engine::{Engine, FixedDirectory, Hosted};
+use switchboard_server::{Options, Server};
+use switchboard_store::SqliteStore;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Config;
+use crate::control::{ControlListener, ControlRoom, Status};
+use crate::keys::{KeyDesk, KeyRing};
+
+/// What to serve.
+pub struct Plan {
+    /// The settings.
+    pub config: Config,
+    /// Where the data is.
+    pub data_dir: PathBuf,
+    /// Who is served.
+    pub agents: Vec<Hosted>,
+}
+
+/// A server that is ready to serve.
+pub struct Serving {
+    listener: TcpListener,
+    engine: Engine,
+    options: Options,
+    ring: Arc<KeyRing>,
+    control: ControlListener,
+    room: Arc<ControlRoom>,
+    /// What to tell people.
+    pub greeting: Greeting,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+impl Serving {
+    /// Opens everything a server needs. The listener comes first: whoever connects from now on is answered as soon as
+    /// the rest is open, long before an earlier process's tasks are recovered.
+    ///
+    /// # Errors
+    /// Whatever is in the way, in plain words.
+    pub async fn start(plan: Plan) -> Result<Self, StartError> {
+        let Plan { config, data_dir, agents } = plan;
+        let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
+        let data_dir = data_dir::create(&data_dir)?;
+        let store = open_store(&config, &data_dir, address)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let loopback = address.ip().is_loopback();
+        let keys = store.list_keys().await.map_err(StartError::Store)?;
+        let usable = keys.iter().filter(|key| key.is_usable(clock.now())).count();
+        if !loopback && usable == 0 {
+            store.close().await.map_err(StartError::Store)?;
+            return Err(StartError::NoKeys { address: config.server.bind.0, data_dir });
+        }
+        let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
+        let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
+        let greeting = Greeting::new(&config, address, &data_dir, &agents, usable, ring.is_open());
+        let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
+        let directory = Arc::new(FixedDirectory::new(agents, default_agent));
+        let engine = Engine::start(
+            Arc::clone(&store) as Arc<dyn Store>,
+            directory,
+            Arc::clone(&clock),
+            settings::engine(&config),
+        );
+        let engine = engine.await.map_err(StartError::Store)?;
+        let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
+        let desk = KeyDesk::new(store, clock, Some(Arc::clone(&ring)));
+        let asked = Arc::clone(&ring);
+        let status = move || Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            address: address.to_string(),
+            agents: names.clone(),
+            keys_required: !asked.is_open(),
+        };
+        Ok(Self {
+            listener,
+            engine,
+            options: settings::server(&config, address),
+            ring,
+            control,
+            room: Arc::new(ControlRoom::new(desk, data_dir.clone()).of_server(status)),
+            greeting,
+            warnings: warnings(&config, address, &data_dir),
+        })
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    /// If the system has lost the socket.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Serves until the stop signal, then lets running tasks end within the drain time.
+    ///
+    /// # Errors
+    /// If the listener failed, or the store could not be closed.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
+        let Self { listener, engine, options, ring, control, room, .. } = self;
+        // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
+        let done = CancellationToken::new();
+        let control = tokio::spawn(control.run(room, done.clone()));
+        let drained = async {
+            stop.cancelled().await;
+            engine.shutdown().await
+        };
+        let served = async {
+            let served = front_door(&listener, &engine, &options, &ring, &stop).await;
+            // A listener that failed is the end of the kernel too.
+            stop.cancel();
+            served
+        };
+        let (served, drained) = tokio::join!(served, drained);
+        done.cancel();
+        if let Err(error) = control.await {
+            tracing::error!(%error, "the control socket ended badly");
+        }
+        served.map_err(StartError::Serving)?;
+        drained.map_err(StartError::Store)
+    }
+}
+
+/// Serves whoever comes. While nobody has a key the door is open; the first key closes it at once: what callers without
+/// a key have open is cut, their tasks go on, and whoever connects from then on needs a key.
+async fn front_door(
+    listener: &TcpListener,
+    engine: &Engine,
+    options: &Options,
+    ring: &Arc<KeyRing>,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    let door = |open: bool| {
+        let options = Options { open, ..options.clone() };
+        let listener = tokio::net::TcpListener::from_std(listener.try_clone()?)?;
+        let server = Server::new(engine.clone(), options, Arc::clone(ring) as _);
+        io::Result::Ok(server.run(listener, stop.clone().cancelled_owned()))
+    };
+    if ring.is_open() {
+        tokio::select! {
+            served = door(true)? => return served,
+            () = ring.closed() => tracing::info!("the first key exists: from now on every request needs one"),
+        }
+    }
+    door(false)?.await
+}
+
+fn open_store(
+    config: &Config,
+    data_dir: &std::path::Path,
+    address: SocketAddr,
+) -> Result<Arc<SqliteStore>, StartError> {
+    let options = settings::store(config, address);
+    let store = SqliteStore::open(data_dir, options).map_err(|error| open_problem(data_dir, error))?;
+    Ok(Arc::new(store))
+}
+
+fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if address.ip().is_unspecified() && config.server.public_base_url.is_none() {
+        warnings.push(format!(
+            "agent cards say http://{address}, which nobody can call from elsewhere: set server.publicBaseUrl to the \
+             address the world uses"
+        ));
+    }
+    if let Some(kind) = network_file_system::kind_of(data_dir) {
+        warnings.push(format!(
+            "the data directory {} is on a network file system ({kind}), where locks and write order cannot be relied \
+             on: move it to a local disk with --data-dir or store.dataDir",
+            data_dir.display()
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,97 @@
+//! Who listens on a port, from what the system shows of sockets and of the processes this user may look at.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// A process that listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortHolder {
+    /// Its id.
+    pub pid: u32,
+    /// Its name, if it could be read.
+    pub name: String,
+}
+
+impl fmt::Display for PortHolder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "process {}", self.pid)?;
+        if self.name.is_empty() { Ok(()) } else { write!(formatter, " ({})", self.name) }
+    }
+}
+
+/// The process that listens on the port of an address; nothing if it is another user's or the system does not tell.
+pub(super) fn find(address: SocketAddr) -> Option<PortHolder> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let inodes: Vec<String> = tables
+        .iter()
+        .filter_map(|table| std::fs::read_to_string(table).ok())
+        .flat_map(|table| listening(&table, address.port()))
+        .collect();
+    if inodes.is_empty() {
+        return None;
+    }
+    let links: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
+    let processes = std::fs::read_dir("/proc").ok()?;
+    processes.flatten().find_map(|process| {
+        let pid = process.file_name().to_str()?.parse().ok()?;
+        holds(&process.path(), &links).then(|| PortHolder { pid, name: name_of(&process.path()) })
+    })
+}
+
+/// The inodes of sockets in a table of `/proc/net` that listen on a port.
+fn listening(table: &str, port: u16) -> Vec<String> {
+    const LISTENING: &str = "0A";
+    let suffix = format!(":{port:04X}");
+    let mut inodes = Vec::new();
+    for line in table.lines().skip(1) {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        if let [_, local, _, state, _, _, _, _, _, inode, ..] = columns.as_slice()
+            && local.ends_with(&suffix)
+            && *state == LISTENING
+        {
+            inodes.push((*inode).to_owned());
+        }
+    }
+    inodes
+}
+
+fn holds(process: &Path, links: &[String]) -> bool {
+    let Ok(handles) = std::fs::read_dir(process.join("fd")) else {
+        return false;
+    };
+    handles.flatten().any(|handle| {
+        std::fs::read_link(handle.path())
+            .ok()
+            .and_then(|target| target.to_str().map(|target| links.iter().any(|link| link == target)))
+            .unwrap_or(false)
+    })
+}
+
+fn name_of(process: &Path) -> String {
+    let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+    name.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_this_very_process() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let holder = find(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(holder.pid, std::process::id());
+        assert!(!holder.name.is_empty());
+        assert_eq!(holder.to_string(), format!("process {} ({})", holder.pid, holder.name));
+    }
+
+    #[test]
+    fn only_listening_sockets_of_that_port_count() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
+            0: 0100007F:A11A 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0\n   \
+            1: 0100007F:A11A 0100007F:C000 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 20 4 30 10 -1\n   \
+            2: 0100007F:A11B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0 100 0 0 10 0\n";
+        assert_eq!(listening(table, 41242), ["4711"]);
+    }
+}

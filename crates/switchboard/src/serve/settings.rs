@@ -1,0 +1,101 @@
+//! The configuration in the words of the other crates.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use switchboard_engine::Settings;
+use switchboard_server::{CardDefault, Options};
+use switchboard_store as store;
+
+use crate::config::Config;
+use crate::config::cards::CardForm;
+use crate::config::store::Durability;
+
+/// What open requests get beyond the drain time of tasks, so that blocked senders hear how their task stands.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// For the kernel.
+pub(super) fn engine(config: &Config) -> Settings {
+    let (limits, tasks, retention) = (&config.limits, &config.tasks, &config.store.retention);
+    Settings {
+        running_tasks: limits.running_tasks.get(),
+        running_per_caller: limits.running_per_caller.get(),
+        running_per_agent: limits.running_per_agent.get(),
+        queued_turns: limits.queued_turns.get(),
+        parked_tasks: limits.parked_tasks.get(),
+        parked_per_caller: limits.parked_per_caller.get(),
+        uncommitted_bytes: limits.uncommitted_bytes.length(),
+        uncommitted_events: limits.uncommitted_events.get(),
+        event_bytes: limits.event.length(),
+        task_bytes: limits.task.bytes(),
+        drain: tasks.drain.duration(),
+        cancel_grace: tasks.cancel_grace.duration(),
+        park: tasks.park.duration(),
+        parked_expiry: tasks.parked_expiry.duration(),
+        deadline: tasks.deadline.duration(),
+        idle: tasks.idle.duration(),
+        max_blocking: tasks.max_blocking.duration(),
+        max_recoveries: tasks.max_recoveries,
+        parallel_recoveries: tasks.parallel_recoveries.get(),
+        retention_age: retention.max_age.duration(),
+        retention_tasks: retention.max_tasks.get() as u64,
+        retention_bytes: retention.max_bytes.bytes(),
+        contexts: limits.contexts.get(),
+    }
+}
+
+/// For the front door; whether it is open is not the configuration's to say.
+pub(super) fn server(config: &Config, address: SocketAddr) -> Options {
+    let (server, limits) = (&config.server, &config.limits);
+    Options {
+        public_base_url: server.base_url(address).as_str().to_owned(),
+        open: false,
+        allowed_origins: server.allowed_origins.iter().map(|origin| origin.as_str().to_owned()).collect(),
+        strict_version: server.strict_version,
+        card_default: match config.cards.default {
+            CardForm::Hybrid => CardDefault::Hybrid,
+            CardForm::V1 => CardDefault::V1,
+            CardForm::V03 => CardDefault::V03,
+        },
+        header_timeout: server.header_timeout.duration(),
+        idle_timeout: server.idle_timeout.duration(),
+        drain: config.tasks.drain.duration() + LAST_ANSWERS,
+        connections: limits.connections.get(),
+        streams: limits.streams.get(),
+        streams_per_caller: limits.streams_per_caller.get(),
+        request_body: limits.request_body.length(),
+        request_headers: limits.request_headers.length(),
+        max_parts: limits.parts.get(),
+        max_depth: limits.nesting.get(),
+        ping: config.streams.ping.duration(),
+        metrics: metrics(),
+    }
+}
+
+/// Collects the metrics of this process; a process that already does so in its own way keeps that, and has none here.
+fn metrics() -> Option<PrometheusHandle> {
+    match switchboard_server::install_metrics() {
+        Ok(handle) => {
+            store::describe_metrics();
+            Some(handle)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "/metrics is off");
+            None
+        }
+    }
+}
+
+/// For the store. The note is what a second server on the same data reads.
+pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
+    store::Options {
+        durability: match config.store.durability {
+            Durability::Full => store::Durability::Full,
+            Durability::Process => store::Durability::Process,
+        },
+        max_queue_delay: config.store.max_queue_delay.duration(),
+        note: format!("switchboard on http://{address}"),
+        ..store::Options::default()
+    }
+}

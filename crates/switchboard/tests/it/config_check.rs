@@ -1,0 +1,131 @@
+//! `config check` on configurations that are good: who decides what, and what it says of it.
+
+use serde_json::json;
+
+use crate::program::Workspace;
+
+#[test]
+fn an_empty_folder_is_a_workspace_with_the_demo_fleet() {
+    let workspace = Workspace::new();
+    let answer = workspace.good().json();
+    assert_eq!((&answer["ok"], &answer["files"], &answer["demo"]), (&json!(true), &json!([]), &json!(true)));
+    let names: Vec<&str> =
+        answer["agents"].as_array().unwrap().iter().map(|agent| agent["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["echo", "guide", "probe"]);
+    let text = workspace.run(&["config", "check"]);
+    assert!(text.stdout.contains("no configuration files"), "{}", text.stdout);
+    assert!(text.stdout.ends_with("the configuration is good\n"), "{}", text.stdout);
+    assert!(!text.stdout.contains('\u{1b}') && text.stderr.is_empty());
+}
+
+#[test]
+fn flags_stand_above_the_environment_above_the_file_above_the_default() {
+    let key = "server.bind";
+    let workspace = Workspace::new();
+    assert_eq!(workspace.good().setting(key), (json!("127.0.0.1:41242"), json!({ "from": "default" })));
+    let workspace = workspace.file("switchboard.yaml", "server:\n  bind: 127.0.0.1:1\nstore: { dataDir: data }\n");
+    let from_file = json!({ "from": "file", "file": "switchboard.yaml", "line": 2 });
+    assert_eq!(workspace.good().setting(key), (json!("127.0.0.1:1"), from_file));
+    let workspace = workspace.variable("SWITCHBOARD_SERVER_BIND", "127.0.0.1:2");
+    let from_environment = json!({ "from": "environment", "variable": "SWITCHBOARD_SERVER_BIND" });
+    assert_eq!(workspace.good().setting(key), (json!("127.0.0.1:2"), from_environment));
+    let run = workspace.run(&["config", "check", "-o", "json", "--bind", "127.0.0.1:3", "--data-dir", "elsewhere"]);
+    assert_eq!(run.setting(key), (json!("127.0.0.1:3"), json!({ "from": "flag", "flag": "--bind" })));
+    let (data_dir, _) = run.setting("store.dataDir");
+    assert_eq!(data_dir, json!(workspace.path().canonicalize().unwrap().join("elsewhere")));
+}
+
+#[test]
+fn every_scalar_key_can_be_set_from_the_environment() {
+    let workspace = Workspace::new()
+        .variable("SWITCHBOARD_STORE_DATA_DIR", "/var/lib/switchboard")
+        .variable("SWITCHBOARD_STORE_RETENTION_MAX_AGE", "1d")
+        .variable("SWITCHBOARD_LIMITS_RUNNING_TASKS", "7")
+        .variable("SWITCHBOARD_SERVER_STRICT_VERSION", "true")
+        .variable("SWITCHBOARD_SERVER_ALLOWED_ORIGINS", "https://a.example, https://b.example")
+        .variable("SWITCHBOARD_CARDS_DEFAULT", "v1")
+        .variable("SWITCHBOARD_TASKS_IDLE", "5m")
+        .variable("SWITCHBOARD_LOG_FORMAT", "");
+    let run = workspace.good();
+    assert_eq!(run.setting("store.dataDir").0, "/var/lib/switchboard");
+    assert_eq!(run.setting("store.retention.maxAge").0, "1d");
+    assert_eq!(run.setting("limits.runningTasks").0, 7);
+    assert_eq!(run.setting("server.strictVersion").0, true);
+    assert_eq!(run.setting("server.allowedOrigins").0, json!(["https://a.example", "https://b.example"]));
+    assert_eq!(run.setting("cards.default").0, "v1");
+    assert_eq!(run.setting("tasks.idle").0, "5m");
+    assert_eq!(run.setting("log.format"), (json!("text"), json!({ "from": "default" })), "empty counts as absent");
+}
+
+#[test]
+fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
+    let workspace = Workspace::new()
+        .file("agents.yml", "agents: []\n")
+        .variable("SWITCHBOARD_SERVER_BNID", "127.0.0.1:1")
+        .variable("SWITCHBOARD_SERVER_SERVICE_PORT", "80")
+        .variable("SWITCHBOARD_API_KEY", "somebody else's business");
+    let warnings = [
+        "the environment variable SWITCHBOARD_SERVER_BNID sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
+        "the environment variable SWITCHBOARD_SERVER_SERVICE_PORT sets nothing: no key has that name",
+        "agents.yml is not read: rename it to agents.yaml",
+    ];
+    assert_eq!(workspace.good().json()["warnings"], json!(warnings));
+    let text = workspace.run(&["config", "check"]);
+    assert_eq!(text.code, Some(0));
+    assert!(text.stderr.contains(&format!("warning: {}", warnings[0])), "{}", text.stderr);
+}
+
+#[test]
+fn variables_are_filled_in_when_a_file_is_loaded() {
+    let workspace = Workspace::new()
+        .file(
+            "switchboard.yaml",
+            "server:\n  publicBaseUrl: https://${HOST}/fleet\n  bind: \"127.0.0.1:${PORT:-7}\"\nlimits:\n  streams: ${STREAMS}\n",
+        )
+        .file("agents.yaml", "agents:\n  - { name: \"${WHO:-echo}\", builtin: echo, description: 'a $${literal}' }\n")
+        .variable("HOST", "agents.example.com")
+        .variable("STREAMS", "12");
+    let run = workspace.good();
+    assert_eq!(run.setting("server.publicBaseUrl").0, "https://agents.example.com/fleet");
+    assert_eq!(run.setting("server.bind").0, "127.0.0.1:7");
+    assert_eq!(run.setting("limits.streams").0, 12);
+    assert_eq!(run.json()["agents"][0]["name"], "echo");
+    assert_eq!(run.json()["agents"][0]["description"], "a ${literal}");
+}
+
+#[test]
+fn agents_come_from_all_files_in_order() {
+    let workspace = Workspace::new()
+        .file(
+            "agents.yaml",
+            "agents:\n  - name: one\n    builtin: echo\n    v03: { blocking: return, closeOnInterrupt: false }\n",
+        )
+        .file(
+            "agents.d/20-b.yaml",
+            "agents:\n  - { name: three, builtin: probe, streams: { closeOnInputRequired: false } }\n",
+        )
+        .file("agents.d/10-a.yml", "agents:\n  - { name: two, builtin: guide, dedupeMessageId: true }\n")
+        .file("agents.d/README.md", "not: [an agent\n")
+        .file("agents.d/.30-c.yaml", "not: [an agent\n")
+        .file("switchboard.yaml", "server: { defaultAgent: two }\n");
+    let answer = workspace.good().json();
+    assert_eq!(answer["files"], json!(["switchboard.yaml", "agents.yaml", "agents.d/10-a.yml", "agents.d/20-b.yaml"]));
+    let agents = &answer["agents"];
+    assert_eq!(json!([agents[0]["name"], agents[1]["name"], agents[2]["name"]]), json!(["one", "two", "three"]));
+    assert_eq!(agents[0]["v03"], json!({ "blocking": "return", "closeOnInterrupt": false }));
+    assert_eq!(agents[1]["dedupeMessageId"], true);
+    assert_eq!(agents[1]["v03"], json!({ "blocking": "block", "closeOnInterrupt": true }));
+    assert_eq!(agents[2]["streams"], json!({ "closeOnInputRequired": false }));
+    assert_eq!(agents[2]["origin"], json!({ "from": "file", "file": "agents.d/20-b.yaml", "line": 2 }));
+    assert_eq!(answer["demo"], false);
+}
+
+#[test]
+fn the_workspace_folder_can_be_named() {
+    let workspace = Workspace::new().file("fleet/switchboard.yaml", "log: { level: debug }\n");
+    let run = workspace.run(&["config", "check", "-o", "json", "--workspace", "fleet"]);
+    let origin = json!({ "from": "file", "file": "fleet/switchboard.yaml", "line": 1 });
+    assert_eq!(run.setting("log.level"), (json!("debug"), origin));
+    let workspace = workspace.variable("SWITCHBOARD_WORKSPACE", "fleet");
+    assert_eq!(workspace.good().setting("log.level").0, "debug");
+}

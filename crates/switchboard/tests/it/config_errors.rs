@@ -1,0 +1,185 @@
+//! Every documented error of the configuration, as a person sees it: place, key, what is wrong, what would be right.
+
+use serde_json::json;
+
+use crate::program::Workspace;
+
+fn switchboard(content: &str) -> Workspace {
+    Workspace::new().file("switchboard.yaml", content)
+}
+
+fn agents(content: &str) -> Workspace {
+    Workspace::new().file("agents.yaml", content)
+}
+
+#[test]
+fn an_unknown_key_is_answered_with_the_likely_one_or_with_all() {
+    switchboard("server:\n  bnid: 127.0.0.1:1\nlimits: { running_tasks: 3 }\n").refused(&[
+        "switchboard.yaml:2: server.bnid: unknown key: did you mean bind?",
+        "switchboard.yaml:3: limits.running_tasks: unknown key: did you mean runningTasks?",
+    ]);
+    switchboard("cards: { colour: red }\nstore:\n  retention:\n    maxAeg: 1d\nagents: []\n").refused(&[
+        "switchboard.yaml:1: cards.colour: unknown key: the keys here are default",
+        "switchboard.yaml:4: store.retention.maxAeg: unknown key: did you mean maxAge?",
+        "switchboard.yaml:5: agents: unknown key: list the agents in agents.yaml, or in a file in agents.d/",
+    ]);
+    agents("agents:\n  - name: a\n    builtin: echo\n    v03: { bloking: return }\n    skils: []\n").refused(&[
+        "agents.yaml:4: agents[0].v03.bloking: unknown key: did you mean blocking?",
+        "agents.yaml:5: agents[0].skils: unknown key: did you mean skills?",
+    ]);
+}
+
+#[test]
+fn a_wrong_value_is_named_with_what_would_be_right() {
+    let span = "write a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
+    let content = "server:
+  bind: 8080
+  publicBaseUrl: agents.example.com
+  allowedOrigins: [https://a.example/path]
+  strictVersion: maybe
+  headerTimeout: 0s
+store:
+  durability: ful
+  maxQueueDelay: 5
+limits:
+  runningTasks: 0
+  requestBody: 10MB
+tasks:
+  deadline: soon
+  maxRecoveries: -1
+streams: 15s
+webhooks:
+  allowedCidrs: [10.0.0.0]
+  retries: { first: 1s }
+log: { level: }
+";
+    switchboard(content).refused(&[
+        "switchboard.yaml:2: server.bind: \"8080\" is not an address with a port: write address:port, such as 127.0.0.1:41242, or 0.0.0.0:41242 for every interface",
+        "switchboard.yaml:3: server.publicBaseUrl: \"agents.example.com\" is not a web address: write an address that begins with https:// or http://, such as https://agents.example.com",
+        "switchboard.yaml:4: server.allowedOrigins: \"https://a.example/path\" is more than an origin: write an origin such as https://app.example.com, without a path, or \"*\" for any",
+        "switchboard.yaml:5: server.strictVersion: \"maybe\" is neither true nor false: write true or false",
+        &format!("switchboard.yaml:6: server.headerTimeout: 0s leaves no time at all: {span}"),
+        "switchboard.yaml:8: store.durability: \"ful\" is not one of its values: did you mean full? (one of full, process)",
+        &format!("switchboard.yaml:9: store.maxQueueDelay: \"5\" has no unit: {span}"),
+        "switchboard.yaml:11: limits.runningTasks: 0 leaves room for nothing: write a whole number of at least 1, such as 1000",
+        "switchboard.yaml:12: limits.requestBody: \"10MB\" has a unit that does not exist: write a number with a unit, such as 512B, 64KiB, 10MiB or 10GiB",
+        "switchboard.yaml:14: tasks.deadline: \"soon\" is not a length of time: write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
+        "switchboard.yaml:15: tasks.maxRecoveries: \"-1\" is not a whole number: write a whole number, such as 3",
+        "switchboard.yaml:16: streams: is a single value: write a mapping with any of the keys ping",
+        "switchboard.yaml:18: webhooks.allowedCidrs: \"10.0.0.0\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        &format!("switchboard.yaml:19: webhooks.retries: is a mapping: write a list in brackets, each item {}", &span[6..]),
+        "switchboard.yaml:20: log.level: has no value: write error, warn, info, debug or trace",
+    ]);
+}
+
+#[test]
+fn values_that_contradict_each_other_are_refused() {
+    switchboard("limits:\n  task: 1MiB\n").refused(&[
+        "switchboard.yaml:2: limits.task: an event may have 8MiB and a whole task only 1MiB: make limits.task at least as large as limits.event",
+    ]);
+    switchboard("server: { defaultAgent: prob }\n")
+        .refused(&["switchboard.yaml:1: server.defaultAgent: there is no agent \"prob\": did you mean probe?"]);
+}
+
+#[test]
+fn what_this_version_cannot_do_is_refused_and_not_ignored() {
+    switchboard("server:\n  tls: { cert: a.pem, key: b.pem }\nstore:\n  url: postgres://me:secret@db/x\n").refused(&[
+        "switchboard.yaml:2: server.tls: this version does not speak TLS itself: remove it, put a TLS proxy in front, and set server.publicBaseUrl to the proxy's https:// address",
+        "switchboard.yaml:4: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",
+    ]);
+    Workspace::new().variable("SWITCHBOARD_SERVER_TLS_CERT", "a.pem").refused(&[
+        "SWITCHBOARD_SERVER_TLS_CERT: server.tls: this version does not speak TLS itself: remove it, put a TLS proxy in front, and set server.publicBaseUrl to the proxy's https:// address",
+    ]);
+    let content = "agents:
+  - name: quinn
+    url: https://quinn.example/a2a
+    apiKeyEnv: QUINN_API_KEY
+  - name: coder
+    cli: claude-code
+    cwd: ./my-repo
+";
+    agents(content).refused(&[
+        "agents.yaml:3: agents[0].url: this is a remote agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
+        "agents.yaml:6: agents[1].cli: this is a command-line agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
+    ]);
+}
+
+#[test]
+fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
+    agents("agents:\n  - builtin: echo\n  - name: b\n  - name: tasks\n    builtin: echo\n  - { name: My_Agent, builtin: ekho }\n").refused(&[
+        "agents.yaml:2: agents[0]: has no name: add name: with lowercase letters, digits and -",
+        "agents.yaml:3: agents[1]: does not say which agent it is: add builtin: echo, guide or probe",
+        "agents.yaml:4: agents[2].name: \"tasks\" is reserved, because it is part of an address: choose another name; reserved are v1, tasks, jsonrpc, message:send, message:stream, extendedAgentCard, .well-known, agents",
+        "agents.yaml:6: agents[3].name: \"My_Agent\" cannot be an agent's name: write a name of lowercase letters, digits and -, such as code-review; it begins with a letter or digit and has at most 63 characters",
+        "agents.yaml:6: agents[3].builtin: \"ekho\" is not one of its values: did you mean echo? (one of echo, guide, probe)",
+    ]);
+    agents("agents:\n  - name: a\n    builtin: echo\n  - name: a\n    builtin: guide\n")
+        .file("agents.d/more.yaml", "agents:\n  - builtin: probe\n    name: a\n")
+        .refused(&[
+            "agents.yaml:4: agents[1].name: \"a\" is already the name of the agent at agents.yaml:2: give one of the two another name",
+            "agents.d/more.yaml:3: agents[0].name: \"a\" is already the name of the agent at agents.yaml:2: give one of the two another name",
+        ]);
+    agents("- name: a\n").refused(&["agents.yaml:1: is a list: write a mapping with any of the keys agents"]);
+    agents("agents:\n  a: { builtin: echo }\n")
+        .refused(&["agents.yaml:2: agents: is a mapping: write a list, each item on a line that begins with -"]);
+    agents("agents:\n  - name: a\n    builtin: echo\n    skills:\n      - name: x\n").refused(&[
+        "agents.yaml:5: agents[0].skills[0]: has no description: add description: with a text for the card",
+    ]);
+}
+
+#[test]
+fn a_missing_variable_is_named_once() {
+    switchboard("server:\n  publicBaseUrl: https://${HOST}\n  defaultAgent: ${AGENT").refused(&[
+        "switchboard.yaml:2: server.publicBaseUrl: the environment variable HOST is not set: set it, or write ${HOST:-default}",
+        "switchboard.yaml:3: server.defaultAgent: \"${AGENT\" opens ${ and does not close it: write ${NAME} or ${NAME:-default}",
+    ]);
+    agents("agents:\n  - name: ${WHO}\n    builtin: echo\n").refused(&[
+        "agents.yaml:2: agents[0].name: the environment variable WHO is not set: set it, or write ${WHO:-default}",
+    ]);
+}
+
+#[test]
+fn variables_and_flags_are_named_when_they_are_wrong() {
+    let workspace = Workspace::new().variable("SWITCHBOARD_TASKS_DRAIN", "10");
+    let run = workspace.run(&["config", "check", "--bind", "everywhere"]);
+    assert_eq!(
+        run.errors(),
+        [
+            "--bind: server.bind: \"everywhere\" is not an address with a port: write address:port, such as 127.0.0.1:41242, or 0.0.0.0:41242 for every interface",
+            "SWITCHBOARD_TASKS_DRAIN: tasks.drain: \"10\" has no unit: write a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
+        ]
+    );
+    assert_eq!(run.code, Some(1));
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let run = switchboard("server:\n  bind: [1\n").run(&["config", "check"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.errors()[0].starts_with("switchboard.yaml:2: this is not YAML that can be read ("), "{}", run.stderr);
+    let run = switchboard("log: {}\nlog: {}\n").run(&["config", "check"]);
+    assert!(run.errors()[0].starts_with("switchboard.yaml:2: this is not YAML"), "{}", run.stderr);
+    let latin = Workspace::new().file("switchboard.yaml", b"# caf\xe9\n").run(&["config", "check"]);
+    assert!(latin.errors()[0].starts_with("switchboard.yaml: cannot be read ("), "{}", latin.stderr);
+    assert!(latin.errors()[0].ends_with(": save it as UTF-8 text"), "{}", latin.stderr);
+    let folder = Workspace::new().file("agents.yaml/x", "").run(&["config", "check"]);
+    assert!(folder.errors()[0].ends_with(": put a file there, or remove the folder"), "{}", folder.stderr);
+    let nowhere = Workspace::new().run(&["config", "check", "--workspace", "nowhere"]);
+    assert_eq!(
+        nowhere.errors(),
+        ["--workspace: the workspace folder nowhere does not exist: create it, or name another one"]
+    );
+}
+
+#[test]
+fn problems_are_json_for_programs() {
+    let run = switchboard("server: { bnid: 1 }\n").run(&["config", "check", "-o", "json"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
+    let problem = json!({
+        "origin": { "from": "file", "file": "switchboard.yaml", "line": 1 },
+        "key": "server.bnid",
+        "wrong": "unknown key",
+        "right": "did you mean bind?",
+    });
+    assert_eq!(run.json(), json!({ "ok": false, "problems": [problem] }));
+}

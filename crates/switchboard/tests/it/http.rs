@@ -1,0 +1,87 @@
+//! The least of an HTTP client: one request per connection, and streams read as they come.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A server that says nothing for so long is broken.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An answer whose body is read as it comes.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    body: BufReader<TcpStream>,
+    chunked: bool,
+}
+
+impl Answer {
+    /// The rest of the body; for a stream, everything until it ends.
+    pub(crate) fn text(mut self) -> String {
+        let mut bytes = Vec::new();
+        if self.chunked {
+            while let Some(chunk) = self.chunk() {
+                bytes.extend(chunk);
+            }
+        } else {
+            self.body.read_to_end(&mut bytes).unwrap();
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    pub(crate) fn json(self) -> Value {
+        let text = self.text();
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// Reads a stream until a chunk holds `wanted`.
+    pub(crate) fn until(&mut self, wanted: &str) -> String {
+        let mut seen = String::new();
+        while !seen.contains(wanted) {
+            let chunk = self.chunk().unwrap_or_else(|| panic!("no {wanted} in {seen}"));
+            seen.push_str(&String::from_utf8(chunk).unwrap());
+        }
+        seen
+    }
+
+    fn chunk(&mut self) -> Option<Vec<u8>> {
+        let mut line = String::new();
+        // A connection that is cut ends the stream as well.
+        if self.body.read_line(&mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        let length = usize::from_str_radix(line.trim(), 16).unwrap();
+        let mut bytes = vec![0; length + 2];
+        self.body.read_exact(&mut bytes).ok()?;
+        bytes.truncate(length);
+        (length > 0).then_some(bytes)
+    }
+}
+
+pub(crate) fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !body.is_empty() {
+        head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+    }
+    stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {line:?}")).parse().unwrap();
+    let mut chunked = false;
+    loop {
+        line.clear();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        chunked |= line.to_ascii_lowercase().trim() == "transfer-encoding: chunked";
+    }
+    Answer { status, body: reader, chunked }
+}

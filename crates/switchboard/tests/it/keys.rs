@@ -1,0 +1,134 @@
+//! `switchboard keys`: on the running server at once, and on the file where none runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::http::Answer;
+use crate::program::Workspace;
+use crate::server::{Server, timed};
+
+fn create(workspace: &Workspace, arguments: &[&str]) -> (String, String, Value) {
+    let created = workspace.run(&[&["keys", "create", "-o", "json"], arguments].concat()).json();
+    let text = |name: &str| created["key"][name].as_str().unwrap().to_owned();
+    (text("id"), text("secret"), created.clone())
+}
+
+fn hold(server: &Server, key: &str) -> Answer {
+    let mut stream = server.message("probe", "stream", "hold", key);
+    stream.until("TASK_STATE_WORKING");
+    stream
+}
+
+#[test]
+fn the_first_key_closes_an_open_server_at_once() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let stream = hold(&server, "");
+    assert_eq!(workspace.run(&["status", "-o", "json"]).json()["keysRequired"], false);
+    let run = workspace.run(&["keys", "create"]);
+    assert!(run.stdout.contains("from now on the running server refuses every request without one"), "{}", run.stdout);
+    let key = run.stdout.lines().next().unwrap().split_whitespace().nth(1).unwrap();
+    let (_, took) = timed(|| stream.text());
+    assert!(took < Duration::from_secs(1), "what is open without a key ends: {took:?}");
+    assert_eq!(workspace.run(&["status", "-o", "json"]).json()["keysRequired"], true);
+
+    let refused = server.message("echo", "send", "hi", "");
+    assert_eq!(refused.status, 401);
+    assert!(refused.text().contains("a key is needed"));
+    assert_eq!(server.message("echo", "send", "hi", key).status, 200);
+    assert_eq!(server.get("/healthz", "").status, 200);
+    server.signal("TERM");
+}
+
+#[test]
+fn a_revoked_key_ends_its_streams_and_opens_nothing() {
+    let workspace = Workspace::new();
+    let (other, other_key, _) = create(&workspace, &[]);
+    let server = Server::start(&workspace);
+    let (id, key, created) = create(&workspace, &["--name", "ci", "--agents", "echo,probe"]);
+    assert_eq!(created["inForce"], true);
+    assert_eq!(created["key"]["scopes"], json!({ "agents": { "only": ["echo", "probe"] }, "admin": false }));
+    assert_eq!(server.message("guide", "send", "hi", &key).status, 403, "not among its agents");
+    let kept = hold(&server, &other_key);
+    let ended = hold(&server, &key);
+
+    let run = workspace.run(&["keys", "revoke", &id]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), format!("{id} is revoked\n").as_str()));
+    let (_, took) = timed(|| ended.text());
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(server.message("echo", "send", "hi", &key).status, 401);
+    assert_eq!(server.message("echo", "send", "hi", &other_key).status, 200, "another key is not touched");
+    let list = workspace.run(&["keys", "list", "-o", "json"]).json();
+    let states: Vec<_> = list["keys"].as_array().unwrap().iter().map(|key| (&key["id"], &key["state"])).collect();
+    assert_eq!(states, [(&json!(other), &json!("usable")), (&json!(id), &json!("revoked"))]);
+    assert!(!list.to_string().contains(&key), "a list never shows a key");
+
+    // With the last key gone the door stays closed, also for the next server.
+    assert_eq!(workspace.run(&["keys", "revoke", &other]).code, Some(0));
+    kept.text();
+    assert_eq!(server.message("echo", "send", "hi", "").status, 401);
+    drop(server);
+    assert_eq!(Server::start(&workspace).message("echo", "send", "hi", "").status, 401);
+}
+
+#[test]
+fn a_key_that_expires_ends_its_streams() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let (_, key, created) = create(&workspace, &["--expires", "1500ms"]);
+    assert!(created["key"]["expiresAt"].is_string());
+    let stream = hold(&server, &key);
+    let (_, took) = timed(|| stream.text());
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert_eq!(server.message("echo", "send", "hi", &key).status, 401);
+    assert_eq!(workspace.run(&["keys", "list", "-o", "json"]).json()["keys"][0]["state"], "expired");
+}
+
+#[test]
+fn a_key_sees_its_own_tasks_only() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let sent = server.message("echo", "send", "hi", "").json();
+    let path = format!("/a2a/echo/tasks/{}", sent["task"]["id"].as_str().unwrap());
+    assert_eq!(server.get(&path, "").status, 200);
+    let (_, one, _) = create(&workspace, &["--name", "one"]);
+    let (_, other, _) = create(&workspace, &["--name", "other", "--admin"]);
+    assert_eq!(server.get(&path, &one).status, 404);
+    let sent = server.message("echo", "send", "hi", &one).json();
+    let path = format!("/a2a/echo/tasks/{}", sent["task"]["id"].as_str().unwrap());
+    assert_eq!((server.get(&path, &one).status, server.get(&path, &other).status), (200, 404));
+}
+
+#[test]
+fn without_a_server_the_file_is_used() {
+    let workspace = Workspace::new();
+    let list = workspace.run(&["keys", "list"]);
+    assert_eq!((list.code, list.stdout.as_str()), (Some(0), "there are no keys; switchboard keys create makes one\n"));
+    assert!(!workspace.path().join(".switchboard").exists(), "looking creates nothing");
+    let run = workspace.run(&["keys", "revoke", "key_1"]);
+    assert!(run.code == Some(1) && run.stderr.contains("there is no data in"), "{}", run.stderr);
+
+    let run = workspace.run(&["keys", "create", "--name", "laptop", "--agents", "ecko", "--expires", "30d"]);
+    assert!(run.stdout.contains("once a server runs on this data"), "{}", run.stdout);
+    assert!(run.stderr.contains("this workspace has no agent ecko"), "{}", run.stderr);
+    let id = run.stdout.lines().nth(1).unwrap().split_whitespace().nth(1).unwrap().to_owned();
+    let list = workspace.run(&["keys", "list"]);
+    assert!(
+        list.stdout.contains(&id) && list.stdout.contains("laptop") && list.stdout.contains("ecko"),
+        "{}",
+        list.stdout
+    );
+
+    let unknown = workspace.run(&["keys", "revoke", "key_0"]);
+    assert!(unknown.code == Some(1) && unknown.stderr.contains("there is no key \"key_0\""), "{}", unknown.stderr);
+    assert_eq!(workspace.run(&["keys", "revoke", &id]).code, Some(0));
+    let again = workspace.run(&["keys", "revoke", &id]);
+    assert!(again.code == Some(1) && again.stderr.contains("already revoked"), "{}", again.stderr);
+    for arguments in [["--expires", "30"], ["--expires", "0s"], ["--agents", "Echo"], ["--agents", "echo,,probe"]] {
+        let run = workspace.run(&[&["keys", "create"], &arguments[..]].concat());
+        assert_eq!(run.code, Some(2), "{arguments:?}");
+    }
+    let run = workspace.run(&["keys", "create", "--name", "two\nlines"]);
+    assert!(run.code == Some(1) && run.stderr.contains("no line breaks"), "{}", run.stderr);
+}

@@ -1,0 +1,17 @@
+//! Tests of the real binary, one module per command.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+mod config_check;
+mod config_errors;
+mod config_schema;
+mod control_socket;
+mod db;
+mod http;
+mod keys;
+mod program;
+mod readme;
+mod refused_starts;
+mod serve;
+mod server;
+mod usage;

@@ -1,0 +1,124 @@
+//! `switchboard serve`, from its first line to its end.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::http;
+use crate::program::Workspace;
+use crate::server::{Server, timed};
+
+/// Runs a printed line as a person would; without curl on this machine, does the same request.
+fn run(line: &str) -> String {
+    let words = words(line);
+    assert_eq!(words[0], "curl", "{line}");
+    if let Ok(output) = Command::new("curl").args(&words[1..]).output() {
+        assert!(output.status.success(), "{line}: {output:?}");
+        return String::from_utf8(output.stdout).unwrap();
+    }
+    let after = |flag: &str| words.iter().position(|word| word == flag).map(|place| words[place + 1].as_str());
+    let (address, path) = words[2].strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let (name, value) = after("-H").unwrap().split_once(": ").unwrap();
+    http::request(address, "POST", &format!("/{path}"), &[(name, value)], after("-d").unwrap()).text()
+}
+
+/// The words of a shell line with single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            other => words.last_mut().unwrap().push(other),
+        }
+    }
+    words
+}
+
+#[test]
+fn says_what_it_serves_and_the_printed_lines_work() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let greeting = server.greeting.join("\n");
+    for agent in ["echo", "guide", "probe"] {
+        let path = format!("/a2a/{agent}/.well-known/agent-card.json");
+        assert!(greeting.contains(&format!("http://{}{path}", server.address)), "{greeting}");
+        let card = server.get(&path, "").json();
+        assert!(card["name"].as_str().unwrap().eq_ignore_ascii_case(agent), "{card}");
+    }
+    let data_dir = workspace.path().canonicalize().unwrap().join(".switchboard");
+    assert!(greeting.contains(data_dir.to_str().unwrap()) && greeting.contains("durability full"), "{greeting}");
+    assert_eq!(server.get("/healthz", "").status, 200);
+    assert_eq!(server.get("/readyz", "").status, 200);
+
+    let sent = run(server.line_under("send a message:"));
+    assert!(sent.contains("TASK_STATE_COMPLETED") && sent.contains("hello"), "{sent}");
+    let streamed = run(server.line_under("stream one:"));
+    assert!(streamed.contains("chunk 3") && streamed.contains("TASK_STATE_COMPLETED"), "{streamed}");
+    assert!(streamed.lines().filter(|line| line.starts_with("data: ")).count() >= 5, "{streamed}");
+    server.stop();
+}
+
+#[test]
+fn json_output_says_the_same_to_programs() {
+    let agents = "agents: [{ name: parrot, builtin: echo, description: Repeats }]";
+    let workspace = Workspace::new().file("agents.yaml", agents);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(["serve", "-o", "json", "--bind", "127.0.0.1:0"])
+        .current_dir(workspace.path())
+        .env_clear()
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut document = serde_json::Deserializer::from_reader(child.stdout.take().unwrap()).into_iter::<Value>();
+    let greeting = document.next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(greeting["agents"][0]["name"], "parrot");
+    assert_eq!(greeting["agents"][0]["description"], "Repeats");
+    assert_eq!((&greeting["keysRequired"], &greeting["durability"]), (&false.into(), &"full".into()));
+}
+
+#[test]
+fn ctrl_c_lets_a_running_task_end_and_a_restart_remembers_it() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let mut stream = server.message("probe", "stream", "sleep:300", "");
+    let seen = stream.until("TASK_STATE_WORKING");
+    let id = seen.split(r#""taskId":""#).nth(1).unwrap().split('"').next().unwrap().to_owned();
+    server.signal("INT");
+    let (said, status) = server.ended();
+    assert_eq!(status.code(), Some(0));
+    assert!(said[0].starts_with("stopping") && said.last().unwrap() == "stopped", "{said:?}");
+
+    let again = Server::start(&workspace);
+    let task = again.get(&format!("/a2a/probe/tasks/{id}"), "").json();
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED", "{task}");
+    again.stop();
+}
+
+#[test]
+fn sigterm_ends_a_server_whose_task_does_not_within_the_drain_time() {
+    let workspace = Workspace::new().file("switchboard.yaml", "tasks: { drain: 100ms }");
+    let server = Server::start(&workspace);
+    server.message("probe", "stream", "hold", "").until("TASK_STATE_WORKING");
+    server.signal("TERM");
+    let ((_, status), took) = timed(|| server.ended());
+    assert_eq!(status.code(), Some(0));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_second_ctrl_c_ends_it_at_once() {
+    let workspace = Workspace::new().file("switchboard.yaml", "tasks: { drain: 1h }");
+    let mut server = Server::start(&workspace);
+    server.message("probe", "stream", "hold", "").until("TASK_STATE_WORKING");
+    server.signal("INT");
+    assert!(server.says().starts_with("stopping"));
+    server.signal("INT");
+    let ((_, status), took) = timed(|| server.ended());
+    assert_eq!(status.code(), Some(130));
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}

@@ -1,0 +1,4 @@
+//! `cargo +nightly fuzz run --features libfuzzer push`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::push::target(data));

@@ -1,0 +1,107 @@
+// Runs the tests of a JavaScript client: each one once per binding, one after the other, against the server given as
+// the first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
+// choose tests by a part of their name.
+
+import { AssertionError, deepStrictEqual } from "node:assert";
+import { setTimeout as pause } from "node:timers/promises";
+
+const BINDINGS = ["jsonrpc", "rest"];
+
+// No test needs this long; one that hangs must not stop the others.
+const PATIENCE_MS = 60_000;
+
+// How long a stream to ask for that is to be dropped and taken up again. On a machine that ends the first one before
+// the second connection is there, the next one is longer.
+export const COUNTS = [20_000, 200_000];
+
+const tests = [];
+
+/** Registers a test. Its full name has the binding before it. `only` is for what one binding has. */
+export function test(operation, run, { only } = {}) {
+  tests.push({ operation, run, bindings: only ? [only] : BINDINGS });
+}
+
+/** Called at the end of a test program. `connect(address, binding)` gives each test what it talks to. */
+export async function main(connect) {
+  const [address, ...wanted] = process.argv.slice(2);
+  let failures = 0;
+  for (const binding of BINDINGS) {
+    for (const { operation, run, bindings } of tests) {
+      const name = `${binding}-${operation}`;
+      if (!bindings.includes(binding)) continue;
+      if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue;
+      const patience = new AbortController();
+      try {
+        const late = pause(PATIENCE_MS, undefined, { signal: patience.signal }).then(() => {
+          throw new Error(`no end within ${PATIENCE_MS} ms`);
+        });
+        await Promise.race([run(connect(address.replace(/\/+$/, ""), binding)), late]);
+        console.log(`ok ${name}`);
+      } catch (error) {
+        failures += 1;
+        console.log(`not ok ${name}: ${`${error?.name}: ${error?.message}`.replace(/\s+/g, " ")}`);
+        console.error(error);
+      } finally {
+        patience.abort();
+      }
+    }
+  }
+  // Streams that a test dropped may still hold the process.
+  process.exit(failures > 0 ? 1 : 0);
+}
+
+/** An assertion that says what it saw. */
+export function equal(actual, expected) {
+  try {
+    deepStrictEqual(actual, expected);
+  } catch {
+    throw new AssertionError({ message: `expected ${short(expected)}, got ${short(actual)}` });
+  }
+}
+
+function short(value) {
+  const said = JSON.stringify(value) ?? "nothing";
+  return said.length <= 500 ? said : `${said.slice(0, 250)} … ${said.slice(-250)}`;
+}
+
+/** An assertion about something else than one value. */
+export function holds(condition, what) {
+  if (!condition) throw new AssertionError({ message: what });
+}
+
+/** The error that the call must end in. */
+export async function failsWith(kind, call) {
+  let result;
+  try {
+    result = await call();
+  } catch (error) {
+    holds(error instanceof kind, `expected ${kind.name}, got ${error?.name}: ${error?.message}`);
+    return error;
+  }
+  throw new AssertionError({ message: `expected ${kind.name}, got ${JSON.stringify(result)}` });
+}
+
+/** Polls the way a client does: asks again until the answer is the wanted one. The runner's patience ends it. */
+export async function until(ask, done) {
+  for (;;) {
+    const answer = await ask();
+    if (done(answer)) return answer;
+    await pause(10);
+  }
+}
+
+export async function collect(stream) {
+  const events = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+export async function first(stream) {
+  for await (const event of stream) return event;
+  throw new AssertionError({ message: "the stream ended before its first event" });
+}
+
+/** What the probe's `stream:COUNT` and `streamy:COUNT` say in all. */
+export function numbered(count) {
+  return Array.from({ length: count }, (_, index) => `chunk ${index + 1}\n`).join("");
+}

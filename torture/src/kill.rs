@@ -1,0 +1,106 @@
+//! kill -9 at random moments under mixed load, again and again on the same data, and a comparison after each.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::compare::{self, Problems};
+use crate::early_answers::EarlyAnswers;
+use crate::journal::Facts;
+use crate::load::Load;
+use crate::random::Random;
+use crate::server::{Place, Server, folder, tail};
+
+/// The load lasts this many milliseconds, chosen anew each round.
+const LIFE_MS: std::ops::Range<u64> = 5..400;
+
+/// What to do.
+pub struct Plan {
+    /// The server's program.
+    pub binary: PathBuf,
+    /// How many times to kill.
+    pub rounds: u64,
+    /// Decides operations and moments.
+    pub seed: u64,
+    /// Whether answers are given before they are true, which the comparison has to find.
+    pub planted: bool,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Outcome {
+    /// Acknowledgements compared.
+    pub acknowledged: usize,
+    /// What did not hold.
+    pub problems: Problems,
+}
+
+/// Kills and compares; half of the rounds with each durability.
+pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
+    let scratch = tempfile::tempdir()?;
+    let mut outcome = Outcome::default();
+    for (durability, rounds) in [("process", plan.rounds.div_ceil(2)), ("full", plan.rounds / 2)] {
+        let workspace = folder(scratch.path(), durability)?;
+        let place = Place {
+            binary: plan.binary.clone(),
+            log: scratch.path().join(format!("{durability}.log")),
+            workspace,
+            durability,
+        };
+        rounds_on(&place, plan, rounds, &mut outcome).with_context(|| {
+            format!("durability {durability}; the server's log ends with:\n{}\n", tail(&place.log))
+        })?;
+    }
+    Ok(outcome)
+}
+
+fn rounds_on(place: &Place, plan: &Plan, rounds: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
+    let mut server = place.start()?;
+    let mut past = Vec::new();
+    for round in 0..rounds {
+        let (restarted, facts, problems) = one(server, place, plan, round, outcome)?;
+        server = restarted;
+        let durability = place.durability;
+        outcome.problems.extend(problems.into_iter().map(|problem| format!("{durability}, round {round}: {problem}")));
+        // Once lost, always lost: later rounds would only say it again.
+        if !outcome.problems.is_empty() {
+            return Ok(());
+        }
+        past.push(facts);
+    }
+    for facts in &past {
+        outcome.problems.extend(compare::endings(server.address, facts)?);
+    }
+    Ok(())
+}
+
+/// One round: load, kill, restart, compare. The restarted server serves the next round.
+fn one(
+    server: Server,
+    place: &Place,
+    plan: &Plan,
+    round: u64,
+    outcome: &mut Outcome,
+) -> anyhow::Result<(Server, Facts, Problems)> {
+    let mut random = Random::new(plan.seed).fork(round);
+    let proxy = if plan.planted { Some(EarlyAnswers::start(server.address)?) } else { None };
+    let address = proxy.as_ref().map_or(server.address, |proxy| proxy.address);
+    let life = Duration::from_millis(random.between(LIFE_MS.start, LIFE_MS.end));
+    let load = Load::start(address, round, &random);
+    // Not waiting for anything: this is the random moment.
+    std::thread::sleep(life);
+    load.expect_the_end();
+    server.kill()?;
+    let journal = load.join();
+    drop(proxy);
+    let server = place.start().context("no restart after the kill")?;
+    let facts = journal.facts();
+    let mut problems = journal.problems();
+    problems.extend(compare::compare(server.address, &facts)?);
+    if let Some(said) = place.check()? {
+        problems.push(format!("switchboard db check: {said}"));
+    }
+    outcome.acknowledged += journal.len();
+    Ok((server, facts, problems))
+}

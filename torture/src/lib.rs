@@ -1,0 +1,17 @@
+//! Torture for the real binary: it is killed at random moments under load, its disk fills up and turns read-only, and
+//! everything it ever acknowledged is compared with what is there afterwards.
+//!
+//! [`kill`] and [`disk`] are the two tests. Clients write down each acknowledgement at the moment they read it
+//! ([`journal`]); [`compare`] asks the restarted server for every one of them.
+
+pub mod calls;
+pub mod compare;
+pub mod disk;
+pub mod early_answers;
+pub mod event_stream;
+pub mod http;
+pub mod journal;
+pub mod kill;
+pub mod load;
+pub mod random;
+pub mod server;

@@ -1,0 +1,94 @@
+//! `torture kill` and `torture disk`: see the library. `cargo xtask torture` builds and calls both.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a development command talks to the terminal it runs in"
+)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+use torture::disk;
+use torture::kill::{self, Plan};
+
+/// So many of many problems tell the story.
+const SHOWN: usize = 10;
+
+#[derive(Parser)]
+#[command(about = "Tortures the real server")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Kill it under load and compare what it acknowledged with what is there afterwards
+    Kill {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+        /// How many times to kill it
+        #[arg(long, default_value_t = 50)]
+        rounds: u64,
+        /// Decides operations and moments; the moments are as exact as the machine
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Put a proxy in front that acknowledges too early: succeeds only if the loss is found
+        #[arg(long)]
+        planted: bool,
+    },
+    /// Fill its disk, and make it read-only
+    Disk {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+        /// Already in a mount namespace of its own
+        #[arg(long, hide = true)]
+        inside: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let start = Instant::now();
+    let done = match Arguments::parse().command {
+        Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
+        Command::Disk { binary, inside: false } => disk::in_namespace(&binary),
+        Command::Disk { binary, inside: true } => disk::run(&binary).and_then(verdict),
+    };
+    match done {
+        Ok(()) => {
+            println!("done in {:.1} s", start.elapsed().as_secs_f64());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn kill(plan: &Plan) -> anyhow::Result<()> {
+    let outcome = kill::run(plan)?;
+    let (rounds, seed) = (plan.rounds, plan.seed);
+    println!("{} acknowledgements compared, at most {rounds} kills, seed {seed}", outcome.acknowledged);
+    if plan.planted {
+        let Some(found) = outcome.problems.first() else {
+            anyhow::bail!("answers were acknowledged before they were committed, and nobody noticed: seed {seed}");
+        };
+        println!("the planted loss was found: {found}");
+        return Ok(());
+    }
+    verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+fn verdict(problems: Vec<String>) -> anyhow::Result<()> {
+    for problem in problems.iter().take(SHOWN) {
+        println!("{problem}");
+    }
+    anyhow::ensure!(problems.is_empty(), "{} things do not hold", problems.len());
+    Ok(())
+}

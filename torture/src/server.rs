@@ -1,0 +1,152 @@
+//! The real binary as a child process: started on a folder, waited for, killed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use crate::http::Connection;
+
+/// A server that is not ready after so long is not going to be.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The program.
+    pub binary: PathBuf,
+    /// The workspace folder; the data is in it.
+    pub workspace: PathBuf,
+    /// `process` or `full`.
+    pub durability: &'static str,
+    /// Where the server's own log goes.
+    pub log: PathBuf,
+}
+
+/// A running server. Dropping it kills it.
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Place {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command
+            .args(arguments)
+            .arg("--workspace")
+            .arg(&self.workspace)
+            .env("SWITCHBOARD_STORE_DURABILITY", self.durability)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts a server and waits until it takes work.
+    pub fn start(&self) -> anyhow::Result<Server> {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(&self.log)?;
+        let mut child = self
+            .command(&["serve", "--bind", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.binary.display()))?;
+        let address = greeted(&mut child);
+        let Some(address) = address else {
+            let ended = child.kill().and_then(|()| child.wait());
+            anyhow::bail!("the server did not start ({ended:?}), see {}", self.log.display());
+        };
+        let mut server = Server { child, address };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// Runs the server in the expectation that it refuses to start: its exit code and what it said.
+    pub fn refused(&self) -> anyhow::Result<(Option<i32>, String)> {
+        let output = self.command(&["serve", "--bind", "127.0.0.1:0"]).output()?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok((output.status.code(), String::from_utf8_lossy(&said).into_owned()))
+    }
+
+    /// `switchboard db check`: nothing if all is well, else what it says.
+    pub fn check(&self) -> anyhow::Result<Option<String>> {
+        let output = self.command(&["db", "check"]).output()?;
+        let said = [output.stdout, output.stderr].concat();
+        Ok((!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned()))
+    }
+}
+
+impl Server {
+    /// Ends it with SIGKILL and waits until the system has taken it away.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Whether the process is still there.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What `/readyz` says now.
+    pub fn ready(&self) -> std::io::Result<(u16, String)> {
+        let mut connection = Connection::open(self.address)?;
+        let response = connection.send("GET", "/readyz", &[("connection", "close")], "")?;
+        Ok((response.status, response.text()?))
+    }
+
+    /// Asks until it is ready. There is nothing to be told by, so this asks again and again.
+    pub fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let start = Instant::now();
+        loop {
+            let said = self.ready();
+            if matches!(said, Ok((200, _))) {
+                return Ok(());
+            }
+            anyhow::ensure!(self.is_alive(), "the server ended instead of getting ready");
+            anyhow::ensure!(start.elapsed() < PATIENCE, "not ready within {PATIENCE:?}: {said:?}");
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already; either way nothing is left behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address from the first line of the greeting. The rest is read and dropped, so that the pipe never fills.
+fn greeted(child: &mut Child) -> Option<SocketAddr> {
+    let mut output = BufReader::new(child.stdout.take()?);
+    let mut line = String::new();
+    output.read_line(&mut line).ok()?;
+    std::thread::spawn(move || {
+        let mut rest = Vec::new();
+        let _ = output.read_to_end(&mut rest);
+    });
+    let (_, address) = line.trim().rsplit_once("http://")?;
+    address.parse().ok()
+}
+
+/// A folder for one test under the given one.
+pub fn folder(scratch: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let folder = scratch.join(name);
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The last lines of a log, for a failure that has to be explained.
+#[must_use]
+pub fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}

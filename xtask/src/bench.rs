@@ -1,0 +1,90 @@
+//! `cargo xtask bench`: Switchboard beside bare axum and the official Rust SDK, in one run on one machine. Servers
+//! are pinned to one core and the load to another; rounds are interleaved and medians reported, because only
+//! ratios within a run mean anything.
+
+mod budget;
+mod commit_latency;
+mod extras;
+mod load;
+mod number;
+mod plan;
+mod report;
+mod results;
+mod rounds;
+mod server;
+
+use anyhow::Context;
+use std::path::PathBuf;
+
+use crate::bench::plan::Plan;
+use crate::bench::server::Kind;
+use crate::program;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Interleaved rounds; the median counts
+    #[arg(long, default_value_t = 3)]
+    rounds: u32,
+    /// Seconds per measurement
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// One short round over small stores: shows that everything works, not how fast it is
+    #[arg(long)]
+    quick: bool,
+    /// Only these servers
+    #[arg(long, value_delimiter = ',', default_values = ["axum", "official", "process", "full"])]
+    only: Vec<Kind>,
+    /// Write the result to docs/performance.md
+    #[arg(long)]
+    write: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    anyhow::ensure!(cores >= 2, "the bench needs one core for the server and one for the load; there is {cores}");
+    let plan = Plan::new(arguments);
+    let programs = build(&plan.kinds)?;
+    std::fs::create_dir_all(programs.scratch())?;
+
+    let mut commit_latency = commit_latency::measure(&programs.scratch())?;
+    let mut results = rounds::run(&plan, &programs)?;
+    extras::run(&plan, &programs, &mut results);
+    // Measured before and after, since a shared disk changes its mind.
+    commit_latency = commit_latency.combine(&commit_latency::measure(&programs.scratch())?);
+
+    let page = report::page(&plan, &results, &commit_latency);
+    println!("\n{page}");
+    if arguments.write {
+        let path = program::root().join("docs/performance.md");
+        std::fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("written to {}", path.display());
+    }
+    anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
+    Ok(())
+}
+
+/// The built programs.
+struct Programs {
+    target: PathBuf,
+}
+
+impl Programs {
+    fn load(&self) -> PathBuf {
+        self.target.join("bench/release/load")
+    }
+
+    /// Where servers keep their data: on the file system whose commit latency is measured.
+    fn scratch(&self) -> PathBuf {
+        self.target.join("bench/data")
+    }
+}
+
+fn build(kinds: &[Kind]) -> anyhow::Result<Programs> {
+    program::run(&mut program::bench_cargo(&["build", "--release", "--workspace"]))?;
+    if kinds.iter().any(|kind| kind.is_switchboard()) {
+        program::run(
+            program::cargo(&["build", "--release", "--package", "switchboard"]).env_remove("CARGO_TARGET_DIR"),
+        )?;
+    }
+    Ok(Programs { target: program::root().join("target") })
+}

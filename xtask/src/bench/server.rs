@@ -1,0 +1,189 @@
+//! Starts a server for a measurement, pinned to the first core, with a data directory of its own, and ends it when
+//! the measurement is over.
+
+use anyhow::Context;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::bench::Programs;
+
+/// A server that needs longer than this to answer is not going to.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub(crate) enum Kind {
+    /// Plain axum, the ceiling
+    Axum,
+    /// The official Rust SDK
+    Official,
+    /// Switchboard with `durability: process`
+    Process,
+    /// Switchboard with `durability: full`
+    Full,
+}
+
+/// What a measurement needs beyond the defaults.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wish {
+    /// Webhooks to loopback are delivered.
+    pub(crate) webhooks: bool,
+    /// More tasks run at once than the default limits allow.
+    pub(crate) many_running: bool,
+}
+
+/// How long the official SDK waits for a webhook; its default of 30 s would only make the bench longer.
+pub(crate) const OFFICIAL_WEBHOOK_TIMEOUT_MS: u64 = 1000;
+
+impl Kind {
+    pub(crate) fn is_switchboard(self) -> bool {
+        matches!(self, Kind::Process | Kind::Full)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Axum => "bare axum",
+            Kind::Official => "official Rust SDK",
+            Kind::Process => "Switchboard, process",
+            Kind::Full => "Switchboard, full",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        if self.is_switchboard() { "/a2a/probe" } else { "/a2a" }
+    }
+
+    /// The command line; `address` and `directory` may be placeholders for the load generator to fill in.
+    pub(crate) fn command_line(self, programs: &Programs, address: &str, directory: &str, wish: Wish) -> Vec<String> {
+        let pinned = ["taskset", "-c", "0"].map(str::to_owned);
+        let program = match self {
+            Kind::Axum => programs.target.join("bench/release/peer-axum"),
+            Kind::Official => programs.target.join("bench/release/peer-official"),
+            Kind::Process | Kind::Full => programs.target.join("release/switchboard"),
+        };
+        let mut words: Vec<String> = pinned.into();
+        words.push(program.display().to_string());
+        match self {
+            Kind::Axum => words.extend(["--bind", address].map(str::to_owned)),
+            Kind::Official => {
+                words.extend(["--bind", address].map(str::to_owned));
+                if wish.webhooks {
+                    words.extend(["--push-timeout-ms".to_owned(), OFFICIAL_WEBHOOK_TIMEOUT_MS.to_string()]);
+                }
+            }
+            Kind::Process | Kind::Full => {
+                words.extend(["serve", "--bind", address, "--workspace", directory].map(str::to_owned));
+            }
+        }
+        words
+    }
+
+    pub(crate) fn environment(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Kind::Process => Some(("SWITCHBOARD_STORE_DURABILITY", "process")),
+            Kind::Full => Some(("SWITCHBOARD_STORE_DURABILITY", "full")),
+            Kind::Axum | Kind::Official => None,
+        }
+    }
+}
+
+pub(crate) struct Server {
+    child: Child,
+    kind: Kind,
+    address: SocketAddr,
+    /// Removed with the server, so that every measurement begins empty.
+    _directory: tempfile::TempDir,
+}
+
+impl Server {
+    /// Starts it and waits until it answers.
+    pub(crate) fn start(kind: Kind, programs: &Programs, wish: Wish) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir_in(programs.scratch())?;
+        if kind.is_switchboard()
+            && let Some(configuration) = configuration(wish)
+        {
+            std::fs::write(directory.path().join("switchboard.yaml"), configuration)?;
+        }
+        let address = free_address()?;
+        let words = kind.command_line(programs, &address.to_string(), &directory.path().display().to_string(), wish);
+        let (program, arguments) = words.split_first().context("empty command line")?;
+        let log = std::fs::File::create(programs.scratch().join(format!("{kind:?}.log")))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .envs(kind.environment())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .with_context(|| format!("cannot start {}", words.join(" ")))?;
+        let mut server = Self { child, kind, address, _directory: directory };
+        server.wait_until_healthy().with_context(|| {
+            let log = programs.scratch().join(format!("{kind:?}.log"));
+            format!("{} did not start, see {}; `--only axum,official` leaves it out", kind.name(), log.display())
+        })?;
+        Ok(server)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}{}", self.address, self.kind.path())
+    }
+
+    /// The server's own process: taskset replaces itself with it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn wait_until_healthy(&mut self) -> anyhow::Result<()> {
+        let start = Instant::now();
+        while !healthy(self.address) {
+            if let Some(status) = self.child.try_wait()? {
+                anyhow::bail!("it ended with {status}");
+            }
+            anyhow::ensure!(start.elapsed() < PATIENCE, "no answer on /healthz within {PATIENCE:?}");
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing is left behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn configuration(wish: Wish) -> Option<String> {
+    let mut text = String::new();
+    if wish.webhooks {
+        text.push_str("webhooks: { allowedHosts: [\"127.0.0.1\"], allowedCidrs: [\"127.0.0.0/8\"] }\n");
+    }
+    if wish.many_running {
+        text.push_str("limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000 }\n");
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn free_address() -> anyhow::Result<SocketAddr> {
+    // Free again as soon as this listener is dropped.
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+}
+
+fn healthy(address: SocketAddr) -> bool {
+    let attempt = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+        let mut start = [0u8; 12];
+        stream.read_exact(&mut start)?;
+        Ok(start.ends_with(b" 200"))
+    };
+    attempt().unwrap_or(false)
+}

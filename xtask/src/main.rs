@@ -1,0 +1,55 @@
+//! Every development command of Switchboard, in plain Rust so that a checkout and a toolchain are all one needs.
+//! `cargo xtask --help` lists them; each has its own file.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a development command talks to the terminal it runs in"
+)]
+
+mod bench;
+mod interop;
+mod lint;
+mod program;
+mod steps;
+mod test;
+mod tools;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Development commands of Switchboard")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check formatting and lints, then run every test
+    Test(test::Arguments),
+    /// Check formatting, lints and the dependency tree
+    Lint,
+    /// Run the published SDKs of other languages against the server
+    Interop(interop::Arguments),
+    /// Measure against bare axum and the official Rust SDK
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Lint => lint::run(),
+        Command::Interop(arguments) => interop::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without the backtrace: it would bury the one line that says which step failed.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `cargo xtask test`: lints and every test, in one command that works on a fresh machine. All steps run even if
+//! one fails; the last line says how many checks passed and failed, and a failure names its step.
+
+mod outcome;
+
+use std::process::Command;
+
+use crate::interop;
+use crate::lint;
+use crate::program;
+use crate::steps::{self, Counts, Step};
+use crate::test::outcome::Outcome;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Only the steps whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+}
+
+/// In the order they run. A new kind of test is one line here.
+const STEPS: &[Step] = &[
+    Step { name: "tests", run: workspace_tests },
+    Step { name: "doc tests", run: doc_tests },
+    Step { name: "load generator", run: load_tests },
+    Step { name: "interop", run: interop::step },
+];
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let wanted = |step: &&Step| arguments.only.as_deref().is_none_or(|part| step.name.contains(part));
+    let steps: Vec<&Step> = lint::CHECKS.iter().chain(STEPS).filter(wanted).collect();
+    anyhow::ensure!(!steps.is_empty(), "no step has {:?} in its name", arguments.only.as_deref().unwrap_or_default());
+    steps::run(steps)
+}
+
+fn workspace_tests() -> anyhow::Result<Counts> {
+    if program::succeeds(&mut program::cargo(&["nextest", "--version"])) {
+        return count(program::cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]));
+    }
+    // Not installed: building it would take longer than what it saves.
+    count(program::cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]))
+}
+
+fn doc_tests() -> anyhow::Result<Counts> {
+    count(program::cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]))
+}
+
+fn load_tests() -> anyhow::Result<Counts> {
+    count(program::bench_cargo(&["test", "--package", "load"]))
+}
+
+/// Runs a test command and adds up what it reports.
+fn count(mut command: Command) -> anyhow::Result<Counts> {
+    let mut outcome = Outcome::default();
+    let succeeded = program::watch(&mut command, |line| outcome.read(line))?;
+    Ok(outcome.counts(succeeded))
+}
