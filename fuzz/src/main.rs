@@ -1,7 +1,8 @@
 //! The seeded loop: tries mutations of a target's corpus for some seconds, one target per process, so that whatever
 //! goes wrong ends that process only. What was being tried is on disk at that moment: see `record`.
 
-use std::path::PathBuf;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use clap::{Parser, Subcommand};
 use switchboard_fuzz::random::Random;
 use switchboard_fuzz::record::Record;
 use switchboard_fuzz::targets::{self, Target};
-use switchboard_fuzz::{corpus, mutate};
+use switchboard_fuzz::{corpus, mutate, record};
 
 /// An input that takes longer is a finding too: decoders are linear, and inputs are small.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,6 +40,14 @@ enum Command {
         #[arg(long)]
         record: PathBuf,
     },
+    /// Copy what was being tried when a run ended into a folder, and print the path
+    Keep {
+        target: String,
+        #[arg(long)]
+        record: PathBuf,
+        #[arg(long)]
+        folder: PathBuf,
+    },
     /// Try one file
     Replay { target: String, file: PathBuf },
 }
@@ -49,12 +58,10 @@ fn main() -> ExitCode {
             targets::ALL.iter().for_each(|target| println!("{}", target.name));
             Ok(())
         }
-        Command::Run {
-            target,
-            seconds,
-            seed,
-            record,
-        } => find(&target).and_then(|target| run(target, Duration::from_secs(seconds), seed, &record)),
+        Command::Run { target, seconds, seed, record } => {
+            find(&target).and_then(|target| run(target, Duration::from_secs(seconds), seed, &record))
+        }
+        Command::Keep { target, record, folder } => keep(&target, &record, &folder),
         Command::Replay { target, file } => find(&target).and_then(|target| {
             let input = std::fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
             (target.run)(&input);
@@ -76,7 +83,7 @@ fn find(name: &str) -> Result<&'static Target, String> {
     found.ok_or_else(|| format!("no target {name:?}, `fuzz list` names them"))
 }
 
-fn run(target: &Target, time: Duration, seed: u64, record: &std::path::Path) -> Result<(), String> {
+fn run(target: &Target, time: Duration, seed: u64, record: &Path) -> Result<(), String> {
     let inputs = corpus::load(target.name).map_err(|error| error.to_string())?;
     let said = |error: std::io::Error| format!("cannot write {}: {error}", record.display());
     let mut record = Record::create(record).map_err(said)?;
@@ -102,6 +109,18 @@ fn run(target: &Target, time: Duration, seed: u64, record: &std::path::Path) -> 
     }
     let seconds = start.elapsed().as_secs_f64();
     println!("{:<16} {executions:>9} executions in {seconds:.1} s, seed {seed}", target.name);
+    Ok(())
+}
+
+fn keep(target: &str, record: &Path, folder: &Path) -> Result<(), String> {
+    let said = |error: std::io::Error| format!("cannot keep {}: {error}", record.display());
+    let input = record::read(record).map_err(said)?;
+    let input = input.ok_or_else(|| format!("{} holds no input", record.display()))?;
+    let mut hasher = DefaultHasher::new();
+    input.hash(&mut hasher);
+    let path = folder.join(format!("{target}-{:016x}", hasher.finish()));
+    std::fs::write(&path, &input).map_err(said)?;
+    println!("{}", path.display());
     Ok(())
 }
 

@@ -83,9 +83,7 @@ fn exchange_value(random: &mut Random, input: &mut Vec<u8>, corpus: &[Vec<u8>]) 
     let Some(place) = value(random, input) else { return };
     let replacement = match random.below(3) {
         0 => random.choose(WORDS).map(|word| word.trim_end_matches(',').as_bytes().to_vec()),
-        _ => random
-            .choose(corpus)
-            .and_then(|other| Some(other[value(random, other)?].to_vec())),
+        _ => random.choose(corpus).and_then(|other| Some(other[value(random, other)?].to_vec())),
     };
     input.splice(place, replacement.unwrap_or_default());
 }

@@ -17,10 +17,7 @@ pub struct Record {
 impl Record {
     /// Makes or empties the file.
     pub fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self {
-            file: File::create(path)?,
-            buffer: Vec::new(),
-        })
+        Ok(Self { file: File::create(path)?, buffer: Vec::new() })
     }
 
     /// Replaces what is recorded. One write: it reaches the system even if the process dies in the next instruction.

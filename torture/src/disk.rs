@@ -16,9 +16,10 @@ use crate::disk::mount::{Ext4, Tmpfs};
 use crate::disk::probe::Probe;
 use crate::server::{Place, folder, tail};
 
-const TMPFS_MIB: u64 = 12;
-/// Given back when the disk is to have room again.
-const BALLAST_MIB: u64 = 6;
+const TMPFS_MIB: u64 = 16;
+/// Given back when the disk is to have room again. More than half: the log is copied into the file before it is cut, so
+/// for a moment everything is there twice.
+const BALLAST_MIB: u64 = 10;
 const EXT4_MIB: u64 = 24;
 
 /// Runs this program again in a mount namespace of its own.
@@ -51,12 +52,7 @@ fn log(scratch: &Path, name: &str) -> PathBuf {
 }
 
 fn place(binary: &Path, scratch: &Path, workspace: &Path, name: &str) -> Place {
-    Place {
-        binary: binary.to_owned(),
-        workspace: workspace.to_owned(),
-        durability: "full",
-        log: log(scratch, name),
-    }
+    Place { binary: binary.to_owned(), workspace: workspace.to_owned(), durability: "full", log: log(scratch, name) }
 }
 
 fn full(binary: &Path, scratch: &Path) -> anyhow::Result<Problems> {

@@ -3,8 +3,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -19,7 +20,11 @@ pub struct EarlyAnswers {
     /// Where clients connect.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
+    late: Late,
 }
+
+/// What the server has not heard of yet.
+type Late = Arc<Mutex<Vec<JoinHandle<()>>>>;
 
 impl EarlyAnswers {
     /// Stands in front of a server.
@@ -27,20 +32,30 @@ impl EarlyAnswers {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+        let late = Late::default();
+        let (stopped, sending) = (stop.clone(), late.clone());
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
+                let late = sending.clone();
                 std::thread::spawn(move || {
                     // Either side may go away at any time; then both do.
-                    let _ = serve(&client, upstream);
+                    let _ = serve(&client, upstream, &late);
                     let _ = client.shutdown(std::net::Shutdown::Both);
                 });
             }
         });
-        Ok(Self { address, stop })
+        Ok(Self { address, stop, late })
+    }
+
+    /// Waits until the server has heard of everything that was acknowledged in its name.
+    pub fn catch_up(&self) {
+        for sent in std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner)) {
+            // A send that failed shows in the comparison.
+            let _ = sent.join();
+        }
     }
 }
 
@@ -52,7 +67,7 @@ impl Drop for EarlyAnswers {
     }
 }
 
-fn serve(client: &TcpStream, upstream: SocketAddr) -> io::Result<()> {
+fn serve(client: &TcpStream, upstream: SocketAddr, late: &Late) -> io::Result<()> {
     client.set_nodelay(true)?;
     let mut server = TcpStream::connect(upstream)?;
     server.set_nodelay(true)?;
@@ -68,12 +83,12 @@ fn serve(client: &TcpStream, upstream: SocketAddr) -> io::Result<()> {
             None => server.write_all(&request.bytes)?,
             Some(answer) => {
                 (&mut &*client).write_all(answer.as_bytes())?;
-                std::thread::spawn(move || {
+                let sent = std::thread::spawn(move || {
                     std::thread::sleep(DELAY);
-                    let sent = TcpStream::connect(upstream).and_then(|mut late| late.write_all(&request.bytes));
                     // The server may be gone by now: that is the bug.
-                    drop(sent);
+                    let _ = request.deliver(upstream);
                 });
+                late.lock().unwrap_or_else(PoisonError::into_inner).push(sent);
             }
         }
     }
@@ -97,6 +112,13 @@ impl Request {
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         Ok(Self { bytes: [head.as_bytes(), &body].concat(), body: serde_json::from_slice(&body).unwrap_or_default() })
+    }
+
+    /// Sends it and waits for the beginning of the answer.
+    fn deliver(&self, upstream: SocketAddr) -> io::Result<()> {
+        let mut connection = TcpStream::connect(upstream)?;
+        connection.write_all(&self.bytes)?;
+        connection.read_exact(&mut [0])
     }
 
     /// What the server would say once it has taken the answer; none for any other request. The task is read first, so

@@ -8,12 +8,14 @@
 )]
 
 mod bench;
+mod fuzz;
 mod interop;
 mod lint;
 mod program;
 mod steps;
 mod test;
 mod tools;
+mod torture;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -33,6 +35,10 @@ enum Command {
     Lint,
     /// Run the published SDKs of other languages against the server
     Interop(interop::Arguments),
+    /// Try every decoder on mutations of what real peers sent
+    Fuzz(fuzz::Arguments),
+    /// Kill the server under load, fill its disk, and look for anything lost
+    Torture(torture::Arguments),
     /// Measure against bare axum and the official Rust SDK
     Bench(bench::Arguments),
 }
@@ -42,6 +48,8 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Lint => lint::run(),
         Command::Interop(arguments) => interop::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Torture(arguments) => torture::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {

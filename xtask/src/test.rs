@@ -5,11 +5,13 @@ mod outcome;
 
 use std::process::Command;
 
+use crate::fuzz;
 use crate::interop;
 use crate::lint;
 use crate::program;
 use crate::steps::{self, Counts, Step};
 use crate::test::outcome::Outcome;
+use crate::torture;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -24,6 +26,8 @@ const STEPS: &[Step] = &[
     Step { name: "doc tests", run: doc_tests },
     Step { name: "load generator", run: load_tests },
     Step { name: "interop", run: interop::step },
+    Step { name: "torture", run: torture::step },
+    Step { name: "fuzz", run: fuzz::step },
 ];
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {

@@ -1,5 +1,7 @@
 //! Events on their way into the log: what one append will write, already encoded.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::event::{Event, LoggedEvent};
@@ -75,12 +77,12 @@ pub(crate) struct Sealed {
 
 impl Sealed {
     /// The events as readers get them, now that they have numbers.
-    pub(crate) fn logged(&self, first: Seq, epoch: Epoch) -> impl Iterator<Item = LoggedEvent> {
+    pub(crate) fn logged(&self, first: Seq, epoch: Epoch) -> impl Iterator<Item = Arc<LoggedEvent>> {
         let mut start = 0;
         self.events.iter().zip(&self.ends).enumerate().map(move |(index, (event, end))| {
             let line = self.lines.slice(start..*end);
             start = end + 1;
-            LoggedEvent { seq: first.plus(index as u64), epoch, kind: event.kind(), line }
+            LoggedEvent::new(first.plus(index as u64), epoch, event.kind(), line)
         })
     }
 

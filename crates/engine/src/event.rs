@@ -4,9 +4,13 @@
 //! encoding it: the bytes in the log are the bytes in the stream. The other kinds are the kernel's own; they have
 //! numbers too, so the numbers a reader sees on the wire may skip.
 
+use std::sync::{Arc, OnceLock};
+
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Json, Message, Metadata, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{
+    Dialect, Json, Message, Metadata, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp, encode,
+};
 
 use crate::ids::{Cursor, Epoch, Seq};
 
@@ -111,8 +115,8 @@ impl Event {
     }
 }
 
-/// A committed event as readers get it.
-#[derive(Clone, Debug)]
+/// A committed event as readers get it, shared by all of them.
+#[derive(Debug)]
 pub struct LoggedEvent {
     /// Its number.
     pub seq: Seq,
@@ -122,9 +126,30 @@ pub struct LoggedEvent {
     pub kind: Kind,
     /// Its line in the log; for events that are sent, the v1.0 frame.
     pub line: Bytes,
+    /// The frame in the other dialects, once somebody has asked for it.
+    translated: [OnceLock<Bytes>; Dialect::ALL.len()],
 }
 
 impl LoggedEvent {
+    /// An event at its place in the log.
+    pub(crate) fn new(seq: Seq, epoch: Epoch, kind: Kind, line: Bytes) -> Arc<Self> {
+        Arc::new(Self { seq, epoch, kind, line, translated: Default::default() })
+    }
+
+    /// The frame in a dialect, encoded once for all readers. Whether v0.3 calls it final is the same for all of them:
+    /// it follows from the event and the agent's switch.
+    pub fn frame(&self, dialect: Dialect, is_final: bool) -> Result<Bytes, serde_json::Error> {
+        if dialect == Dialect::V1 {
+            return Ok(self.line.clone());
+        }
+        let slot = &self.translated[dialect.index()];
+        if let Some(frame) = slot.get() {
+            return Ok(frame.clone());
+        }
+        let frame = Bytes::from(encode::from_v1(dialect, &self.line, is_final)?);
+        Ok(slot.get_or_init(|| frame).clone())
+    }
+
     /// Where a reader that has seen it stands.
     pub fn cursor(&self) -> Cursor {
         Cursor { epoch: self.epoch, seq: self.seq }

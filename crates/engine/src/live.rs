@@ -52,7 +52,7 @@ pub(crate) struct Core {
     pub(crate) snapshot_bytes: usize,
     /// The task's v1.0 JSON as of `last_seq`, once it has ended.
     pub(crate) ended_json: Option<Bytes>,
-    tail: VecDeque<LoggedEvent>,
+    tail: VecDeque<Arc<LoggedEvent>>,
     tail_bytes: usize,
     pub(crate) output: Output,
     /// Why the task never came to be, or why its turn cannot go on.
@@ -216,7 +216,7 @@ impl Core {
     }
 
     /// Remembers committed events for readers.
-    pub(crate) fn remember(&mut self, event: LoggedEvent) {
+    pub(crate) fn remember(&mut self, event: Arc<LoggedEvent>) {
         self.tail_bytes += event.line.len();
         self.tail.push_back(event);
         while self.tail_bytes > TAIL_BYTES && self.tail.len() > 1 {
@@ -227,7 +227,7 @@ impl Core {
     }
 
     /// Committed events after a number, if they are all at hand.
-    pub(crate) fn tail_after(&self, after: Seq) -> Option<Vec<LoggedEvent>> {
+    pub(crate) fn tail_after(&self, after: Seq) -> Option<Vec<Arc<LoggedEvent>>> {
         if after >= self.last_seq {
             return Some(Vec::new());
         }

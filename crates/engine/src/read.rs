@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::{ContextId, Json, Message, Task, TaskId, TaskState, Timestamp};
 
-use crate::caller::Caller;
+use crate::caller::{AgentScope, Caller};
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
@@ -111,9 +111,11 @@ impl Engine {
     pub async fn list(&self, address: &Address, caller: &Caller, list: List) -> Result<Listed, Error> {
         let query = ListQuery {
             owner: caller.id.clone(),
-            agent: match address {
-                Address::Root => None,
-                Address::Agent(name) => Some(name.clone()),
+            agents: match (address, &caller.scopes.agents) {
+                (Address::Agent(name), scope) if scope.allows(name) => Some(vec![name.clone()]),
+                (Address::Agent(_), _) => Some(Vec::new()),
+                (Address::Root, AgentScope::All) => None,
+                (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
             },
             context: list.context,
             state: list.state,

@@ -210,8 +210,8 @@ pub struct EventRow {
 pub struct ListQuery {
     /// Whose tasks.
     pub owner: CallerId,
-    /// Of which agent; all if absent.
-    pub agent: Option<AgentName>,
+    /// Of which agents; all if absent.
+    pub agents: Option<Vec<AgentName>>,
     /// Of which conversation.
     pub context: Option<ContextId>,
     /// In which state.

@@ -78,10 +78,10 @@ impl Engine {
         let known = engine.store.find_send(scope.clone()).await.map_err(|error| Error::from_store(&error))?;
         match known {
             Some(record) if record.digest != digest => Err(Error::KeyReused),
-            Some(record) => engine.repeat(record).await,
+            Some(record) => Box::pin(engine.repeat(record)).await,
             None => {
                 let record = SendRecord { scope, digest, task: None, seq: Seq(0) };
-                engine.clone().submit(caller, send, Some(record)).await
+                Box::pin(engine.clone().submit(caller, send, Some(record))).await
             }
         }
     }
@@ -113,12 +113,13 @@ impl Inner {
             return Err(Error::Invalid { field: "message.role", problem });
         }
         for reference in &send.message.reference_task_ids {
-            self.open(&Address::Root, caller, reference).await?;
+            Box::pin(self.open(&Address::Root, caller, reference)).await?;
         }
         match &send.message.task_id {
             Some(id) => {
-                let live = self.open(&send.address, caller, id).await?;
-                self.follow_up(live, send, record).await
+                let live = Box::pin(self.open(&send.address, caller, id)).await?;
+                // Boxed, like all that is rare here: the size of the common way is copied with every message.
+                Box::pin(self.follow_up(live, send, record)).await
             }
             None => self.begin(caller, send, record).await,
         }

@@ -191,7 +191,7 @@ impl TaskStream {
     }
 
     /// The events that are sent on the wire and have come since the last call; none when the stream is over.
-    pub async fn next(&mut self) -> Result<Option<Vec<LoggedEvent>>, Error> {
+    pub async fn next(&mut self) -> Result<Option<Vec<Arc<LoggedEvent>>>, Error> {
         loop {
             if self.over {
                 return Ok(None);
@@ -225,7 +225,7 @@ impl TaskStream {
     }
 
     /// Events after the last one seen, of any kind; waits for some. None if there will be no more.
-    async fn more(&mut self) -> Result<Option<Vec<LoggedEvent>>, Error> {
+    async fn more(&mut self) -> Result<Option<Vec<Arc<LoggedEvent>>>, Error> {
         let after = self.after;
         let at_hand = {
             let news = self.live.wait_for(|core| {
@@ -249,7 +249,7 @@ impl TaskStream {
         }
     }
 
-    async fn read(&self, after: Seq) -> Result<Vec<LoggedEvent>, Error> {
+    async fn read(&self, after: Seq) -> Result<Vec<Arc<LoggedEvent>>, Error> {
         let Some(key) = self.live.core.lock().key else {
             return Ok(Vec::new());
         };
@@ -271,16 +271,11 @@ impl TaskStream {
 }
 
 /// The events of a row as readers get them.
-fn lines(row: &EventRow) -> impl Iterator<Item = LoggedEvent> {
+fn lines(row: &EventRow) -> impl Iterator<Item = Arc<LoggedEvent>> {
     let mut start = 0;
     let mut seq = row.first_seq;
     row.events.split(|byte| *byte == b'\n').map(move |line| {
-        let event = LoggedEvent {
-            seq,
-            epoch: row.epoch,
-            kind: kind_of(line),
-            line: row.events.slice(start..start + line.len()),
-        };
+        let event = LoggedEvent::new(seq, row.epoch, kind_of(line), row.events.slice(start..start + line.len()));
         start += line.len() + 1;
         seq = seq.plus(1);
         event

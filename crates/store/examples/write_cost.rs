@@ -77,7 +77,7 @@ async fn measure(durability: Durability, tasks: usize, dropped_index: Option<&st
 async fn read(store: &SqliteStore) {
     let query = ListQuery {
         owner: "caller".into(),
-        agent: None,
+        agents: None,
         context: None,
         state: None,
         since: None,

@@ -11,12 +11,7 @@ pub fn target(data: &[u8]) {
     for dialect in Dialect::ALL {
         let Ok(page) = decode_list(dialect, data) else { continue };
         for written in Dialect::ALL {
-            stable(
-                written,
-                &page,
-                |page| encode_list(written, page, true),
-                |bytes| decode_list(written, bytes),
-            );
+            stable(written, &page, |page| encode_list(written, page, true), |bytes| decode_list(written, bytes));
             encode_list(written, &page, false);
         }
     }

@@ -15,13 +15,7 @@ pub fn target(data: &[u8]) {
     for dialect in Dialect::ALL {
         for operation in OPERATIONS {
             for (task_id, config_id, tenant) in [(None, None, None), (Some("task"), Some("config"), Some("echo"))] {
-                let parts = RestParts {
-                    task_id,
-                    config_id,
-                    tenant,
-                    query: &query,
-                    body,
-                };
+                let parts = RestParts { task_id, config_id, tenant, query: &query, body };
                 match decode_rest(dialect, operation, parts) {
                     Ok(request) => read(&request),
                     Err(error) => one_line_of_json(&error.encode_rest(dialect)),

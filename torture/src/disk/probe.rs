@@ -188,7 +188,8 @@ impl Probe {
         let address = self.address;
         self.journal.touched(&task);
         self.stopping = Some(std::thread::spawn(move || {
-            let canceled = Connection::open(address).and_then(|mut connection| calls::cancel(&mut connection, PROBE, &task));
+            let canceled =
+                Connection::open(address).and_then(|mut connection| calls::cancel(&mut connection, PROBE, &task));
             (task, canceled)
         }));
     }

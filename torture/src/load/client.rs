@@ -3,11 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::calls::{self, Answer, ECHO, PROBE, Refusal, Send, TaskFacts};
 use crate::http::Connection;
 use crate::journal::{Journal, told};
+use crate::load::Signal;
 use crate::random::Random;
 
 /// How many chunks a streaming task makes.
@@ -18,7 +18,7 @@ pub(super) struct Client {
     address: SocketAddr,
     random: Random,
     journal: Arc<Journal>,
-    ending: Arc<AtomicBool>,
+    signal: Arc<Signal>,
     messages: u64,
 }
 
@@ -28,9 +28,9 @@ impl Client {
         address: SocketAddr,
         random: Random,
         journal: Arc<Journal>,
-        ending: Arc<AtomicBool>,
+        signal: Arc<Signal>,
     ) -> Self {
-        Self { name, address, random, journal, ending, messages: 0 }
+        Self { name, address, random, journal, signal, messages: 0 }
     }
 
     /// Works until the server goes away. That is only right once the end was announced, and never after a silence.
@@ -38,13 +38,16 @@ impl Client {
         let lost = match Connection::open(self.address) {
             Err(error) => error,
             Ok(mut connection) => loop {
+                if self.signal.is_stop() {
+                    return;
+                }
                 if let Err(error) = self.operation(&mut connection) {
                     break error;
                 }
             },
         };
         let silent = matches!(lost.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-        if silent || !self.ending.load(Ordering::SeqCst) {
+        if silent || !self.signal.is_dying() {
             self.journal.problem(format!("client {} lost its connection: {lost}", self.name));
         }
     }

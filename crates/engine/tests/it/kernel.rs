@@ -133,7 +133,7 @@ impl Kernel {
     }
 
     /// Every event of a task that is sent, from the first. Only for stores that were opened once: epoch 1.
-    pub(crate) async fn log(&self, id: &TaskId) -> Vec<LoggedEvent> {
+    pub(crate) async fn log(&self, id: &TaskId) -> Vec<Arc<LoggedEvent>> {
         // The first event of a task is always its message, which is not sent.
         let after = Some(Cursor { epoch: ids::Epoch(1), seq: Seq(1) });
         let caller = Caller::local();

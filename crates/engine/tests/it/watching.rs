@@ -1,6 +1,7 @@
 //! Streams: from the message, across reconnects, through slow readers, and when they close.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use switchboard_a2a::{Artifact, ArtifactId, TaskState};
 use switchboard_engine::*;
@@ -22,7 +23,7 @@ fn streamer(chunks: usize) -> Script {
     })
 }
 
-async fn drain(mut stream: TaskStream) -> Vec<LoggedEvent> {
+async fn drain(mut stream: TaskStream) -> Vec<Arc<LoggedEvent>> {
     let mut events = Vec::new();
     while let Some(batch) = stream.next().await.unwrap() {
         events.extend(batch);
@@ -53,7 +54,7 @@ fn invariant_3_every_reader_sees_the_same_events_in_the_same_order() {
             let resumed = kernel.engine.subscribe(&Address::Root, &caller, &id, after, |_| Until::Terminal);
             let resumed = resumed.await.unwrap();
             assert!(resumed.first.is_none());
-            let rest: Vec<_> = drain(resumed.stream).await.into_iter().map(|event| event.line).collect();
+            let rest: Vec<_> = drain(resumed.stream).await.into_iter().map(|event| event.line.clone()).collect();
             let expected: Vec<_> = own[skip + 1..].iter().map(|event| event.line.clone()).collect();
             assert_eq!(rest, expected);
         }
@@ -71,7 +72,7 @@ fn a_cursor_the_log_does_not_know_gets_the_task_first() {
         answer_task(&sent).await;
         let caller = Caller::local();
         for bad in [Cursor { epoch: ids::Epoch(9), seq: Seq(2) }, Cursor { epoch: ids::Epoch(1), seq: Seq(99) }] {
-            let until = |_: Option<&std::sync::Arc<Hosted>>| Until::Terminal;
+            let until = |_: Option<&Arc<Hosted>>| Until::Terminal;
             let subscription =
                 kernel.engine.subscribe(&Address::Root, &caller, sent.id(), Some(bad), until).await.unwrap();
             let (_, task) = subscription.first.expect("the task first");

@@ -37,27 +37,29 @@ pub(super) enum Outcome {
 
 impl Call<'_> {
     /// Does what is asked. A result that is there at once goes to `out`.
+    ///
+    /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
     pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Outcome, Error> {
         match request {
             Request::Send(request) => match self.operation {
-                Operation::SendStreamingMessage => return stream::answer(self, request).await.map(events),
+                Operation::SendStreamingMessage => return Box::pin(stream::answer(self, request)).await.map(events),
                 _ => send::answer(self, request, out).await?,
             },
             Request::Get { id, history_length, .. } => {
                 self.find_agent()?;
-                get::answer(self, &id, history_length, out).await?;
+                Box::pin(get::answer(self, &id, history_length, out)).await?;
             }
             Request::List(request) => {
                 self.find_agent()?;
-                list::answer(self, request, out).await?;
+                Box::pin(list::answer(self, request, out)).await?;
             }
             Request::Cancel { id, .. } => {
                 self.find_agent()?;
-                cancel::answer(self, &id, out).await?;
+                Box::pin(cancel::answer(self, &id, out)).await?;
             }
             Request::Subscribe { id, .. } => {
                 self.find_agent()?;
-                return subscribe::answer(self, &id).await.map(events);
+                return Box::pin(subscribe::answer(self, &id)).await.map(events);
             }
             Request::Push(_) => {
                 self.find_agent()?;

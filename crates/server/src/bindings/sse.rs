@@ -1,7 +1,7 @@
 //! Event streams: the one read of a task's log, written as server-sent events.
 //!
 //! Everything the log gives at once goes out in one buffer. The stored line of an event is its v1.0 frame, so v1.0
-//! readers get it as it is; v0.3 readers get it translated.
+//! readers get it as it is; for v0.3 it is translated once and shared by all readers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ struct EventStream {
 /// What a source has to say.
 enum News {
     Decided(Source),
-    Events(Result<Option<Vec<LoggedEvent>>, Refusal>),
+    Events(Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>),
 }
 
 impl Source {
@@ -177,7 +177,7 @@ impl EventStream {
         Some(bytes)
     }
 
-    fn write(&mut self, events: Result<Option<Vec<LoggedEvent>>, Refusal>, out: &mut Vec<u8>) {
+    fn write(&mut self, events: Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
                 out.reserve(events.iter().map(|event| event.line.len() + 128).sum());
@@ -221,15 +221,11 @@ impl Frames {
     }
 
     fn event(&self, event: &LoggedEvent, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.dialect == Dialect::V1 {
-            self.result(Some(event.cursor()), &event.line, out);
-            return Ok(());
-        }
-        let translated = encode::from_v1(self.dialect, &event.line, until.ends_at(event.kind)).map_err(|error| {
+        let frame = event.frame(self.dialect, until.ends_at(event.kind)).map_err(|error| {
             tracing::error!(%error, seq = event.seq.0, "a stored event cannot be read");
             Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")
         })?;
-        self.result(Some(event.cursor()), &translated, out);
+        self.result(Some(event.cursor()), &frame, out);
         Ok(())
     }
 

@@ -94,7 +94,7 @@ pub(crate) async fn make(
 
 /// All of an owner's tasks.
 pub(crate) fn query(owner: &str) -> ListQuery {
-    ListQuery { owner: owner.into(), agent: None, context: None, state: None, since: None, after: None, page_size: 50 }
+    ListQuery { owner: owner.into(), agents: None, context: None, state: None, since: None, after: None, page_size: 50 }
 }
 
 /// Compares errors by their words, which name every variant.

@@ -18,7 +18,8 @@ type Place = (i64, i64);
 /// A query whose names are numbers and whose open ends are closed.
 struct Bounds {
     owner: i64,
-    agent: Option<i64>,
+    /// The agents' numbers as a JSON array; all if absent.
+    agents: Option<String>,
     state: Option<i64>,
     since: i64,
     after: Place,
@@ -49,21 +50,27 @@ impl Reading {
         Ok(ListPage { tasks, next, total })
     }
 
-    /// Absent if the owner or agent has never had a task.
+    /// Absent if the owner or all of the agents have never had a task.
     fn bounds(&mut self, query: &ListQuery) -> rusqlite::Result<Option<Bounds>> {
         let Some(owner) = self.names.number(&self.connection, query.owner.as_str())? else {
             return Ok(None);
         };
-        let agent = match &query.agent {
-            None => None,
-            Some(agent) => match self.names.number(&self.connection, agent.as_str())? {
-                None => return Ok(None),
-                known => known,
-            },
-        };
+        let mut agents = None;
+        for agent in query.agents.iter().flatten() {
+            // An agent that has never had a task has no number.
+            if let Some(number) = self.names.number(&self.connection, agent.as_str())? {
+                let numbers = agents.get_or_insert_with(String::new);
+                let separator = if numbers.is_empty() { "" } else { "," };
+                *numbers += &format!("{separator}{number}");
+            }
+        }
+        if query.agents.is_some() && agents.is_none() {
+            return Ok(None);
+        }
+        let agents = agents.map(|numbers| format!("[{numbers}]"));
         Ok(Some(Bounds {
             owner,
-            agent,
+            agents,
             state: query.state.map(state_number),
             since: query.since.map_or(i64::MIN, |since| since.0),
             after: query.after.map_or((i64::MAX, i64::MAX), |(at, key)| (at.0, key.0)),
@@ -88,10 +95,11 @@ impl Reading {
     /// The owner's groups that match and are not empty, with their sizes.
     fn groups(&self, bounds: &Bounds) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
         let sql = "SELECT agent, state, sum(n) FROM tally WHERE owner = ?1 AND hidden = 0 \
-                   AND (?2 IS NULL OR agent = ?2) AND (?3 IS NULL OR state = ?3) GROUP BY agent, state HAVING sum(n) > 0";
+                   AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR state = ?3) GROUP BY agent, state HAVING sum(n) > 0";
         let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement
-            .query_map((bounds.owner, bounds.agent, bounds.state), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let rows = statement.query_map((bounds.owner, &bounds.agents, bounds.state), |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
         rows.collect()
     }
 
@@ -104,17 +112,17 @@ impl Reading {
 
     fn places_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<Place>, u64)> {
         let matching = "FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
-                        AND status_at >= ?3 AND (?4 IS NULL OR agent = ?4) AND (?5 IS NULL OR state = ?5)";
+                        AND status_at >= ?3 AND (?4 IS NULL OR agent IN (SELECT value FROM json_each(?4))) AND (?5 IS NULL OR state = ?5)";
         let page = format!(
             "SELECT status_at, key {matching} AND status_at <= ?6 AND (status_at < ?6 OR key < ?7) \
              ORDER BY status_at DESC, key DESC"
         );
         let (at, key) = bounds.after;
         let mut newest = Newest::new(bounds.wanted);
-        let values = params![context, bounds.owner, bounds.since, bounds.agent, bounds.state, at, key];
+        let values = params![context, bounds.owner, bounds.since, bounds.agents, bounds.state, at, key];
         newest.merge(&self.connection, &page, values)?;
         let mut count = self.connection.prepare_cached(&format!("SELECT count(*) {matching}"))?;
-        let values = params![context, bounds.owner, bounds.since, bounds.agent, bounds.state];
+        let values = params![context, bounds.owner, bounds.since, bounds.agents, bounds.state];
         let total: i64 = count.query_row(values, |row| row.get(0))?;
         Ok((newest.places, total.cast_unsigned()))
     }

@@ -34,18 +34,23 @@ pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
         make(&store, "bob", agent, context, done(at, 1)).await;
     }
     let cases = [
-        (ListQuery { agent: Some("echo".into()), ..query("ann") }, vec![4, 2, 0]),
-        (ListQuery { agent: Some("nobody".into()), ..query("ann") }, vec![]),
+        (ListQuery { agents: Some(vec!["echo".into()]), ..query("ann") }, vec![4, 2, 0]),
+        (ListQuery { agents: Some(vec!["nobody".into()]), ..query("ann") }, vec![]),
+        (ListQuery { agents: Some(Vec::new()), ..query("ann") }, vec![]),
+        (ListQuery { agents: Some(vec!["echo".into(), "guide".into()]), ..query("ann") }, vec![5, 4, 3, 2, 1, 0]),
         (ListQuery { state: Some(TaskState::Submitted), ..query("ann") }, vec![5, 4]),
         (ListQuery { context: Some("c".into()), ..query("ann") }, vec![2, 1, 0]),
         (ListQuery { context: Some("nowhere".into()), ..query("ann") }, vec![]),
         (ListQuery { since: Some(Timestamp(3)), ..query("ann") }, vec![5, 4, 3]),
         (ListQuery { context: Some("d".into()), since: Some(Timestamp(4)), ..query("ann") }, vec![5, 4]),
-        (ListQuery { context: Some("c".into()), agent: Some("echo".into()), ..query("ann") }, vec![2, 0]),
+        (
+            ListQuery { context: Some("c".into()), agents: Some(vec!["echo".into(), "nobody".into()]), ..query("ann") },
+            vec![2, 0],
+        ),
         (ListQuery { context: Some("d".into()), state: Some(TaskState::Completed), ..query("ann") }, vec![3]),
         (
             ListQuery {
-                agent: Some("guide".into()),
+                agents: Some(vec!["guide".into()]),
                 state: Some(TaskState::Completed),
                 since: Some(Timestamp(2)),
                 ..query("ann")

@@ -1,0 +1,58 @@
+//! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, a full and a read-only disk, all on
+//! the real binary. The work is in the package `torture`; this builds it and says how long and how often.
+
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::program;
+use crate::steps::Counts;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How many times to kill the server
+    #[arg(long, default_value_t = 500)]
+    rounds: u64,
+    /// Decides operations and moments; another one at every call if it is not given
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+const TEST_ROUNDS: u64 = 50;
+const TEST_SEED: u64 = 1;
+/// Each of these loses something with near certainty; one loss that is found is enough.
+const PLANTED_ROUNDS: u64 = 6;
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let counts = all(arguments.rounds, arguments.seed.unwrap_or(now))?;
+    anyhow::ensure!(counts.failed == 0, "{} of {} failed", counts.failed, counts.passed + counts.failed);
+    Ok(())
+}
+
+/// The step of `cargo xtask test`.
+pub(crate) fn step() -> anyhow::Result<Counts> {
+    all(TEST_ROUNDS, TEST_SEED)
+}
+
+fn all(rounds: u64, seed: u64) -> anyhow::Result<Counts> {
+    program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "torture"]))?;
+    let (rounds, seed, planted) = (rounds.to_string(), seed.to_string(), PLANTED_ROUNDS.to_string());
+    let mut counts = Counts::default();
+    for arguments in [
+        &["kill", "--rounds", &rounds, "--seed", &seed][..],
+        &["kill", "--planted", "--rounds", &planted, "--seed", &seed],
+        &["disk"],
+    ] {
+        let programs = program::root().join("target/debug");
+        let mut command = Command::new(programs.join("torture"));
+        command.args(arguments).arg("--binary").arg(programs.join("switchboard"));
+        match program::run(&mut command) {
+            Ok(()) => counts.add(Counts::ONE),
+            Err(error) => {
+                println!("error: {error:#}");
+                counts.add(Counts { passed: 0, failed: 1 });
+            }
+        }
+    }
+    Ok(counts)
+}
