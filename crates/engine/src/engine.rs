@@ -17,6 +17,7 @@ use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, Kind};
 use crate::fold::Fold;
+use crate::histories::Histories;
 use crate::idempotency::Reservations;
 use crate::ids::{Epoch, Seq};
 use crate::live::{Core, LiveTask};
@@ -40,6 +41,7 @@ pub(crate) struct Inner {
     pub(crate) live: LiveTasks,
     pub(crate) caps: Caps,
     pub(crate) sends: Reservations,
+    pub(crate) histories: Histories,
     /// Set when the server stops: no new work, and readers are let go.
     pub(crate) closing: CancellationToken,
     /// Set when waiting for running turns is over.
@@ -66,6 +68,7 @@ impl Engine {
             live: LiveTasks::default(),
             caps: Caps::default(),
             sends: Reservations::default(),
+            histories: Histories::default(),
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
@@ -187,8 +190,9 @@ impl Inner {
         Ok(core)
     }
 
-    /// Counts what a commit has changed.
+    /// Takes note of what a commit has changed.
     pub(crate) fn observe(&self, task: &NewTask, core: &Core, events: &[Event]) {
+        self.histories.forget(task);
         for event in events {
             let Kind::Status(state) = event.kind() else { continue };
             if state.is_terminal() {

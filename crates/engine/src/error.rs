@@ -2,6 +2,7 @@
 
 use switchboard_a2a::{TaskId, TaskState};
 
+use crate::engine::state_label;
 use crate::store::StoreError;
 
 /// Why a request was refused. Nothing was changed.
@@ -11,7 +12,7 @@ pub enum Error {
     #[error("no task {0}")]
     TaskNotFound(TaskId),
     /// The task has already ended.
-    #[error("task {id} cannot be canceled: it is already {state:?}")]
+    #[error("task {id} cannot be canceled: it is already {}", state_label(*state))]
     NotCancelable {
         /// The task.
         id: TaskId,

@@ -16,6 +16,7 @@ mod error;
 pub mod event;
 pub mod fold;
 mod handle;
+mod histories;
 mod idempotency;
 pub mod ids;
 mod live;

@@ -10,6 +10,8 @@ pub const QUEUE_WAIT: &str = "a2a_queue_wait_seconds";
 pub const RUNNING_TURNS: &str = "a2a_running_turns";
 /// Turns that wait for a place.
 pub const QUEUED_TURNS: &str = "a2a_queued_turns";
+/// Tasks held in memory: those that run, are watched, or wait with their agent at hand.
+pub const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 /// Writes to a task that has ended or belongs to another turn.
 pub const REFUSED_WRITES: &str = "a2a_refused_writes_total";
 /// Tasks taken over after their process was lost, by what became of them.
@@ -24,6 +26,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (QUEUE_WAIT, "Seconds a turn waited for a place to run"),
     (RUNNING_TURNS, "Turns at work"),
     (QUEUED_TURNS, "Turns that wait for a place to run"),
+    (TASKS_IN_MEMORY, "Tasks held in memory"),
     (REFUSED_WRITES, "Writes refused because the task had ended or another turn owned it"),
     (RECOVERIES, "Tasks taken over after their process was lost"),
     (EVICTED_TASKS, "Ended tasks deleted by retention"),

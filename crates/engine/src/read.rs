@@ -181,6 +181,10 @@ impl Inner {
 
     /// The newest messages of a conversation's other tasks, oldest first.
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
+        if let Some(newest_first) = self.histories.get(task, max) {
+            return newest_first.iter().take(max).rev().cloned().collect();
+        }
+        let read = self.histories.begin(task);
         let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
         let mut newest_first = Vec::new();
         for row in rows {
@@ -195,6 +199,7 @@ impl Inner {
             newest_first.extend(said.collect::<Vec<_>>().into_iter().rev());
         }
         newest_first.truncate(max);
+        self.histories.keep(task, read, max, newest_first.as_slice().into(), self.settings.contexts);
         newest_first.reverse();
         newest_first
     }

@@ -8,7 +8,7 @@ use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner, stopping};
+use crate::engine::{Engine, Inner, state_label, stopping};
 use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::fold::Fold;
@@ -322,8 +322,8 @@ fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
 fn refuse_message(live: &LiveTask, core: &Core) -> Result<(), Error> {
     let id = &live.task.id;
     if core.is_done() {
-        let state = core.row.state;
-        return Err(Error::Unsupported(format!("task {id} has ended ({state:?}) and takes no more messages")));
+        let state = state_label(core.row.state);
+        return Err(Error::Unsupported(format!("task {id} is {state} and takes no more messages")));
     }
     if core.fold.inner.cancel_requested {
         return Err(Error::Unsupported(format!("task {id} is being canceled and takes no more messages")));

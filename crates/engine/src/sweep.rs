@@ -101,11 +101,17 @@ impl Engine {
         let caps = &self.inner.caps;
         metrics::gauge!(metric::RUNNING_TURNS).set(caps.running() as f64);
         metrics::gauge!(metric::QUEUED_TURNS).set(caps.queued() as f64);
+        metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for (state, count) in census.by_state {
                 metrics::gauge!(metric::TASKS, "state" => state_label(state)).set(count as f64);
             }
         }
+    }
+
+    /// How many tasks are held in memory.
+    pub fn tasks_in_memory(&self) -> usize {
+        self.inner.live.all().len()
     }
 
     /// Deletes what retention says to delete, now.

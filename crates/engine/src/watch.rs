@@ -9,7 +9,7 @@ use switchboard_a2a::{Message, Task, TaskId, TaskState};
 
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, Inner, state_label};
 use crate::error::Error;
 use crate::event::{Kind, LoggedEvent, kind_of};
 use crate::ids::{Cursor, Seq};
@@ -161,8 +161,8 @@ impl Engine {
         }
         let core = live.core.lock();
         if core.is_done() && after.is_none() {
-            let state = core.row.state;
-            return Err(Error::Unsupported(format!("task {id} has ended ({state:?}): get it instead of subscribing")));
+            let state = state_label(core.row.state);
+            return Err(Error::Unsupported(format!("task {id} is {state}: get it instead of subscribing")));
         }
         stream.after = core.last_seq;
         let first = Some((core.cursor(), core.task()));

@@ -188,6 +188,66 @@ fn output_that_cannot_be_stored_is_offered_again_until_it_is() {
 }
 
 #[test]
+fn invariant_5_a_turn_that_was_ended_from_outside_cannot_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (told, hear) = (Arc::new(Notify::new()), Arc::new(std::sync::Mutex::new(None)));
+    let (go_on, refused) = (told.clone(), hear.clone());
+    let script = Script::new(move |_turn: Turn, task: TaskHandle| {
+        let (go_on, refused) = (go_on.clone(), refused.clone());
+        async move {
+            let kept = task.clone();
+            tokio::spawn(async move {
+                go_on.notified().await;
+                *refused.lock().unwrap() = Some((kept.text("late").await, kept.complete_with("late").await));
+            });
+            task.working().await?;
+            std::future::pending().await
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let (canceled, ()) = tokio::join!(kernel.cancel(sent.id()), kernel.advance(2, Duration::from_secs(3)));
+        assert_eq!(canceled.unwrap().status.state, TaskState::Canceled);
+        told.notify_one();
+        let refused = loop {
+            if let Some(refused) = hear.lock().unwrap().take() {
+                break refused;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(refused, (Err(Stopped::Ended), Err(Stopped::Ended)));
+        let task = kernel.get(sent.id()).await.unwrap();
+        assert_eq!((task.status.state, task.artifacts.len()), (TaskState::Canceled, 0));
+    });
+}
+
+#[test]
+fn invariant_11_ended_and_put_away_tasks_leave_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "ask" {
+            task.ask("?").await?;
+        }
+        Ok(task.complete_with("done").await?)
+    });
+    let settings = Settings { park: Duration::ZERO, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        for word in ["go", "ask"].repeat(50) {
+            let task = answer_task(&kernel.send(word).await).await;
+            kernel.get(&task.id).await.unwrap();
+        }
+        let list = List { page_size: 100, ..List::default() };
+        assert_eq!(kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap().total, 100);
+        while kernel.engine.tasks_in_memory() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
 fn invariant_6_unknown_and_foreign_tasks_look_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), quick());
