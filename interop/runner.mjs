@@ -1,6 +1,7 @@
 // Runs the tests of a JavaScript client: each one once per binding, one after the other, against the server given as
 // the first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
-// choose tests by a part of their name.
+// choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
+// others.
 
 import { AssertionError, deepStrictEqual } from "node:assert";
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,11 +15,16 @@ const PATIENCE_MS = 60_000;
 // the second connection is there, the next one is longer.
 export const COUNTS = [20_000, 200_000];
 
+export const KEY = process.env.INTEROP_KEY;
+
 const tests = [];
 
-/** Registers a test. Its full name has the binding before it. `only` is for what one binding has. */
-export function test(operation, run, { only } = {}) {
-  tests.push({ operation, run, bindings: only ? [only] : BINDINGS });
+/**
+ * Registers a test. Its full name has the binding before it. `only` is for what one binding has, `keyed` for what a
+ * server has only for callers with a key.
+ */
+export function test(operation, run, { only, keyed = false } = {}) {
+  if (keyed === Boolean(KEY)) tests.push({ operation, run, bindings: only ? [only] : BINDINGS });
 }
 
 /** Called at the end of a test program. `connect(address, binding)` gives each test what it talks to. */

@@ -1,9 +1,11 @@
 """Runs the tests of a Python client: each one once per binding, one after the other, against the server given as the
 first argument. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a test failed. Words after the address
-choose tests by a part of their name.
+choose tests by a part of their name. With a key for the server in INTEROP_KEY, the tests that need one run, and no
+others.
 """
 
 import asyncio
+import os
 import sys
 import traceback
 
@@ -16,15 +18,20 @@ PATIENCE_SECONDS = 60
 # the second connection is there, the next one is longer.
 COUNTS = (20_000, 200_000)
 
+KEY = os.environ.get("INTEROP_KEY")
+
 _tests = []
 
 
-def test(function=None, *, only=BINDINGS):
-    """Registers a test. Its name is the function's, after the binding's. `only` is for what one binding has."""
+def test(function=None, *, only=BINDINGS, keyed=False):
+    """Registers a test. Its name is the function's, after the binding's. `only` is for what one binding has, `keyed`
+    for what a server has only for callers with a key.
+    """
 
     def register(function):
         bindings = (only,) if isinstance(only, str) else only
-        _tests.append((function.__name__.replace("_", "-"), bindings, function))
+        if keyed == bool(KEY):
+            _tests.append((function.__name__.replace("_", "-"), bindings, function))
         return function
 
     return register(function) if function else register

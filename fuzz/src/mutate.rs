@@ -41,7 +41,7 @@ fn flip_bit(random: &mut Random, input: &mut [u8]) {
 fn set_byte(random: &mut Random, input: &mut [u8]) {
     let place = random.below(input.len());
     if let Some(byte) = input.get_mut(place) {
-        *byte = random.next() as u8;
+        *byte = random.number() as u8;
     }
 }
 

@@ -3,6 +3,7 @@
 
 import { randomUUID } from "node:crypto";
 import {
+  AuthenticatedExtendedCardNotConfiguredError,
   ClientFactory,
   ClientFactoryOptions,
   DefaultAgentCardResolver,
@@ -12,12 +13,18 @@ import {
   TaskNotCancelableError,
   TaskNotFoundError,
   UnsupportedOperationError,
+  createAuthenticatingFetchWithRetry,
   withA2AExtensions,
   ServiceParameters,
 } from "@a2a-js/sdk/client";
-import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import { COUNTS, KEY, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
 
 const TRANSPORTS = { jsonrpc: "JSONRPC", rest: "HTTP+JSON" };
+
+const showKey = {
+  headers: async () => ({ Authorization: `Bearer ${KEY}` }),
+  shouldRetryWithHeaders: async () => undefined,
+};
 
 /** A server and the binding to reach it by, with the last exchange in view. */
 class Switchboard {
@@ -35,7 +42,7 @@ class Switchboard {
   }
 
   factory(clientConfig) {
-    const fetchImpl = this.fetch;
+    const fetchImpl = KEY ? createAuthenticatingFetchWithRetry(this.fetch, showKey) : this.fetch;
     return new ClientFactory(
       ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
         transports: [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })],
@@ -83,12 +90,16 @@ test("root-card", async (switchboard) => {
   equal((await send(client, "hi")).status.state, "input-required");
 });
 
-test("extended-card", async (switchboard) => {
-  const client = await switchboard.client("echo");
-  equal((await client.getAgentCard()).name, "Echo");
-  const path = switchboard.binding === "rest" ? "/a2a/echo/v1/card" : "/a2a/echo/jsonrpc";
-  equal(switchboard.lastRequest.url.pathname, path);
-});
+test(
+  "extended-card",
+  async (switchboard) => {
+    const client = await switchboard.client("echo");
+    equal((await client.getAgentCard()).name, "Echo");
+    const path = switchboard.binding === "rest" ? "/a2a/echo/v1/card" : "/a2a/echo/jsonrpc";
+    equal(switchboard.lastRequest.url.pathname, path);
+  },
+  { keyed: true },
+);
 
 test("version", async (switchboard) => {
   // No version header is version 0.3, and the answer is in its words.
@@ -349,6 +360,15 @@ test(
   },
   { only: "jsonrpc" },
 );
+
+test("error-no-extended-card", async (switchboard) => {
+  // An open server says so on its card, and says it again to a client with a card from other times.
+  const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/echo/`);
+  equal(card.supportsAuthenticatedExtendedCard, false);
+  const older = { ...card, supportsAuthenticatedExtendedCard: true };
+  const client = await switchboard.factory().createFromAgentCard(older);
+  await failsWith(AuthenticatedExtendedCardNotConfiguredError, () => client.getAgentCard());
+});
 
 test("error-push-not-supported", async (switchboard) => {
   const client = await switchboard.client("probe");

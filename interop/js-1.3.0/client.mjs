@@ -10,6 +10,7 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
   ServiceParameters,
+  createAuthenticatingFetchWithRetry,
   withA2AExtensions,
 } from "@a2a-js/sdk/client";
 import {
@@ -19,9 +20,14 @@ import {
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import { COUNTS, KEY, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
 
 const TRANSPORTS = { jsonrpc: "JSONRPC", rest: "HTTP+JSON" };
+
+const showKey = {
+  headers: async () => ({ Authorization: `Bearer ${KEY}` }),
+  shouldRetryWithHeaders: async () => undefined,
+};
 
 /** A server and the binding to reach it by, with the last exchange in view. */
 class Switchboard {
@@ -39,7 +45,8 @@ class Switchboard {
   }
 
   factory(clientConfig) {
-    const options = { fetchImpl: this.fetch, legacyCompat: { enabled: true } };
+    const fetchImpl = KEY ? createAuthenticatingFetchWithRetry(this.fetch, showKey) : this.fetch;
+    const options = { fetchImpl, legacyCompat: { enabled: true } };
     return new ClientFactory(
       ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
         transports: [new JsonRpcTransportFactory(options), new RestTransportFactory(options)],
@@ -93,12 +100,16 @@ test("root-card", async (switchboard) => {
   equal(state(await send(client, "hi")), "INPUT_REQUIRED");
 });
 
-test("extended-card", async (switchboard) => {
-  const client = await switchboard.client("echo");
-  equal((await client.getAgentCard()).name, "Echo");
-  const path = switchboard.binding === "rest" ? "/a2a/echo/extendedAgentCard" : "/a2a/echo";
-  equal(switchboard.lastRequest.url.pathname, path);
-});
+test(
+  "extended-card",
+  async (switchboard) => {
+    const client = await switchboard.client("echo");
+    equal((await client.getAgentCard()).name, "Echo");
+    const path = switchboard.binding === "rest" ? "/a2a/echo/extendedAgentCard" : "/a2a/echo";
+    equal(switchboard.lastRequest.url.pathname, path);
+  },
+  { keyed: true },
+);
 
 test("version", async (switchboard) => {
   // A card with both versions makes this client speak 1.0.
@@ -417,6 +428,15 @@ test(
   },
   { only: "jsonrpc" },
 );
+
+test("error-no-extended-card", async (switchboard) => {
+  // An open server says so on its card, and says it again to a client with a card from other times.
+  const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/echo/`);
+  equal(card.capabilities.extendedAgentCard, false);
+  card.capabilities.extendedAgentCard = true;
+  const client = await switchboard.factory().createFromAgentCard(card);
+  await failsWith(UnsupportedOperationError, () => client.getAgentCard());
+});
 
 test("error-push-not-supported", async (switchboard) => {
   const client = await switchboard.client("probe");

@@ -34,7 +34,7 @@ from a2a.types import (
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from runner import COUNTS, equal, fails_with, main, numbered, test, until  # noqa: E402
+from runner import COUNTS, KEY, equal, fails_with, main, numbered, test, until  # noqa: E402
 
 TRANSPORTS = {"jsonrpc": TransportProtocol.jsonrpc, "rest": TransportProtocol.http_json}
 
@@ -43,6 +43,7 @@ TASK_NOT_FOUND = (-32001, 404)
 TASK_NOT_CANCELABLE = (-32002, 409)
 PUSH_NOT_SUPPORTED = (-32003, 400)
 UNSUPPORTED_OPERATION = (-32004, 400)
+NO_EXTENDED_CARD = (-32007, 404)
 
 
 class Switchboard:
@@ -55,21 +56,24 @@ class Switchboard:
         self.last_request = None
         self.last_response = None
 
-    async def http(self):
+    async def http(self, **settings):
         async def note(response):
             self.last_request, self.last_response = response.request, response
 
         return await self.stack.enter_async_context(
-            httpx.AsyncClient(timeout=30, event_hooks={"response": [note]})
+            httpx.AsyncClient(timeout=30, event_hooks={"response": [note]}, **settings)
         )
 
-    async def client(self, agent, streaming=False, polling=False, http=None, extensions=None):
-        config = ClientConfig(
+    async def config(self, streaming=False, polling=False, http=None):
+        return ClientConfig(
             streaming=streaming,
             polling=polling,
             httpx_client=http or await self.http(),
             supported_transports=[TRANSPORTS[self.binding]],
         )
+
+    async def client(self, agent, extensions=None, **settings):
+        config = await self.config(**settings)
         return await ClientFactory.connect(f"{self.address}/a2a/{agent}", config, extensions=extensions)
 
     async def refuses(self, error, awaitable):
@@ -133,17 +137,16 @@ async def card(switchboard):
 
 @test
 async def root_card(switchboard):
-    config = ClientConfig(
-        streaming=False, httpx_client=await switchboard.http(), supported_transports=[TRANSPORTS[switchboard.binding]]
-    )
-    client = await ClientFactory.connect(switchboard.address, config)
+    client = await ClientFactory.connect(switchboard.address, await switchboard.config())
     task = await send(client, "hi")
     equal(task.status.state, TaskState.input_required)
 
 
-@test
+@test(keyed=True)
 async def extended_card(switchboard):
-    client = await switchboard.client("echo")
+    # This SDK's own way to show a key has no part in its HTTP+JSON client.
+    http = await switchboard.http(headers={"Authorization": f"Bearer {KEY}"})
+    client = await switchboard.client("echo", http=http)
     card = await client.get_card()
     equal(card.name, "Echo")
     path = "/a2a/echo/v1/card" if switchboard.binding == "rest" else "/a2a/echo/jsonrpc"
@@ -430,6 +433,17 @@ async def error_resubscribe(switchboard):
     await switchboard.refuses(TASK_NOT_FOUND, first(client.resubscribe(TaskIdParams(id=str(uuid.uuid4())))))
     task = await send(await switchboard.client("probe"), "hello")
     await switchboard.refuses(UNSUPPORTED_OPERATION, first(client.resubscribe(TaskIdParams(id=task.id))))
+
+
+@test
+async def error_no_extended_card(switchboard):
+    """An open server says so on its card, and says it again to a client with a card from other times."""
+    resolver = A2ACardResolver(await switchboard.http(), f"{switchboard.address}/a2a/echo")
+    card = await resolver.get_agent_card()
+    equal(card.supports_authenticated_extended_card, False)
+    card.supports_authenticated_extended_card = True
+    client = ClientFactory(await switchboard.config()).create(card)
+    await switchboard.refuses(NO_EXTENDED_CARD, client.get_card())
 
 
 @test

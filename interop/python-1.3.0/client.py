@@ -8,7 +8,14 @@ import uuid
 from pathlib import Path
 
 import httpx
-from a2a.client import A2ACardResolver, ClientCallContext, ClientConfig, ClientFactory
+from a2a.client import (
+    A2ACardResolver,
+    AuthInterceptor,
+    ClientCallContext,
+    ClientConfig,
+    ClientFactory,
+    CredentialService,
+)
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.helpers import (
     get_artifact_text,
@@ -49,7 +56,7 @@ from a2a.utils.errors import (
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from runner import COUNTS, equal, fails_with, main, numbered, test, until  # noqa: E402
+from runner import COUNTS, KEY, equal, fails_with, main, numbered, test, until  # noqa: E402
 
 TRANSPORTS = {"jsonrpc": TransportProtocol.JSONRPC.value, "rest": TransportProtocol.HTTP_JSON.value}
 
@@ -81,8 +88,16 @@ class Switchboard:
         )
         return ClientFactory(config)
 
-    async def client(self, agent, **settings):
-        return await (await self.factory(**settings)).create_from_url(f"{self.address}/a2a/{agent}")
+    async def client(self, agent, interceptors=None, **settings):
+        factory = await self.factory(**settings)
+        return await factory.create_from_url(f"{self.address}/a2a/{agent}", interceptors)
+
+
+class Key(CredentialService):
+    """The key, for whichever scheme of the card the client chooses."""
+
+    async def get_credentials(self, security_scheme_name, context):
+        return KEY
 
 
 @contextlib.asynccontextmanager
@@ -136,11 +151,12 @@ async def root_card(switchboard):
     equal(task.status.state, TaskState.TASK_STATE_INPUT_REQUIRED)
 
 
-@test
+@test(keyed=True)
 async def extended_card(switchboard):
-    client = await switchboard.client("echo")
+    client = await switchboard.client("echo", interceptors=[AuthInterceptor(Key())])
     card = await client.get_extended_agent_card(GetExtendedAgentCardRequest())
     equal(card.name, "Echo")
+    equal(switchboard.last_request.headers["authorization"], f"Bearer {KEY}")
     path = "/a2a/echo/extendedAgentCard" if switchboard.binding == "rest" else "/a2a/echo"
     equal(switchboard.last_request.url.path, path)
 
@@ -492,6 +508,17 @@ async def error_invalid_params(switchboard):
     stray = request("again", task=task)
     stray.message.context_id = str(uuid.uuid4())
     await fails_with(InvalidParamsError, first(client.send_message(stray)))
+
+
+@test
+async def error_no_extended_card(switchboard):
+    """An open server says so on its card, and says it again to a client with a card from other times."""
+    resolver = A2ACardResolver(await switchboard.http(), f"{switchboard.address}/a2a/echo")
+    card = await resolver.get_agent_card()
+    equal(card.capabilities.extended_agent_card, False)
+    card.capabilities.extended_agent_card = True
+    client = (await switchboard.factory()).create(card)
+    await fails_with(UnsupportedOperationError, client.get_extended_agent_card(GetExtendedAgentCardRequest()))
 
 
 @test

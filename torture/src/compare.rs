@@ -104,7 +104,8 @@ fn ending(connection: &mut Connection, id: &str, known: &Known, problems: &mut P
     Ok(())
 }
 
-/// Resumes after the first frame: every event that was acknowledged comes again, under its id, byte for byte.
+/// Resumes after the first frame and from the middle: every event that was acknowledged comes again, under its id, byte
+/// for byte, and together they make the task.
 fn stream(
     connection: &mut Connection,
     id: &str,
@@ -116,26 +117,46 @@ fn stream(
         problems.push(format!("the stream of task {id} did not begin with the task"));
         return Ok(());
     };
+    let (state, text) = match resume(connection, id, known, &opening.id, &known.frames)? {
+        Ok(again) => told(&again),
+        Err(problem) => {
+            problems.push(problem);
+            return Ok(());
+        }
+    };
+    if (&state, &text) != (&now.state, &now.text) {
+        problems.push(format!("task {id} is {now:?}, and its events say {state} {text:?}"));
+    }
+    let middle = known.frames.len() / 2;
+    if let Some(frame) = known.frames.get(middle) {
+        problems.extend(resume(connection, id, known, &frame.id, &known.frames[middle + 1..])?.err());
+    }
+    Ok(())
+}
+
+/// What comes after a cursor, if it begins with what came after it before.
+fn resume(
+    connection: &mut Connection,
+    id: &str,
+    known: &Known,
+    cursor: &str,
+    before: &[Frame],
+) -> anyhow::Result<Result<Vec<Frame>, String>> {
     let mut again: Vec<Frame> = Vec::new();
-    let refused = calls::subscribe(connection, known.path, id, Some(&opening.id), |frame| {
+    let refused = calls::subscribe(connection, known.path, id, Some(cursor), |frame| {
         again.push(frame);
         true
     })?;
     if let Some(refusal) = refused {
-        problems.push(format!("task {id} cannot be resumed after {}: {refusal:?}", opening.id));
-        return Ok(());
+        return Ok(Err(format!("task {id} cannot be resumed after {cursor}: {refusal:?}")));
     }
-    for (before, after) in known.frames.iter().zip(again.iter().map(Some).chain(std::iter::repeat(None))) {
-        if Some(before) != after {
-            problems.push(format!("task {id}: {before:?} was acknowledged, and there is {after:?}"));
-            return Ok(());
+    for (place, frame) in before.iter().enumerate() {
+        if again.get(place) != Some(frame) {
+            let found = again.get(place);
+            return Ok(Err(format!("task {id} after {cursor}: {frame:?} was acknowledged, and there is {found:?}")));
         }
     }
-    let (state, text) = told(&again);
-    if (&state, &text) != (&now.state, &now.text) {
-        problems.push(format!("task {id} is {now:?}, and its events say {state} {text:?}"));
-    }
-    Ok(())
+    Ok(Ok(again))
 }
 
 /// A key that was used before the crash, with or without an answer, does its work exactly once.

@@ -1,8 +1,12 @@
 //! Server-sent events, one whole frame at a time: what was cut off in the middle was never acknowledged.
 
 use std::io::{self, BufRead, BufReader};
+use std::time::{Duration, Instant};
 
 use crate::http::Body;
+
+/// A stream that is kept alive for so long without coming to its end hangs: no task here takes more than a moment.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +20,23 @@ pub struct Frame {
 /// The frames of a body.
 pub struct EventStream<'a> {
     lines: BufReader<Body<'a>>,
+    begun: Instant,
 }
 
 impl<'a> EventStream<'a> {
     /// Reads a body as frames.
     #[must_use]
     pub fn new(body: Body<'a>) -> Self {
-        Self { lines: BufReader::new(body) }
+        Self { lines: BufReader::new(body), begun: Instant::now() }
     }
 
     /// The next frame that holds data; none at the proper end of the stream.
     pub fn next_frame(&mut self) -> io::Result<Option<Frame>> {
         let mut frame = Frame { id: String::new(), data: String::new() };
         loop {
+            if self.begun.elapsed() > PATIENCE {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the stream does not come to an end"));
+            }
             let mut line = String::new();
             if self.lines.read_line(&mut line)? == 0 {
                 return Ok(None);

@@ -150,3 +150,35 @@ fn line(reader: &mut BufReader<TcpStream>) -> io::Result<String> {
 fn invalid(problem: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_whole_and_a_cut_off_one_is_an_error() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+            let fixed = "HTTP/1.1 503 Busy\r\nRetry-After: 1\r\ncontent-length: 2\r\n\r\nno";
+            let cut = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab";
+            for answer in [chunked, fixed, cut] {
+                let mut request = [0; 1024];
+                assert!(client.read(&mut request).unwrap() > 0);
+                client.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        let mut connection = Connection::open(address).unwrap();
+        let mut get = |path: &str| -> io::Result<(u16, Option<String>, String)> {
+            let response = connection.send("GET", path, &[], "")?;
+            let wait = response.header("retry-after").map(str::to_owned);
+            Ok((response.status, wait, response.text()?))
+        };
+        assert_eq!(get("/one").unwrap(), (200, None, "abcde".to_owned()));
+        assert_eq!(get("/two").unwrap(), (503, Some("1".to_owned()), "no".to_owned()));
+        assert_eq!(get("/three").unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        server.join().unwrap();
+    }
+}

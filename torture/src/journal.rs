@@ -174,3 +174,49 @@ pub fn told(frames: &[Frame]) -> (String, String) {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_on_a_task_counts_and_a_later_touch_opens_it_again() {
+        let journal = Journal::default();
+        let facts = |state: &str| TaskFacts {
+            id: "t".to_owned(),
+            state: state.to_owned(),
+            text: String::new(),
+            messages: Vec::new(),
+        };
+        journal.saw("/a2a/probe", &facts("TASK_STATE_WORKING"));
+        journal.touched("t");
+        journal.saw("/a2a/probe", &facts("TASK_STATE_INPUT_REQUIRED"));
+        let known = journal.facts().tasks["t"].clone();
+        assert_eq!((known.last, known.touched), (Some(facts("TASK_STATE_INPUT_REQUIRED")), false));
+        journal.touched("t");
+        assert!(journal.facts().tasks["t"].touched);
+    }
+
+    #[test]
+    fn frames_add_up_to_a_state_and_a_text() {
+        let journal = Journal::default();
+        let frame = |id: &str, result: Value| Frame {
+            id: id.to_owned(),
+            data: serde_json::json!({ "result": result }).to_string(),
+        };
+        let parts = |text: &str| serde_json::json!([{ "text": text }]);
+        let chunk = |text: &str| serde_json::json!({ "taskId": "t", "artifact": { "parts": parts(text) } });
+        let status = serde_json::json!({ "state": "TASK_STATE_COMPLETED", "message": { "parts": parts("c") } });
+        for (id, result) in [
+            ("1.1", serde_json::json!({ "task": { "id": "t" } })),
+            ("1.2", serde_json::json!({ "artifactUpdate": chunk("a") })),
+            ("1.3", serde_json::json!({ "artifactUpdate": chunk("b") })),
+            ("1.4", serde_json::json!({ "statusUpdate": { "taskId": "t", "status": status } })),
+        ] {
+            journal.frame("/a2a/probe", frame(id, result));
+        }
+        let known = journal.facts().tasks["t"].clone();
+        assert_eq!(known.opening.map(|frame| frame.id).as_deref(), Some("1.1"));
+        assert_eq!(told(&known.frames), ("TASK_STATE_COMPLETED".to_owned(), "abc".to_owned()));
+    }
+}

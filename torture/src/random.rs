@@ -15,12 +15,12 @@ impl Random {
     #[must_use]
     pub fn fork(&self, number: u64) -> Self {
         let mut forked = Self(self.0 ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93));
-        forked.next();
+        forked.number();
         forked
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,6 +30,6 @@ impl Random {
 
     /// A number from `low` up to and without `high`.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low).max(1)
+        low + self.number() % (high - low).max(1)
     }
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -126,12 +127,15 @@ impl Drop for Server {
 /// The address from the first line of the greeting. The rest is read and dropped, so that the pipe never fills.
 fn greeted(child: &mut Child) -> Option<SocketAddr> {
     let mut output = BufReader::new(child.stdout.take()?);
-    let mut line = String::new();
-    output.read_line(&mut line).ok()?;
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut rest = Vec::new();
-        let _ = output.read_to_end(&mut rest);
+        let mut line = String::new();
+        let read = output.read_line(&mut line);
+        // Nobody listens any more if it took too long.
+        let _ = sender.send(read.map(|_| line));
+        let _ = output.read_to_end(&mut Vec::new());
     });
+    let line = receiver.recv_timeout(PATIENCE).ok()?.ok()?;
     let (_, address) = line.trim().rsplit_once("http://")?;
     address.parse().ok()
 }

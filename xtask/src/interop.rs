@@ -1,5 +1,6 @@
 //! `cargo xtask interop`: the published SDKs of other languages as clients of the real server. Each SDK has a folder in
-//! `interop/` with its pins and one test program, which gets a fresh server; interop/README.md says what is covered.
+//! `interop/` with its pins and one test program, which gets two fresh servers: an open one, and one with a key for
+//! what only callers with a key are given. interop/README.md says what is covered.
 
 mod environment;
 mod results;
@@ -8,7 +9,6 @@ mod table;
 
 use anyhow::Context;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
 
 use crate::interop::environment::{Environments, Python};
@@ -38,6 +38,9 @@ const SDKS: [(&str, Language); 4] = [
     ("js-1.3.0", Language::JavaScript),
 ];
 
+/// Where the runners look for the server's key.
+const KEY: &str = "INTEROP_KEY";
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let counts = clients(arguments.only.as_deref())?;
     println!("{} passed, {} failed", counts.passed, counts.failed);
@@ -62,11 +65,13 @@ fn clients(only: Option<&str>) -> anyhow::Result<Counts> {
 
     let mut total = Counts::default();
     for (folder, language) in sdks {
-        let client = match language {
-            Language::Python => environments.python_client(folder)?,
-            Language::JavaScript => environments.javascript_client(folder)?,
+        let client = || match language {
+            Language::Python => environments.python_client(folder),
+            Language::JavaScript => environments.javascript_client(folder),
         };
-        let ran = talk(client, &environments.log(folder))?;
+        let mut ran = Results::default();
+        talk(client()?, &Server::open(&environments.log(folder))?, &mut ran)?;
+        talk(client()?, &Server::keyed(&environments.log(&format!("{folder}-keyed")))?, &mut ran)?;
         let mut counts = ran.counts();
         for difference in table::differences(&table::tests(&readme, folder), ran.names()) {
             println!("not ok {folder}: {difference}");
@@ -77,13 +82,15 @@ fn clients(only: Option<&str>) -> anyhow::Result<Counts> {
     Ok(total)
 }
 
-/// Runs one test program against a server of its own.
-fn talk(mut client: Command, log: &Path) -> anyhow::Result<Results> {
-    let server = Server::start(log)?;
-    let mut results = Results::default();
+/// Runs the tests of one program that are for this kind of server.
+fn talk(mut client: Command, server: &Server, results: &mut Results) -> anyhow::Result<()> {
+    match server.key() {
+        Some(key) => client.env(KEY, key),
+        None => client.env_remove(KEY),
+    };
     let succeeded = program::watch(client.arg(server.url()), |line| results.read(line))?;
     results.end(succeeded);
-    Ok(results)
+    Ok(())
 }
 
 /// The names of tests.

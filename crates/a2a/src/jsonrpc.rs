@@ -22,6 +22,9 @@ pub struct Envelope<'a> {
     pub method: Cow<'a, str>,
     /// The parameters, an object; absent and `null` are the same.
     pub params: Option<&'a RawValue>,
+    /// Whether it came without an id. Its answer could be matched to nothing, so it must not be carried out; a wrong
+    /// method or wrong parameters are still told first, because those are what its author has to mend.
+    pub is_notification: bool,
 }
 
 /// A body that is no request, and the id to answer under.
@@ -33,7 +36,7 @@ pub struct Rejected {
     pub error: Error,
 }
 
-/// Reads one request. Batches and notifications are refused: there is no sensible answer to a message without an id.
+/// Reads one request. Batches are refused; a notification is marked, for the caller to refuse it once it is read.
 pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
@@ -44,8 +47,9 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
         let kind = if error.is_data() { ErrorKind::InvalidRequest } else { ErrorKind::Parse };
         Rejected { id: RpcId::NULL, error: said(kind, &error) }
     })?;
+    let is_notification = members.id.is_none();
     let id = match members.id.map(RpcId::read) {
-        None => return Err(invalid(RpcId::NULL, "id is missing: notifications are not supported")),
+        None => RpcId::NULL,
         Some(None) => return Err(invalid(RpcId::NULL, "id must be a string, an integer or null")),
         Some(Some(id)) => id,
     };
@@ -59,7 +63,12 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     if params.is_some_and(|params| !params.get().starts_with('{')) {
         return Err(Rejected { id, error: Error::invalid_field("params", "must be an object") });
     }
-    Ok(Envelope { id, method, params })
+    Ok(Envelope { id, method, params, is_notification })
+}
+
+/// What a notification without any other fault is answered with.
+pub fn notification_refused() -> Error {
+    invalid(RpcId::NULL, "id is missing: notifications are not supported").error
 }
 
 /// Writes everything that stands before a result; the caller appends the result and `}`.

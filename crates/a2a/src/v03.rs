@@ -4,6 +4,7 @@
 
 pub(crate) mod compat;
 mod event;
+pub(crate) mod kinds;
 mod message;
 mod part;
 mod push;

@@ -19,7 +19,7 @@ use crate::ids::{Cursor, Epoch, Seq};
 #[serde(rename_all = "camelCase")]
 pub enum Event {
     /// A message arrived for the task.
-    Received(Received),
+    Received(Arc<Received>),
     /// The status changed; sent.
     StatusUpdate(TaskStatusUpdate),
     /// An artifact grew; sent.

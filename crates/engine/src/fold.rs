@@ -4,6 +4,7 @@
 //! answered from it byte for byte; a second line holds what only the kernel needs.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub struct Numbered {
     /// The number of its event.
     pub seq: u64,
     /// The message.
-    pub received: Received,
+    pub received: Arc<Received>,
 }
 
 impl Fold {
@@ -113,7 +114,7 @@ impl Fold {
         }
     }
 
-    fn receive(&mut self, seq: Seq, received: &Received) {
+    fn receive(&mut self, seq: Seq, received: &Arc<Received>) {
         let numbered = Numbered { seq: seq.0, received: received.clone() };
         let first = self.inner.first == 0;
         if first {

@@ -10,7 +10,7 @@ use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::engine::Inner;
 use crate::error::Error;
-use crate::event::Event;
+use crate::event::{Event, Received};
 use crate::ids::TaskKey;
 use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
@@ -119,9 +119,10 @@ impl Inner {
             let inner = &core.fold.inner;
             let message = match &decided {
                 Recovery::Resume => inner.current.clone().map(|current| current.received),
-                Recovery::Restart => inner.current.clone().map(|mut current| {
-                    current.received.message = core.fold.task.history.first().cloned().unwrap_or(view.message.clone());
-                    current.received
+                Recovery::Restart => inner.current.clone().map(|current| {
+                    let mut received = Received::clone(&current.received);
+                    received.message = core.fold.task.history.first().cloned().unwrap_or(received.message);
+                    Arc::new(received)
                 }),
                 Recovery::Fail(_) => None,
             };

@@ -11,7 +11,6 @@ use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, state_label, stopping};
 use crate::error::Error;
 use crate::event::{Event, Received};
-use crate::fold::Fold;
 use crate::idempotency::digest;
 use crate::ids::{Cursor, Fence, Seq};
 use crate::live::{Core, LiveTask};
@@ -45,8 +44,15 @@ pub struct Submitted {
     pub(crate) live: Arc<LiveTask>,
     /// The number of the message's event.
     pub(crate) seq: Seq,
-    /// The task as of the message, and where a reader of it stands.
-    pub(crate) first: (Cursor, Task),
+    pub(crate) first: First,
+}
+
+/// The task as of the message.
+pub(crate) enum First {
+    /// A new task: nothing but its message.
+    New(Arc<Received>),
+    /// One that was there already, and where a reader of it stands.
+    Known(Box<(Cursor, Task)>),
 }
 
 impl Submitted {
@@ -98,7 +104,8 @@ impl Inner {
                 self.adopt(loaded.ok_or(Error::TaskNotFound(id))?).await?
             }
         };
-        let first = self.task_as_of(&live, record.seq).await?;
+        let (cursor, task) = self.task_as_of(&live, record.seq).await?;
+        let first = First::Known(Box::new((cursor, task)));
         Ok(Submitted { engine: self.clone(), live, seq: record.seq, first })
     }
 
@@ -141,7 +148,8 @@ impl Inner {
             agent: hosted.name.clone(),
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
         };
-        let received = self.receive(&task, &send);
+        let return_immediately = send.return_immediately;
+        let received = Arc::new(self.receive(&task, send));
         let mut burst = Burst::default();
         self.check_size(burst.push(Event::Received(received.clone())))?;
         let permit = self.try_permit(&hosted, &caller.id);
@@ -151,7 +159,7 @@ impl Inner {
         let hidden = match hosted.manifest.replies {
             Replies::Task => false,
             Replies::Message => true,
-            Replies::Either => !send.return_immediately,
+            Replies::Either => !return_immediately,
         };
         let row = RowState {
             state: TaskState::Submitted,
@@ -162,8 +170,6 @@ impl Inner {
             hidden,
             recoveries: 0,
         };
-        let mut first = Fold::new(&task);
-        first.apply(Seq(1), &burst.events[0]);
         let live = self.live.insert_or_get(Arc::new(LiveTask::create(task, hosted.clone(), row)));
         {
             let mut core = live.core.lock();
@@ -175,8 +181,9 @@ impl Inner {
         let early = hosted.manifest.start == Start::WithCommit && permit.is_some();
         let engine = self.clone();
         let begun = live.clone();
+        let message = received.clone();
         self.work.spawn(async move {
-            let begin = Begin::new(received, crate::agent::Cause::Begin, None);
+            let begin = Begin::new(message, crate::agent::Cause::Begin, None);
             match permit {
                 Some(permit) if early => turn::drive(engine, begun, permit, begin, record).await,
                 permit => match begun.flush(&engine, record).await {
@@ -198,20 +205,19 @@ impl Inner {
             self.live.forget(&live.task.id);
         }
         result?;
-        let cursor = Cursor { epoch: self.epoch, seq: Seq(1) };
-        Ok(Submitted { engine: self, live, seq: Seq(1), first: (cursor, first.task) })
+        Ok(Submitted { engine: self, live, seq: Seq(1), first: First::New(received) })
     }
 
-    fn receive(&self, task: &NewTask, send: &Send) -> Received {
-        let mut message = send.message.clone();
+    fn receive(&self, task: &NewTask, send: Send) -> Received {
+        let mut message = send.message;
         message.task_id = Some(task.id.clone());
         message.context_id = Some(task.context.clone());
         message.role = Role::User;
         Received {
             message,
             at: self.clock.now(),
-            accepted_output_modes: send.accepted_output_modes.clone(),
-            metadata: send.metadata.clone(),
+            accepted_output_modes: send.accepted_output_modes,
+            metadata: send.metadata,
         }
     }
 
@@ -240,24 +246,24 @@ impl Inner {
         if let Some(hosted) = &live.hosted {
             modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
-        let received = self.receive(&live.task, &send);
+        let received = Arc::new(self.receive(&live.task, send));
         // The connection may go away; the append and what follows from it must not.
         let engine = self.clone();
         let task = live.clone();
         let appended = self.work.spawn(async move { engine.deliver(task, received, record).await });
         let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
         let cursor = Cursor { epoch: self.epoch, seq };
-        Ok(Submitted { engine: self, live, seq, first: (cursor, first) })
+        Ok(Submitted { engine: self, live, seq, first: First::Known(Box::new((cursor, first))) })
     }
 
     /// Appends a message to a task and wakes or starts its turn.
     async fn deliver(
         self: Arc<Self>,
         live: Arc<LiveTask>,
-        received: Received,
+        received: Arc<Received>,
         record: Option<SendRecord>,
     ) -> Result<(Seq, Task), Error> {
-        let event = Event::Received(received.clone());
+        let event = Event::Received(received);
         let permit_for = || live.hosted.as_ref().and_then(|hosted| self.try_permit(hosted, &live.task.owner));
         let mut permit = None;
         let outcome = live

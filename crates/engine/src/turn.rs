@@ -31,24 +31,24 @@ const RETRY: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// What a turn begins with.
 pub(crate) struct Begin {
-    received: Received,
+    received: Arc<Received>,
     cause: Cause,
     saved: Option<switchboard_a2a::Json>,
 }
 
 impl Begin {
-    pub(crate) fn new(received: Received, cause: Cause, saved: Option<switchboard_a2a::Json>) -> Self {
+    pub(crate) fn new(received: Arc<Received>, cause: Cause, saved: Option<switchboard_a2a::Json>) -> Self {
         Self { received, cause, saved }
     }
 
     fn turn(self, live: &LiveTask) -> Turn {
         Turn {
-            message: self.received.message,
+            message: self.received.message.clone(),
             cause: self.cause,
             saved: self.saved,
             caller: live.task.owner.clone(),
-            accepted_output_modes: self.received.accepted_output_modes,
-            metadata: self.received.metadata,
+            accepted_output_modes: self.received.accepted_output_modes.clone(),
+            metadata: self.received.metadata.clone(),
         }
     }
 }

@@ -11,12 +11,13 @@ use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, state_label};
 use crate::error::Error;
-use crate::event::{Kind, LoggedEvent, kind_of};
+use crate::event::{Event, Kind, LoggedEvent, kind_of};
+use crate::fold::Fold;
 use crate::ids::{Cursor, Seq};
 use crate::live::LiveTask;
 use crate::read::TaskReading;
 use crate::store::EventRow;
-use crate::submit::Submitted;
+use crate::submit::{First, Submitted};
 
 /// How much a reader that has fallen behind takes from the store at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -103,6 +104,14 @@ impl Submitted {
         if let Some(message) = self.reply_or_task().await {
             return Streamed::Message(message);
         }
+        let first = match self.first {
+            First::Known(known) => *known,
+            First::New(received) => {
+                let mut fold = Fold::new(&self.live.task);
+                fold.apply(self.seq, &Event::Received(received));
+                (Cursor { epoch: self.engine.epoch, seq: self.seq }, fold.task)
+            }
+        };
         let mut stream = TaskStream::new(self.engine, self.live, self.seq, until);
         let resumed = match after {
             Some(cursor) if cursor.seq >= self.seq => stream.knows(cursor).await,
@@ -112,7 +121,7 @@ impl Submitted {
             stream.after = cursor.seq;
             None
         } else {
-            Some(self.first)
+            Some(first)
         };
         Streamed::Task { first, stream }
     }

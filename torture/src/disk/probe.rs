@@ -16,6 +16,9 @@ const TEXT_BYTES: usize = 64 << 10;
 /// More than any of the disks holds.
 const MOST_SENDS: usize = 1_000;
 
+/// A task and what its cancel was answered.
+type Canceled = (String, std::io::Result<Result<TaskFacts, Refusal>>);
+
 pub(super) struct Probe {
     address: SocketAddr,
     pub(super) journal: Journal,
@@ -23,7 +26,7 @@ pub(super) struct Probe {
     messages: u64,
     asked: Vec<String>,
     held: Vec<String>,
-    stopping: Option<JoinHandle<(String, std::io::Result<Result<TaskFacts, Refusal>>)>>,
+    stopping: Option<JoinHandle<Canceled>>,
 }
 
 impl Probe {

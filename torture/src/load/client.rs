@@ -59,8 +59,8 @@ impl Client {
             30..35 => self.later(connection, "sleep:30"),
             35..43 => self.stream(connection, "stream"),
             43..50 => self.stream(connection, "streamy"),
-            50..70 => self.ask(connection),
-            70..80 => self.hold(connection),
+            50..67 => self.ask(connection),
+            67..80 => self.hold(connection),
             80..93 => self.keyed(connection),
             _ => self.direct_message(connection),
         }
@@ -146,7 +146,8 @@ impl Client {
         let send = self.message(PROBE, "hold").immediately();
         let answer = send.call(connection)?;
         let Some(facts) = self.task(&send, &answer) else { return Ok(()) };
-        if self.random.between(0, 10) < 2 {
+        // Many go on after the restart, more than are taken up at a time.
+        if self.random.between(0, 10) < 5 {
             return Ok(());
         }
         self.journal.touched(&facts.id);

@@ -17,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Server {
     child: Child,
     url: String,
+    key: Option<String>,
     _workspace: tempfile::TempDir,
 }
 
@@ -27,27 +28,41 @@ struct Greeting {
     base_url: String,
 }
 
+/// The same of what `keys create` prints.
+#[derive(Deserialize)]
+struct Created {
+    key: Secret,
+}
+
+#[derive(Deserialize)]
+struct Secret {
+    secret: String,
+}
+
 impl Server {
-    /// Starts it on a free port. It accepts connections once it has said which.
-    pub(crate) fn start(log: &Path) -> anyhow::Result<Self> {
+    /// One that everybody may call.
+    pub(crate) fn open(log: &Path) -> anyhow::Result<Self> {
+        Self::start(tempfile::tempdir()?, None, log)
+    }
+
+    /// One that wants its key.
+    pub(crate) fn keyed(log: &Path) -> anyhow::Result<Self> {
         let workspace = tempfile::tempdir()?;
-        let mut command = Command::new(program::root().join("target/debug/switchboard"));
-        // The settings of whoever runs the tests are not for this server.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SWITCHBOARD_") {
-                command.env_remove(name);
-            }
-        }
-        let mut child = command
-            .args(["--output", "json", "serve", "--bind", "127.0.0.1:0", "--workspace"])
-            .arg(workspace.path())
+        let printed = program::output(&mut switchboard(workspace.path(), &["keys", "create"]))?;
+        let created: Created = serde_json::from_str(&printed).context("the new key cannot be read")?;
+        Self::start(workspace, Some(created.key.secret), log)
+    }
+
+    /// Starts it on a free port. It accepts connections once it has said which.
+    fn start(workspace: tempfile::TempDir, key: Option<String>, log: &Path) -> anyhow::Result<Self> {
+        let mut child = switchboard(workspace.path(), &["serve", "--bind", "127.0.0.1:0"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(log).with_context(|| format!("cannot create {}", log.display()))?)
             .spawn()
             .context("cannot start target/debug/switchboard")?;
         let output = child.stdout.take().context("the server has no output")?;
-        let mut server = Self { child, url: String::new(), _workspace: workspace };
+        let mut server = Self { child, url: String::new(), key, _workspace: workspace };
         server.url =
             greeting(output).with_context(|| format!("the server did not start, see {}", log.display()))?.base_url;
         Ok(server)
@@ -55,6 +70,10 @@ impl Server {
 
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.key.as_deref()
     }
 }
 
@@ -64,6 +83,19 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A command of the debug build on this workspace, which answers in JSON.
+fn switchboard(workspace: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(program::root().join("target/debug/switchboard"));
+    // The settings of whoever runs the tests are not for this server.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("SWITCHBOARD_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(["--output", "json"]).args(words).arg("--workspace").arg(workspace);
+    command
 }
 
 fn greeting(mut output: impl Read + Send + 'static) -> anyhow::Result<Greeting> {

@@ -1,4 +1,4 @@
-//! Cards as bytes. One set of views serves all three forms: each form says which of the two vocabularies it prints.
+//! Cards as bytes. One set of views serves all forms: each form says which of the two vocabularies it prints.
 
 use serde::Serialize;
 
@@ -16,12 +16,20 @@ pub enum CardForm {
     V1,
     /// v0.3 readers only; without a v0.3 interface its `url` is empty, so ask [`AgentCard::speaks_v03`] first.
     V03,
+    /// v0.3 readers of the extended card on REST. Some read a security scheme by its `type` and fail without it, others
+    /// by the member of the protocol buffer and fail without that, so each scheme has both.
+    V03Rest,
     /// Both: every object holds the keys of both versions.
     Hybrid,
 }
 
 impl CardForm {
     pub(super) fn has_v1(self) -> bool {
+        matches!(self, Self::V1 | Self::Hybrid)
+    }
+
+    /// Whether a security scheme is the member of an object. v1.0 and the v0.3 protocol buffers share these.
+    pub(super) fn has_scheme_members(self) -> bool {
         self != Self::V03
     }
 

@@ -1,5 +1,5 @@
 //! Security schemes and requirements as bytes: `{"httpAuthSecurityScheme":{…}}` for v1.0, `{"type":"http",…}` for
-//! v0.3, both in one object for a hybrid card.
+//! v0.3, both in one object for a hybrid card and on v0.3 REST.
 
 use serde::ser::{SerializeMap, Serializer};
 use serde::{Serialize, ser::SerializeSeq};
@@ -36,7 +36,7 @@ impl Serialize for SchemeView<'_> {
             return raw.serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
-        if self.form.has_v1() {
+        if self.form.has_scheme_members() {
             map.serialize_entry(member(self.scheme), &Fields { scheme: self.scheme, is_v1: true })?;
         }
         if self.form.has_v03() {

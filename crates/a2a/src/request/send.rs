@@ -6,8 +6,8 @@ use super::{params, read};
 use crate::error::Violation;
 use crate::lenient::{non_empty, object, optional_object};
 use crate::model::ConfigurationWire;
-use crate::v03::rest_read;
-use crate::{ContextId, Dialect, Error, Message, Metadata, Role, SendRequest};
+use crate::v03::{kinds, rest_read};
+use crate::{ContextId, Dialect, Error, Message, Metadata, Role, SendRequest, Version};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,6 +26,9 @@ struct SendWire {
 }
 
 pub(super) fn decode(dialect: Dialect, json: &str) -> Result<SendRequest, Error> {
+    if dialect.version() == Version::V03 {
+        kinds::check(json)?;
+    }
     let wire: SendWire = read::object(json)?;
     let mut message = wire.message;
     if dialect == Dialect::V03Rest {

@@ -82,6 +82,26 @@ fn a_v03_card_is_written_as_the_sdks_write_it() {
 }
 
 #[test]
+fn on_v03_rest_the_schemes_are_those_of_both_sdks() {
+    for (name, others) in [
+        ("js-0.3.14/server-rest-extended-card.http", "python-0.3.26/server-rest-extended-card.http"),
+        ("python-0.3.26/server-rest-extended-card.http", "js-0.3.14/server-rest-extended-card.http"),
+    ] {
+        let (card, theirs) = captured(name);
+        let ours = written(&card, CardForm::V03Rest);
+        for theirs in [&theirs, &captured(others).1] {
+            for (scheme, members) in theirs["securitySchemes"].as_object().unwrap() {
+                for (member, value) in members.as_object().unwrap() {
+                    assert_eq!(&ours["securitySchemes"][scheme][member], value, "{name}: {scheme}.{member}");
+                }
+            }
+        }
+        assert_eq!(ours["security"], json!([{"bearer": []}]), "{name}");
+        assert!(ours.get("supportedInterfaces").is_none() && ours.get("securityRequirements").is_none(), "{name}");
+    }
+}
+
+#[test]
 fn a_hybrid_card_holds_both_vocabularies() {
     let (card, mut theirs) = captured("python-1.3.0/server-compat03-http-card.http");
     let ours = written(&card, CardForm::Hybrid);

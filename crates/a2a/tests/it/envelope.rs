@@ -36,7 +36,9 @@ fn what_is_no_request_is_refused_with_the_right_code() {
         ("[1,", -32700, "null"),
         ("7", -32600, "null"),
         ("\"text\"", -32600, "null"),
-        (r#"{"jsonrpc":"2.0","method":"m"}"#, -32600, "null"),
+        (r#"{"jsonrpc":"1.0","method":"m"}"#, -32600, "null"),
+        (r#"{"jsonrpc":"2.0","method":7}"#, -32600, "null"),
+        (r#"{"jsonrpc":"2.0","method":"m","params":[]}"#, -32602, "null"),
         (r#"{"jsonrpc":"2.0","id":true,"method":"m"}"#, -32600, "null"),
         (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, -32600, "null"),
         (r#"{"jsonrpc":"2.0","id":1e3,"method":"m"}"#, -32600, "null"),
@@ -57,6 +59,15 @@ fn what_is_no_request_is_refused_with_the_right_code() {
     }
     assert!(jsonrpc::parse(br#"{"jsonrpc":"2.0","id":1,"method":"m","params":null}"#).unwrap().params.is_none());
     assert_eq!(RpcId::number(3).as_str(), "3");
+}
+
+#[test]
+fn a_request_without_an_id_is_marked_and_one_with_a_null_id_is_not() {
+    let notification = jsonrpc::parse(br#"{"jsonrpc":"2.0","method":"m","params":{}}"#).unwrap();
+    assert!(notification.is_notification);
+    assert_eq!((notification.id.as_str(), &*notification.method), ("null", "m"));
+    assert_eq!(jsonrpc::notification_refused().kind.entry().code, -32600);
+    assert!(!jsonrpc::parse(br#"{"jsonrpc":"2.0","id":null,"method":"m"}"#).unwrap().is_notification);
 }
 
 #[test]

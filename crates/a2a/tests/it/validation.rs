@@ -50,6 +50,47 @@ fn a_bad_message_is_refused_by_the_path_of_its_fault() {
 }
 
 #[test]
+fn a_v03_part_of_an_unknown_kind_is_refused_and_v1_does_not_look_at_it() {
+    let send = |dialect, members: &str, part: &str| {
+        let json =
+            format!(r#"{{"message":{{"messageId":"m","role":"user","{members}":[{{"text":"a"}},{{{part}}}]}}}}"#);
+        params(dialect, Operation::SendMessage, &json)
+    };
+    for part in [
+        r#""kind":"video","text":"a""#,
+        r#""type":"video","text":"a""#,
+        r#""kind":"text","type":"video","text":"a""#,
+        r#""kind":7,"text":"a""#,
+        r#""kind":"video","video":"a""#,
+    ] {
+        for (dialect, members) in [(Dialect::V03Rpc, "parts"), (Dialect::V03Rest, "content")] {
+            let error = send(dialect, members, part).expect_err(part);
+            let violation = &error.violations[0];
+            assert_eq!((error.kind, violation.field.as_str()), (ErrorKind::InvalidParams, "message.parts[1].kind"));
+            assert!(violation.description.ends_with("is unknown: use text, file or data"), "{part}: {error}");
+        }
+    }
+    for part in [r#""kind":"video","text":"a""#, r#""type":7,"text":"a""#] {
+        assert!(send(Dialect::V1, "parts", part).is_ok(), "{part}");
+    }
+    for part in [
+        r#""text":"a""#,
+        r#""kind":null,"text":"a""#,
+        r#""kind":"","text":"a""#,
+        r#""type":"text","text":"a""#,
+        r#""kind":"te\u0078t","text":"a""#,
+        r#""kind":"data","data":{"kind":"video"}"#,
+        r#""kind":"file","file":{"uri":"https://f.test/a"}"#,
+    ] {
+        for dialect in Dialect::ALL {
+            assert!(send(dialect, "parts", part).is_ok(), "{dialect:?} {part}");
+        }
+    }
+    let error = params(Dialect::V03Rpc, Operation::SendMessage, r#"{"message":{"parts":[{}]}}"#).unwrap_err();
+    assert_eq!(error.violations[0].field, "message.parts[0]", "the full reader still speaks for itself");
+}
+
+#[test]
 fn the_context_is_found_in_three_places_and_must_agree() {
     let message = |context: &str, metadata: &str, beside: &str| {
         let json = format!(

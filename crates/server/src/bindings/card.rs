@@ -68,7 +68,7 @@ fn found(state: &State, exchange: &Exchange, form: CardForm, card: &Written) -> 
     }
     let version = match form {
         CardForm::V1 => Some(Version::V1),
-        CardForm::V03 => Some(Version::V03),
+        CardForm::V03 | CardForm::V03Rest => Some(Version::V03),
         CardForm::Hybrid => None,
     };
     if let Some(version) = version {

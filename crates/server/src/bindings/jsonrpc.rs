@@ -86,6 +86,9 @@ async fn run(
 ) -> Result<Outcome, Error> {
     limits::depth(&call.state.options, "params", call.json)?;
     let request = decode_params(call.dialect, call.operation, envelope.params)?;
+    if envelope.is_notification {
+        return Err(jsonrpc::notification_refused());
+    }
     if let Some(query) = query {
         let pairs = percent::query(Some(query));
         let named = pairs.iter().find(|(key, _)| key == "tenant").map(|(_, value)| value.as_str());

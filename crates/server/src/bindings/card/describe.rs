@@ -76,7 +76,8 @@ fn base(options: &Options, address: &Address, streaming: bool, extensions: Vec<A
             streaming: Some(streaming),
             push_notifications: Some(false),
             extensions,
-            extended_agent_card: Some(true),
+            // It is for callers that showed a key, and an open server takes none.
+            extended_agent_card: Some(!options.open),
         },
         ..AgentCard::default()
     };

@@ -40,7 +40,7 @@ async fn the_v1_card() {
         "name": "talker", "description": "The test agent talker", "version": "1.2.3",
         "supportedInterfaces": interfaces("http://agents.test/a2a/talker"),
         "capabilities": {
-            "streaming": true, "pushNotifications": false, "extensions": [resumption()], "extendedAgentCard": true
+            "streaming": true, "pushNotifications": false, "extensions": [resumption()], "extendedAgentCard": false
         },
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [talk()],
@@ -61,7 +61,7 @@ async fn the_v03_card() {
         "capabilities": {"streaming": true, "pushNotifications": false, "extensions": [resumption()]},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [talk()],
-        "supportsAuthenticatedExtendedCard": true,
+        "supportsAuthenticatedExtendedCard": false,
     });
     assert_eq!(card(&world, "/a2a/talker/.well-known/agent-card.json", "0.3").await, expected);
 }
@@ -161,9 +161,11 @@ async fn a_server_with_keys_says_how_to_show_them_and_keeps_private_skills_for_k
     assert_eq!(public["securitySchemes"]["bearer"]["httpAuthSecurityScheme"]["scheme"], "Bearer");
     assert_eq!(public["securitySchemes"]["apiKey"]["apiKeySecurityScheme"]["name"], "X-API-Key");
     assert_eq!(public["securityRequirements"].as_array().unwrap().len(), 2);
+    assert_eq!(public["capabilities"]["extendedAgentCard"], true);
     let old = card(&world, ROOT, "0.3").await;
     assert_eq!(old["securitySchemes"]["bearer"], json!({"type": "http", "scheme": "Bearer"}));
     assert_eq!(old["security"], json!([{"bearer": []}, {"apiKey": []}]));
+    assert_eq!(old["supportsAuthenticatedExtendedCard"], true);
     let skills = |card: &Value| {
         let skills = card["skills"].as_array().unwrap();
         skills.iter().map(|skill| skill["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -175,6 +177,14 @@ async fn a_server_with_keys_says_how_to_show_them_and_keeps_private_skills_for_k
             let card = door.result(&reply);
             assert_eq!(skills(&card), ["talk", "secret"], "{door:?}");
             assert_eq!(card.get("protocolVersion").is_some(), !door.is_v1());
+            let bearer = match door {
+                Door::RpcV1 | Door::RestV1 => json!({"httpAuthSecurityScheme": {"scheme": "Bearer"}}),
+                Door::RpcV03 => json!({"type": "http", "scheme": "Bearer"}),
+                Door::RestV03 => {
+                    json!({"type": "http", "scheme": "Bearer", "httpAuthSecurityScheme": {"scheme": "Bearer"}})
+                }
+            };
+            assert_eq!(card["securitySchemes"]["bearer"], bearer, "{door:?}");
             if !door.is_rpc() {
                 assert_eq!(reply.header("cache-control"), "private, max-age=60");
             }

@@ -167,6 +167,10 @@ async fn bodies_that_are_no_request_are_answered_all_the_same() {
     assert_eq!(rpc("[]").await, (-32600, Value::Null));
     assert_eq!(rpc(r#"[{"jsonrpc":"2.0","id":1,"method":"GetTask"}]"#).await, (-32600, Value::Null));
     assert_eq!(rpc("42").await, (-32600, Value::Null));
+    // Without an id: a fault of its own first, and never carried out.
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","method":"Nonsense"}"#).await, (-32601, Value::Null));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","method":"GetTask","params":{}}"#).await, (-32602, Value::Null));
+    assert_eq!(rpc(r#"{"jsonrpc":"2.0","method":"message/send","params":"x"}"#).await, (-32602, Value::Null));
     assert_eq!(rpc(r#"{"jsonrpc":"2.0","method":"GetTask","params":{"id":"x"}}"#).await, (-32600, Value::Null));
     assert_eq!(rpc(r#"{"jsonrpc":"2.0","id":true,"method":"GetTask"}"#).await, (-32600, Value::Null));
     assert_eq!(rpc(r#"{"id":3,"method":"GetTask"}"#).await, (-32600, json!(3)));
@@ -178,6 +182,44 @@ async fn bodies_that_are_no_request_are_answered_all_the_same() {
         assert_eq!(reply.status, 400, "{path}");
         let reply = world.get(path).raw("[]").post().version(version).reply().await;
         assert_eq!(reply.status, 400, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_without_an_id_is_refused_and_starts_nothing() {
+    let world = World::start().await;
+    for (door, send, stream) in
+        [(Door::RpcV1, "SendMessage", "SendStreamingMessage"), (Door::RpcV03, "message/send", "message/stream")]
+    {
+        let body =
+            |method: &str| json!({"jsonrpc": "2.0", "method": method, "params": {"message": door.message("hi")}});
+        let refused = |json: &Value| {
+            assert_eq!((&json["id"], &json["error"]["code"]), (&Value::Null, &json!(-32600)), "{door:?}");
+        };
+        refused(&world.post("/a2a", &body(send)).reply().await.json());
+        match door.is_v1() {
+            true => refused(&world.post("/a2a", &body(stream)).reply().await.json()),
+            false => refused(&world.post("/a2a", &body(stream)).events().await.rest().await[0].data),
+        }
+    }
+    let listed = world.get("/a2a/tasks").version("1.0").reply().await;
+    assert_eq!(listed.json()["totalSize"], json!(0));
+}
+
+#[tokio::test]
+async fn an_open_server_has_no_extended_card() {
+    let plan = Plan { default_agent: None, ..Plan::default() };
+    let (world, without_root) = (World::start().await, plan.start().await);
+    for door in ALL {
+        let expected = match door.is_v1() {
+            true => Expected(-32004, "UNSUPPORTED_OPERATION", 400, 0),
+            false => Expected(-32007, "", 0, 404),
+        };
+        for (world, agent) in [(&world, ""), (&world, "talker"), (&without_root, "")] {
+            let reply = door.ask(world, agent, Operation::ExtendedCard).reply().await;
+            check(door, door.error(&reply), &expected);
+            assert!(String::from_utf8_lossy(&reply.body).contains("this server has no keys"), "{door:?}");
+        }
     }
 }
 

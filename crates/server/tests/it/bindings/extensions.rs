@@ -11,8 +11,7 @@ const TRACE: &str = "https://ext.test/trace/v1";
 const TIMES: &str = "https://ext.test/times/v1";
 const RESUMPTION: &str = "urn:switchboard:a2a:last-event-id:v1";
 
-async fn insisting() -> World {
-    let plan = Plan::default();
+async fn insisting(plan: Plan) -> World {
     let mut strict = manifest("strict", Replies::Task);
     let extension =
         |uri: &str, required| Extension { uri: uri.to_owned(), description: "for tests".to_owned(), required };
@@ -24,7 +23,7 @@ async fn insisting() -> World {
 
 #[tokio::test]
 async fn what_is_declared_and_known_is_echoed_under_the_dialects_name() {
-    let world = insisting().await;
+    let world = insisting(Plan::default()).await;
     for door in ALL {
         for header in ["a2a-extensions", "x-a2a-extensions"] {
             let declared = format!("{TRACE}, https://ext.test/unknown,{RESUMPTION} ,{TRACE}");
@@ -48,7 +47,8 @@ async fn what_is_declared_and_known_is_echoed_under_the_dialects_name() {
 
 #[tokio::test]
 async fn what_the_agent_insists_on_must_be_declared() {
-    let world = insisting().await;
+    let world = insisting(Plan::default()).await;
+    let with_keys = insisting(Plan::with_keys().0).await;
     for door in ALL {
         for operation in [
             Operation::Send(json!({"message": door.message("hello")})),
@@ -67,7 +67,8 @@ async fn what_the_agent_insists_on_must_be_declared() {
             assert_eq!(door.error(&reply), (expected.0, expected.1, expected.2.to_owned()), "{door:?}: {body}");
         }
         // The card says what is needed, so it is there without.
-        assert_eq!(door.ask(&world, "strict", Operation::ExtendedCard).reply().await.status, 200);
+        let card = door.ask(&with_keys, "strict", Operation::ExtendedCard).key("ann").reply().await;
+        assert_eq!(door.result(&card)["name"], "strict", "{door:?}");
     }
     // At the root it counts for messages to its tasks.
     let send = Operation::Send(json!({"message": Door::RpcV1.message("ask")}));
