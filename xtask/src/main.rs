@@ -8,6 +8,7 @@
 )]
 
 mod bench;
+mod docs;
 mod fuzz;
 mod interop;
 mod lint;
@@ -39,6 +40,8 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Kill the server under load, fill its disk, and look for anything lost
     Torture(torture::Arguments),
+    /// Write docs/configuration.md from the program's own schema
+    Docs,
     /// Measure against bare axum and the official Rust SDK
     Bench(bench::Arguments),
 }
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Interop(arguments) => interop::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
+        Command::Docs => docs::run(),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {

@@ -5,6 +5,7 @@ mod outcome;
 
 use std::process::Command;
 
+use crate::docs;
 use crate::fuzz;
 use crate::interop;
 use crate::lint;
@@ -24,6 +25,7 @@ pub(crate) struct Arguments {
 const STEPS: &[Step] = &[
     Step { name: "tests", run: workspace_tests },
     Step { name: "doc tests", run: doc_tests },
+    Step { name: "configuration page", run: docs::check },
     Step { name: "load generator", run: load_tests },
     Step { name: "interop", run: interop::step },
     Step { name: "torture", run: torture::step },

@@ -1,0 +1,145 @@
+//! `cargo xtask docs`: docs/configuration.md, made from the schemas that the program itself prints, so that page,
+//! schema and code cannot drift apart. The test command checks that the page is current.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::program;
+use crate::steps::Counts;
+
+const HEAD: &str = "\
+# Configuration
+
+Made by `cargo xtask docs` from `switchboard config schema`; edit the doc comments in `crates/switchboard/src/config`.
+
+All of it is optional. Settings stand in `switchboard.yaml` and agents in `agents.yaml` or `agents.d/*.yaml`, in the
+workspace folder (`--workspace`, default the current one). A flag wins over a variable, a variable over the file, the
+file over the default. Times are written `250ms`, `30s`, `10m`, `7d`; sizes `64KiB`, `10GiB`. `${VAR}` and
+`${VAR:-default}` are filled in when a file is read. `switchboard config check` says what is in force and where it comes
+from; an unknown key or a wrong value is an error that names the file, the line and what would be right.
+";
+
+/// Writes the page.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let path = page();
+    std::fs::write(&path, render()?)?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// Fails if the page is not what would be written.
+pub(crate) fn check() -> anyhow::Result<Counts> {
+    let written = std::fs::read_to_string(page()).unwrap_or_default();
+    anyhow::ensure!(written == render()?, "docs/configuration.md is out of date: run `cargo xtask docs`");
+    Ok(Counts::ONE)
+}
+
+fn page() -> PathBuf {
+    program::root().join("docs/configuration.md")
+}
+
+fn render() -> anyhow::Result<String> {
+    let settings = schema(&[])?;
+    let agents = schema(&["agents"])?;
+    let mut page = HEAD.to_owned();
+    page.push_str("\n## switchboard.yaml\n");
+    for (section, value) in members(&settings["properties"]) {
+        let definition = resolve(&settings, value);
+        write!(page, "\n### {section}\n\n{}\n\n", text(value))?;
+        page.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
+        rows(&mut page, &settings, definition, section)?;
+    }
+    page.push_str("\n## agents.yaml\n\nA list under `agents`; each entry has these keys.\n\n");
+    page.push_str("| key | default | meaning |\n|---|---|---|\n");
+    let entry = &agents["$defs"]["Agent"];
+    for (key, value) in members(&entry["properties"]) {
+        agent_rows(&mut page, &agents, key, value)?;
+    }
+    Ok(page)
+}
+
+fn schema(arguments: &[&str]) -> anyhow::Result<Value> {
+    let mut command = program::cargo(&["run", "--quiet", "-p", "switchboard", "--", "config", "schema"]);
+    Ok(serde_json::from_str(&program::output(command.args(arguments))?)?)
+}
+
+/// One row a key; a nested section's keys follow with their path.
+fn rows(page: &mut String, schema: &Value, definition: &Value, path: &str) -> anyhow::Result<()> {
+    for (key, value) in members(&definition["properties"]) {
+        let path = format!("{path}.{key}");
+        let target = resolve(schema, value);
+        if target["properties"].is_object() {
+            rows(page, schema, target, &path)?;
+            continue;
+        }
+        let variable = variable(&path);
+        writeln!(page, "| `{path}` | {} | `{variable}` | {} |", default(value), text(value))?;
+    }
+    Ok(())
+}
+
+fn agent_rows(page: &mut String, schema: &Value, path: &str, value: &Value) -> anyhow::Result<()> {
+    let target = resolve(schema, value);
+    let nested = if target["items"].is_object() { resolve(schema, &target["items"]) } else { target };
+    if nested["properties"].is_object() {
+        let separator = if target["items"].is_object() { "[]." } else { "." };
+        for (key, value) in members(&nested["properties"]) {
+            agent_rows(page, schema, &format!("{path}{separator}{key}"), value)?;
+        }
+        return Ok(());
+    }
+    writeln!(page, "| `{path}` | {} | {} |", default(value), text(value))?;
+    Ok(())
+}
+
+fn members(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    object.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
+}
+
+/// What a `$ref` points at; the value itself if it is none.
+fn resolve<'a>(schema: &'a Value, value: &'a Value) -> &'a Value {
+    let reference = value["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
+    reference.map_or(value, |name| &schema["$defs"][name])
+}
+
+fn default(value: &Value) -> String {
+    match &value["default"] {
+        Value::Null => "–".to_owned(),
+        Value::String(text) => format!("`{text}`"),
+        other => format!("`{other}`"),
+    }
+}
+
+fn text(value: &Value) -> String {
+    let description = value["description"].as_str().or(value["title"].as_str()).unwrap_or_default();
+    description.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}
+
+/// `store.maxQueueDelay` is `SWITCHBOARD_STORE_MAX_QUEUE_DELAY`.
+fn variable(path: &str) -> String {
+    let mut variable = "SWITCHBOARD_".to_owned();
+    for character in path.chars() {
+        match character {
+            '.' => variable.push('_'),
+            upper if upper.is_ascii_uppercase() => {
+                variable.push('_');
+                variable.push(upper);
+            }
+            lower => variable.push(lower.to_ascii_uppercase()),
+        }
+    }
+    variable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_named_after_their_keys() {
+        assert_eq!(variable("store.maxQueueDelay"), "SWITCHBOARD_STORE_MAX_QUEUE_DELAY");
+        assert_eq!(variable("store.retention.maxAge"), "SWITCHBOARD_STORE_RETENTION_MAX_AGE");
+    }
+}
