@@ -16,6 +16,10 @@ pub type Problems = Vec<String>;
 pub fn compare(address: SocketAddr, facts: &Facts) -> anyhow::Result<Problems> {
     let mut problems = Problems::new();
     settle(address, &mut problems)?;
+    if !problems.is_empty() {
+        // Whatever else is asked would have to wait for the same task.
+        return Ok(problems);
+    }
     let mut connection = Connection::open(address)?;
     for (id, known) in &facts.tasks {
         task(&mut connection, id, known, &mut problems)?;
@@ -42,7 +46,7 @@ fn settle(address: SocketAddr, problems: &mut Problems) -> anyhow::Result<()> {
     let mut connection = Connection::open(address)?;
     for state in ["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"] {
         for (facts, text) in calls::list(&mut connection, &json!({ "status": state }))? {
-            if text != "hold" {
+            if text != "hold" && problems.is_empty() {
                 wait(address, &facts, problems)?;
             }
         }

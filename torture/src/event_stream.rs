@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::http::Body;
 
 /// A stream that is kept alive for so long without coming to its end hangs: no task here takes more than a moment.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -43,6 +43,7 @@ impl Place {
             .arg("--workspace")
             .arg(&self.workspace)
             .env("SWITCHBOARD_STORE_DURABILITY", self.durability)
+            .env("SWITCHBOARD_LOG_LEVEL", "warn")
             .stdin(Stdio::null());
         command
     }

@@ -46,10 +46,12 @@ impl<'de> Deserialize<'de> for Timestamp {
                 Timestamp::parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
             }
             fn visit_i64<E: de::Error>(self, milliseconds: i64) -> Result<Timestamp, E> {
-                Ok(Timestamp(milliseconds))
+                // Beyond what a calendar can say there is no text to write it as.
+                let known = jiff::Timestamp::from_millisecond(milliseconds);
+                known.map(|_| Timestamp(milliseconds)).map_err(E::custom)
             }
             fn visit_u64<E: de::Error>(self, milliseconds: u64) -> Result<Timestamp, E> {
-                i64::try_from(milliseconds).map(Timestamp).map_err(E::custom)
+                self.visit_i64(i64::try_from(milliseconds).map_err(E::custom)?)
             }
         }
         deserializer.deserialize_any(Visitor)

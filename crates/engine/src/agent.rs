@@ -6,7 +6,6 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{Json, Message, Metadata, Task};
 
-use crate::caller::Caller;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::CallerId;
 use crate::manifest::Manifest;
@@ -120,10 +119,5 @@ impl Turn {
     /// The text of the message.
     pub fn text(&self) -> String {
         self.message.joined_text()
-    }
-
-    /// Whether a caller is the one that started this turn.
-    pub fn is_from(&self, caller: &Caller) -> bool {
-        self.caller == caller.id
     }
 }

@@ -49,7 +49,7 @@ impl LiveTask {
             }
             let burst = self.hold_back_completion(&mut core, burst);
             core.output.in_flight = (burst.bytes(), burst.len());
-            let row = self.row_after(engine, &core.row, &burst.events);
+            let row = self.row_after(engine, &core, &burst.events);
             (burst, row, fence)
         };
         let count = burst.len() as u64;
@@ -93,8 +93,8 @@ impl LiveTask {
     }
 
     /// What the running turn's events make of the row.
-    pub(crate) fn row_after(&self, engine: &Inner, row: &RowState, events: &[Event]) -> RowState {
-        let mut row = row.clone();
+    fn row_after(&self, engine: &Inner, core: &Core, events: &[Event]) -> RowState {
+        let mut row = core.row.clone();
         for event in events {
             match event {
                 Event::StatusUpdate(update) => {
@@ -107,7 +107,7 @@ impl LiveTask {
                     if state.is_terminal() {
                         row.phase = Phase::Done;
                     } else if state.is_interrupted() {
-                        row.expires_at = Some(engine.later(engine.settings.parked_expiry));
+                        row.expires_at = engine.expiry_of(core);
                         row.phase = if self.may_park() { Phase::Parked } else { row.phase };
                     }
                 }

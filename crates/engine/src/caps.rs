@@ -100,7 +100,11 @@ impl Caps {
     }
 
     pub(crate) fn enqueue(&self, live: Arc<LiveTask>) {
-        self.queue.lock().push_back(live);
+        let mut queue = self.queue.lock();
+        if queue.iter().any(|queued| Arc::ptr_eq(queued, &live)) {
+            return;
+        }
+        queue.push_back(live);
         self.queued.fetch_add(1, Ordering::Relaxed);
     }
 

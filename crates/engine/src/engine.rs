@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
@@ -112,8 +111,10 @@ pub(crate) fn stopping() -> Error {
 }
 
 impl Inner {
-    pub(crate) fn later(&self, duration: Duration) -> Timestamp {
-        later(self.clock.now(), duration)
+    /// When a task that begins to wait now expires: unanswered, or over its total time, whichever is first.
+    pub(crate) fn expiry_of(&self, core: &Core) -> Option<Timestamp> {
+        let unanswered = later(self.clock.now(), self.settings.parked_expiry);
+        Some(self.deadline_of(core).map_or(unanswered, |deadline| deadline.min(unanswered)))
     }
 
     /// A task that the caller may see at this address, in memory from now on while somebody holds it.
@@ -122,15 +123,12 @@ impl Inner {
             Some(live) => live,
             None => {
                 let loaded = self.store.load(id).await.map_err(|error| Error::from_store(&error))?;
-                let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
-                self.adopt(loaded).await?
+                let seen = loaded.filter(|loaded| visible(address, caller, &loaded.row.task, loaded.row.state.hidden));
+                self.adopt(seen.ok_or_else(|| Error::TaskNotFound(id.clone()))?).await?
             }
         };
-        let visible = live.task.owner == caller.id
-            && address.shows(&live.task.agent)
-            && caller.scopes.agents.allows(&live.task.agent)
-            && !live.core.lock().row.hidden;
-        if visible { Ok(live) } else { Err(Error::TaskNotFound(id.clone())) }
+        let hidden = live.core.lock().row.hidden;
+        if visible(address, caller, &live.task, hidden) { Ok(live) } else { Err(Error::TaskNotFound(id.clone())) }
     }
 
     /// Brings a loaded task into memory; the one already there wins. Ended tasks are not shared: they never change.
@@ -190,9 +188,8 @@ impl Inner {
         Ok(core)
     }
 
-    /// Takes note of what a commit has changed.
+    /// Counts what a commit has changed.
     pub(crate) fn observe(&self, task: &NewTask, core: &Core, events: &[Event]) {
-        self.histories.forget(task);
         for event in events {
             let Kind::Status(state) = event.kind() else { continue };
             if state.is_terminal() {
@@ -206,6 +203,11 @@ impl Inner {
     pub(crate) fn count_refused_write(&self) {
         metrics::counter!(metric::REFUSED_WRITES).increment(1);
     }
+}
+
+/// Whether a caller may see a task at an address.
+pub(crate) fn visible(address: &Address, caller: &Caller, task: &NewTask, hidden: bool) -> bool {
+    task.owner == caller.id && address.shows(&task.agent) && caller.scopes.agents.allows(&task.agent) && !hidden
 }
 
 /// When a time-ordered id was made.

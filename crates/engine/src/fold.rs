@@ -107,11 +107,19 @@ impl Fold {
                     self.inner.question = None;
                 }
             }
-            Event::Saved(value) => self.inner.saved = Some(value.clone()),
+            // Saving nothing takes back what was saved.
+            Event::Saved(value) => self.inner.saved = (value.as_str() != "null").then(|| value.clone()),
             Event::Used(usage) => self.use_up(*usage),
             Event::CancelRequested => self.inner.cancel_requested = true,
             Event::Interrupted | Event::Recovered => {}
         }
+    }
+
+    /// The task as it will be right after a message, without the rest of the fold.
+    pub fn task_with(&self, seq: Seq, received: &Event) -> Task {
+        let mut after = Self { task: self.task.clone(), inner: Inner { first: self.inner.first, ..Inner::default() } };
+        after.apply(seq, received);
+        after.task
     }
 
     fn receive(&mut self, seq: Seq, received: &Arc<Received>) {
@@ -126,6 +134,8 @@ impl Fold {
             self.inner.current = Some(numbered);
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());
+            // The status that says so is the next event; a reader of the task as of the message sees it already.
+            self.task.status.state = TaskState::Working;
         } else if first {
             self.inner.current = Some(numbered);
         } else {

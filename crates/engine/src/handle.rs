@@ -21,6 +21,8 @@ const ANSWER_BYTES: usize = 32 << 10;
 pub struct TaskHandle {
     pub(crate) engine: Arc<Inner>,
     pub(crate) live: Arc<LiveTask>,
+    /// The run this handle was given to.
+    pub(crate) run: u64,
 }
 
 /// Why a call on a handle did nothing.
@@ -119,17 +121,19 @@ impl TaskHandle {
         let asked = self.live.core.lock().fold.inner.last_stop;
         self.live
             .wait_for(|core| {
+                if self.is_lost(core) {
+                    return Some(Err(Stopped::Lost));
+                }
                 if core.is_done() || core.output.stop.is_some() {
                     return Some(Err(Stopped::Canceled));
-                }
-                if core.lost.is_some() {
-                    return Some(Err(Stopped::Lost));
                 }
                 // An answer that still waits for a place to run is not delivered yet.
                 let has_place = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
                 let answered = has_place && !core.row.state.is_interrupted();
                 let answer = core.fold.inner.current.as_ref().filter(|current| current.seq > asked && answered);
-                answer.map(|current| Ok(current.received.message.clone()))
+                let answer = answer.map(|current| current.received.message.clone())?;
+                core.output.asking = false;
+                Some(Ok(answer))
             })
             .await
     }
@@ -151,11 +155,11 @@ impl TaskHandle {
     pub async fn next_message(&self) -> Result<Message, Stopped> {
         self.live
             .wait_for(|core| {
+                if self.is_lost(core) || core.is_done() {
+                    return Some(Err(Stopped::Lost));
+                }
                 if core.output.stop.is_some() {
                     return Some(Err(Stopped::Canceled));
-                }
-                if core.lost.is_some() || core.is_done() {
-                    return Some(Err(Stopped::Lost));
                 }
                 let taken = core.output.taken;
                 let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken)?;
@@ -180,8 +184,16 @@ impl TaskHandle {
 
     /// Whether the task is to stop.
     pub fn is_canceled(&self) -> bool {
-        let core = self.live.core.lock();
-        core.output.stop.is_some() || core.is_done() || core.lost.is_some()
+        self.must_stop(&self.live.core.lock())
+    }
+
+    fn must_stop(&self, core: &Core) -> bool {
+        core.output.stop.is_some() || core.is_done() || self.is_lost(core)
+    }
+
+    /// Whether the run this handle belongs to is over, or its task has been taken away.
+    fn is_lost(&self, core: &Core) -> bool {
+        core.lost.is_some() || core.run != self.run
     }
 
     /// Ends the task well, with nothing more to say.
@@ -204,14 +216,17 @@ impl TaskHandle {
     }
 
     async fn finish(&self, message: Option<Message>) -> Result<(), Stopped> {
-        {
+        let message = {
             let mut core = self.live.core.lock();
             if let Some(artifact_id) = core.output.text_artifact.take() {
                 // Marks the end of the streamed answer without saying any of it again.
                 let end = Artifact { artifact_id, ..Artifact::text("") };
                 self.push_artifact(&mut core, end, true, true)?;
             }
-        }
+            let answer = std::mem::take(&mut core.output.answer);
+            // Some readers look at artifacts only, others at the final message only: both find the answer.
+            message.or_else(|| (!answer.is_empty()).then(|| Message::text(Role::Agent, answer)))
+        };
         self.end(TaskState::Completed, message, None).await
     }
 
@@ -256,8 +271,8 @@ impl TaskHandle {
         let settings = &self.engine.settings;
         self.live
             .wait_for(|core| {
-                if core.lost.is_some() {
-                    return Some(Err(Stopped::Lost));
+                if self.is_lost(core) {
+                    return Some(Err(if core.is_done() { Stopped::Ended } else { Stopped::Lost }));
                 }
                 let (bytes, events) = core.output.in_flight;
                 let has_room = core.output.burst.bytes() + bytes < settings.uncommitted_bytes
@@ -281,10 +296,21 @@ impl TaskHandle {
 
     fn push_status(&self, state: TaskState, message: Option<Message>, reason: Option<Reason>) -> Result<u64, Stopped> {
         let mut core = self.live.core.lock();
+        self.check_run(&core)?;
         if core.output.stop.is_some() && !state.is_terminal() {
             return Err(Stopped::Canceled);
         }
-        push_status(&self.engine, &self.live, &mut core, state, message, reason)
+        let mark = push_status(&self.engine, &self.live, &mut core, state, message, reason)?;
+        core.output.asking = state.is_interrupted();
+        Ok(mark)
+    }
+
+    fn check_run(&self, core: &Core) -> Result<(), Stopped> {
+        if core.run == self.run {
+            return Ok(());
+        }
+        self.engine.count_refused_write();
+        Err(if core.is_done() { Stopped::Ended } else { Stopped::Lost })
     }
 
     fn push_artifact(&self, core: &mut Core, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
@@ -298,11 +324,33 @@ impl TaskHandle {
         });
         self.push(core, event)?;
         core.output.has_artifact = true;
+        let output = &mut core.output;
+        if let Some(Event::ArtifactUpdate(update)) = output.burst.events.last() {
+            extend_answer(&mut output.answer, &update.artifact, append);
+        }
         Ok(())
     }
 
     fn push(&self, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+        self.check_run(core)?;
         push(&self.engine, &self.live, core, event)
+    }
+}
+
+/// Takes one more artifact or chunk into the answer: the text of the last artifact, or nothing once it is too long.
+fn extend_answer(answer: &mut String, artifact: &Artifact, append: bool) {
+    if !append {
+        answer.clear();
+    } else if answer.is_empty() {
+        // The artifact had no text, or too much of it.
+        return;
+    }
+    for text in artifact.parts.iter().filter_map(Part::as_text) {
+        if answer.len() + text.len() > ANSWER_BYTES {
+            answer.clear();
+            return;
+        }
+        answer.push_str(text);
     }
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) output: Output,
     /// Why the task never came to be, or why its turn cannot go on.
     pub(crate) lost: Option<StoreError>,
+    /// Rises with every run, and when one is left: a handle of another run is worthless.
+    pub(crate) run: u64,
     /// Whether a turn of this process holds the agent's future, running or parked.
     pub(crate) driven: bool,
     /// When the last append was committed.
@@ -80,12 +82,16 @@ pub(crate) struct Output {
     /// The state once everything pushed is committed.
     pub(crate) state: TaskState,
     pub(crate) status_at: Timestamp,
+    /// The run has asked a question and not been given the answer.
+    pub(crate) asking: bool,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     pub(crate) turn_over: bool,
     /// The highest message taken, committed or not.
     pub(crate) taken: u64,
     /// The artifact that `text` writes to, once begun.
     pub(crate) text_artifact: Option<switchboard_a2a::ArtifactId>,
+    /// The text of the last artifact, while it is short enough to be given as the final message too.
+    pub(crate) answer: String,
     /// Whether the task has or will have an artifact.
     pub(crate) has_artifact: bool,
     /// Why the turn has to stop.
@@ -164,9 +170,11 @@ impl Core {
             committed: 0,
             state: row.state,
             status_at: row.status_at,
+            asking: false,
             turn_over: false,
             taken: 0,
             text_artifact: None,
+            answer: String::new(),
             has_artifact: !fold.task.artifacts.is_empty(),
             stop: None,
         };
@@ -185,6 +193,7 @@ impl Core {
             tail_bytes: 0,
             output,
             lost: None,
+            run: 0,
             driven: false,
             last_append_at: Timestamp(0),
             queued_at: None,
@@ -224,6 +233,12 @@ impl Core {
                 self.tail_bytes -= forgotten.line.len();
             }
         }
+    }
+
+    /// Readers go to the store for what memory has not seen.
+    pub(crate) fn forget_tail(&mut self) {
+        self.tail.clear();
+        self.tail_bytes = 0;
     }
 
     /// Committed events after a number, if they are all at hand.

@@ -7,13 +7,14 @@ use switchboard_a2a::{ContextId, Json, Message, Task, TaskId, TaskState, Timesta
 
 use crate::caller::{AgentScope, Caller};
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, Inner, visible};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
+use crate::histories::Piece;
 use crate::ids::{Cursor, Seq, TaskKey};
 use crate::live::LiveTask;
-use crate::store::{ListQuery, Loaded, NewTask, Phase, StoreError};
+use crate::store::{ListQuery, Loaded, NewTask, Phase, StoreError, TaskRow};
 
 /// Metadata key of a waiting turn's place in the queue; 1 is next.
 pub const QUEUE_POSITION_KEY: &str = "switchboard/queuePosition";
@@ -85,12 +86,9 @@ impl Engine {
             let row = &loaded.row;
             let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
             if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
-                let visible = row.task.owner == caller.id
-                    && address.shows(&row.task.agent)
-                    && caller.scopes.agents.allows(&row.task.agent)
-                    && !row.state.hidden;
+                let seen = visible(address, caller, &row.task, row.state.hidden);
                 let reading = TaskReading::Encoded(task_line(snapshot));
-                return if visible { Ok(reading) } else { Err(Error::TaskNotFound(id.clone())) };
+                return if seen { Ok(reading) } else { Err(Error::TaskNotFound(id.clone())) };
             }
         }
         let live = engine.open(address, caller, id).await?;
@@ -126,7 +124,13 @@ impl Engine {
         let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
         let mut tasks = Vec::with_capacity(page.tasks.len());
         for loaded in page.tasks {
-            tasks.push(self.inner.fold_task(loaded)?);
+            let row = loaded.row.clone();
+            // A damaged log must not hide all the others.
+            let mut task = self.inner.fold_task(loaded).unwrap_or_else(|_| bare_task(&row));
+            if let Some(live) = self.inner.live.get(&row.task.id) {
+                self.inner.tell_position(&live, &mut task);
+            }
+            tasks.push(task);
         }
         Ok(Listed { tasks, next: page.next, total: page.total })
     }
@@ -136,13 +140,19 @@ impl Inner {
     /// A live task as callers see it, with its place in the queue if it waits for one.
     pub(crate) fn reading(&self, live: &Arc<LiveTask>) -> TaskReading {
         let mut reading = TaskReading::of(live);
+        if let TaskReading::Folded(task) = &mut reading {
+            self.tell_position(live, task);
+        }
+        reading
+    }
+
+    fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         if live.core.lock().row.phase == Phase::Queued
-            && let (Some(position), TaskReading::Folded(task)) = (self.caps.position(live), &mut reading)
+            && let Some(position) = self.caps.position(live)
             && let Ok(value) = Json::from_serialize(&position)
         {
             task.metadata.get_or_insert_default().insert(QUEUE_POSITION_KEY, value);
         }
-        reading
     }
 
     fn fold_task(&self, loaded: Loaded) -> Result<Task, Error> {
@@ -181,28 +191,41 @@ impl Inner {
 
     /// The newest messages of a conversation's other tasks, oldest first.
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
-        if let Some(newest_first) = self.histories.get(task, max) {
-            return newest_first.iter().take(max).rev().cloned().collect();
-        }
-        let read = self.histories.begin(task);
         let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
+        let known = self.histories.get(task);
+        let mut pieces: Vec<Piece> = Vec::new();
         let mut newest_first = Vec::new();
         for row in rows {
             if row.task.id == task.id || newest_first.len() >= max {
                 continue;
             }
-            let Ok(Some(loaded)) = self.store.load(&row.task.id).await else {
-                continue;
+            let at_hand = known.iter().flat_map(|known| known.iter()).find(|piece| piece.is_of(&row)).cloned();
+            let piece = match at_hand {
+                Some(piece) => piece,
+                None => {
+                    let Ok(Some(loaded)) = self.store.load(&row.task.id).await else { continue };
+                    let last_seq = loaded.row.last_seq;
+                    let Ok(earlier) = self.fold_task(loaded) else { continue };
+                    let said = earlier.history.into_iter().chain(earlier.status.message).collect();
+                    Piece { task: row.task.id, last_seq, said }
+                }
             };
-            let Ok(earlier) = self.fold_task(loaded) else { continue };
-            let said = earlier.history.into_iter().chain(earlier.status.message);
-            newest_first.extend(said.collect::<Vec<_>>().into_iter().rev());
+            newest_first.extend(piece.said.iter().rev().cloned());
+            pieces.push(piece);
         }
+        self.histories.keep(task, pieces, self.settings.contexts);
         newest_first.truncate(max);
-        self.histories.keep(task, read, max, newest_first.as_slice().into(), self.settings.contexts);
         newest_first.reverse();
         newest_first
     }
+}
+
+/// What the row alone tells of a task whose log cannot be read.
+fn bare_task(row: &TaskRow) -> Task {
+    let mut task = Fold::new(&row.task).task;
+    task.status.state = row.state.state;
+    task.status.timestamp = Some(row.state.status_at);
+    task
 }
 
 impl LiveTask {
@@ -222,6 +245,7 @@ impl LiveTask {
         core.since_snapshot = fresh.since_snapshot;
         core.snapshot_bytes = fresh.snapshot_bytes;
         core.ended_json = fresh.ended_json;
+        core.forget_tail();
         Ok(())
     }
 }

@@ -1,6 +1,10 @@
 //! No task is left behind: what an earlier process was running or had queued is taken up again.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
 
 use switchboard_a2a::{Message, Role, TaskState};
 use tokio::sync::Semaphore;
@@ -8,6 +12,7 @@ use tokio::sync::Semaphore;
 use crate::agent::{Cause, Recovery, TaskView};
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
+use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::event::{Event, Received};
@@ -20,6 +25,10 @@ use crate::turn::{self, Begin};
 
 /// How many rows are looked at in one read.
 const PAGE: usize = 256;
+/// How long a fault of the store is waited out.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long an agent may take to say how to go on.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Inner {
     /// Takes up unfinished tasks in the background; the listener need not wait for it.
@@ -32,7 +41,10 @@ impl Inner {
                 let rows = match engine.store.unfinished(after, PAGE).await {
                     Ok(rows) => rows,
                     Err(error) => {
-                        tracing::error!(%error, "unfinished tasks could not be read");
+                        tracing::error!(%error, "unfinished tasks could not be read, trying again");
+                        if engine.pause().await {
+                            continue;
+                        }
                         return;
                     }
                 };
@@ -53,18 +65,31 @@ impl Inner {
         });
     }
 
+    /// Takes one task up, for as long as it takes the store to let it.
     async fn take_up(self: Arc<Self>, row: TaskRow) {
-        let id = row.task.id.clone();
-        let live = match self.live.get(&id) {
+        while let Err(error) = self.try_take_up(&row).await {
+            tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
+            if !self.pause().await {
+                return;
+            }
+        }
+    }
+
+    /// Waits a little; false if the server stops meanwhile.
+    async fn pause(&self) -> bool {
+        tokio::select! {
+            () = self.clock.sleep(PAUSE) => true,
+            () = self.closing.cancelled() => false,
+        }
+    }
+
+    async fn try_take_up(self: &Arc<Self>, row: &TaskRow) -> Result<(), Error> {
+        let live = match self.live.get(&row.task.id) {
             // Somebody has asked for it already.
             Some(live) => live,
-            None => match self.store.load(&id).await {
-                Ok(Some(loaded)) => match self.adopt(loaded).await {
-                    Ok(live) => live,
-                    Err(error) => return tracing::error!(task = %id, %error, "a task could not be taken up"),
-                },
-                Ok(None) => return,
-                Err(error) => return tracing::error!(task = %id, %error, "a task could not be taken up"),
+            None => match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
+                Some(loaded) => self.adopt(loaded).await?,
+                None => return Ok(()),
             },
         };
         let (phase, driven) = {
@@ -72,14 +97,11 @@ impl Inner {
             (core.row.phase, core.driven)
         };
         match phase {
-            Phase::Queued if !driven => self.enqueue(live),
-            Phase::Running | Phase::Interrupted if !driven => {
-                if let Err(error) = self.recover(live).await {
-                    tracing::error!(task = %id, %error, "a task could not be recovered");
-                }
-            }
+            Phase::Queued if !driven && self.caps.position(&live).is_none() => self.enqueue(live),
+            Phase::Running | Phase::Interrupted if !driven => self.clone().recover(live).await?,
             _ => {}
         }
+        Ok(())
     }
 
     async fn recover(self: Arc<Self>, live: Arc<LiveTask>) -> Result<(), Error> {
@@ -112,7 +134,7 @@ impl Inner {
             let text = "its first message is missing".to_owned();
             return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
         };
-        let decided = hosted.agent.recover_boxed(&view).await;
+        let decided = self.ask_agent(&hosted, &view).await;
         metrics::counter!(metric::RECOVERIES, "outcome" => outcome_label(&decided)).increment(1);
         let begin = {
             let mut core = live.core.lock();
@@ -133,7 +155,8 @@ impl Inner {
         };
         match (begin, decided) {
             (Some(begin), _) => {
-                turn::drive(self.clone(), live, permit, begin, None).await;
+                // On its own: the place among the recoveries is for the decision, not for the work.
+                self.work.spawn(turn::drive(self.clone(), live, permit, begin, None));
                 Ok(())
             }
             (None, Recovery::Fail(text)) => {
@@ -141,6 +164,19 @@ impl Inner {
             }
             (None, _) => Ok(()),
         }
+    }
+
+    /// What the agent wants done; one that panics or hangs over the question cannot go on.
+    async fn ask_agent(&self, hosted: &Hosted, view: &TaskView) -> Recovery {
+        let asked = AssertUnwindSafe(async { hosted.agent.recover_boxed(view).await }).catch_unwind();
+        let answer = tokio::select! {
+            answer = asked => answer,
+            () = self.clock.sleep(PATIENCE) => Ok(Recovery::Fail("the agent did not say how to go on".to_owned())),
+        };
+        answer.unwrap_or_else(|panic| {
+            let text = turn::panic_text(panic.as_ref());
+            Recovery::Fail(format!("the agent panicked when asked how to go on: {text}"))
+        })
     }
 
     /// Marks a lost turn as ours and counts the attempt; false if it has ended in the meantime.

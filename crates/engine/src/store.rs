@@ -18,6 +18,9 @@ pub trait Store: Send + Sync + 'static {
     /// Writes events and everything that follows from them, or nothing.
     fn append(&self, append: Append) -> StoreFuture<Appended>;
 
+    /// One task's row.
+    fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>>;
+
     /// One task with its newest snapshot and every event after it.
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>>;
 

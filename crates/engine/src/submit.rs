@@ -7,8 +7,9 @@ use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, Task
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caller::Caller;
+use crate::clock::later;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner, state_label, stopping};
+use crate::engine::{Engine, Inner, state_label, stopping, visible};
 use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::idempotency::digest;
@@ -36,6 +37,8 @@ pub struct Send {
     pub push_config: Option<PushConfig>,
     /// The caller does not want to wait for the end.
     pub return_immediately: bool,
+    /// The answer will be streamed, so the task as of the message is wanted.
+    pub streaming: bool,
 }
 
 /// A message that is committed.
@@ -53,6 +56,8 @@ pub(crate) enum First {
     New(Arc<Received>),
     /// One that was there already, and where a reader of it stands.
     Known(Box<(Cursor, Task)>),
+    /// Nobody said that it would be wanted.
+    NotAsked,
 }
 
 impl Submitted {
@@ -84,10 +89,18 @@ impl Engine {
         let known = engine.store.find_send(scope.clone()).await.map_err(|error| Error::from_store(&error))?;
         match known {
             Some(record) if record.digest != digest => Err(Error::KeyReused),
-            Some(record) => Box::pin(engine.repeat(record)).await,
+            Some(record) => Box::pin(engine.repeat(record, send.streaming)).await,
             None => {
-                let record = SendRecord { scope, digest, task: None, seq: Seq(0) };
-                Box::pin(engine.clone().submit(caller, send, Some(record))).await
+                let streaming = send.streaming;
+                let record = SendRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
+                let submitted = Box::pin(engine.clone().submit(caller, send, Some(record))).await;
+                let Err(error) = submitted else { return submitted };
+                // The first sender may have gone away while its message was on its way into the log.
+                match engine.store.find_send(scope).await {
+                    Ok(Some(record)) if record.digest == digest => Box::pin(engine.repeat(record, streaming)).await,
+                    Ok(Some(_)) => Err(Error::KeyReused),
+                    _ => Err(error),
+                }
             }
         }
     }
@@ -95,7 +108,7 @@ impl Engine {
 
 impl Inner {
     /// A send that was accepted before acts as the original.
-    async fn repeat(self: &Arc<Self>, record: SendRecord) -> Result<Submitted, Error> {
+    async fn repeat(self: &Arc<Self>, record: SendRecord, streaming: bool) -> Result<Submitted, Error> {
         let id = record.task.unwrap_or_else(|| TaskId::from(""));
         let live = match self.live.get(&id) {
             Some(live) => live,
@@ -104,8 +117,10 @@ impl Inner {
                 self.adopt(loaded.ok_or(Error::TaskNotFound(id))?).await?
             }
         };
-        let (cursor, task) = self.task_as_of(&live, record.seq).await?;
-        let first = First::Known(Box::new((cursor, task)));
+        let first = match streaming {
+            true => First::Known(Box::new(self.task_as_of(&live, record.seq).await?)),
+            false => First::NotAsked,
+        };
         Ok(Submitted { engine: self.clone(), live, seq: record.seq, first })
     }
 
@@ -119,9 +134,7 @@ impl Inner {
             let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
             return Err(Error::Invalid { field: "message.role", problem });
         }
-        for reference in &send.message.reference_task_ids {
-            Box::pin(self.open(&Address::Root, caller, reference)).await?;
-        }
+        self.check_references(caller, &send.message).await?;
         match &send.message.task_id {
             Some(id) => {
                 let live = Box::pin(self.open(&send.address, caller, id)).await?;
@@ -166,7 +179,10 @@ impl Inner {
             status_at: received.at,
             phase: if permit.is_some() { Phase::Running } else { Phase::Queued },
             fence: Fence(1),
-            expires_at: None,
+            expires_at: match &permit {
+                Some(_) => None,
+                None => self.settings.deadline.map(|limit| later(received.at, limit)),
+            },
             hidden,
             recoveries: 0,
         };
@@ -177,6 +193,8 @@ impl Inner {
             core.output.pushed += 1;
             core.driven = permit.is_some();
         }
+        // The agent may wait for something before its first word; its message goes into the log meanwhile.
+        live.output.notify_one();
         // Keyed sends to agents that start with the commit are reserved in memory already, so both may start early.
         let early = hosted.manifest.start == Start::WithCommit && permit.is_some();
         let engine = self.clone();
@@ -230,6 +248,35 @@ impl Inner {
         Err(Error::Invalid { field: "message", problem })
     }
 
+    /// Messages count like everything else in a task's log.
+    fn check_task_size(&self, core: &Core, bytes: usize) -> Result<(), Error> {
+        let limit = self.settings.task_bytes;
+        if core.bytes + bytes as u64 <= limit {
+            return Ok(());
+        }
+        let problem = format!("the task would be over its limit of {limit} bytes (limits.task): begin a new one");
+        Err(Error::Invalid { field: "message", problem })
+    }
+
+    /// Other tasks a message speaks of must be the caller's own.
+    async fn check_references(&self, caller: &Caller, message: &Message) -> Result<(), Error> {
+        const MOST: usize = 100;
+        let mut references: Vec<_> = message.reference_task_ids.iter().collect();
+        references.sort();
+        references.dedup();
+        if references.len() > MOST {
+            let problem = format!("{} tasks are more than the {MOST} that one message may refer to", references.len());
+            return Err(Error::Invalid { field: "message.referenceTaskIds", problem });
+        }
+        for reference in references {
+            let row = self.store.row(reference).await.map_err(|error| Error::from_store(&error))?;
+            if !row.is_some_and(|row| visible(&Address::Root, caller, &row.task, row.state.hidden)) {
+                return Err(Error::TaskNotFound(reference.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// One more message for a task that is there.
     async fn follow_up(
         self: Arc<Self>,
@@ -246,14 +293,16 @@ impl Inner {
         if let Some(hosted) = &live.hosted {
             modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
+        let streaming = send.streaming;
         let received = Arc::new(self.receive(&live.task, send));
         // The connection may go away; the append and what follows from it must not.
         let engine = self.clone();
         let task = live.clone();
-        let appended = self.work.spawn(async move { engine.deliver(task, received, record).await });
+        let appended = self.work.spawn(async move { engine.deliver(task, received, record, streaming).await });
         let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
         let cursor = Cursor { epoch: self.epoch, seq };
-        Ok(Submitted { engine: self, live, seq, first: First::Known(Box::new((cursor, first))) })
+        let first = first.map_or(First::NotAsked, |task| First::Known(Box::new((cursor, task))));
+        Ok(Submitted { engine: self, live, seq, first })
     }
 
     /// Appends a message to a task and wakes or starts its turn.
@@ -262,7 +311,8 @@ impl Inner {
         live: Arc<LiveTask>,
         received: Arc<Received>,
         record: Option<SendRecord>,
-    ) -> Result<(Seq, Task), Error> {
+        streaming: bool,
+    ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
         let permit_for = || live.hosted.as_ref().and_then(|hosted| self.try_permit(hosted, &live.task.owner));
         let mut permit = None;
@@ -286,20 +336,20 @@ impl Inner {
                         return Err(full("every place to run is taken and the queue is full"));
                     }
                     row.phase = if permit.is_some() { Phase::Running } else { Phase::Queued };
+                    row.expires_at = if permit.is_some() { None } else { self.deadline_of(core) };
                     row.fence = row.fence.next();
                 }
-                let mut first = core.fold.clone();
-                first.apply(core.last_seq.plus(1), &event);
-                let question = core.fold.inner.question.clone();
+                let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event));
                 let burst = Burst::of(events);
                 self.check_size(burst.bytes())?;
+                self.check_task_size(core, burst.bytes())?;
                 let writing = Writing { burst, row, class: Class::Inbox, send: record.clone(), refusable: true };
-                Ok((writing, (wakes, question, first.task)))
+                Ok((writing, (wakes, first)))
             })
             .await?;
-        let (seq, (wakes, question, first)) = outcome;
+        let (seq, (wakes, first)) = outcome;
         if wakes {
-            self.wake_turn(live, permit, question);
+            self.wake_turn(live, permit);
         }
         Ok((seq, first))
     }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::live::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::store::{Retention, TaskRow};
+use crate::store::{Phase, Retention, TaskRow};
 
 /// How often the sweeper looks.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(1);
@@ -46,14 +46,16 @@ impl Inner {
                 Err(error) => return tracing::warn!(%error, "expired tasks could not be read"),
             };
             let full = rows.len() == STEP;
+            let mut ended = 0;
             for row in rows {
                 let id = row.task.id.clone();
-                if let Err(error) = self.expire_one(row).await {
-                    tracing::warn!(task = %id, %error, "a task could not be expired");
-                    return;
+                match self.expire_one(row).await {
+                    Ok(()) => ended += 1,
+                    // One that cannot be read must not hold up the others.
+                    Err(error) => tracing::warn!(task = %id, %error, "a task could not be expired"),
                 }
             }
-            if !full {
+            if !full || ended == 0 {
                 return;
             }
         }
@@ -67,13 +69,24 @@ impl Inner {
                 None => return Ok(()),
             },
         };
-        let text = "nobody answered in time".to_owned();
         let engine = self.clone();
         let ended = self.work.spawn(async move {
             let now = engine.clock.now();
+            let too_late = engine.deadline_of(&live.core.lock()).is_some_and(|deadline| deadline <= now);
+            let (reason, text) = match too_late {
+                true => (Reason::TimedOut, "the task took too long"),
+                false => (Reason::InputExpired, "nobody answered in time"),
+            };
             // The answer may have come since the row was read.
-            let due = |core: &Core| core.row.state.is_interrupted() && core.row.expires_at.is_some_and(|at| at <= now);
-            engine.end(&live, TaskState::Failed, Some(text), Reason::InputExpired, due).await
+            let due = |core: &Core| {
+                let waits = core.row.state.is_interrupted() || core.row.phase == Phase::Queued;
+                waits && core.row.expires_at.is_some_and(|at| at <= now)
+            };
+            let ended = engine.end(&live, TaskState::Failed, Some(text.to_owned()), reason, due).await;
+            if live.core.lock().is_done() {
+                engine.caps.withdraw(&live);
+            }
+            ended
         });
         ended.await.unwrap_or(Ok(()))
     }

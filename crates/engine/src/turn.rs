@@ -2,56 +2,42 @@
 //!
 //! One piece of spawned work holds both. The agent is polled first, so whatever it produces before it first waits goes
 //! into one append; while an append is under way the agent goes on and its output gathers for the next one.
+//!
+//! Whether the work goes on or leaves the task is decided in one place, [`Driver::look`], under the task's lock, so
+//! that an answer always finds either a driver that will take it or none at all.
 
-use std::any::Any;
+mod begin;
+mod conclude;
+mod timers;
+mod wake;
+
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use switchboard_a2a::{Message, Role, TaskState, Timestamp};
+use switchboard_a2a::Timestamp;
 
-use crate::agent::{AgentError, Cause, Turn};
-use crate::append::{Class, Writing};
+use crate::agent::Cause;
 use crate::burst::Burst;
 use crate::caps::{Busy, Permit};
 use crate::clock::later;
 use crate::engine::Inner;
-use crate::event::{Event, Received};
-use crate::handle::{Stopped, TaskHandle, push, push_status};
+use crate::event::Event;
+use crate::handle::{TaskHandle, push};
 use crate::live::{Core, LiveTask};
-use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::recover::NotWritten;
 use crate::store::{Phase, SendRecord, StoreError};
 
+pub(crate) use begin::Begin;
+pub(crate) use conclude::panic_text;
+use conclude::{Outcome, conclude, force_end};
+use timers::{Alarm, Timers};
+
 /// How long a turn waits before it offers its output to a failing store again.
-const RETRY: std::time::Duration = std::time::Duration::from_millis(500);
-
-/// What a turn begins with.
-pub(crate) struct Begin {
-    received: Arc<Received>,
-    cause: Cause,
-    saved: Option<switchboard_a2a::Json>,
-}
-
-impl Begin {
-    pub(crate) fn new(received: Arc<Received>, cause: Cause, saved: Option<switchboard_a2a::Json>) -> Self {
-        Self { received, cause, saved }
-    }
-
-    fn turn(self, live: &LiveTask) -> Turn {
-        Turn {
-            message: self.received.message.clone(),
-            cause: self.cause,
-            saved: self.saved,
-            caller: live.task.owner.clone(),
-            accepted_output_modes: self.received.accepted_output_modes.clone(),
-            metadata: self.received.metadata.clone(),
-        }
-    }
-}
+const RETRY: Duration = Duration::from_millis(500);
 
 /// Runs turns of one task until it ends, parks, or is taken away. `record` goes with the first append.
 pub(crate) async fn drive(
@@ -62,19 +48,12 @@ pub(crate) async fn drive(
     record: Option<SendRecord>,
 ) {
     let busy = Some(Busy::new(&engine));
-    let mut driver = Driver { engine, live, permit: Some(permit), busy, record, alarm: None, alarm_is: Alarm::None };
-    // A task can be canceled between the claim of its turn and this line.
-    let mut next = Some(begin).filter(|_| !driver.live.core.lock().is_done());
+    let mut driver = Driver { engine, live, permit: Some(permit), busy, record, timers: Timers::default() };
+    let mut next = Some(begin);
     while let Some(begin) = next.take() {
-        driver.run(begin).await;
-        next = driver.next_turn();
+        next = driver.run(begin).await;
     }
-    let done = {
-        let mut core = driver.live.core.lock();
-        core.driven = false;
-        core.is_done()
-    };
-    if done {
+    if driver.live.core.lock().is_done() {
         driver.engine.live.forget(&driver.live.task.id);
     }
 }
@@ -85,72 +64,62 @@ struct Driver {
     permit: Option<Permit>,
     busy: Option<Busy>,
     record: Option<SendRecord>,
-    alarm: Option<BoxFuture<'static, ()>>,
-    alarm_is: Alarm,
+    timers: Timers,
 }
 
-/// What the driver's one timer stands for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Alarm {
-    None,
-    /// The task's deadline or idle limit may have passed.
-    Limits,
-    /// An agent that was told to stop has had its time.
-    Grace,
-    /// A parked agent has been kept long enough.
-    Parked,
-    /// A failing store is offered the output again.
-    Retry,
-}
-
-type Run<'a> = Pin<Box<dyn Future<Output = Result<Result<(), AgentError>, Box<dyn Any + Send>>> + Send + 'a>>;
+type Run<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 impl Driver {
-    async fn run(&mut self, begin: Begin) {
-        let Some(hosted) = self.live.hosted.clone() else { return };
-        let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone() };
+    /// One run of the agent. Says what to run next; nothing if the task has been left.
+    async fn run(&mut self, begin: Begin) -> Option<Begin> {
+        let hosted = self.live.hosted.clone()?;
+        let run_number = {
+            let mut core = self.live.core.lock();
+            if core.is_done() {
+                // Canceled between the claim of its turn and this line.
+                core.leave();
+                return None;
+            }
+            core.begin_run()
+        };
+        let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: run_number };
         let turn = begin.turn(&self.live);
         let work = async { hosted.agent.run_boxed(turn, handle).await };
         let mut run: Option<Run<'_>> = Some(Box::pin(AssertUnwindSafe(work).catch_unwind()));
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
-        self.alarm = None;
-        self.alarm_is = Alarm::None;
+        self.timers = Timers::default();
         self.arm_limits();
         loop {
             tokio::select! {
                 biased;
                 result = poll_some(&mut run), if run.is_some() => {
                     run = None;
-                    self.conclude(result);
+                    conclude(&self.engine, &self.live, result);
                 }
                 result = poll_some(&mut flush), if flush.is_some() => {
                     flush = None;
-                    if let Err(error) = result && !self.survive(error) {
-                        return;
+                    if let Err(error) = result {
+                        self.survive(error);
                     }
                 }
-                () = poll_some(&mut self.alarm), if self.alarm.is_some() => {
-                    let alarm = self.alarm_is;
-                    self.alarm = None;
-                    self.alarm_is = Alarm::None;
-                    match alarm {
-                        Alarm::Limits => self.check_limits(),
-                        Alarm::Grace => {
-                            run = None;
-                            self.force_end();
-                        }
-                        Alarm::Parked => {
-                            if self.put_away() {
-                                return;
-                            }
-                        }
-                        Alarm::Retry | Alarm::None => {}
+                alarm = self.timers.next() => match alarm {
+                    Alarm::Limits => self.check_limits(),
+                    Alarm::Grace => {
+                        run = None;
+                        force_end(&self.engine, &self.live);
                     }
-                }
+                    Alarm::Parked => {
+                        if self.live.core.lock().put_away() {
+                            return None;
+                        }
+                    }
+                    Alarm::Retry => {}
+                },
                 () = self.live.output.notified() => {}
             }
             match self.look(run.is_some(), flush.is_some()) {
-                Look::Over => return,
+                Look::Left => return None,
+                Look::Next(begin) => return Some(begin),
                 Look::Flush => {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
                     let record = self.record.take();
@@ -165,72 +134,100 @@ impl Driver {
     fn look(&mut self, running: bool, flushing: bool) -> Look {
         let live = self.live.clone();
         let mut core = live.core.lock();
-        let resumed = core.resume.take();
         if core.lost.is_some() {
-            return Look::Over;
+            core.leave();
+            return Look::Left;
         }
-        if resumed.is_some() && self.permit.is_none() {
-            drop(core);
-            self.permit = resumed;
-            self.busy = Some(Busy::new(&self.engine));
-            self.disarm(Alarm::Parked);
-            core = live.core.lock();
+        if let Some(permit) = core.resume.take() {
+            self.permit = Some(permit);
         }
-        let has_output = !core.output.burst.is_empty();
-        if core.output.state.is_terminal() {
-            // The agent has said its last; the commit needs no place to run.
+        let waits = matches!(core.row.phase, Phase::Parked | Phase::Queued);
+        let done = core.is_done();
+        if waits || core.output.state.is_terminal() {
+            // Nobody runs: the agent waits, or has said its last and only the commit is left.
             self.permit = None;
         }
-        if !flushing && has_output && self.alarm_is != Alarm::Retry && !core.is_done() {
+        let has_output = !core.output.burst.is_empty() && !done;
+        if has_output && !flushing && !self.timers.is_set(Alarm::Retry) {
             return Look::Flush;
         }
-        if !running && !flushing && (!has_output || core.is_done()) {
-            return Look::Over;
+        if !running && !flushing && !has_output {
+            return self.leave_or_go_on(&mut core);
         }
-        let stopping = core.is_done() || core.output.stop.is_some();
-        let parked = core.row.phase == Phase::Parked;
+        let stopping = done || core.output.stop.is_some();
         drop(core);
-        if stopping && running {
-            self.arm(Alarm::Grace, self.engine.settings.cancel_grace);
-        } else if parked && self.permit.take().is_some() {
-            self.busy = None;
-            self.arm(Alarm::Parked, self.engine.settings.park);
-        }
+        self.set_timers(running, waits, stopping);
         Look::Wait
     }
 
-    fn arm(&mut self, alarm: Alarm, after: std::time::Duration) {
-        if self.alarm_is != alarm {
-            self.alarm_is = alarm;
-            self.alarm = Some(self.engine.clock.sleep(after));
-            // Polled on the next turn of the loop, so that it is registered with the clock.
-            self.live.output.notify_one();
+    /// The agent is gone and everything it said is committed.
+    fn leave_or_go_on(&mut self, core: &mut Core) -> Look {
+        let next = if core.is_done() {
+            None
+        } else if core.row.phase == Phase::Running && core.output.asking && self.permit.is_some() {
+            // It returned after asking, and the answer was handed to it: that is a run of its own.
+            Begin::current(core)
+        } else if core.output.turn_over {
+            self.next_message(core)
+        } else {
+            None
+        };
+        match next {
+            Some(begin) => Look::Next(begin),
+            None => {
+                core.leave();
+                Look::Left
+            }
         }
     }
 
-    fn disarm(&mut self, alarm: Alarm) {
-        if self.alarm_is == alarm {
-            self.alarm = None;
-            self.alarm_is = Alarm::None;
+    /// After `complete` with messages unread: the oldest of them is the next turn.
+    fn next_message(&mut self, core: &mut Core) -> Option<Begin> {
+        let taken = core.output.taken;
+        let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken).cloned()?;
+        // The place was given up when the agent said it was done; a message in the same moment is served even if
+        // every place is taken by now.
+        let hosted = self.live.hosted.as_ref()?;
+        self.permit = self.permit.take().or_else(|| self.engine.try_permit(hosted, &self.live.task.owner));
+        core.output.taken = next.seq;
+        push(&self.engine, &self.live, core, Event::Taken(next.seq)).ok()?;
+        Some(Begin::new(next.received, Cause::Next, core.fold.inner.saved.clone()))
+    }
+
+    fn set_timers(&mut self, running: bool, waits: bool, stopping: bool) {
+        if waits {
+            self.busy = None;
+            self.timers.clear(Alarm::Limits);
+            if !self.timers.is_set(Alarm::Parked) {
+                self.timers.set(Alarm::Parked, self.engine.clock.sleep(self.engine.settings.park));
+                self.live.output.notify_one();
+            }
+        } else if self.timers.is_set(Alarm::Parked) {
+            self.timers.clear(Alarm::Parked);
+            self.busy = Some(Busy::new(&self.engine));
             self.arm_limits();
+        }
+        if stopping && running && !self.timers.is_set(Alarm::Grace) {
+            self.timers.set(Alarm::Grace, self.engine.clock.sleep(self.engine.settings.cancel_grace));
+            self.live.output.notify_one();
         }
     }
 
     /// Sets the timer for the nearest of the task's limits.
     fn arm_limits(&mut self) {
-        if let Some(at) = self.next_limit() {
-            self.alarm_is = Alarm::Limits;
-            self.alarm = Some(self.engine.clock.sleep_until(at.0));
+        if let Some((at, _)) = self.next_limit() {
+            self.timers.set(Alarm::Limits, self.engine.clock.sleep_until(at));
+            self.live.output.notify_one();
         }
     }
 
     fn next_limit(&self) -> Option<(Timestamp, Reason)> {
         let settings = &self.engine.settings;
         let core = self.live.core.lock();
-        // A task that is not committed yet was received when its row says.
-        let begun = core.fold.inner.first_at.unwrap_or(core.row.status_at);
-        let deadline = settings.deadline.map(|limit| (later(begun, limit), Reason::TimedOut));
-        let idle = settings.idle.map(|limit| (later(core.last_event_at(), limit), Reason::Idle));
+        let deadline = self.engine.deadline_of(&core).map(|at| (at, Reason::TimedOut));
+        // An agent that waits for somebody outside is not idle.
+        let idle = settings.idle.filter(|_| !core.row.state.is_interrupted());
+        let idle = idle.map(|limit| (later(core.last_event_at(), limit), Reason::Idle));
         match (deadline, idle) {
             (Some(deadline), Some(idle)) => Some(if deadline.0 <= idle.0 { deadline } else { idle }),
             (deadline, idle) => deadline.or(idle),
@@ -247,104 +244,32 @@ impl Driver {
         }
     }
 
-    /// The agent has returned: if the task has not ended, this says how it ends.
-    fn conclude(&self, result: Result<Result<(), AgentError>, Box<dyn Any + Send>>) {
+    /// What to do after a failed append: try again later, or say that the turn is lost.
+    fn survive(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
-        let output = &core.output;
-        if output.state.is_terminal() || core.is_done() || core.lost.is_some() {
-            return;
-        }
-        if let Some(reason) = output.stop {
-            self.end_stopped(&mut core, reason);
-            return;
-        }
-        let parked = output.state.is_interrupted();
-        let (reason, text) = match result {
-            Ok(Ok(())) if parked || output.turn_over => return,
-            Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
-            Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),
-            Ok(Err(error)) => (Reason::AgentError, error.to_string()),
-            Err(panic) => {
-                tracing::error!(task = %self.live.task.id, agent = %self.live.task.agent, "an agent panicked");
-                (Reason::Panic, format!("the agent panicked: {}", panic_text(panic.as_ref())))
-            }
-        };
-        self.end(&mut core, TaskState::Failed, Some(text), reason);
-    }
-
-    /// An agent that did not stop in time is dropped and the task ended without it.
-    fn force_end(&self) {
-        let mut core = self.live.core.lock();
-        if core.is_done() || core.output.state.is_terminal() {
-            return;
-        }
-        let reason = core.output.stop.unwrap_or(Reason::CanceledByCaller);
-        self.end_stopped(&mut core, reason);
-    }
-
-    fn end_stopped(&self, core: &mut Core, reason: Reason) {
-        match reason {
-            Reason::CanceledByCaller => self.end(core, TaskState::Canceled, None, reason),
-            Reason::TimedOut => self.end(core, TaskState::Failed, Some("the task took too long".to_owned()), reason),
-            _ => self.end(core, TaskState::Failed, Some("the agent went silent for too long".to_owned()), reason),
-        }
-    }
-
-    fn end(&self, core: &mut Core, state: TaskState, text: Option<String>, reason: Reason) {
-        let message = text.map(|text| Message::text(Role::Agent, text));
-        let pushed = push_status(&self.engine, &self.live, core, state, message, Some(reason));
-        debug_assert!(pushed.is_ok(), "an ending was refused: {pushed:?}");
-    }
-
-    /// What to do after a failed append; false if the turn cannot go on.
-    fn survive(&mut self, error: StoreError) -> bool {
-        let created = self.live.core.lock().key.is_some();
         let fatal = matches!(error, StoreError::Fenced | StoreError::Missing | StoreError::Closed);
-        if fatal && self.live.core.lock().is_done() {
+        if fatal && core.is_done() {
             // Ended by somebody else: the agent still has its grace to stop.
-            self.live.core.lock().output.burst = Burst::default();
-            return true;
+            core.output.burst = Burst::default();
+            return;
         }
-        if fatal || !created {
+        if fatal || core.key.is_none() {
+            drop(core);
             self.live.give_up(error);
-            return false;
+            return;
         }
+        drop(core);
         tracing::warn!(task = %self.live.task.id, %error, "output could not be stored, trying again");
-        self.arm(Alarm::Retry, RETRY);
-        true
-    }
-
-    /// Puts a parked agent away, unless its answer came in the same moment.
-    fn put_away(&mut self) -> bool {
-        let mut core = self.live.core.lock();
-        let still_parked = core.row.phase == Phase::Parked && core.resume.is_none();
-        core.driven = !still_parked;
-        still_parked
-    }
-
-    /// After `complete` with messages unread: the oldest of them is the next turn.
-    fn next_turn(&mut self) -> Option<Begin> {
-        let live = self.live.clone();
-        let mut core = live.core.lock();
-        if !std::mem::take(&mut core.output.turn_over) || core.is_done() || core.lost.is_some() {
-            return None;
-        }
-        let taken = core.output.taken;
-        let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken).cloned()?;
-        // The place was given up when the agent said it was done; a message in the same moment is served even if
-        // every place is taken by now.
-        let place = self.permit.take();
-        self.permit = place.or_else(|| self.engine.try_permit(live.hosted.as_ref()?, &live.task.owner));
-        core.output.taken = next.seq;
-        core.output.text_artifact = None;
-        push(&self.engine, &live, &mut core, Event::Taken(next.seq)).ok()?;
-        let saved = core.fold.inner.saved.clone();
-        Some(Begin::new(next.received, Cause::Next, saved))
+        self.timers.set(Alarm::Retry, self.engine.clock.sleep(RETRY));
+        self.live.output.notify_one();
     }
 }
 
 enum Look {
-    Over,
+    /// There is nothing more to do here, and the task knows it.
+    Left,
+    /// This run is over; the next one begins.
+    Next(Begin),
     Flush,
     Wait,
 }
@@ -357,12 +282,6 @@ async fn poll_some<F: Future + Unpin>(slot: &mut Option<F>) -> F::Output {
     }
 }
 
-/// What a panic said.
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
-}
-
 impl LiveTask {
     /// The task never came to be, or its turn cannot go on here.
     pub(crate) fn give_up(&self, error: StoreError) {
@@ -372,6 +291,33 @@ impl LiveTask {
 }
 
 impl Core {
+    /// A new run begins: handles of earlier ones are worthless from now on.
+    fn begin_run(&mut self) -> u64 {
+        self.run += 1;
+        self.driven = true;
+        self.output.asking = false;
+        self.output.turn_over = false;
+        self.output.text_artifact = None;
+        self.output.answer.clear();
+        self.run
+    }
+
+    /// No driver holds the task any more.
+    fn leave(&mut self) {
+        self.run += 1;
+        self.driven = false;
+        self.resume = None;
+    }
+
+    /// Leaves a parked agent, unless its answer came in the same moment.
+    fn put_away(&mut self) -> bool {
+        let still_parked = self.row.phase == Phase::Parked && self.resume.is_none();
+        if still_parked {
+            self.leave();
+        }
+        still_parked
+    }
+
     /// When the task last got an event, as near as its status tells.
     fn last_event_at(&self) -> Timestamp {
         self.output.status_at.max(self.last_append_at)
@@ -379,77 +325,10 @@ impl Core {
 }
 
 impl Inner {
-    /// Lets a parked task go on: in the agent that still waits, or in a new run.
-    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Option<Permit>, question: Option<Message>) {
-        let Some(permit) = permit else {
-            self.enqueue(live);
-            return;
-        };
-        let begin = {
-            let mut core = live.core.lock();
-            if core.is_done() {
-                return;
-            }
-            core.turn_fence = core.row.fence;
-            if core.driven {
-                core.resume = Some(permit);
-                None
-            } else {
-                core.driven = true;
-                let current = core.fold.inner.current.clone();
-                let saved = core.fold.inner.saved.clone();
-                core.output.text_artifact = None;
-                let cause = match question {
-                    Some(question) => Cause::Answer { question: Some(question) },
-                    None if core.fold.inner.first == current.as_ref().map_or(0, |current| current.seq) => Cause::Begin,
-                    None => Cause::Answer { question: core.fold.inner.question.clone() },
-                };
-                current.map(|current| (permit, Begin::new(current.received, cause, saved)))
-            }
-        };
-        live.wake();
-        if let Some((permit, begin)) = begin {
-            self.work.spawn(drive(self.clone(), live, permit, begin, None));
-        }
-    }
-
-    pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>) {
-        live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue(live);
-        // A place may have become free between the refusal and now.
-        self.start_queued();
-    }
-
-    /// A queued task has got its place: claim it in the log, then run it.
-    pub(crate) fn spawn_queued(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
-        let engine = self.clone();
-        self.work.spawn(async move {
-            let claimed = live.inbox::<(), NotWritten>(&engine, |core| {
-                if core.row.phase != Phase::Queued {
-                    return Err(NotWritten::NotNeeded);
-                }
-                let row =
-                    crate::store::RowState { phase: Phase::Running, fence: core.row.fence.next(), ..core.row.clone() };
-                let burst = Burst::default();
-                Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
-            });
-            match claimed.await {
-                Ok(_) => {
-                    let waited = {
-                        let core = live.core.lock();
-                        core.queued_at.map_or(0, |since| engine.clock.now().0 - since.0)
-                    };
-                    metrics::histogram!(metric::QUEUE_WAIT).record(waited as f64 / 1_000.0);
-                    engine.wake_turn(live, Some(permit), None);
-                }
-                Err(NotWritten::NotNeeded) => {}
-                Err(NotWritten::Store(error)) => {
-                    tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
-                    drop(permit);
-                    engine.clock.sleep(RETRY).await;
-                    engine.enqueue(live);
-                }
-            }
-        });
+    /// When a task's total time is over.
+    pub(crate) fn deadline_of(&self, core: &Core) -> Option<Timestamp> {
+        // A task that is not committed yet was received when its row says.
+        let begun = core.fold.inner.first_at.unwrap_or(core.row.status_at);
+        self.settings.deadline.map(|limit| later(begun, limit))
     }
 }

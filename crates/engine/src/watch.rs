@@ -106,6 +106,10 @@ impl Submitted {
         }
         let first = match self.first {
             First::Known(known) => *known,
+            First::NotAsked => {
+                let core = self.live.core.lock();
+                (core.cursor(), core.task())
+            }
             First::New(received) => {
                 let mut fold = Fold::new(&self.live.task);
                 fold.apply(self.seq, &Event::Received(received));

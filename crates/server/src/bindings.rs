@@ -36,7 +36,7 @@ use self::routes::{Route, Target};
 use crate::{Body, Exchange, State};
 
 pub(crate) use self::card::Shared;
-pub(crate) use self::refuse::refuse;
+pub(crate) use self::refuse::{nobody_at, refuse};
 
 /// Answers a request that has passed every guard.
 pub(crate) async fn answer(state: &Arc<State>, route: Route, exchange: Exchange) -> Response<Body> {

@@ -3,31 +3,36 @@
 //! The accept loop is our own, because caps, timeouts and an orderly stop are ours to keep. Everything is passed in:
 //! the listener, the stop signal, the kernel and those who know the callers.
 
+mod accept_errors;
 pub(crate) mod access_log;
 pub(crate) mod activity;
-mod authenticate;
+pub(crate) mod authenticate;
 mod connection;
 mod cors;
 pub(crate) mod guard;
 mod handle;
+mod head_limits;
 mod landing;
+mod linger;
 pub(crate) mod meter;
 mod overflow;
 pub(crate) mod plain;
 mod request_body;
 pub(crate) mod request_id;
 pub(crate) mod stream_slots;
+mod watch;
 
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use switchboard_engine::Engine;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
+use self::accept_errors::AcceptErrors;
 use self::connection::{Phase, Protocols};
 use crate::metric_definitions as metric;
 use crate::{Authenticator, Options, State};
@@ -60,8 +65,9 @@ impl Server {
         let protocols = Arc::new(Protocols::new(options));
         let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
         let farewells = Arc::new(Semaphore::new(overflow::AT_ONCE));
-        let (phase, watched_phase) = watch::channel(Phase::Serving);
+        let (phase, watched_phase) = tokio::sync::watch::channel(Phase::Serving);
         let connections = TaskTracker::new();
+        let mut complaints = AcceptErrors::default();
         let mut upkeep = tokio::time::interval(UPKEEP);
         tokio::pin!(shutdown);
         loop {
@@ -80,7 +86,9 @@ impl Server {
                 Ok((stream, _)) => stream,
                 Err(error) if is_only_theirs(&error) => continue,
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if let Some(unsaid) = complaints.note(Instant::now()) {
+                        tracing::warn!(%error, unsaid, "a connection could not be accepted");
+                    }
                     tokio::time::sleep(ACCEPT_AGAIN).await;
                     continue;
                 }

@@ -12,6 +12,8 @@ pub const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
 pub const CONNECTIONS: &str = "a2a_connections";
 /// Connections turned away because too many were open.
 pub const REFUSED_CONNECTIONS: &str = "a2a_refused_connections_total";
+/// Connections cut because their client took none of an answer for too long.
+pub const UNREAD_CONNECTIONS: &str = "a2a_unread_connections_total";
 
 /// What each metric tells, for the exporter.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[
@@ -20,6 +22,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (STREAM_SUBSCRIBERS, "Open event streams"),
     (CONNECTIONS, "Open connections"),
     (REFUSED_CONNECTIONS, "Connections turned away because limits.connections were open"),
+    (UNREAD_CONNECTIONS, "Connections cut because their client took none of an answer for server.writeTimeout"),
 ];
 
 /// Seconds; fine where an answer takes no work, wide enough for a blocked sender's hour.

@@ -19,6 +19,11 @@ pub struct Options {
     pub card_default: CardDefault,
     /// Time a client has to send its request headers, and the longest pause within its body.
     pub header_timeout: Duration,
+    /// Time a client has to send its request body. What it has sent buys it more, see `edge/request_body.rs`, so that a
+    /// large body may come over a slow line.
+    pub body_timeout: Duration,
+    /// How long a client may take nothing of an answer that is ready. Then its connection is cut.
+    pub write_timeout: Duration,
     /// How long a connection may stay open without a request. Longer than the pools of common clients keep theirs, so
     /// that it is the client that closes.
     pub idle_timeout: Duration,
@@ -33,7 +38,9 @@ pub struct Options {
     pub streams_per_caller: usize,
     /// Bytes of a request body.
     pub request_body: usize,
-    /// Bytes of a request's headers, all together.
+    /// Headers of a request.
+    pub headers: usize,
+    /// Bytes of a request's headers, all together and with its address.
     pub request_headers: usize,
     /// Parts of a message.
     pub max_parts: usize,
@@ -66,12 +73,15 @@ impl Default for Options {
             strict_version: false,
             card_default: CardDefault::default(),
             header_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(60),
             idle_timeout: Duration::from_secs(120),
             drain: Duration::from_secs(12),
             connections: 10_000,
             streams: 5_000,
             streams_per_caller: 1_000,
             request_body: 10 << 20,
+            headers: 100,
             request_headers: 64 << 10,
             max_parts: 1_000,
             max_depth: 64,

@@ -161,6 +161,11 @@ impl Store for SqliteStore {
         Box::pin(async move { queue.append(append).await })
     }
 
+    fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
+        let id = id.clone();
+        self.read(move |reading| reading.row(&id))
+    }
+
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
         let id = id.clone();
         self.read(move |reading| reading.load(&id))

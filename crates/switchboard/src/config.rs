@@ -6,6 +6,7 @@ pub mod agent_name;
 pub mod agents;
 pub mod cards;
 mod document;
+mod environment;
 pub mod limits;
 pub mod log;
 pub mod problem;

@@ -9,6 +9,7 @@ mod fleet;
 mod greeting;
 mod listen;
 mod network_file_system;
+mod open_files;
 mod port_holder;
 mod settings;
 mod signals;
@@ -198,5 +199,6 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
             data_dir.display()
         ));
     }
+    warnings.extend(open_files::raise(config.limits.connections.get()));
     warnings
 }

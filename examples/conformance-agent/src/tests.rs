@@ -44,6 +44,7 @@ impl Bench {
             idempotency_key: None,
             push_config: None,
             return_immediately: false,
+            streaming: false,
         };
         self.engine.send(&Caller::local(), send).await.unwrap().answer().await
     }

@@ -60,8 +60,9 @@ impl Error {
     }
 
     fn object_v03(&self, dialect: Dialect) -> RpcObject<'_, PlainData<'_>> {
-        let data = PlainData { metadata: &self.metadata, violations: &self.violations };
-        let has_data = !self.metadata.is_empty() || !self.violations.is_empty();
+        let reason = self.kind.needs_reason_in_v03().then(|| self.kind.entry().reason);
+        let has_data = reason.is_some() || !self.metadata.is_empty() || !self.violations.is_empty();
+        let data = PlainData { reason, metadata: &self.metadata, violations: &self.violations };
         RpcObject { code: self.kind.code(dialect), message: &self.message, data: has_data.then_some(data) }
     }
 
@@ -116,6 +117,7 @@ impl Serialize for TextMap<'_> {
 
 /// What v0.3 callers get: the facts themselves, without the type names they do not know.
 struct PlainData<'a> {
+    reason: Option<&'static str>,
     metadata: &'a [(String, String)],
     violations: &'a [Violation],
 }
@@ -123,6 +125,9 @@ struct PlainData<'a> {
 impl Serialize for PlainData<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
+        if let Some(reason) = self.reason {
+            map.serialize_entry("reason", reason)?;
+        }
         for (key, value) in self.metadata {
             map.serialize_entry(key, value)?;
         }

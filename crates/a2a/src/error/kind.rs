@@ -41,6 +41,8 @@ pub enum ErrorKind {
     AgentNotFound,
     /// The body is larger than the limit.
     TooLarge,
+    /// The headers are more or larger than the limit.
+    HeadersTooLarge,
     /// Too busy now; worth trying again.
     Overloaded,
     /// An idempotency key came back with another body.
@@ -66,7 +68,7 @@ pub struct Entry {
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Parse,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -85,6 +87,7 @@ impl ErrorKind {
         Self::PermissionDenied,
         Self::AgentNotFound,
         Self::TooLarge,
+        Self::HeadersTooLarge,
         Self::Overloaded,
         Self::IdempotencyKeyReused,
     ];
@@ -111,6 +114,7 @@ impl ErrorKind {
             Self::PermissionDenied => &Entry { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" },
             Self::AgentNotFound => &Entry { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" },
             Self::TooLarge => &Entry { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" },
+            Self::HeadersTooLarge => &Entry { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" },
             Self::Overloaded => &Entry { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" },
             Self::IdempotencyKeyReused => &Entry { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" },
         }
@@ -135,8 +139,38 @@ impl ErrorKind {
     /// The HTTP status on JSON-RPC: errors are answers there, except where HTTP itself refuses the caller.
     pub fn rpc_http_status(self) -> u16 {
         match self {
-            Self::Unauthenticated | Self::PermissionDenied | Self::TooLarge => self.entry().http,
+            Self::Unauthenticated | Self::PermissionDenied | Self::TooLarge | Self::HeadersTooLarge => {
+                self.entry().http
+            }
             _ => 200,
+        }
+    }
+
+    /// Whether v0.3 data must give the reason: the code is another error's too, and no other fact tells them apart.
+    pub(crate) fn needs_reason_in_v03(self) -> bool {
+        match self {
+            Self::ExtensionRequired
+            | Self::VersionNotSupported
+            | Self::Unauthenticated
+            | Self::PermissionDenied
+            | Self::AgentNotFound
+            | Self::TooLarge
+            | Self::HeadersTooLarge
+            | Self::IdempotencyKeyReused => true,
+            // Its `retryAfterMs` tells.
+            Self::Overloaded => false,
+            Self::Parse
+            | Self::InvalidRequest
+            | Self::MethodNotFound
+            | Self::InvalidParams
+            | Self::Internal
+            | Self::TaskNotFound
+            | Self::TaskNotCancelable
+            | Self::PushNotSupported
+            | Self::UnsupportedOperation
+            | Self::ContentTypeNotSupported
+            | Self::InvalidAgentResponse
+            | Self::ExtendedCardNotConfigured => false,
         }
     }
 

@@ -47,6 +47,22 @@ fn a_v03_error_is_plain() {
 }
 
 #[test]
+fn a_v03_error_without_a_code_of_its_own_gives_its_reason() {
+    let reused = Error::with_message(ErrorKind::IdempotencyKeyReused, "another body");
+    assert_eq!(
+        text(reused.encode_json_rpc(Dialect::V03Rpc, &RpcId::number(3))),
+        r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"another body","data":{"reason":"IDEMPOTENCY_KEY_REUSED"}}}"#
+    );
+    let large = Error::with_message(ErrorKind::TooLarge, "too much").detail("maxBytes", 4096);
+    assert_eq!(
+        text(large.encode_rest(Dialect::V03Rest)),
+        r#"{"code":-32600,"message":"too much","data":{"reason":"REQUEST_TOO_LARGE","maxBytes":"4096"}}"#
+    );
+    let missing = text(Error::task_not_found("t9").encode_rest(Dialect::V03Rest));
+    assert_eq!(missing, r#"{"code":-32001,"message":"Task not found","data":{"taskId":"t9"}}"#);
+}
+
+#[test]
 fn codes_reasons_and_statuses_are_those_of_the_specification() {
     // code, reason, v1.0 status, gRPC, v0.3 REST status
     let table = [
@@ -73,6 +89,8 @@ fn codes_reasons_and_statuses_are_those_of_the_specification() {
         (ErrorKind::VersionNotSupported, -32009, "VERSION_NOT_SUPPORTED", 400, "FAILED_PRECONDITION", 500),
         (ErrorKind::Unauthenticated, -32600, "UNAUTHENTICATED", 401, "UNAUTHENTICATED", 401),
         (ErrorKind::PermissionDenied, -32600, "PERMISSION_DENIED", 403, "PERMISSION_DENIED", 403),
+        (ErrorKind::TooLarge, -32600, "REQUEST_TOO_LARGE", 413, "RESOURCE_EXHAUSTED", 413),
+        (ErrorKind::HeadersTooLarge, -32600, "REQUEST_HEADERS_TOO_LARGE", 431, "RESOURCE_EXHAUSTED", 431),
         (ErrorKind::Overloaded, -32603, "OVERLOADED", 503, "UNAVAILABLE", 503),
         (ErrorKind::IdempotencyKeyReused, -32602, "IDEMPOTENCY_KEY_REUSED", 409, "ALREADY_EXISTS", 409),
     ];

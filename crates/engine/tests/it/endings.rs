@@ -5,6 +5,7 @@ use std::time::Duration;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 fn by_word() -> Script {
@@ -177,5 +178,83 @@ fn status_times_rise_even_when_the_clock_stands_still() {
             assert!(time > last, "{time} after {last}");
             last = time;
         }
+    });
+}
+
+#[test]
+fn a_reason_larger_than_any_event_still_ends_the_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.working().await?;
+        Err(AgentError::new("ö".repeat(5 << 20)))
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let task = answer_task(&kernel.send("go").await).await;
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "agent_error"));
+        assert!(status_text(&task).ends_with("ö…"));
+    });
+}
+
+#[test]
+fn parked_and_queued_tasks_have_the_same_deadline_as_running_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { deadline: Some(Duration::from_secs(60)), running_tasks: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), by_word(), settings);
+    kernel.run(async {
+        let parked = kernel.send("ask").await;
+        answer_task(&parked).await;
+        let running = kernel.send("deaf").await;
+        kernel.reach(running.id(), TaskState::Working).await;
+        let queued = kernel.send("deaf").await;
+        for sent in [&parked, &running, &queued] {
+            let task = kernel.while_time_passes(answer_terminal(&kernel, sent)).await;
+            assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "timed_out"));
+        }
+    });
+}
+
+async fn answer_terminal(kernel: &Kernel, sent: &Submitted) -> switchboard_a2a::Task {
+    loop {
+        let task = kernel.get(sent.id()).await.unwrap();
+        if task.status.state.is_terminal() {
+            return task;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn a_failing_store_is_not_hammered_and_the_deadline_still_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let fault = faults.clone();
+    let script = Script::new(move |_turn: Turn, task: TaskHandle| {
+        let fault = fault.clone();
+        async move {
+            task.working().await?;
+            task.canceled().await;
+            fault.fail(true);
+            task.text("last words").await?;
+            std::future::pending().await
+        }
+    });
+    let settings = Settings { deadline: Some(Duration::from_secs(60)), ..Settings::default() };
+    let kernel = Kernel::with_faults(folder.path(), script, settings, &faults);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        // The sweeper and the deadline.
+        kernel.advance(2, Duration::from_secs(61)).await;
+        while faults.failed() == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..2_000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(faults.failed() < 5, "{} appends were tried while the clock stood still", faults.failed());
+        faults.fail(false);
+        let task = kernel.while_time_passes(answer_task(&sent)).await;
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "timed_out"));
     });
 }

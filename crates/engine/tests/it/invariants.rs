@@ -1,88 +1,15 @@
 //! The invariants that have no better home, each named after itself.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
-use switchboard_engine::ids::{Epoch, Position, TaskKey};
-use switchboard_engine::store::*;
+use switchboard_a2a::{TaskId, TaskState};
 use switchboard_engine::*;
 use tokio::sync::Notify;
 
+use crate::faults::Faults;
 use crate::kernel::*;
-
-/// A store whose appends wait at a gate, or fail.
-struct Gate<S> {
-    store: S,
-    open: Arc<AtomicBool>,
-    failing: Arc<AtomicBool>,
-    opened: Arc<Notify>,
-}
-
-impl<S: Store> Store for Gate<S> {
-    fn append(&self, append: Append) -> StoreFuture<Appended> {
-        if self.failing.load(Ordering::SeqCst) {
-            return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
-        }
-        let (open, opened) = (self.open.clone(), self.opened.clone());
-        let appended = self.store.append(append);
-        async move {
-            let result = appended.await;
-            while !open.load(Ordering::SeqCst) {
-                opened.notified().await;
-            }
-            result
-        }
-        .boxed()
-    }
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
-        self.store.load(id)
-    }
-    fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
-        self.store.read(key, after, max_bytes)
-    }
-    fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
-        self.store.read_all(after, max_rows)
-    }
-    fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
-        self.store.list(query)
-    }
-    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
-        self.store.find_send(scope)
-    }
-    fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.unfinished(after, max)
-    }
-    fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.store.expired(now, max)
-    }
-    fn context(
-        &self,
-        owner: &CallerId,
-        agent: &AgentName,
-        context: &ContextId,
-        max: usize,
-    ) -> StoreFuture<Vec<TaskRow>> {
-        self.store.context(owner, agent, context, max)
-    }
-    fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
-        self.store.evict(retention, max)
-    }
-    fn census(&self) -> StoreFuture<Census> {
-        self.store.census()
-    }
-    fn epoch(&self) -> Epoch {
-        self.store.epoch()
-    }
-    fn ready(&self) -> Result<(), StoreError> {
-        self.store.ready()
-    }
-    fn close(&self) -> StoreFuture<()> {
-        self.store.close()
-    }
-}
 
 fn quick() -> Script {
     Script::new(|_turn: Turn, task: TaskHandle| async move { Ok(task.complete_with("done").await?) })
@@ -113,22 +40,17 @@ fn invariant_1_one_ending_and_nothing_after_it() {
 fn invariant_2_nobody_hears_of_a_message_before_it_is_committed() {
     for early in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let open = Arc::new(AtomicBool::new(false));
-        let opened = Arc::new(Notify::new());
-        let (gate_open, gate_opened) = (open.clone(), opened.clone());
+        let faults = Faults::default();
+        faults.close_gate();
         let script = if early { quick().early() } else { quick() };
-        let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
-            Arc::new(Gate { store, open: gate_open, failing: Arc::default(), opened: gate_opened })
-        });
+        let kernel = Kernel::with_faults(folder.path(), script, Settings::default(), &faults);
         kernel.run(async {
             let mut send = Box::pin(kernel.send("go"));
             for _ in 0..1_000 {
                 assert!(send.as_mut().now_or_never().is_none(), "answered before the commit");
                 tokio::task::yield_now().await;
             }
-            open.store(true, Ordering::SeqCst);
-            opened.notify_waiters();
-            opened.notify_one();
+            faults.open_gate();
             let sent = send.await;
             assert_eq!(answer_task(&sent).await.status.state, TaskState::Completed);
         });
@@ -139,19 +61,17 @@ fn invariant_2_nobody_hears_of_a_message_before_it_is_committed() {
 fn a_message_that_cannot_be_stored_is_refused_and_leaves_nothing() {
     for early in [false, true] {
         let folder = tempfile::tempdir().unwrap();
-        let failing = Arc::new(AtomicBool::new(true));
-        let gate = failing.clone();
+        let faults = Faults::default();
+        faults.fail(true);
         let script = if early { quick().early() } else { quick() };
-        let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
-            Arc::new(Gate { store, open: Arc::new(AtomicBool::new(true)), failing: gate, opened: Arc::default() })
-        });
+        let kernel = Kernel::with_faults(folder.path(), script, Settings::default(), &faults);
         kernel.run(async {
             let refused = kernel.try_send(message("go")).await.err().unwrap();
             assert!(
                 matches!(&refused, Error::Unavailable { problem, .. } if problem.contains("disk full")),
                 "{refused}"
             );
-            failing.store(false, Ordering::SeqCst);
+            faults.fail(false);
             let list = List { page_size: 10, ..List::default() };
             let listed = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
             assert_eq!(listed.total, 0);
@@ -163,24 +83,22 @@ fn a_message_that_cannot_be_stored_is_refused_and_leaves_nothing() {
 #[test]
 fn output_that_cannot_be_stored_is_offered_again_until_it_is() {
     let folder = tempfile::tempdir().unwrap();
-    let failing = Arc::new(AtomicBool::new(false));
-    let (gate, fault) = (failing.clone(), failing.clone());
+    let faults = Faults::default();
+    let fault = faults.clone();
     let script = Script::new(move |_turn: Turn, task: TaskHandle| {
         let fault = fault.clone();
         async move {
-            fault.store(true, Ordering::SeqCst);
+            fault.fail(true);
             task.text("kept").await?;
             Ok(task.complete().await?)
         }
     });
-    let kernel = Kernel::with(folder.path(), script, Settings::default(), |store| {
-        Arc::new(Gate { store, open: Arc::new(AtomicBool::new(true)), failing: gate, opened: Arc::default() })
-    });
+    let kernel = Kernel::with_faults(folder.path(), script, Settings::default(), &faults);
     kernel.run(async {
         let sent = kernel.send("go").await;
         // The sweeper and the turn that will try again.
         kernel.advance(2, Duration::from_secs(1)).await;
-        failing.store(false, Ordering::SeqCst);
+        faults.fail(false);
         let task = kernel.while_time_passes(answer_task(&sent)).await;
         assert_eq!(task.status.state, TaskState::Completed);
         assert_eq!(task.artifacts[0].parts[0].as_text(), Some("kept"));

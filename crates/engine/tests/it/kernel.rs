@@ -13,6 +13,8 @@ use switchboard_engine::*;
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio::runtime::Runtime;
 
+use crate::faults::{Faults, FaultyStore};
+
 type Run = dyn Fn(Turn, TaskHandle) -> BoxFuture<'static, Result<(), AgentError>> + std::marker::Send + Sync;
 
 /// An agent made of a closure.
@@ -84,9 +86,18 @@ impl Kernel {
         Self::with(folder, script, settings, |store| Arc::new(store))
     }
 
+    pub(crate) fn with_faults(folder: &Path, script: Script, settings: Settings, faults: &Faults) -> Self {
+        let faults = faults.clone();
+        Self::with(folder, script, settings, |store| Arc::new(FaultyStore { store: Arc::new(store), faults }))
+    }
+
+    pub(crate) fn hosting(folder: &Path, agent: impl Agent) -> Self {
+        Self::with(folder, agent, Settings::default(), |store| Arc::new(store))
+    }
+
     pub(crate) fn with(
         folder: &Path,
-        script: Script,
+        script: impl Agent,
         settings: Settings,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
@@ -192,6 +203,7 @@ pub(crate) fn request(message: Message) -> Send {
         idempotency_key: None,
         push_config: None,
         return_immediately: false,
+        streaming: true,
     }
 }
 

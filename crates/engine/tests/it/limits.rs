@@ -182,3 +182,27 @@ fn a_blocking_wait_can_be_limited() {
         assert_eq!(task.status.state, TaskState::Working);
     });
 }
+
+#[test]
+fn messages_count_against_the_size_of_their_task_and_references_have_an_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { task_bytes: 10_000, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let sent = kernel.send("hold").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        let refused = loop {
+            if let Err(refused) = kernel.say(sent.id(), &"x".repeat(1_000)).await {
+                break refused;
+            }
+        };
+        assert!(refused.to_string().contains("limits.task"), "{refused}");
+        let mut refers = message("quick");
+        refers.reference_task_ids = (0..101).map(|number| format!("task {number}").into()).collect();
+        let refused = kernel.try_send(refers).await.err().unwrap();
+        assert!(matches!(refused, Error::Invalid { field: "message.referenceTaskIds", .. }), "{refused}");
+        let mut refers = message("quick");
+        refers.reference_task_ids = vec![sent.id().clone(); 10_000];
+        kernel.try_send(refers).await.unwrap();
+    });
+}

@@ -1,11 +1,15 @@
-//! Cancel against complete, ten thousand seeded interleavings: whoever wins, there is one ending and all agree on it.
+//! Races, by seed, with a point to yield at after each call of the store: cancel against complete in ten thousand
+//! interleavings, and answers against agents that are put away, queued, or on their way out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use futures_util::FutureExt;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 /// How many interleavings.
@@ -13,10 +17,10 @@ const ROUNDS: u64 = 10_000;
 
 /// A small generator; its seed names the interleaving.
 #[derive(Clone)]
-struct Dice(Arc<AtomicU64>);
+pub(crate) struct Dice(Arc<AtomicU64>);
 
 impl Dice {
-    fn seeded(seed: u64) -> Self {
+    pub(crate) fn seeded(seed: u64) -> Self {
         Self(Arc::new(AtomicU64::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)))
     }
 
@@ -30,7 +34,7 @@ impl Dice {
     }
 
     /// Lets others go first a few times.
-    async fn dawdle(&self) {
+    pub(crate) async fn dawdle(&self) {
         for _ in 0..self.roll(6) {
             tokio::task::yield_now().await;
         }
@@ -57,7 +61,8 @@ fn cancel_against_complete_has_one_winner_in_ten_thousand_interleavings() {
     let scripts = [script.clone().early(), script];
     for (index, script) in scripts.into_iter().enumerate() {
         let folder = folder.path().join(index.to_string());
-        let kernel = Arc::new(Kernel::open(&folder, script));
+        let faults = Faults::dawdle(seed.wrapping_mul(2) | 1);
+        let kernel = Arc::new(Kernel::with_faults(&folder, script, Settings::default(), &faults));
         let work = kernel.clone();
         kernel.run(async move {
             let mut racing = tokio::task::JoinSet::new();
@@ -94,4 +99,68 @@ async fn race(kernel: &Kernel, seed: u64) {
     let endings = log.iter().filter(|event| event.kind.is_terminal()).count();
     assert_eq!(endings, 1, "RACE_SEED={seed}: {endings} endings");
     assert!(log.last().unwrap().kind.is_terminal(), "RACE_SEED={seed}: something after the ending");
+}
+
+/// Answers every question until the task ends, and says how often the agent ran.
+#[test]
+fn an_answer_always_finds_an_agent() {
+    let seed = std::env::var("RACE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7u64);
+    for (park, cap, walks_out) in [
+        (Duration::ZERO, 1_000, false),
+        (Duration::ZERO, 2, false),
+        (Duration::from_secs(600), 2, false),
+        (Duration::from_secs(600), 1_000, true),
+        (Duration::from_secs(600), 2, true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { park, running_tasks: cap, ..Settings::default() };
+        let faults = Faults::dawdle(seed);
+        let kernel = Arc::new(Kernel::with_faults(folder.path(), counter(walks_out), settings, &faults));
+        let work = kernel.clone();
+        kernel.run(async move {
+            let mut tasks = tokio::task::JoinSet::new();
+            for number in 0..60 {
+                let kernel = work.clone();
+                tasks.spawn(async move { count_down(&kernel, seed + number).await });
+            }
+            while let Some(result) = tasks.join_next().await {
+                result.unwrap();
+            }
+        });
+    }
+}
+
+/// Asks for a smaller number until it is zero. One that walks out asks and returns without waiting.
+fn counter(walks_out: bool) -> Script {
+    Script::new(move |turn: Turn, task: TaskHandle| async move {
+        let mut left: u64 = turn.text().parse().unwrap();
+        while left > 0 {
+            let dice = Dice::seeded(left);
+            let mut ask = Box::pin(task.ask(left.to_string()));
+            if walks_out {
+                let asked = ask.as_mut().now_or_never();
+                assert!(asked.is_none());
+                dice.dawdle().await;
+                return Ok(());
+            }
+            left = ask.await?.joined_text().parse().unwrap();
+            dice.dawdle().await;
+        }
+        Ok(task.complete_with("done").await?)
+    })
+}
+
+async fn count_down(kernel: &Kernel, seed: u64) {
+    let dice = Dice::seeded(seed);
+    let mut sent = kernel.send("12").await;
+    loop {
+        let task = answer_task(&sent).await;
+        if task.status.state == TaskState::Completed {
+            return;
+        }
+        assert_eq!(task.status.state, TaskState::InputRequired, "RACE_SEED={seed}: {}", status_text(&task));
+        dice.dawdle().await;
+        let left: u64 = status_text(&task).parse().unwrap();
+        sent = kernel.say(&task.id, &(left - 1).to_string()).await.unwrap();
+    }
 }

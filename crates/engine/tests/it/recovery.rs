@@ -159,3 +159,73 @@ fn queued_tasks_and_requested_cancels_survive_a_restart() {
         assert_eq!(status_text(&kernel.reach(&queued, TaskState::Completed).await), "done");
     });
 }
+
+#[test]
+fn more_long_turns_than_recoveries_at_a_time_are_all_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let script = |runs: &Arc<AtomicUsize>| {
+        let runs = runs.clone();
+        Script::new(move |_turn: Turn, task: TaskHandle| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                task.working().await?;
+                task.canceled().await;
+                Ok(())
+            }
+        })
+        .recovering(Recovery::Resume)
+    };
+    let settings = Settings { parallel_recoveries: 2, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(&runs), settings.clone());
+    kernel.run(async {
+        for _ in 0..10 {
+            let sent = kernel.send("the work").await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+        }
+    });
+    kernel.kill();
+    let kernel = Kernel::with_settings(folder.path(), script(&runs), settings);
+    kernel.run(async {
+        while runs.load(Ordering::SeqCst) < 20 {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
+/// Panics when asked how to go on.
+struct Shaky;
+
+impl Agent for Shaky {
+    fn manifest(&self) -> Manifest {
+        Manifest::new("Shaky", "Panics when asked how to go on")
+    }
+
+    async fn run(&self, _turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        task.working().await?;
+        task.canceled().await;
+        Ok(())
+    }
+
+    async fn recover(&self, _task: &TaskView) -> Recovery {
+        panic!("no idea")
+    }
+}
+
+#[test]
+fn a_recover_that_panics_fails_its_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::hosting(folder.path(), Shaky);
+    let id = kernel.run(async {
+        let sent = kernel.send("the work").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        sent.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::hosting(folder.path(), Shaky);
+    kernel.run(async {
+        let task = kernel.reach(&id, TaskState::Failed).await;
+        assert_eq!(reason(&task), "interrupted");
+        assert!(status_text(&task).contains("no idea"));
+    });
+}

@@ -1,10 +1,14 @@
 //! Turns: questions and answers, messages that wait, and what survives being put away.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
+use tokio::sync::Notify;
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 fn asker() -> Script {
@@ -166,4 +170,155 @@ fn the_earlier_messages_of_a_conversation_can_be_read() {
         assert_eq!(second.context_id, first.context_id);
         assert_eq!(status_text(&second), "two after [one; one after []]");
     });
+}
+
+#[test]
+fn an_agent_may_ask_and_return_and_a_quick_answer_is_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let returning = Arc::new(Notify::new());
+    let (go, script_go) = (returning.clone(), returning);
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let go = script_go.clone();
+        async move {
+            if turn.cause != Cause::Begin {
+                return Ok(task.complete_with(format!("answered with {}", turn.text())).await?);
+            }
+            let mut ask = Box::pin(task.ask("more?"));
+            assert!(ask.as_mut().now_or_never().is_none());
+            // Tidies up while the answer is already on its way.
+            go.notified().await;
+            Ok(())
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        kernel.reach(sent.id(), TaskState::InputRequired).await;
+        let answer = kernel.say(sent.id(), "blue").await.unwrap();
+        go.notify_one();
+        let task = answer_task(&answer).await;
+        assert_eq!((task.status.state, status_text(&task).as_str()), (TaskState::Completed, "answered with blue"));
+    });
+}
+
+#[test]
+fn a_handle_of_an_earlier_run_cannot_write_into_a_later_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = Arc::new(std::sync::Mutex::new(None::<TaskHandle>));
+    let keep = kept.clone();
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let keep = keep.clone();
+        async move {
+            if turn.cause == Cause::Begin {
+                *keep.lock().unwrap() = Some(task.clone());
+                task.ask("more?").await?;
+                return Ok(());
+            }
+            task.status("second run").await?;
+            task.canceled().await;
+            Ok(())
+        }
+    });
+    let settings = Settings { park: Duration::ZERO, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        answer_task(&sent).await;
+        kernel.say(sent.id(), "answer").await.unwrap();
+        while status_text(&kernel.get(sent.id()).await.unwrap()) != "second run" {
+            tokio::task::yield_now().await;
+        }
+        let stale = kept.lock().unwrap().clone().unwrap();
+        assert_eq!(stale.complete_with("from the run that was put away").await, Err(Stopped::Lost));
+        assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, TaskState::Working);
+    });
+}
+
+#[test]
+fn a_message_larger_than_the_uncommitted_limit_is_served_like_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        task.artifact(switchboard_a2a::Artifact::new(turn.message.parts)).await?;
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::open(folder.path(), script.early());
+    kernel.run(async {
+        let task = answer_task(&kernel.send(&"x".repeat(1 << 20)).await).await;
+        assert_eq!(task.status.state, TaskState::Completed);
+        assert_eq!(task.artifacts[0].parts[0].as_text().unwrap().len(), 1 << 20);
+    });
+}
+
+#[test]
+fn an_early_agent_that_waits_first_does_not_hold_its_message_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.canceled().await;
+        Ok(())
+    });
+    let kernel = Kernel::open(folder.path(), script.early());
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, TaskState::Submitted);
+        kernel.cancel(sent.id()).await.unwrap();
+    });
+}
+
+#[test]
+fn an_answer_is_both_an_artifact_and_the_final_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        match turn.text().as_str() {
+            "deltas" => {
+                task.text("Hello, ").await?;
+                task.text("world").await?;
+            }
+            "long" => task.artifact(switchboard_a2a::Artifact::text("x".repeat(100_000))).await?,
+            _ => task.artifact(switchboard_a2a::Artifact::text("whole")).await?,
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        for (word, message) in [("deltas", "Hello, world"), ("whole", "whole"), ("long", "")] {
+            let task = answer_task(&kernel.send(word).await).await;
+            assert_eq!(status_text(&task), message, "{word}");
+            let text = task.artifacts[0].parts[0].as_text().unwrap();
+            assert!(message.is_empty() || text == message, "{word}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_follow_ups_stream_begins_with_the_task_at_work_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), asker());
+    kernel.run(async {
+        let task = answer_task(&kernel.send("weather").await).await;
+        let told = kernel.say(&task.id, "Bern").await.unwrap();
+        let Streamed::Task { first: Some((_, first)), .. } = told.stream(Until::Terminal, None).await else {
+            panic!("no first frame")
+        };
+        assert_eq!((first.status.state, first.history.len()), (TaskState::Working, 3));
+    });
+}
+
+#[test]
+fn what_was_said_is_read_once_while_it_does_not_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        let earlier = task.context_history(100).await.len();
+        Ok(task.complete_with(earlier.to_string()).await?)
+    });
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), script, Settings::default(), &faults);
+    kernel.run(async {
+        for turn in 0..20 {
+            let mut said = message("hello");
+            said.context_id = Some("conversation".into());
+            let task = answer_task(&kernel.try_send(said).await.unwrap()).await;
+            assert_eq!(status_text(&task), (turn * 2).to_string());
+        }
+    });
+    assert!(faults.loads() < 40, "{} loads for 20 turns", faults.loads());
 }

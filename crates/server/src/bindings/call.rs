@@ -10,6 +10,7 @@ use switchboard_engine::{Address, Cursor, Hosted, Until};
 use super::extensions::Declared;
 use super::sse::Events;
 use super::{cancel, error, extended_card, get, list, push, send, stream, subscribe};
+use crate::edge::authenticate::Stranger;
 use crate::{Identity, State};
 
 /// One operation and who asks for it.
@@ -109,6 +110,19 @@ impl Call<'_> {
     /// The header that echoes active extensions, if there is one to send.
     pub(super) fn activated(&self) -> Option<(http::HeaderName, HeaderValue)> {
         self.declared.activated(self.hosted.as_ref().map(|hosted| &hosted.manifest), self.dialect.version())
+    }
+}
+
+/// Goes on with an operation for as long as its caller's key is good. What it has begun in the kernel goes on without
+/// the caller, as it would if the connection were lost.
+pub(super) async fn while_known(
+    identity: &Identity,
+    operation: impl Future<Output = Result<Outcome, Error>>,
+) -> Result<Outcome, Error> {
+    tokio::select! {
+        biased;
+        () = identity.revoked.cancelled() => Err(Stranger::Unknown.error()),
+        outcome = operation => outcome,
     }
 }
 

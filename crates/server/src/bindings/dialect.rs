@@ -1,7 +1,9 @@
 //! Which version of A2A a request speaks. Decided once, from the method or path and the `A2A-Version` header.
 
 use http::HeaderMap;
-use switchboard_a2a::{Dialect, Error, ErrorKind, SUPPORTED_VERSIONS, Version, VersionNumber, parse_version};
+use switchboard_a2a::{
+    Dialect, Error, ErrorKind, Operation, SUPPORTED_VERSIONS, Version, VersionNumber, parse_version,
+};
 
 use super::percent;
 
@@ -26,9 +28,8 @@ impl Asked {
         if let Some(text) = header.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
             return Self::of(text);
         }
-        let pairs = query.map(|query| percent::query(Some(query))).unwrap_or_default();
-        let found = pairs.iter().find(|(key, _)| key.eq_ignore_ascii_case(VERSION)).map(|(_, value)| value.trim());
-        found.filter(|text| !text.is_empty()).map_or(Self::Nothing, Self::of)
+        let found = percent::find(query, VERSION);
+        found.as_deref().map(str::trim).filter(|text| !text.is_empty()).map_or(Self::Nothing, Self::of)
     }
 
     fn of(text: &str) -> Self {
@@ -43,6 +44,15 @@ impl Asked {
         }
     }
 
+    /// In words.
+    fn said(&self) -> String {
+        match self {
+            Self::Nothing => "the request names no A2A-Version".to_owned(),
+            Self::Number(VersionNumber { major, minor }) => format!("{major}.{minor}"),
+            Self::Unreadable(text) => format!("{text:?}"),
+        }
+    }
+
     fn is_first_major(&self) -> bool {
         matches!(self, Self::Number(number) if number.major == 1)
     }
@@ -51,30 +61,50 @@ impl Asked {
 /// A request that cannot be served, and the dialect to say so in.
 pub(super) type Refused = (Dialect, Error);
 
-/// The dialect of a JSON-RPC method.
-pub(super) fn of_method(method: Version, asked: &Asked, strict: bool) -> Result<Dialect, Refused> {
+/// The dialect of a JSON-RPC method. Its name says the version; what the caller asks for must agree.
+pub(super) fn of_method(
+    method: Version,
+    operation: Operation,
+    asked: &Asked,
+    strict: bool,
+) -> Result<Dialect, Refused> {
     let dialect = method.rpc_dialect();
+    let name = operation.method(method);
     match method {
         Version::V1 => match asked {
             Asked::Nothing if !strict => Ok(dialect),
             _ if asked.spoken() == Some(Version::V1) => Ok(dialect),
-            _ => Err((dialect, unsupported(asked))),
+            _ if asked.spoken() == Some(Version::V03) => {
+                let other = operation.method(Version::V03);
+                let said = format!(
+                    "{name} belongs to version 1.0, and the request says 0.3; send A2A-Version: 1.0, or {other}"
+                );
+                Err((dialect, not_supported(&said)))
+            }
+            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 1.0 with {name}", asked.said())))),
         },
         Version::V03 => match asked {
             Asked::Nothing => Ok(dialect),
             _ if asked.spoken() == Some(Version::V03) => Ok(dialect),
             _ if asked.is_first_major() => {
-                let message = "Method not found: it belongs to version 0.3, and the request says 1.x";
+                let (said, other) = (asked.said(), operation.method(Version::V1));
+                let message = format!(
+                    "Method not found: {name} belongs to version 0.3, and the request says {said}; send {other}, or \
+                     A2A-Version: 0.3"
+                );
                 Err((dialect, Error::with_message(ErrorKind::MethodNotFound, message)))
             }
-            _ => Err((dialect, unsupported(asked))),
+            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 0.3 with {name}", asked.said())))),
         },
     }
 }
 
 /// The dialect of a REST path, with or without the `/v1` of version 0.3.
 pub(super) fn of_path(prefixed: bool, asked: &Asked, strict: bool) -> Result<Dialect, Refused> {
-    let refused = |dialect| Err((dialect, unsupported(asked)));
+    let refused = |dialect| {
+        let said = format!("{}; send A2A-Version: 1.0 or 0.3", asked.said());
+        Err((dialect, not_supported(&said)))
+    };
     match (asked, asked.spoken()) {
         (_, Some(Version::V1)) => Ok(Dialect::V1),
         (_, None) if asked.is_first_major() => refused(Dialect::V1),
@@ -95,12 +125,7 @@ pub(super) fn of_unknown_method(method: &str, asked: &Asked) -> Dialect {
     }
 }
 
-fn unsupported(asked: &Asked) -> Error {
-    let said = match asked {
-        Asked::Nothing => "the request names no A2A-Version".to_owned(),
-        Asked::Number(VersionNumber { major, minor }) => format!("{major}.{minor}"),
-        Asked::Unreadable(text) => format!("{text:?}"),
-    };
-    let message = format!("Version not supported: {said}; send A2A-Version: 1.0 or 0.3");
+fn not_supported(said: &str) -> Error {
+    let message = format!("Version not supported: {said}");
     Error::with_message(ErrorKind::VersionNotSupported, message).detail("supportedVersions", SUPPORTED_VERSIONS)
 }

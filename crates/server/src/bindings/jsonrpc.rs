@@ -7,7 +7,7 @@ use switchboard_a2a::jsonrpc::{self, Envelope, RpcId};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, decode_params};
 use switchboard_engine::Address;
 
-use super::call::{Call, Outcome};
+use super::call::{Call, Outcome, while_known};
 use super::dialect::{self, Asked};
 use super::extensions::Declared;
 use super::reply::{self, Binding};
@@ -29,7 +29,7 @@ pub(super) async fn answer(state: &Arc<State>, address: Address, exchange: Excha
         let error = Error::with_message(ErrorKind::MethodNotFound, format!("Method not found: {named}"));
         return refused(None, dialect::of_unknown_method(&named, &asked), envelope.id, &error);
     };
-    match dialect::of_method(version, &asked, state.options.strict_version) {
+    match dialect::of_method(version, operation, &asked, state.options.strict_version) {
         Ok(dialect) => perform(state, address, &exchange, envelope, operation, dialect).await,
         Err((dialect, error)) => refused(Some(operation), dialect, envelope.id, &error),
     }
@@ -57,7 +57,8 @@ async fn perform(
     };
     let mut out = Vec::with_capacity(512);
     jsonrpc::write_result_prefix(&envelope.id, &mut out);
-    let outcome = run(&mut call, exchange.query(), &envelope, &mut out).await;
+    let running = run(&mut call, exchange.query(), &envelope, &mut out);
+    let outcome = while_known(&exchange.identity, running).await;
     let binding = Binding::Rpc(envelope.id);
     let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => {
@@ -90,7 +91,7 @@ async fn run(
         return Err(jsonrpc::notification_refused());
     }
     if let Some(query) = query {
-        let pairs = percent::query(Some(query));
+        let pairs = percent::query(Some(query))?;
         let named = pairs.iter().find(|(key, _)| key == "tenant").map(|(_, value)| value.as_str());
         call.address = tenant::resolve(call.address.clone(), named)?;
     }

@@ -1,6 +1,6 @@
 //! Reading many tasks, a page at a time.
 
-use switchboard_a2a::{Error, ErrorKind, ListRequest, ListResponse, Version, encode};
+use switchboard_a2a::{Error, ListRequest, ListResponse, encode};
 use switchboard_engine::List;
 
 use super::call::Call;
@@ -9,12 +9,8 @@ use super::{error, page_token, task};
 /// How many tasks a page holds if the caller does not say.
 const PAGE_SIZE: u32 = 50;
 
-/// Writes a page. Version 0.3 has no such operation.
+/// Writes a page. Version 0.3 names the operation and leaves its form open: there it is the page of 1.0 with tasks of 0.3.
 pub(super) async fn answer(call: &Call<'_>, request: ListRequest, out: &mut Vec<u8>) -> Result<(), Error> {
-    if call.dialect.version() == Version::V03 {
-        let message = "This operation is not supported: listing tasks needs version 1.0";
-        return Err(Error::with_message(ErrorKind::UnsupportedOperation, message));
-    }
     let caller = &call.identity.caller;
     let print = page_token::print(&caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| page_token::read(token, print)).transpose()?;

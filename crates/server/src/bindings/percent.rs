@@ -1,13 +1,57 @@
-//! Percent-encoding of paths and queries, undone. What is not UTF-8 afterwards is nobody's name.
+//! Percent-encoding of paths and queries, undone. What is not UTF-8 afterwards is nobody's name, and a query that holds
+//! it is refused: a filter that is left out would show more than was asked for.
 
 use std::borrow::Cow;
 
+use switchboard_a2a::Error;
+
+/// What a parameter's name is cut to where it is said.
+const LONGEST_NAME: usize = 80;
+
 /// Decodes one path segment. A `%` without two digits stands for itself.
 pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains('%') {
-        return Some(Cow::Borrowed(text));
+    match bytes(text) {
+        Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
+        Cow::Owned(decoded) => String::from_utf8(decoded).ok().map(Cow::Owned),
     }
+}
+
+/// The pairs of a query, in order; `+` is a space there.
+pub(super) fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error> {
+    let read = |(key, value): (&str, &str)| match (form(key), form(value)) {
+        (Some(key), Some(value)) => Ok((key, value)),
+        _ => {
+            let named: String = lossy(key).chars().take(LONGEST_NAME).collect();
+            Err(Error::invalid_field(named, "is not UTF-8 once its percent-encoding is undone"))
+        }
+    };
+    pairs(query).map(read).collect()
+}
+
+/// The first value under a name, in any case. What is not UTF-8 in it is replaced, and so is nothing anybody expects.
+pub(super) fn find(query: Option<&str>, name: &str) -> Option<String> {
+    let found = pairs(query).find(|(key, _)| form(key).is_some_and(|key| key.eq_ignore_ascii_case(name)));
+    found.map(|(_, value)| lossy(value))
+}
+
+fn pairs(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
+fn form(text: &str) -> Option<String> {
+    decode(&text.replace('+', " ")).map(Cow::into_owned)
+}
+
+fn lossy(text: &str) -> String {
+    String::from_utf8_lossy(&bytes(&text.replace('+', " "))).into_owned()
+}
+
+fn bytes(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
+    if !bytes.contains(&b'%') {
+        return Cow::Borrowed(bytes);
+    }
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -23,22 +67,7 @@ pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
             }
         }
     }
-    String::from_utf8(decoded).ok().map(Cow::Owned)
-}
-
-/// The pairs of a query, in order; `+` is a space there. Pairs that cannot be read are left out.
-pub(super) fn query(query: Option<&str>) -> Vec<(String, String)> {
-    let pairs = query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
-    pairs
-        .filter_map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((form(key)?, form(value)?))
-        })
-        .collect()
-}
-
-fn form(text: &str) -> Option<String> {
-    decode(&text.replace('+', " ")).map(Cow::into_owned)
+    Cow::Owned(decoded)
 }
 
 fn digit(byte: u8) -> Option<u8> {
@@ -57,8 +86,19 @@ mod tests {
         assert_eq!(decode("%C3%A9").as_deref(), Some("é"));
         assert_eq!(decode("%ff"), None);
         assert_eq!(
-            query(Some("a=1+2&b=%26&c&&=d")),
+            query(Some("a=1+2&b=%26&c&&=d")).unwrap(),
             [("a", "1 2"), ("b", "&"), ("c", ""), ("", "d")].map(|(key, value)| (key.to_owned(), value.to_owned()))
         );
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, name) in [("a=1&b=%ff&c=2", "b"), ("b+c=%C3%28", "b c"), ("%fe=1", "\u{fffd}")] {
+            let refused = query(Some(text)).unwrap_err();
+            assert!(refused.message.contains(name), "{text}: {refused}");
+        }
+        assert_eq!(find(Some("x=%ff&Y=%31"), "y").as_deref(), Some("1"));
+        assert_eq!(find(Some("y=%ff"), "y").as_deref(), Some("\u{fffd}"));
+        assert_eq!(find(Some("z"), "y"), None);
     }
 }

@@ -3,8 +3,10 @@
 use http::{HeaderMap, Response};
 use switchboard_a2a::jsonrpc::{self, RpcId};
 use switchboard_a2a::{Dialect, Error, Operation};
+use switchboard_engine::{Address, Caller};
 
 use super::dialect::{self, Asked};
+use super::error;
 use super::reply::{self, Binding};
 use super::routes::{Route, Target};
 use crate::{Body, State};
@@ -31,6 +33,16 @@ pub(crate) fn refuse(
         Target::Card { .. } => (Binding::Rest, Dialect::V1, None),
     };
     reply::measure(binding.failure(dialect, error), operation, None, Some(error.kind))
+}
+
+/// The response at the address of an agent that does not exist: with which method it was asked is no matter then.
+pub(crate) fn nobody_at(state: &State, address: &Address) -> Option<Response<Body>> {
+    if *address == Address::Root {
+        return None;
+    }
+    // Which agents exist is public, so it does not matter who asks.
+    let refusal = state.engine.directory().resolve(address, &Caller::local(), None).err()?;
+    Some(Binding::Rest.failure(Dialect::V1, &error::of(refusal)))
 }
 
 fn envelope(body: Option<&[u8]>, asked: &Asked) -> (RpcId, Dialect, Option<Operation>) {

@@ -120,6 +120,7 @@ pub(super) fn outcome(kind: ErrorKind) -> &'static str {
         ErrorKind::PermissionDenied => "permission_denied",
         ErrorKind::AgentNotFound => "agent_not_found",
         ErrorKind::TooLarge => "request_too_large",
+        ErrorKind::HeadersTooLarge => "request_headers_too_large",
         ErrorKind::Overloaded => "overloaded",
         ErrorKind::IdempotencyKeyReused => "idempotency_key_reused",
     }

@@ -6,7 +6,7 @@ use http::Response;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use switchboard_a2a::{Dialect, Error, Operation, RestParts, decode_rest};
 
-use super::call::{Call, Outcome};
+use super::call::{Call, Outcome, while_known};
 use super::dialect::{self, Asked};
 use super::extensions::Declared;
 use super::reply::{self, Binding};
@@ -40,7 +40,8 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         hosted: None,
     };
     let mut out = Vec::with_capacity(512);
-    let (mut response, failed) = match run(&mut call, &path, exchange, &mut out).await {
+    let (mut response, failed) = match while_known(&exchange.identity, run(&mut call, &path, exchange, &mut out)).await
+    {
         Ok(Outcome::Written) => (Binding::Rest.success(dialect, out), None),
         Ok(Outcome::Events(events)) => {
             (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)
@@ -59,7 +60,7 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
 
 async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Vec<u8>) -> Result<Outcome, Error> {
     limits::depth(&call.state.options, "", call.json)?;
-    let query = percent::query(exchange.query());
+    let query = percent::query(exchange.query())?;
     let parts = RestParts {
         task_id: path.task_id.as_deref(),
         config_id: path.config_id.as_deref(),

@@ -18,6 +18,8 @@ pub(crate) enum Found {
     WrongMethod {
         /// For the `Allow` header.
         allow: &'static str,
+        /// Whose address it is, if there is such an agent.
+        address: Address,
     },
     /// Nothing of A2A.
     None,
@@ -127,14 +129,14 @@ fn tenant_name(segment: &str) -> Option<AgentName> {
 fn rpc(address: Address, method: &Method) -> Found {
     match *method {
         Method::POST => Found::Route(Route { target: Target::Rpc { address }, public: false }),
-        _ => Found::WrongMethod { allow: "POST" },
+        _ => Found::WrongMethod { allow: "POST", address },
     }
 }
 
 fn card(address: Address, method: &Method) -> Found {
     match *method {
         Method::GET | Method::HEAD => Found::Route(Route { target: Target::Card { address }, public: true }),
-        _ => Found::WrongMethod { allow: "GET, HEAD" },
+        _ => Found::WrongMethod { allow: "GET, HEAD", address },
     }
 }
 
@@ -178,7 +180,7 @@ fn rest(address: Address, segments: &[&str], method: &Method) -> Found {
         _ => return Found::None,
     };
     let Some((_, operation)) = offers.iter().find(|(offered, _)| offered == method) else {
-        return Found::WrongMethod { allow: allow(offers) };
+        return Found::WrongMethod { allow: allow(offers), address };
     };
     let decoded = |segment: &str| percent::decode(segment).map(std::borrow::Cow::into_owned);
     let (task_id, config_id) = match (task_id.map(decoded), config_id.map(decoded)) {
@@ -212,6 +214,10 @@ mod tests {
         }
     }
 
+    fn wrong_method(allow: &'static str, address: Address) -> Found {
+        Found::WrongMethod { allow, address }
+    }
+
     fn rpc_at(path: &str) -> Address {
         match find(path, &Method::POST) {
             Found::Route(Route { target: Target::Rpc { address }, public: false }) => address,
@@ -234,7 +240,8 @@ mod tests {
         for path in ["/a2a/echo", "/a2a/echo/", "/a2a/echo/jsonrpc"] {
             assert_eq!(rpc_at(path), Address::Agent("echo".into()), "{path}");
         }
-        assert_eq!(find("/a2a", &Method::GET), Found::WrongMethod { allow: "POST" });
+        assert_eq!(find("/a2a", &Method::GET), wrong_method("POST", Address::Root));
+        assert_eq!(find("/a2a/nope", &Method::GET), wrong_method("POST", Address::Agent("nope".into())));
         assert_eq!(find("/echo", &Method::POST), Found::None);
     }
 
@@ -250,7 +257,7 @@ mod tests {
             assert_eq!(card_at(path), Address::Root, "{path}");
         }
         assert_eq!(card_at("/a2a/echo/.well-known/agent-card.json"), Address::Agent("echo".into()));
-        assert_eq!(find("/.well-known/agent.json", &Method::POST), Found::WrongMethod { allow: "GET, HEAD" });
+        assert_eq!(find("/.well-known/agent.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
         assert_eq!(find("/.well-known/other.json", &Method::GET), Found::None);
     }
 
@@ -302,8 +309,8 @@ mod tests {
             assert_eq!(find(path, &Method::GET), Found::None, "{path}");
         }
         assert_eq!(find("/tasks/%ff", &Method::GET), Found::None);
-        assert_eq!(find("/tasks", &Method::POST), Found::WrongMethod { allow: "GET" });
-        assert_eq!(find("/message:send", &Method::GET), Found::WrongMethod { allow: "POST" });
-        assert_eq!(find("/tasks/t:subscribe", &Method::PUT), Found::WrongMethod { allow: "GET, POST" });
+        assert_eq!(find("/tasks", &Method::POST), wrong_method("GET", Address::Root));
+        assert_eq!(find("/message:send", &Method::GET), wrong_method("POST", Address::Root));
+        assert_eq!(find("/tasks/t:subscribe", &Method::PUT), wrong_method("GET, POST", Address::Root));
     }
 }

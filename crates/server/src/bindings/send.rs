@@ -68,6 +68,7 @@ pub(super) async fn submit(
         idempotency_key,
         push_config: None,
         return_immediately,
+        streaming: call.operation.is_streaming(),
     };
     call.state.engine.send(&call.identity.caller, send).await.map_err(error::of)
 }

@@ -1,8 +1,12 @@
 //! One line per request: who asked for what, and how it went. Never bodies, keys or query strings.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use http::{HeaderValue, Method, StatusCode, Uri};
+
+/// More of a path tells nobody anything, and anybody can send one as long as the headers may be.
+const LONGEST_PATH: usize = 256;
 
 /// What the line will say of a request, kept aside because the request itself is used up. Nothing is kept if nobody
 /// listens.
@@ -17,7 +21,7 @@ impl AccessLog {
     /// The response is ready.
     pub(crate) fn write(self, status: StatusCode, duration: Duration, caller: &str, request_id: &HeaderValue) {
         let Some((method, uri)) = self.0 else { return };
-        let path = uri.path();
+        let path = &*shortened(uri.path());
         let status = status.as_u16();
         let duration_ms = duration.as_micros() as f64 / 1_000.0;
         let request_id = request_id.to_str().unwrap_or_default();
@@ -27,5 +31,26 @@ impl AccessLog {
         } else {
             tracing::info!(target: "switchboard::access", %method, path, status, duration_ms, caller, request_id, "request");
         }
+    }
+}
+
+fn shortened(path: &str) -> Cow<'_, str> {
+    if path.len() <= LONGEST_PATH {
+        return Cow::Borrowed(path);
+    }
+    Cow::Owned(format!("{}…", &path[..path.floor_char_boundary(LONGEST_PATH)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_paths_are_cut_between_characters() {
+        let longest = "/".repeat(LONGEST_PATH);
+        assert_eq!(shortened(&longest), longest);
+        assert_eq!(shortened(&format!("{longest}x")), format!("{longest}…"));
+        let accented = "é".repeat(200);
+        assert_eq!(shortened(&format!("/{accented}")), format!("/{}…", "é".repeat(127)));
     }
 }

@@ -1,18 +1,20 @@
-//! What a connection is doing, so that slow senders and forgotten connections can be told from busy ones.
+//! What a connection is doing, so that slow peers and forgotten connections can be told from busy ones.
 //!
-//! One timer per connection looks at this now and then. That is cheaper than a timer per request, and unlike one it
-//! also sees a client that never finishes its first bytes, and leaves an idle keep-alive connection alone.
+//! The connection's own tasks note it here; one timer per connection looks at it now and then (`watch`). That is cheaper
+//! than a timer per request, and unlike one it also sees a client that never finishes its first bytes or never takes
+//! its answer, and leaves an idle keep-alive connection alone.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What a connection is doing. Written by the connection's own tasks, so no ordering is needed between the fields.
+use super::linger::Linger;
+
+/// What a connection is doing. Each field is read for itself, so no ordering is needed between them.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// Requests whose response is not yet handed over.
@@ -23,10 +25,37 @@ pub(crate) struct Activity {
     partial: AtomicBool,
     /// Whether it speaks HTTP/2, where bytes between requests are ordinary.
     multiplexed: AtomicBool,
+    /// Pieces of response bodies that are ready and that the peer has not made room for.
+    owed: AtomicUsize,
+    /// Changes whenever some of that goes out. What HTTP/2 says about itself does not count: a peer that takes no
+    /// answers may well go on asking whether we are alive.
+    taken: AtomicUsize,
+    /// Whether the socket took no more bytes when it was last given some.
+    blocked: AtomicBool,
+    /// Changes whenever the socket takes bytes.
+    written: AtomicUsize,
+    /// Bytes to take and throw away at the end, because the client was refused in the middle of sending them.
+    linger: AtomicUsize,
 }
 
-/// A request under way; dropped with its response.
+/// What a look at a connection sees.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(super) in_flight: usize,
+    pub(super) requests: usize,
+    pub(super) partial: bool,
+    pub(super) multiplexed: bool,
+    pub(super) owed: usize,
+    pub(super) taken: usize,
+    pub(super) blocked: bool,
+    pub(super) written: usize,
+}
+
+/// A request under way; dropped when its response is handed over.
 pub(crate) struct InFlight(Arc<Activity>);
+
+/// A piece of a response that is ready; dropped when it has gone out.
+pub(crate) struct Owed(Arc<Activity>);
 
 impl Activity {
     /// A request's head is complete.
@@ -44,6 +73,51 @@ impl Activity {
     pub(crate) fn body_is_read(&self) {
         self.partial.store(false, Ordering::Relaxed);
     }
+
+    /// The client is refused while it is still sending, so the connection ends, and in a way that lets it read why.
+    pub(super) fn linger(&self, bytes: usize) {
+        self.linger.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the connection ends like that. HTTP/2 ends the one request and not the connection.
+    pub(super) fn is_lingering(&self) -> bool {
+        self.linger.load(Ordering::Relaxed) > 0 && !self.multiplexed.load(Ordering::Relaxed)
+    }
+
+    /// How it stands now.
+    pub(super) fn look(&self) -> Seen {
+        Seen {
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            requests: self.requests.load(Ordering::Relaxed),
+            partial: self.partial.load(Ordering::Relaxed),
+            multiplexed: self.multiplexed.load(Ordering::Relaxed),
+            owed: self.owed.load(Ordering::Relaxed),
+            taken: self.taken.load(Ordering::Relaxed),
+            blocked: self.blocked.load(Ordering::Relaxed),
+            written: self.written.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Bytes came.
+    pub(super) fn note_read(&self) {
+        self.partial.store(true, Ordering::Relaxed);
+    }
+
+    /// The socket was given bytes.
+    pub(super) fn note_write(&self, took: &Poll<std::io::Result<usize>>) {
+        self.blocked.store(took.is_pending(), Ordering::Relaxed);
+        if matches!(took, Poll::Ready(Ok(1..))) {
+            self.written.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl InFlight {
+    /// A piece of the response is ready.
+    pub(crate) fn owe(&self) -> Owed {
+        self.0.owed.fetch_add(1, Ordering::Relaxed);
+        Owed(Arc::clone(&self.0))
+    }
 }
 
 impl Drop for InFlight {
@@ -52,64 +126,30 @@ impl Drop for InFlight {
     }
 }
 
-/// Looks at a connection once per tick and says when it has waited long enough.
-pub(crate) struct Watch {
-    activity: Arc<Activity>,
-    /// What was seen at the last tick.
-    requests: usize,
-    /// For how long nothing but waiting was seen.
-    waited: Duration,
-    was_partial: bool,
-}
-
-/// What to do about a connection.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is in order.
-    Fine,
-    /// The client takes too long to send its headers.
-    TooSlow,
-    /// Nothing has been asked for a long time.
-    Idle,
-}
-
-impl Watch {
-    pub(crate) fn new(activity: Arc<Activity>) -> Self {
-        Self { activity, requests: 0, waited: Duration::ZERO, was_partial: false }
-    }
-
-    /// Judges what happened in the last `tick`, which is the header timeout.
-    pub(crate) fn judge(&mut self, tick: Duration, idle_timeout: Duration) -> Verdict {
-        let requests = self.activity.requests.load(Ordering::Relaxed);
-        let busy = self.activity.in_flight.load(Ordering::Relaxed) > 0 || requests != self.requests;
-        self.requests = requests;
-        if busy {
-            self.waited = Duration::ZERO;
-            self.was_partial = false;
-            return Verdict::Fine;
-        }
-        self.waited += tick;
-        let multiplexed = self.activity.multiplexed.load(Ordering::Relaxed);
-        let partial = self.activity.partial.load(Ordering::Relaxed) && !multiplexed;
-        // A first request is owed since the connection was opened, a later one since its first byte.
-        let too_slow = requests == 0 || (partial && self.was_partial);
-        self.was_partial = partial;
-        if too_slow {
-            return Verdict::TooSlow;
-        }
-        if self.waited >= idle_timeout { Verdict::Idle } else { Verdict::Fine }
+impl Owed {
+    /// Some of it goes out.
+    pub(crate) fn note_taken(&self) {
+        self.0.taken.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// A socket that notes when bytes come.
+impl Drop for Owed {
+    fn drop(&mut self) {
+        self.0.owed.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A socket that notes when bytes come and go.
 pub(crate) struct Watched {
     stream: TcpStream,
     activity: Arc<Activity>,
+    /// Once our side is closed.
+    linger: Option<Linger>,
 }
 
 impl Watched {
     pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
+        Self { stream, activity, linger: None }
     }
 }
 
@@ -123,7 +163,7 @@ impl AsyncRead for Watched {
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            this.activity.partial.store(true, Ordering::Relaxed);
+            this.activity.note_read();
         }
         read
     }
@@ -131,7 +171,10 @@ impl AsyncRead for Watched {
 
 impl AsyncWrite for Watched {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+        let this = self.get_mut();
+        let took = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.activity.note_write(&took);
+        took
     }
 
     fn poll_write_vectored(
@@ -139,7 +182,10 @@ impl AsyncWrite for Watched {
         context: &mut Context<'_>,
         slices: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, slices)
+        let this = self.get_mut();
+        let took = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        this.activity.note_write(&took);
+        took
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -151,53 +197,17 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TICK: Duration = Duration::from_secs(10);
-    const IDLE: Duration = Duration::from_secs(30);
-
-    #[test]
-    fn a_connection_that_asks_nothing_is_too_slow_and_an_idle_one_is_left_for_a_while() {
-        let activity = Arc::new(Activity::default());
-        let mut silent = Watch::new(Arc::clone(&activity));
-        assert_eq!(silent.judge(TICK, IDLE), Verdict::TooSlow);
-
-        let mut watch = Watch::new(Arc::clone(&activity));
-        let request = activity.begin(false);
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine);
-        for _ in 0..100 {
-            assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine, "a long answer is no idle connection");
-        }
-        drop(request);
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine);
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine);
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Idle);
-    }
-
-    #[test]
-    fn a_head_that_trickles_in_after_a_first_request_is_too_slow_on_the_second_look() {
-        let activity = Arc::new(Activity::default());
-        let mut watch = Watch::new(Arc::clone(&activity));
-        drop(activity.begin(false));
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine);
-        activity.partial.store(true, Ordering::Relaxed);
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::Fine, "it may have begun a moment ago");
-        assert_eq!(watch.judge(TICK, IDLE), Verdict::TooSlow);
-    }
-
-    #[test]
-    fn bytes_between_http2_requests_are_ordinary() {
-        let activity = Arc::new(Activity::default());
-        let mut watch = Watch::new(Arc::clone(&activity));
-        drop(activity.begin(true));
-        activity.partial.store(true, Ordering::Relaxed);
-        let verdicts = [(); 4].map(|()| watch.judge(TICK, IDLE));
-        assert_eq!(verdicts, [Verdict::Fine, Verdict::Fine, Verdict::Fine, Verdict::Idle]);
+        let this = self.get_mut();
+        let linger = match &mut this.linger {
+            Some(linger) => linger,
+            none => {
+                ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+                if !this.activity.is_lingering() {
+                    return Poll::Ready(Ok(()));
+                }
+                none.insert(Linger::new(this.activity.linger.load(Ordering::Relaxed)))
+            }
+        };
+        linger.poll(&mut this.stream, context).map(Ok)
     }
 }

@@ -12,10 +12,10 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Why nobody in particular asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stranger {
+pub(crate) enum Stranger {
     /// No key.
     Missing,
-    /// A key that is not good.
+    /// A key that is not good, or no longer.
     Unknown,
 }
 
@@ -37,9 +37,13 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     token.filter(|token| !token.is_empty())
 }
 
+/// What programs are told whose key is good and not for this.
+pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
+    HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
+
 impl Stranger {
     /// What the stranger is told.
-    pub(super) fn error(self) -> Error {
+    pub(crate) fn error(self) -> Error {
         let message = match self {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
             Self::Unknown => "the key is unknown, revoked or expired",

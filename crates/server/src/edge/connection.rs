@@ -1,7 +1,6 @@
 //! One connection from its first byte to its end: HTTP/1.1 with keep-alive, or HTTP/2 without TLS, as the client begins.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -10,20 +9,19 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::activity::{Activity, Verdict, Watch, Watched};
+use super::activity::{Activity, Watched};
 use super::handle::handle;
+use super::head_limits::LET_PASS;
+use super::watch::{Verdict, Watch};
 use crate::metric_definitions as metric;
 use crate::{Options, State};
 
 /// hyper refuses smaller ones; a request with a few headers would not fit.
 const SMALLEST_BUFFER: usize = 8 << 10;
 
-/// Requests at a time on one HTTP/2 connection.
-const CONCURRENT_STREAMS: u32 = 256;
-
-/// How often a connection is looked at, at most and at least.
-const SHORTEST_LOOK: Duration = Duration::from_millis(1);
-const LONGEST_LOOK: Duration = Duration::from_secs(60 * 60);
+/// Requests at a time on one HTTP/2 connection. Each may leave a whole answer in memory until the client takes it, so
+/// this is also what one connection can cost.
+const CONCURRENT_STREAMS: u32 = 64;
 
 /// How the whole server is doing, as its connections see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +41,10 @@ pub(super) struct Protocols {
 impl Protocols {
     pub(super) fn new(options: &Options) -> Self {
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        let header_bytes = options.request_headers.max(SMALLEST_BUFFER);
+        let header_bytes = options.request_headers.saturating_mul(LET_PASS).max(SMALLEST_BUFFER);
         // Slow heads are the watch's affair: a timer per request costs more and closes idle connections too early.
         builder.http1().max_buf_size(header_bytes).header_read_timeout(None);
+        builder.http1().max_headers(options.headers.saturating_mul(LET_PASS));
         let list_size = u32::try_from(header_bytes).unwrap_or(u32::MAX);
         builder.http2().max_header_list_size(list_size).max_concurrent_streams(CONCURRENT_STREAMS);
         Self { builder }
@@ -64,15 +63,12 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let _counted = Counted::new();
     let activity = Arc::new(Activity::default());
-    let mut watch = Watch::new(Arc::clone(&activity));
-    // A timer can neither be set to nothing nor beyond the end of time.
-    let header_timeout = state.options.header_timeout.clamp(SHORTEST_LOOK, LONGEST_LOOK);
-    let idle_timeout = state.options.idle_timeout;
+    let mut watch = Watch::new(Arc::clone(&activity), &state.options);
     let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
     let service = service_fn(move |request| handle(Arc::clone(&state), Arc::clone(&activity), request));
     let connection = protocols.builder.serve_connection(io, service);
     tokio::pin!(connection);
-    let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + header_timeout, header_timeout);
+    let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + watch.tick(), watch.tick());
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -88,10 +84,19 @@ pub(super) async fn serve(
                 Ok(Phase::Stopping) => connection.as_mut().graceful_shutdown(),
                 Ok(Phase::Over) | Err(_) => return,
             },
-            _ = looks.tick() => match watch.judge(header_timeout, idle_timeout) {
+            _ = looks.tick() => match watch.judge() {
                 Verdict::Fine => {}
                 Verdict::TooSlow => {
                     tracing::debug!("a connection is closed, its request headers took longer than the header timeout");
+                    return;
+                }
+                Verdict::Unread => {
+                    tracing::debug!("a connection is cut, its client took none of an answer for the write timeout");
+                    metrics::counter!(metric::UNREAD_CONNECTIONS).increment(1);
+                    return;
+                }
+                Verdict::Deaf => {
+                    tracing::debug!("a connection is cut, its client did not close it when asked to");
                     return;
                 }
                 Verdict::Idle => connection.as_mut().graceful_shutdown(),

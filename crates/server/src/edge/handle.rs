@@ -12,14 +12,15 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use switchboard_a2a::{Error, ErrorKind};
+use switchboard_engine::Address;
 
 use super::access_log::AccessLog;
 use super::activity::Activity;
-use super::authenticate::identify;
+use super::authenticate::{INSUFFICIENT_SCOPE, Stranger, identify};
 use super::guard::Origin;
-use super::request_body::{self, Unread};
+use super::request_body::{self, Patience, Unread};
 use super::request_id::X_REQUEST_ID;
-use super::{cors, landing, plain};
+use super::{cors, head_limits, landing, plain};
 use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
 use crate::{Body, Exchange, Identity, Measured, State, bindings};
@@ -28,7 +29,8 @@ use crate::{Body, Exchange, Identity, Measured, State, bindings};
 enum Place {
     A2a(Route),
     Operations(Check),
-    WrongMethod(&'static str),
+    /// With the methods there are, and whose address it is.
+    WrongMethod(&'static str, Address),
     Nothing,
 }
 
@@ -74,6 +76,9 @@ pub(super) async fn handle(
     if !state.options.allowed_origins.is_empty() {
         cors::vary(response.headers_mut());
     }
+    if activity.is_lingering() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     let (mut parts, mut body) = answered.response.into_parts();
     if is_head {
         if let Some(length) = body.length() {
@@ -93,41 +98,57 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
     let origin = match state.guard.check(&parts.uri, &parts.headers) {
         Ok(origin) => origin,
         Err(intrusion) => {
-            let sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             let error = Error::with_message(ErrorKind::PermissionDenied, intrusion.to_string());
             return refused(state, &place, &parts, sent.as_deref(), Origin::None, &error);
         }
     };
+    if let Err(error) = head_limits::check(&parts, &state.options) {
+        let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
+        return refused(state, &place, &parts, sent.as_deref(), origin, &error);
+    }
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Answered { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
     }
     let identity = match (identify(state, &parts.headers), &place) {
         (Ok(identity), _) => identity,
         (Err(stranger), place) if !place.is_public() => {
-            let sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             let mut answered = refused(state, place, &parts, sent.as_deref(), origin, &stranger.error());
             answered.response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
             return answered;
         }
         (Err(_), _) => Arc::clone(&state.anonymous),
     };
-    let (response, counted) = match place {
+    let (mut response, counted) = match place {
         Place::A2a(route) => (through_binding(state, activity, route, parts, body, &identity).await, true),
         other => {
-            request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             (by_itself(state, other, &parts, &identity).await, false)
         }
     };
+    let challenge = match response.status() {
+        // The key was good when the request came.
+        StatusCode::UNAUTHORIZED => Some(Stranger::Unknown.challenge()),
+        StatusCode::FORBIDDEN => Some(INSUFFICIENT_SCOPE),
+        _ => None,
+    };
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
     Answered { response, identity: Some(identity), counted, origin }
 }
 
 fn find(path: &str, method: &Method) -> Place {
     if let Some(check) = health::find(path) {
-        return if method == Method::GET { Place::Operations(check) } else { Place::WrongMethod("GET, HEAD") };
+        return match *method {
+            Method::GET => Place::Operations(check),
+            _ => Place::WrongMethod("GET, HEAD", Address::Root),
+        };
     }
     match routes::find(path, method) {
         Found::Route(route) => Place::A2a(route),
-        Found::WrongMethod { allow } => Place::WrongMethod(allow),
+        Found::WrongMethod { allow, address } => Place::WrongMethod(allow, address),
         Found::None => Place::Nothing,
     }
 }
@@ -138,7 +159,7 @@ impl Place {
         match self {
             Self::A2a(route) => route.public,
             Self::Operations(check) => check.is_public(),
-            Self::WrongMethod(_) | Self::Nothing => true,
+            Self::WrongMethod(..) | Self::Nothing => true,
         }
     }
 }
@@ -152,11 +173,11 @@ async fn through_binding(
     identity: &Arc<Identity>,
 ) -> Response<Body> {
     let options = &state.options;
-    let (limit, pause) = (options.request_body, options.header_timeout);
-    let read = request_body::read(&parts.method, &parts.headers, &mut body, limit, pause).await;
+    let patience = Patience::new(options.header_timeout, options.body_timeout);
+    let read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, patience).await;
     let bytes = match read {
         Ok(bytes) => bytes,
-        Err(unread) => return not_read(state, &route, &parts, body, unread).await,
+        Err(unread) => return not_read(state, activity, &route, &parts, body, unread).await,
     };
     activity.body_is_read();
     let Parts { uri, headers, .. } = parts;
@@ -169,24 +190,43 @@ async fn by_itself(state: &State, place: Place, parts: &Parts, identity: &Identi
     let path = parts.uri.path();
     match place {
         Place::Operations(check) => health::answer(state, check, identity).await,
-        Place::WrongMethod(_) if landing::is_wanted(&parts.method, &parts.headers) => landing::page(state),
-        Place::WrongMethod(allow) => plain::wrong_method(path, &parts.method, allow),
+        Place::WrongMethod(allow, address) => {
+            let nobody = bindings::nobody_at(state, &address);
+            let is_for_people = landing::is_wanted(&parts.method, &parts.headers);
+            nobody.unwrap_or_else(|| match is_for_people {
+                true => landing::page(state),
+                false => plain::wrong_method(path, &parts.method, allow),
+            })
+        }
         Place::A2a(_) | Place::Nothing => plain::nothing_at(path),
     }
 }
 
-async fn not_read(state: &State, route: &Route, parts: &Parts, mut body: Incoming, unread: Unread) -> Response<Body> {
+async fn not_read(
+    state: &State,
+    activity: &Activity,
+    route: &Route,
+    parts: &Parts,
+    mut body: Incoming,
+    unread: Unread,
+) -> Response<Body> {
     let limit = state.options.request_body;
     let mut sent = None;
     let (status, error) = match unread {
         Unread::Refused(error, read) => {
-            sent = request_body::take_leave(&parts.headers, read, &mut body, limit).await;
+            sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             (None, error)
         }
-        Unread::TooSlow => {
+        Unread::Paused => {
             let pause_ms = state.options.header_timeout.as_millis();
             let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
-            (Some(StatusCode::REQUEST_TIMEOUT), Error::with_message(ErrorKind::InvalidRequest, message))
+            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.headerTimeout"))
+        }
+        Unread::TooSlow => {
+            let timeout_ms = state.options.body_timeout.as_millis();
+            let message =
+                format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
+            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
         }
         Unread::Broken => {
             let message = "the request body ended early or is not framed as its headers say";
@@ -202,6 +242,10 @@ async fn not_read(state: &State, route: &Route, parts: &Parts, mut body: Incomin
         }
     }
     response
+}
+
+fn late(message: String, limit: &str) -> Error {
+    Error::with_message(ErrorKind::InvalidRequest, message).detail("limit", limit)
 }
 
 /// A refusal, in the form of the binding where there is one.

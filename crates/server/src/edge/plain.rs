@@ -28,6 +28,7 @@ pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
         StatusCode::FORBIDDEN => "PERMISSION_DENIED",
         StatusCode::NOT_FOUND => "NOT_FOUND",
         StatusCode::METHOD_NOT_ALLOWED => "UNIMPLEMENTED",
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RESOURCE_EXHAUSTED",
         StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
         status if status.is_client_error() => "INVALID_ARGUMENT",
         _ => "INTERNAL",

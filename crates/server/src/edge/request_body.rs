@@ -1,6 +1,6 @@
 //! Reads a request's body, within limits, and only if it is what A2A sends: plain JSON.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
@@ -10,12 +10,45 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use switchboard_a2a::{Error, ErrorKind};
 
+use super::activity::Activity;
+
 /// How long a refused client may go on sending before it is cut off. Cutting at once would often destroy the response
 /// on its way, and the client would never learn why.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// What a refused client may send after its answer at least, and as a multiple of the largest body. Who sends far more
+/// than that has not read what is allowed.
+const LINGER: usize = 32 << 20;
+const LINGER_BODIES: usize = 4;
+
 /// What is kept of a refused request; enough for any envelope.
 const KEPT: usize = 64 << 10;
+
+/// Bytes that buy a client one second more. Slower lines than this are not worth a place.
+const BYTES_PER_SECOND: usize = 32 << 10;
+
+/// How long a body is waited for. Time only counts once there is something to wait for.
+pub(crate) struct Patience {
+    /// The longest pause.
+    pause: Duration,
+    /// All the time there is for an empty body.
+    whole: Duration,
+    began: Option<Instant>,
+}
+
+impl Patience {
+    pub(crate) fn new(pause: Duration, whole: Duration) -> Self {
+        Self { pause, whole, began: None }
+    }
+
+    /// How long the next piece may take after so many bytes, and what it means if it does not come.
+    fn left(&mut self, received: usize, now: Instant) -> (Duration, Unread) {
+        let began = *self.began.get_or_insert(now);
+        let bought = Duration::from_secs((received / BYTES_PER_SECOND) as u64);
+        let left = self.whole.saturating_add(bought).saturating_sub(now.saturating_duration_since(began));
+        if left < self.pause { (left, Unread::TooSlow) } else { (self.pause, Unread::Paused) }
+    }
+}
 
 /// Why a body was not read.
 #[derive(Debug)]
@@ -23,6 +56,8 @@ pub(crate) enum Unread {
     /// The caller is told; what was already read may name the request.
     Refused(Error, Bytes),
     /// The client paused too long.
+    Paused,
+    /// The client never paused for long and was not done in time.
     TooSlow,
     /// The client is gone, or what it sent is no HTTP.
     Broken,
@@ -34,7 +69,7 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Incoming,
     limit: usize,
-    pause: Duration,
+    mut patience: Patience,
 ) -> Result<Bytes, Unread> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
@@ -48,12 +83,12 @@ pub(crate) async fn read(
     let declared_empty = body.size_hint().exact() == Some(0);
     if method == Method::POST && !declared_empty && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
         // A chunked body may still turn out to be empty, and an empty one needs no media type.
-        let Some(piece) = next_piece(body, pause).await? else {
+        let Some(piece) = next_piece(body, &mut patience, 0).await? else {
             return Ok(Bytes::new());
         };
         return Err(Unread::Refused(no_json(headers.get(CONTENT_TYPE)), piece));
     }
-    let Some(first) = next_piece(body, pause).await? else {
+    let Some(first) = next_piece(body, &mut patience, 0).await? else {
         return Ok(Bytes::new());
     };
     if first.len() > limit {
@@ -64,7 +99,7 @@ pub(crate) async fn read(
     }
     // A declared length is a promise to be checked, not a reason to reserve memory up front.
     let mut whole = BytesMut::from(first);
-    while let Some(piece) = next_piece(body, pause).await? {
+    while let Some(piece) = next_piece(body, &mut patience, whole.len()).await? {
         if whole.len() + piece.len() > limit {
             return Err(refusal(too_large(limit)));
         }
@@ -74,19 +109,23 @@ pub(crate) async fn read(
 }
 
 /// Takes what a refused client still sends. A small body is handed out, because the refusal can name its request then;
-/// a large one is forgotten.
+/// a large one is forgotten. What has not come by then is thrown away after the answer.
 pub(crate) async fn take_leave(
+    activity: &Activity,
     headers: &HeaderMap,
     already_read: Bytes,
     body: &mut Incoming,
     limit: usize,
 ) -> Option<Bytes> {
-    // A client that waits for permission has sent nothing and must not be given it.
-    if headers.contains_key(EXPECT) {
-        return None;
-    }
     if body.is_end_stream() {
         return Some(already_read);
+    }
+    let linger = || activity.linger(limit.saturating_mul(LINGER_BODIES).max(LINGER));
+    // A client that waits for permission has sent nothing and must not be given it. One that is going to send too much
+    // may stop as soon as it has the answer.
+    if headers.contains_key(EXPECT) || body.size_hint().lower() > limit as u64 {
+        linger();
+        return None;
     }
     let mut left = limit.max(1 << 20);
     let mut kept = Some(BytesMut::from(already_read));
@@ -96,15 +135,18 @@ pub(crate) async fn take_leave(
                 continue;
             };
             left = left.checked_sub(data.len())?;
-            kept = kept.filter(|kept| kept.len() + data.len() <= KEPT);
+            kept = kept.take().filter(|kept| kept.len() + data.len() <= KEPT);
             if let Some(kept) = &mut kept {
                 kept.extend_from_slice(&data);
             }
         }
-        kept
+        Some(())
     };
     // Whether it finished or not, the response goes out now.
-    let kept = tokio::time::timeout(FAREWELL, rest).await.ok().flatten();
+    if tokio::time::timeout(FAREWELL, rest).await.ok().flatten().is_none() {
+        linger();
+        return None;
+    }
     kept.map(BytesMut::freeze)
 }
 
@@ -113,11 +155,14 @@ fn refusal(error: Error) -> Unread {
 }
 
 /// The next data that is not empty. A timer is only set if it is not there yet.
-async fn next_piece(body: &mut Incoming, pause: Duration) -> Result<Option<Bytes>, Unread> {
+async fn next_piece(body: &mut Incoming, patience: &mut Patience, received: usize) -> Result<Option<Bytes>, Unread> {
     loop {
         let frame = match body.frame().now_or_never() {
             Some(frame) => frame,
-            None => tokio::time::timeout(pause, body.frame()).await.map_err(|_| Unread::TooSlow)?,
+            None => {
+                let (left, late) = patience.left(received, Instant::now());
+                tokio::time::timeout(left, body.frame()).await.map_err(|_| late)?
+            }
         };
         let Some(frame) = frame else { return Ok(None) };
         // Trailers are of no use here.
@@ -178,5 +223,20 @@ mod tests {
         ] {
             assert!(!is_json(&HeaderValue::from_static(bad)), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_has_come_buys_time_and_dripping_does_not() {
+        let began = Instant::now();
+        let mut patience = Patience::new(Duration::from_secs(10), Duration::from_secs(60));
+        let mut left = |received, seconds| {
+            let (left, late) = patience.left(received, began + Duration::from_secs(seconds));
+            (left.as_secs(), matches!(late, Unread::TooSlow))
+        };
+        assert_eq!(left(0, 0), (10, false));
+        assert_eq!(left(11, 55), (5, true));
+        assert_eq!(left(BYTES_PER_SECOND * 3, 55), (8, true));
+        assert_eq!(left(10 << 20, 55), (10, false));
+        assert_eq!(left(11, 110), (0, true));
     }
 }

@@ -10,4 +10,5 @@ mod operations;
 mod running;
 mod stopping;
 mod traces;
+mod unread;
 mod wire;

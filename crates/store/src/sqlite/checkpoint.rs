@@ -11,10 +11,11 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
-/// 32 MiB of log: large enough that pages written again and again are moved once, small enough to stay in memory.
-const RESTART_PAGES: i32 = 4096;
+/// 8 MiB of log: large enough that pages written again and again are moved once, small enough that a round takes a few
+/// milliseconds of a busy core and nobody waits long behind it.
+const RESTART_PAGES: i32 = 1024;
 /// After a round that could not finish, the next one comes when the log has grown by this.
-const RETRY_PAGES: i32 = 1024;
+const RETRY_PAGES: i32 = 512;
 /// The rest that the writer may be held for: about a millisecond of copying.
 const REST_PAGES: i64 = 256;
 /// Passive rounds before the rest is taken as it is.

@@ -46,7 +46,9 @@ pub struct Limits {
     pub contexts: Count,
     /// Largest request body.
     pub request_body: Size,
-    /// Largest request headers, all together.
+    /// Most headers of a request.
+    pub headers: Count,
+    /// Largest request headers, all together and with the request's address.
     pub request_headers: Size,
     /// Most parts of a message.
     pub parts: Count,
@@ -74,6 +76,7 @@ impl Default for Limits {
             uncommitted_events: Count::new(1_024),
             contexts: Count::new(100_000),
             request_body: Size::from_mebibytes(10),
+            headers: Count::new(100),
             request_headers: Size::from_kibibytes(64),
             parts: Count::new(1_000),
             nesting: Count::new(64),
@@ -98,6 +101,7 @@ impl Limits {
         section.read("uncommittedEvents", &mut self.uncommitted_events);
         section.read("contexts", &mut self.contexts);
         section.read("requestBody", &mut self.request_body);
+        section.read("headers", &mut self.headers);
         section.read("requestHeaders", &mut self.request_headers);
         section.read("parts", &mut self.parts);
         section.read("nesting", &mut self.nesting);

@@ -72,10 +72,14 @@ mod tests {
         let overrides = crate::config::Overrides::default();
         let mut reader = crate::config::section::Reader { overrides: Some(&overrides), ..Default::default() };
         reader.read("", None, |root| Config::default().read(root));
-        let mut in_schema: Vec<String> =
-            found.iter().map(|(path, _)| crate::config::section::variable_name(path)).collect();
-        in_schema.sort();
-        let read: Vec<String> = reader.variables.into_iter().collect();
+        let is_mapping = |path: &str| found.iter().any(|(other, _)| other.starts_with(&format!("{path}.")));
+        let mut in_schema: Vec<&str> =
+            found.iter().map(|(path, _)| path.as_str()).filter(|path| !is_mapping(path)).collect();
+        in_schema.sort_unstable();
+        let mut read: Vec<&str> = reader.settings.iter().map(|setting| setting.key.as_str()).collect();
+        // Its values are refused, whatever they are.
+        read.push("store.url");
+        read.sort_unstable();
         assert_eq!(in_schema, read);
     }
 }

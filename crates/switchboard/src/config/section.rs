@@ -1,7 +1,7 @@
 //! The one way a setting gets its value: flag, else environment, else file, else what the field already holds.
 //! Each section asks for its keys by name; whatever the file holds that nobody asked for is an unknown key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -49,8 +49,6 @@ pub(crate) struct Reader<'a> {
     pub(crate) overrides: Option<&'a Overrides>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) settings: Vec<Setting>,
-    /// Every variable that sets something, to tell a mistyped one.
-    pub(crate) variables: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
@@ -205,12 +203,6 @@ impl<'a, 'r> Section<'a, 'r> {
 
     /// Reports what nobody asked for.
     fn finish(self) {
-        if self.reader.overrides.is_some() {
-            for key in &self.asked {
-                let variable = variable_name(&self.path_of(key));
-                self.reader.variables.insert(variable);
-            }
-        }
         let Some(node) = self.node else { return };
         match &node.content {
             Content::Mapping(entries) => {

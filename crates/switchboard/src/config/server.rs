@@ -42,6 +42,14 @@ pub struct Server {
     pub tls: Option<Tls>,
     /// Time a client has to send its request headers.
     pub header_timeout: TimeSpan,
+    /// Time a client has to send its request body.
+    ///
+    /// Every 32 KiB it has sent give it a second more. No pause may be longer than `headerTimeout`.
+    pub body_timeout: TimeSpan,
+    /// Time a client may take nothing of an answer that is ready.
+    ///
+    /// Then its connection is cut, with everything on it.
+    pub write_timeout: TimeSpan,
     /// Time a connection may stay open without a request.
     ///
     /// Longer than the pools of common clients keep theirs, so that it is the client that closes.
@@ -69,6 +77,8 @@ impl Default for Server {
             strict_version: false,
             tls: None,
             header_timeout: TimeSpan::from_seconds(10),
+            body_timeout: TimeSpan::from_seconds(60),
+            write_timeout: TimeSpan::from_seconds(60),
             idle_timeout: TimeSpan::from_seconds(120),
         }
     }
@@ -90,6 +100,10 @@ impl Server {
         Self::read_tls(section);
         section.read("headerTimeout", &mut self.header_timeout);
         section.refuse_zero("headerTimeout", self.header_timeout);
+        section.read("bodyTimeout", &mut self.body_timeout);
+        section.refuse_zero("bodyTimeout", self.body_timeout);
+        section.read("writeTimeout", &mut self.write_timeout);
+        section.refuse_zero("writeTimeout", self.write_timeout);
         section.read("idleTimeout", &mut self.idle_timeout);
         section.refuse_zero("idleTimeout", self.idle_timeout);
     }

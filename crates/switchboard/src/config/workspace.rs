@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::config::agents::{self, Agent};
 use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
-use crate::config::section::{Reader, variable_name};
-use crate::config::{Config, Origin, Overrides, Problem, Problems, Setting, substitution, suggestion};
+use crate::config::section::Reader;
+use crate::config::{Config, Origin, Overrides, Problem, Problems, Setting, environment, substitution, suggestion};
 
 /// What was found in a workspace folder.
 #[derive(Debug, Clone)]
@@ -52,6 +52,7 @@ impl Workspace {
             agents = Agent::demo_fleet();
         }
         loader.check_default_agent(&config, &settings, &agents);
+        loader.warn_of_unknown_variables(&settings);
         if !loader.problems.is_empty() {
             return Err(loader.into_problems());
         }
@@ -66,6 +67,7 @@ impl Workspace {
     pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
         let mut loader = Loader::new(folder, overrides);
         let (config, settings) = loader.switchboard();
+        loader.warn_of_unknown_variables(&settings);
         if !loader.problems.is_empty() {
             return Err(loader.into_problems());
         }
@@ -86,11 +88,20 @@ struct Loader<'a> {
     files: Vec<String>,
     problems: Vec<Problem>,
     warnings: Vec<String>,
+    /// Variables of our name that a file fills in.
+    filled_in: BTreeSet<String>,
 }
 
 impl<'a> Loader<'a> {
     fn new(folder: &'a Path, overrides: &'a Overrides) -> Self {
-        Self { folder, overrides, files: Vec::new(), problems: Vec::new(), warnings: Vec::new() }
+        Self {
+            folder,
+            overrides,
+            files: Vec::new(),
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            filled_in: BTreeSet::new(),
+        }
     }
 
     fn switchboard(&mut self) -> (Config, Vec<Setting>) {
@@ -100,7 +111,6 @@ impl<'a> Loader<'a> {
         let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
         reader.read("", node.as_ref(), |root| config.read(root));
         self.problems.append(&mut reader.problems);
-        self.warn_of_unknown_variables(&reader.variables);
         (config, reader.settings)
     }
 
@@ -158,6 +168,7 @@ impl<'a> Loader<'a> {
         };
         let name = self.shown(path);
         self.files.push(name.to_string());
+        self.filled_in.extend(environment::filled_in(self.overrides.environment.keys(), &source));
         match document::parse(&name, &source) {
             Ok(mut node) => {
                 substitution::substitute(&mut node, &self.overrides.environment, &mut self.problems);
@@ -194,22 +205,10 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// A variable in a section's name that sets nothing is probably mistyped. It is no error: orchestrators put
-    /// variables of their own making, named after services, into every environment.
-    fn warn_of_unknown_variables(&mut self, known: &BTreeSet<String>) {
-        let sections = ["server", "store", "limits", "tasks", "streams", "cards", "webhooks", "log"];
-        let prefixes = sections.map(|section| format!("{}_", variable_name(section)));
-        for name in self.overrides.environment.keys().filter(|name| !known.contains(*name)) {
-            // Compared without the section, or every variable of a section would look like every other.
-            let found = prefixes.iter().find_map(|prefix| Some((prefix, name.strip_prefix(prefix.as_str())?)));
-            let Some((prefix, rest)) = found else { continue };
-            let keys = known.iter().filter_map(|variable| variable.strip_prefix(prefix.as_str()));
-            let hint = match suggestion::nearest(rest, keys) {
-                Some(key) => format!("did you mean {prefix}{key}?"),
-                None => "no key has that name".to_owned(),
-            };
-            self.warnings.push(format!("the environment variable {name} sets nothing: {hint}"));
-        }
+    /// All files are read by now.
+    fn warn_of_unknown_variables(&mut self, settings: &[Setting]) {
+        let variables = self.overrides.environment.keys();
+        self.warnings.append(&mut environment::warnings(variables, settings, &self.filled_in));
     }
 
     /// The problems in the order a person goes through them: flags and variables, then each file from top to bottom.

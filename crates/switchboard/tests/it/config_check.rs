@@ -63,16 +63,40 @@ fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
         .file("agents.yml", "agents: []\n")
         .variable("SWITCHBOARD_SERVER_BNID", "127.0.0.1:1")
         .variable("SWITCHBOARD_SERVER_SERVICE_PORT", "80")
-        .variable("SWITCHBOARD_API_KEY", "somebody else's business");
+        .variable("SWITCHBOARD_API_KEY", "somebody else's business")
+        .variable("SWITCHBOARD_SERVR_BIND", "127.0.0.1:1")
+        .variable("SWITCHBOARD_STORE", ".")
+        .variable("SWITCHBOARDS_SERVER_BIND", "no name of ours");
     let warnings = [
-        "the environment variable SWITCHBOARD_SERVER_BNID sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
-        "the environment variable SWITCHBOARD_SERVER_SERVICE_PORT sets nothing: no key has that name",
         "agents.yml is not read: rename it to agents.yaml",
+        "the environment variable SWITCHBOARD_API_KEY sets nothing: no setting has that name",
+        "the environment variable SWITCHBOARD_SERVER_BNID sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
+        "the environment variable SWITCHBOARD_SERVER_SERVICE_PORT sets nothing: no setting has that name",
+        "the environment variable SWITCHBOARD_SERVR_BIND sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
+        "the environment variable SWITCHBOARD_STORE sets nothing: no setting has that name",
     ];
     assert_eq!(workspace.good().json()["warnings"], json!(warnings));
     let text = workspace.run(&["config", "check"]);
     assert_eq!(text.code, Some(0));
-    assert!(text.stderr.contains(&format!("warning: {}", warnings[0])), "{}", text.stderr);
+    for warning in warnings {
+        assert!(text.stderr.contains(&format!("warning: {warning}")), "{}", text.stderr);
+    }
+}
+
+#[test]
+fn variables_that_have_another_use_are_not_warned_of() {
+    let workspace = Workspace::new()
+        .file("switchboard.yaml", "server:\n  publicBaseUrl: ${SWITCHBOARD_URL}\n")
+        .file("agents.d/a.yaml", "agents:\n  - { name: \"${SWITCHBOARD_AGENT:-one}\", builtin: echo }\n")
+        .variable("SWITCHBOARD_WORKSPACE", ".")
+        .variable("SWITCHBOARD_URL", "https://agents.example.com")
+        .variable("SWITCHBOARD_AGENT", "two")
+        .variable("SWITCHBOARD_SERVICE_HOST", "10.0.0.1")
+        .variable("SWITCHBOARD_PORT", "tcp://10.0.0.1:80")
+        .variable("SWITCHBOARD_PORT_80_TCP_ADDR", "10.0.0.1");
+    let answer = workspace.good().json();
+    assert_eq!(answer["agents"][0]["name"], "two");
+    assert_eq!(answer["warnings"], json!([]));
 }
 
 #[test]

@@ -38,6 +38,8 @@ fn a_wrong_value_is_named_with_what_would_be_right() {
   allowedOrigins: [https://a.example/path]
   strictVersion: maybe
   headerTimeout: 0s
+  bodyTimeout: 0s
+  writeTimeout: 0s
 store:
   durability: ful
   maxQueueDelay: 5
@@ -59,16 +61,18 @@ log: { level: }
         "switchboard.yaml:4: server.allowedOrigins: \"https://a.example/path\" is more than an origin: write an origin such as https://app.example.com, without a path, or \"*\" for any",
         "switchboard.yaml:5: server.strictVersion: \"maybe\" is neither true nor false: write true or false",
         &format!("switchboard.yaml:6: server.headerTimeout: 0s leaves no time at all: {span}"),
-        "switchboard.yaml:8: store.durability: \"ful\" is not one of its values: did you mean full? (one of full, process)",
-        &format!("switchboard.yaml:9: store.maxQueueDelay: \"5\" has no unit: {span}"),
-        "switchboard.yaml:11: limits.runningTasks: 0 leaves room for nothing: write a whole number of at least 1, such as 1000",
-        "switchboard.yaml:12: limits.requestBody: \"10MB\" has a unit that does not exist: write a number with a unit, such as 512B, 64KiB, 10MiB or 10GiB",
-        "switchboard.yaml:14: tasks.deadline: \"soon\" is not a length of time: write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
-        "switchboard.yaml:15: tasks.maxRecoveries: \"-1\" is not a whole number: write a whole number, such as 3",
-        "switchboard.yaml:16: streams: is a single value: write a mapping with any of the keys ping",
-        "switchboard.yaml:18: webhooks.allowedCidrs: \"10.0.0.0\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
-        &format!("switchboard.yaml:19: webhooks.retries: is a mapping: write a list in brackets, each item {}", &span[6..]),
-        "switchboard.yaml:20: log.level: has no value: write error, warn, info, debug or trace",
+        &format!("switchboard.yaml:7: server.bodyTimeout: 0s leaves no time at all: {span}"),
+        &format!("switchboard.yaml:8: server.writeTimeout: 0s leaves no time at all: {span}"),
+        "switchboard.yaml:10: store.durability: \"ful\" is not one of its values: did you mean full? (one of full, process)",
+        &format!("switchboard.yaml:11: store.maxQueueDelay: \"5\" has no unit: {span}"),
+        "switchboard.yaml:13: limits.runningTasks: 0 leaves room for nothing: write a whole number of at least 1, such as 1000",
+        "switchboard.yaml:14: limits.requestBody: \"10MB\" has a unit that does not exist: write a number with a unit, such as 512B, 64KiB, 10MiB or 10GiB",
+        "switchboard.yaml:16: tasks.deadline: \"soon\" is not a length of time: write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
+        "switchboard.yaml:17: tasks.maxRecoveries: \"-1\" is not a whole number: write a whole number, such as 3",
+        "switchboard.yaml:18: streams: is a single value: write a mapping with any of the keys ping",
+        "switchboard.yaml:20: webhooks.allowedCidrs: \"10.0.0.0\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        &format!("switchboard.yaml:21: webhooks.retries: is a mapping: write a list in brackets, each item {}", &span[6..]),
+        "switchboard.yaml:22: log.level: has no value: write error, warn, info, debug or trace",
     ]);
 }
 

@@ -122,3 +122,22 @@ fn a_second_ctrl_c_ends_it_at_once() {
     assert_eq!(status.code(), Some(130));
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
+
+#[test]
+fn takes_all_the_open_files_it_may_have_and_says_if_they_are_too_few() {
+    let workspace = Workspace::new().file("switchboard.yaml", "limits: { connections: 400 }\n");
+    let complaints = || std::fs::read_to_string(workspace.path().join("stderr.txt")).unwrap();
+    let enough = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 464");
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", enough.pid()));
+    // Only Linux shows them; elsewhere the missing warning says it too.
+    if let Ok(limits) = limits {
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        assert_eq!(line.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["464", "464"], "{line}");
+    }
+    assert!(!complaints().contains("open files"), "{}", complaints());
+    enough.stop();
+    let too_few = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 463");
+    let told = complaints();
+    assert!(told.contains("463 open files") && told.contains("limits.connections (400) needs 464"), "{told}");
+    too_few.stop();
+}

@@ -28,9 +28,21 @@ impl Server {
     }
 
     pub(crate) fn start_with(workspace: &Workspace, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
-            .arg("serve")
-            .args(arguments)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+        command.arg("serve").args(arguments);
+        Self::spawn(workspace, command)
+    }
+
+    /// Starts it from a shell, after a line that limits what it may have. What it complains of is in `stderr.txt`.
+    pub(crate) fn start_after(workspace: &Workspace, line: &str) -> Self {
+        let mut command = Command::new("/bin/sh");
+        let line = format!("{line} && exec \"$0\" serve --bind 127.0.0.1:0 2>stderr.txt");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_switchboard")]);
+        Self::spawn(workspace, command)
+    }
+
+    fn spawn(workspace: &Workspace, mut command: Command) -> Self {
+        let mut child = command
             .current_dir(workspace.path())
             .env_clear()
             .stdin(Stdio::null())

@@ -140,7 +140,6 @@ impl<'de> Deserialize<'de> for File {
             #[serde(default, alias = "fileWithBytes", alias = "file_with_bytes", alias = "data", alias = "raw")]
             bytes: Option<String>,
             #[serde(default, alias = "fileWithUri", alias = "file_with_uri", alias = "url")]
-            #[serde(deserialize_with = "non_empty")]
             uri: Option<String>,
             #[serde(default, alias = "filename", deserialize_with = "non_empty")]
             name: Option<String>,
@@ -150,11 +149,13 @@ impl<'de> Deserialize<'de> for File {
         }
         let wire: Wire = crate::lenient::object(deserializer)?;
         let content = match (wire.bytes, wire.uri) {
-            (Some(bytes), Some(_)) if !bytes.is_empty() => {
+            (Some(bytes), Some(uri)) if !bytes.is_empty() && !uri.is_empty() => {
                 return Err(D::Error::custom("a file needs either bytes or uri, not both"));
             }
-            (_, Some(uri)) => PartContent::Url(uri),
-            (Some(bytes), None) => PartContent::Raw(decode_base64(&bytes).map_err(D::Error::custom)?),
+            // Some peers write the member they do not mean as an empty text.
+            (Some(bytes), Some(uri)) if bytes.is_empty() && !uri.is_empty() => PartContent::Url(uri),
+            (None, Some(uri)) => PartContent::Url(uri),
+            (Some(bytes), _) => PartContent::Raw(decode_base64(&bytes).map_err(D::Error::custom)?),
             (None, None) => return Err(D::Error::custom("a file needs bytes or uri")),
         };
         Ok(Self { content, name: wire.name, media_type: wire.mime_type })

@@ -114,15 +114,6 @@ async fn media_types_the_agent_does_not_know_are_refused() {
 }
 
 #[tokio::test]
-async fn v03_does_not_list_tasks() {
-    let world = World::start().await;
-    for door in [Door::RpcV03, Door::RestV03] {
-        let reply = door.ask(&world, "", Operation::List).reply().await;
-        check(door, door.error(&reply), &Expected(-32004, "", 0, 400));
-    }
-}
-
-#[tokio::test]
 async fn wrong_parameters_are_named() {
     let world = World::start().await;
     let expected = Expected(-32602, "INVALID_PARAMS", 400, 400);

@@ -73,6 +73,14 @@ async fn another_body_under_the_same_key_is_refused() {
         let (status, code, reason) = door.error(&reply);
         assert_eq!(status, if door.is_rpc() { 200 } else { 409 }, "{door:?}");
         assert!(code == -32602 || reason == "IDEMPOTENCY_KEY_REUSED", "{door:?}: {code} {reason}");
+        let json = reply.json();
+        let told = match door {
+            Door::RpcV1 => &json["error"]["data"][0]["reason"],
+            Door::RestV1 => &json["error"]["details"][0]["reason"],
+            Door::RpcV03 => &json["error"]["data"]["reason"],
+            Door::RestV03 => &json["data"]["reason"],
+        };
+        assert_eq!(told, "IDEMPOTENCY_KEY_REUSED", "{door:?}: {json}");
         if door == Door::RestV1 {
             assert_eq!(reply.json()["error"]["status"], "ALREADY_EXISTS");
         }

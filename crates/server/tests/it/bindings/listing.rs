@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::doors::Door;
+use super::doors::{ALL, Door, Operation};
 use super::world::{Plan, World};
 
 async fn list(world: &World, key: &str, query: &str) -> Value {
@@ -128,4 +128,72 @@ async fn callers_see_their_own_tasks_only() {
     ] {
         assert_eq!(ask.version("1.0").key("bob").reply().await.status, 404);
     }
+}
+
+#[tokio::test]
+async fn a_parameter_that_is_no_text_is_refused_and_not_left_out() {
+    let world = World::start().await;
+    Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
+    for (query, name) in [("contextId=%ff", "contextId"), ("pageSize=5&status=%C3%28", "status"), ("a%20b=%80", "a b")]
+    {
+        let reply = world.get(&format!("/a2a/tasks?{query}")).version("1.0").reply().await;
+        assert_eq!(Door::RestV1.error(&reply), (400, 0, "INVALID_PARAMS".to_owned()), "{query}: {}", reply.json());
+        assert_eq!(reply.json()["error"]["details"][1]["fieldViolations"][0]["field"], name, "{query}");
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "ListTasks", "params": {}});
+    let reply = world.post("/a2a?tenant=%ff", &body).reply().await;
+    assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.json());
+    assert!(reply.json()["error"]["message"].as_str().unwrap().contains("tenant"), "{}", reply.json());
+    let reply = world.get("/a2a/tasks?a2a-version=%ff").reply().await;
+    assert_eq!(Door::RestV1.error(&reply), (400, 0, "VERSION_NOT_SUPPORTED".to_owned()));
+    for path in ["/a2a/tasks/%ff", "/a2a/%ff/tasks", "/a2a/%ff/.well-known/agent-card.json"] {
+        assert_eq!(world.get(path).version("1.0").reply().await.status, 404, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_door_lists_tasks_in_its_own_form() {
+    let world = World::start().await;
+    let sent = Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
+    for door in ALL {
+        let page = door.result(&door.ask(&world, "", Operation::List).reply().await);
+        let (token, size, total) = (&page["nextPageToken"], &page["pageSize"], &page["totalSize"]);
+        assert_eq!((token, size, total), (&json!(""), &json!(50), &json!(1)), "{door:?}");
+        let task = &page["tasks"][0];
+        assert_eq!((&task["id"], &task["status"]["state"]), (&sent["id"], &json!(door.state("completed"))), "{door:?}");
+        assert!(task.get("artifacts").is_none(), "{door:?}: {task}");
+        let kind = if door == Door::RpcV03 { json!("task") } else { Value::Null };
+        let parts = if door == Door::RestV03 { "content" } else { "parts" };
+        assert_eq!(
+            (&task["kind"], &task["history"][0][parts][0]["text"]),
+            (&kind, &json!("hello")),
+            "{door:?}: {task}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn version_0_3_lists_by_filter_and_page_too() {
+    let (plan, _) = Plan::with_keys();
+    let world = plan.start().await;
+    for (text, context) in [("one", "red"), ("two", "red"), ("ask", "red"), ("four", "blue")] {
+        send(&world, "ann", text, context).await;
+    }
+    let rpc = async |params: Value| {
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tasks/list", "params": params});
+        Door::RpcV03.result(&world.post("/a2a", &body).key("ann").reply().await)
+    };
+    let first = rpc(json!({"contextId": "red", "pageSize": 2, "includeArtifacts": true})).await;
+    assert_eq!((ids(&first).len(), &first["totalSize"]), (2, &json!(3)));
+    let artifact = &first["tasks"][1]["artifacts"][0]["parts"][0];
+    assert_eq!(artifact["kind"], "text", "{first}");
+    let token = &first["nextPageToken"];
+    let second = rpc(json!({"contextId": "red", "pageSize": 2, "includeArtifacts": true, "pageToken": token})).await;
+    assert_eq!(ids(&second).len(), 1, "{second}");
+    assert_eq!(ids(&rpc(json!({"status": "input-required"})).await), ids(&first)[..1]);
+
+    let rest = world.get("/a2a/v1/tasks?contextId=red&status=TASK_STATE_INPUT_REQUIRED").key("ann").reply().await;
+    assert_eq!(ids(&Door::RestV03.result(&rest)), ids(&first)[..1]);
+    let others = world.get("/a2a/v1/tasks").key("bob").reply().await;
+    assert_eq!(Door::RestV03.result(&others)["totalSize"], 0);
 }

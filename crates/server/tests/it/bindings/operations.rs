@@ -11,7 +11,10 @@ fn finished(door: Door) -> Value {
     match door {
         Door::RpcV1 | Door::RestV1 => json!({
             "id": "id0", "contextId": "id1",
-            "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time"},
+            "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time", "message": {
+                "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "ROLE_AGENT",
+                "parts": [{"text": "hello back"}]
+            }},
             "artifacts": [{"artifactId": "id2", "name": "greeting", "parts": [{"text": "hello back"}]}],
             "history": [{
                 "messageId": "m1", "contextId": "id1", "taskId": "id0", "role": "ROLE_USER",
@@ -20,7 +23,10 @@ fn finished(door: Door) -> Value {
         }),
         Door::RpcV03 => json!({
             "kind": "task", "id": "id0", "contextId": "id1",
-            "status": {"state": "completed", "timestamp": "time"},
+            "status": {"state": "completed", "timestamp": "time", "message": {
+                "kind": "message", "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "agent",
+                "parts": [{"kind": "text", "text": "hello back"}]
+            }},
             "artifacts": [{"artifactId": "id2", "name": "greeting", "parts": [{"kind": "text", "text": "hello back"}]}],
             "history": [{
                 "kind": "message", "messageId": "m1", "contextId": "id1", "taskId": "id0", "role": "user",
@@ -29,7 +35,10 @@ fn finished(door: Door) -> Value {
         }),
         Door::RestV03 => json!({
             "id": "id0", "contextId": "id1",
-            "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time"},
+            "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time", "message": {
+                "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "ROLE_AGENT",
+                "content": [{"text": "hello back"}]
+            }},
             "artifacts": [{"artifactId": "id2", "name": "greeting", "parts": [{"text": "hello back"}]}],
             "history": [{
                 "messageId": "m1", "contextId": "id1", "taskId": "id0", "role": "ROLE_USER",

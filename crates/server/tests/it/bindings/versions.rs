@@ -57,6 +57,31 @@ async fn json_rpc_goes_by_the_method() {
 }
 
 #[tokio::test]
+async fn a_method_of_the_other_version_is_answered_with_what_to_send() {
+    let world = World::start().await;
+    for (method, version, told) in [
+        (
+            "SendMessage",
+            "0.3",
+            "Version not supported: SendMessage belongs to version 1.0, and the request says 0.3; send A2A-Version: 1.0, \
+             or message/send",
+        ),
+        (
+            "message/send",
+            "1.0",
+            "Method not found: message/send belongs to version 0.3, and the request says 1.0; send SendMessage, or \
+             A2A-Version: 0.3",
+        ),
+        ("SendMessage", "1.7", "Version not supported: 1.7; send A2A-Version: 1.0 with SendMessage"),
+        ("message/send", "banana", "Version not supported: \"banana\"; send A2A-Version: 0.3 with message/send"),
+    ] {
+        assert_eq!(rpc(&world, method, version).await.2["error"]["message"], told);
+    }
+    let (_, _, json) = rest(&world, "/a2a/tasks", "0.9").await;
+    assert_eq!(json["error"]["message"], "Version not supported: 0.9; send A2A-Version: 1.0 or 0.3");
+}
+
+#[tokio::test]
 async fn rest_goes_by_the_header_and_then_by_the_path() {
     let world = World::start().await;
     let task = Door::RpcV1.sent_task(&Door::RpcV1.send(&world, "hello").reply().await);

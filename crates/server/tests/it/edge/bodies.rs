@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::edge::running::{Running, request, send_message};
+use crate::edge::wire::PATIENCE;
 
 const JSON: &str = "Content-Type: application/json";
 
@@ -50,6 +51,33 @@ async fn a_client_in_the_middle_of_a_large_body_still_reads_why_it_was_refused()
 }
 
 #[tokio::test]
+async fn a_client_that_sends_everything_before_it_reads_is_told_the_limit() {
+    let running = Running::with(|options| options.request_body = 1 << 20).await;
+    let body = " ".repeat(14 << 20);
+    let declared = format!("Content-Length: {}", body.len());
+    // Of a body without a declared length more than the limit is read before it is refused.
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    for (framing, body) in [(declared.as_str(), &body), ("Transfer-Encoding: chunked", &chunked)] {
+        let mut wire = running.connect().await;
+        wire.send(&request("POST /a2a/echo", &[JSON, framing], "")).await;
+        wire.send(body).await;
+        let reply = wire.reply().await;
+        assert_eq!((reply.status, reply.header("connection")), (413, Some("close")), "{framing}: {reply:?}");
+        assert!(reply.body.contains("limits.requestBody"), "{framing}: {reply:?}");
+        assert_eq!(wire.rest().await, "", "{framing}");
+    }
+    // Far beyond that nobody listens any more.
+    let mut wire = running.connect().await;
+    wire.send(&request("POST /a2a/echo", &[JSON, "Content-Length: 9999999999"], "")).await;
+    let piece = vec![b' '; 1 << 20];
+    let mut sent = 0;
+    while sent < 512 && wire.try_send(&piece).await.is_ok() {
+        sent += 1;
+    }
+    assert!(sent < 512, "the server took {sent} MiB of a refused body");
+}
+
+#[tokio::test]
 async fn compressed_bodies_are_refused_in_words() {
     let running = Running::open().await;
     let body = send_message(5, "SendMessage", "x");
@@ -70,6 +98,30 @@ async fn a_body_that_stops_coming_is_not_waited_for() {
     assert_eq!((reply.status, reply.header("connection")), (408, Some("close")), "{reply:?}");
     assert!(reply.body.contains("200 ms"), "{reply:?}");
     assert_eq!(wire.rest().await, "", "the connection is of no use any more");
+}
+
+#[tokio::test]
+async fn a_body_that_only_drips_is_not_waited_for_either() {
+    let running = Running::with(|options| options.body_timeout = Duration::from_millis(300)).await;
+    for head in ["POST /a2a", "POST /a2a/message:send"] {
+        let mut wire = running.connect().await;
+        wire.send(&request(head, &[JSON, "Content-Length: 100000"], "{")).await;
+        let mut drops = tokio::time::interval(Duration::from_millis(20));
+        let dripping = async {
+            loop {
+                drops.tick().await;
+                // The server may have hung up by now; its answer says why.
+                let sent = wire.try_send(b" ").await;
+                if let Some(reply) = wire.reply_at_hand().await {
+                    break reply;
+                }
+                assert!(sent.is_ok(), "the server hung up without an answer");
+            }
+        };
+        let reply = tokio::time::timeout(PATIENCE, dripping).await.expect("the server waits for ever");
+        assert_eq!((reply.status, reply.header("connection")), (408, Some("close")), "{reply:?}");
+        assert!(reply.body.contains("300 ms") && reply.body.contains("server.bodyTimeout"), "{reply:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Callers: who is let in, and in what form the others are told.
 
 use crate::edge::running::{Running, request, send_message};
+use crate::edge::wire::PATIENCE;
 
 const JSON: &str = "Content-Type: application/json";
 const CHALLENGE: &str = "Bearer realm=\"switchboard\"";
+const SCOPE: Option<&str> = Some("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
 
 #[tokio::test]
 async fn without_a_key_each_binding_says_so_in_its_own_form() {
@@ -63,12 +65,17 @@ async fn a_key_for_one_agent_is_refused_at_another_in_each_form() {
     for (method, data_is_array) in [("SendMessage", true), ("message/send", false)] {
         let reply = running.ask("POST /a2a/gate", &[JSON, key], &send_message(4, method, "hi")).await;
         assert_eq!((reply.status, &reply.json()["id"]), (403, &4.into()), "{reply:?}");
+        assert_eq!(reply.header("www-authenticate"), SCOPE, "{reply:?}");
         assert_eq!(reply.json()["error"]["data"].is_array(), data_is_array, "{reply:?}");
     }
     let message = serde_json::json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "x" }] });
     let body = serde_json::json!({ "message": message }).to_string();
     let rest = running.ask("POST /a2a/gate/message:send", &[JSON, key], &body).await;
     assert_eq!((rest.status, &rest.json()["error"]["status"]), (403, &"PERMISSION_DENIED".into()), "{rest:?}");
+    assert_eq!(rest.header("www-authenticate"), SCOPE, "{rest:?}");
+    // No key would be good enough here, so none is asked for.
+    let page = running.ask("GET /a2a/gate/tasks", &["Origin: https://evil.example", key], "").await;
+    assert_eq!((page.status, page.header("www-authenticate")), (403, None), "{page:?}");
 }
 
 #[tokio::test]
@@ -81,7 +88,8 @@ async fn what_is_public_needs_no_key_and_metrics_need_an_operator() {
     }
     let anybody = running.ask("GET /metrics", &[], "").await;
     assert_eq!((anybody.status, anybody.header("www-authenticate")), (401, Some(CHALLENGE)));
-    assert_eq!(running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await.status, 403);
+    let nobody = running.ask("GET /metrics", &["X-API-Key: a2a_bob"], "").await;
+    assert_eq!((nobody.status, nobody.header("www-authenticate")), (403, SCOPE), "{nobody:?}");
     let operator = running.ask("GET /metrics", &["X-API-Key: a2a_ann"], "").await;
     assert_eq!(operator.status, 404, "this server has no metrics to show: {operator:?}");
 }
@@ -109,6 +117,44 @@ async fn revoking_a_key_ends_its_open_stream_and_no_other() {
         seen.push_str(&chunk);
     }
     assert!(seen.contains("TASK_STATE_COMPLETED"), "{seen}");
+}
+
+#[tokio::test]
+async fn revoking_a_key_ends_the_wait_of_its_blocked_sends_and_not_their_tasks() {
+    let mut running = Running::keyed().await;
+    let v1 = serde_json::json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "x" }] });
+    let v03 = serde_json::json!({ "kind": "message", "messageId": "m", "role": "user", "parts": [{ "kind": "text", "text": "x" }] });
+    let rest_v03 = serde_json::json!({ "messageId": "m", "role": "ROLE_USER", "content": [{ "text": "x" }] });
+    let rpc = |method: &str, message| serde_json::json!({ "jsonrpc": "2.0", "id": 8, "method": method, "params": { "message": message } });
+    let asks = [
+        ("POST /a2a/gate", rpc("SendMessage", v1.clone())),
+        ("POST /a2a/gate", rpc("message/send", v03)),
+        ("POST /a2a/gate/message:send", serde_json::json!({ "message": v1 })),
+        ("POST /a2a/gate/v1/message:send", serde_json::json!({ "message": rest_v03 })),
+    ];
+    let mut blocked = Vec::new();
+    for (head, body) in &asks {
+        let mut wire = running.connect().await;
+        wire.send(&request(head, &[JSON, "X-API-Key: a2a_ann"], &body.to_string())).await;
+        running.began.recv().await.unwrap();
+        blocked.push(wire);
+    }
+    running.keys.revoke("a2a_ann");
+    for (mut wire, (head, body)) in blocked.into_iter().zip(&asks) {
+        let reply = wire.reply().await;
+        assert_eq!(reply.status, 401, "{head}: {reply:?}");
+        assert!(reply.header("www-authenticate").unwrap().contains("invalid_token"), "{reply:?}");
+        assert_eq!(reply.json()["id"], body["id"], "{reply:?}");
+        let error = if head.contains("/v1/") { reply.json() } else { reply.json()["error"].clone() };
+        assert!(error["message"].as_str().unwrap().contains("revoked"), "{reply:?}");
+    }
+    running.gate.notify_waiters();
+    running.keys.add("a2a_new", "ann", switchboard_engine::AgentScope::All, false);
+    let completed = async {
+        let query = "GET /tasks?status=TASK_STATE_COMPLETED";
+        while running.ask(query, &["X-API-Key: a2a_new"], "").await.json()["totalSize"] != asks.len() {}
+    };
+    tokio::time::timeout(PATIENCE, completed).await.expect("the tasks did not go on");
 }
 
 #[tokio::test]

@@ -103,11 +103,34 @@ async fn a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not() 
 
 #[tokio::test]
 async fn headers_have_a_limit() {
-    let running = Running::with(|options| options.request_headers = 8 << 10).await;
+    let running = Running::with(|options| {
+        options.request_headers = 8 << 10;
+        options.headers = 20;
+    })
+    .await;
     let large = format!("X-Large: {}", "x".repeat(9 << 10));
-    let mut wire = running.connect().await;
-    wire.send(&request("GET /healthz", &[&large], "")).await;
-    assert_eq!(wire.reply().await.status, 431);
+    let many: Vec<String> = (0..25).map(|number| format!("X-{number}: x")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let long = format!("GET /healthz?{}", "x".repeat(9 << 10));
+    for (head, headers, limit) in [
+        ("GET /healthz", [large.as_str()].as_slice(), "limits.requestHeaders"),
+        (&long, &[], "limits.requestHeaders"),
+        ("GET /healthz", &many, "limits.headers"),
+    ] {
+        let plain = running.ask(head, headers, "").await;
+        assert_eq!((plain.status, &plain.json()["error"]["status"]), (431, &"RESOURCE_EXHAUSTED".into()), "{plain:?}");
+        assert!(plain.body.contains(limit), "{plain:?}");
+        let headers = [headers, &["Content-Type: application/json"]].concat();
+        let body = send_message(6, "SendMessage", "x");
+        let rpc = running.ask(&head.replace("GET /healthz", "POST /a2a"), &headers, &body).await;
+        assert_eq!((rpc.status, &rpc.json()["id"]), (431, &6.into()), "{rpc:?}");
+        let info = &rpc.json()["error"]["data"][0];
+        assert_eq!((&info["reason"], &info["metadata"]["limit"]), (&"REQUEST_HEADERS_TOO_LARGE".into(), &limit.into()));
+        let rest = running.ask(&head.replace("/healthz", "/a2a/tasks"), &headers, "").await;
+        assert_eq!((rest.status, &rest.json()["error"]["code"]), (431, &431.into()), "{rest:?}");
+        let rest = running.ask(&head.replace("/healthz", "/a2a/v1/tasks"), &headers, "").await;
+        assert_eq!((rest.status, &rest.json()["data"]["limit"]), (431, &limit.into()), "{rest:?}");
+    }
     assert_eq!(running.ask("GET /healthz", &["X-Large: x"], "").await.status, 200);
 }
 

@@ -52,6 +52,8 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
     running.ask("POST /a2a/echo?A2A-Version=1.0&secret=hush", &headers, &body).await;
     running.ask("GET /tasks", &["X-Request-Id: r-78", "X-API-Key: stolen"], "").await;
     running.ask("GET /healthz", &["X-Request-Id: r-79"], "").await;
+    let long = format!("GET /nowhere/{}", "n".repeat(5_000));
+    running.ask(&long, &["X-Request-Id: r-80"], "").await;
     let written = String::from_utf8(lines.0.lock().clone()).unwrap();
     let line = |id: &str| {
         let line = written.lines().find(|line| line.contains(id));
@@ -66,6 +68,8 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
     let refused = line("r-78").unwrap();
     assert_eq!((&refused["fields"]["status"], &refused["fields"]["caller"]), (&401.into(), &"-".into()), "{refused}");
     assert!(line("r-79").is_none(), "probes are not worth a line");
+    let shortened = line("r-80").unwrap()["fields"]["path"].as_str().unwrap().to_owned();
+    assert_eq!((shortened.chars().count(), shortened.chars().last()), (257, Some('…')), "{shortened}");
     for secret in ["whispered", "hush", "a2a_ann", "stolen"] {
         assert!(!written.contains(secret), "{secret} is in {written}");
     }

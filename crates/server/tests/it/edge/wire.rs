@@ -61,6 +61,12 @@ impl Wire {
         reply
     }
 
+    /// The next response, if its first byte has come.
+    pub(crate) async fn reply_at_hand(&mut self) -> Option<Reply> {
+        let begun = timeout(Duration::ZERO, self.stream.fill_buf()).await.is_ok_and(|read| read.is_ok());
+        if begun { Some(self.reply().await) } else { None }
+    }
+
     /// Status and headers of the next response.
     pub(crate) async fn head(&mut self) -> Reply {
         let status = self.line().await;

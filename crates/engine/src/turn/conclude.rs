@@ -1,0 +1,87 @@
+//! How a turn ends when its agent does not say so itself: it returned, failed, panicked, or had to be stopped.
+
+use std::any::Any;
+
+use switchboard_a2a::{Message, Role, TaskState};
+
+use crate::agent::AgentError;
+use crate::engine::Inner;
+use crate::handle::{Stopped, push_status};
+use crate::live::{Core, LiveTask};
+use crate::reason::Reason;
+
+/// The longest reason that is kept; an agent may fail with a whole log.
+const REASON_BYTES: usize = 8 << 10;
+
+/// What became of a run.
+pub(super) type Outcome = Result<Result<(), AgentError>, Box<dyn Any + Send>>;
+
+/// The agent has returned: if the task has not ended, this says how it ends.
+pub(super) fn conclude(engine: &Inner, live: &LiveTask, result: Outcome) {
+    let mut core = live.core.lock();
+    let output = &core.output;
+    if output.state.is_terminal() || core.is_done() || core.lost.is_some() {
+        return;
+    }
+    if let Some(reason) = output.stop {
+        end_stopped(engine, live, &mut core, reason);
+        return;
+    }
+    // An agent that has asked may return; the answer, which may be here already, is a new run's.
+    let parked = output.asking && live.may_park();
+    let (reason, text) = match result {
+        Ok(Ok(())) if parked || output.turn_over => return,
+        Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
+        Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),
+        Ok(Err(error)) => (Reason::AgentError, error.to_string()),
+        Err(panic) => {
+            tracing::error!(task = %live.task.id, agent = %live.task.agent, "an agent panicked");
+            (Reason::Panic, format!("the agent panicked: {}", panic_text(panic.as_ref())))
+        }
+    };
+    end(engine, live, &mut core, TaskState::Failed, Some(text), reason);
+}
+
+/// An agent that did not stop in time was dropped; the task ends without it.
+pub(super) fn force_end(engine: &Inner, live: &LiveTask) {
+    let mut core = live.core.lock();
+    if core.is_done() || core.output.state.is_terminal() {
+        return;
+    }
+    let reason = core.output.stop.unwrap_or(Reason::CanceledByCaller);
+    end_stopped(engine, live, &mut core, reason);
+}
+
+fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reason: Reason) {
+    let (state, text) = match reason {
+        Reason::CanceledByCaller => (TaskState::Canceled, None),
+        Reason::TimedOut => (TaskState::Failed, Some("the task took too long".to_owned())),
+        _ => (TaskState::Failed, Some("the agent went silent for too long".to_owned())),
+    };
+    end(engine, live, core, state, text, reason);
+}
+
+fn end(engine: &Inner, live: &LiveTask, core: &mut Core, state: TaskState, text: Option<String>, reason: Reason) {
+    let message = text.map(|text| Message::text(Role::Agent, shortened(text)));
+    if push_status(engine, live, core, state, message, Some(reason)).is_err() {
+        // Only a limit smaller than any reason can be in the way.
+        let bare = push_status(engine, live, core, state, None, Some(reason));
+        if let Err(error) = bare {
+            tracing::error!(task = %live.task.id, %error, "an ending was refused");
+        }
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if text.len() > REASON_BYTES {
+        text.truncate(text.floor_char_boundary(REASON_BYTES));
+        text.push('…');
+    }
+    text
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

@@ -1,0 +1,80 @@
+//! How a turn comes to run: at once, in the agent that still waits for its answer, or after waiting for a place.
+
+use std::sync::Arc;
+
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::caps::Permit;
+use crate::engine::Inner;
+use crate::live::LiveTask;
+use crate::metric_definitions as metric;
+use crate::recover::NotWritten;
+use crate::store::{Phase, RowState};
+use crate::turn::{Begin, RETRY, drive};
+
+impl Inner {
+    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run. Without a place it
+    /// waits for one.
+    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Option<Permit>) {
+        let Some(permit) = permit else {
+            self.enqueue(live);
+            return;
+        };
+        let begin = {
+            let mut core = live.core.lock();
+            if core.is_done() {
+                return;
+            }
+            core.turn_fence = core.row.fence;
+            if core.driven {
+                core.resume = Some(permit);
+                None
+            } else {
+                core.driven = true;
+                Begin::current(&core).map(|begin| (permit, begin))
+            }
+        };
+        live.wake();
+        if let Some((permit, begin)) = begin {
+            self.work.spawn(drive(self.clone(), live, permit, begin, None));
+        }
+    }
+
+    pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>) {
+        live.core.lock().queued_at = Some(self.clock.now());
+        self.caps.enqueue(live);
+        // A place may have become free between the refusal and now.
+        self.start_queued();
+    }
+
+    /// A queued task has got its place: claim it in the log, then run it.
+    pub(crate) fn spawn_queued(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
+        let engine = self.clone();
+        self.work.spawn(async move {
+            let claimed = live.inbox::<(), NotWritten>(&engine, |core| {
+                if core.row.phase != Phase::Queued {
+                    return Err(NotWritten::NotNeeded);
+                }
+                let fence = core.row.fence.next();
+                let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
+                let burst = Burst::default();
+                Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+            });
+            match claimed.await {
+                Ok(_) => {
+                    let queued_at = live.core.lock().queued_at;
+                    let waited_ms = queued_at.map_or(0, |since| engine.clock.now().0 - since.0);
+                    metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
+                    engine.wake_turn(live, Some(permit));
+                }
+                Err(NotWritten::NotNeeded) => {}
+                Err(NotWritten::Store(error)) => {
+                    tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
+                    drop(permit);
+                    engine.clock.sleep(RETRY).await;
+                    engine.enqueue(live);
+                }
+            }
+        });
+    }
+}
