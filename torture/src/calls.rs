@@ -80,8 +80,10 @@ impl TaskFacts {
     #[must_use]
     pub fn read(task: &Value) -> Self {
         let status = &task["status"];
-        let artifacts = task["artifacts"].as_array().into_iter().flatten();
-        let parts = artifacts.chain(Some(&status["message"])).flat_map(|holder| holder["parts"].as_array());
+        let artifacts = task["artifacts"].as_array().map_or(&[][..], Vec::as_slice);
+        // The final message repeats the answer where there is one.
+        let holders = if artifacts.is_empty() { std::slice::from_ref(&status["message"]) } else { artifacts };
+        let parts = holders.iter().filter_map(|holder| holder["parts"].as_array());
         let text = parts.flatten().filter_map(|part| part["text"].as_str()).collect();
         let history = task["history"].as_array().into_iter().flatten();
         let own = history.filter(|message| message["role"] == "ROLE_USER");

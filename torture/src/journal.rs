@@ -152,10 +152,11 @@ fn task_of(frame: &Frame) -> (String, bool) {
     (id.unwrap_or_default().to_owned(), whole.is_string())
 }
 
-/// What the frames of a stream say together: the last state, and all text.
+/// What the frames of a stream say together: the last state, and the text of the artifacts, or of the last message where
+/// there are none.
 #[must_use]
 pub fn told(frames: &[Frame]) -> (String, String) {
-    let (mut state, mut text) = (String::new(), String::new());
+    let (mut state, mut text, mut message) = (String::new(), String::new(), String::new());
     for frame in frames {
         let value: Value = serde_json::from_str(&frame.data).unwrap_or_default();
         let result = &value["result"];
@@ -163,11 +164,17 @@ pub fn told(frames: &[Frame]) -> (String, String) {
         if let Some(entered) = status["state"].as_str() {
             entered.clone_into(&mut state);
         }
-        let holders = [&result["artifactUpdate"]["artifact"], &status["message"]];
-        let parts = holders.into_iter().flat_map(|holder| holder["parts"].as_array()).flatten();
-        text.extend(parts.filter_map(|part| part["text"].as_str()));
+        text.push_str(&said(&result["artifactUpdate"]["artifact"]));
+        if status["message"].is_object() {
+            message = said(&status["message"]);
+        }
     }
-    (state, text)
+    (state, if text.is_empty() { message } else { text })
+}
+
+fn said(holder: &Value) -> String {
+    let parts = holder["parts"].as_array().into_iter().flatten();
+    parts.filter_map(|part| part["text"].as_str()).collect()
 }
 
 /// A client that panicked is a problem of its own; what it wrote down before is still true.
@@ -217,6 +224,6 @@ mod tests {
         }
         let known = journal.facts().tasks["t"].clone();
         assert_eq!(known.opening.map(|frame| frame.id).as_deref(), Some("1.1"));
-        assert_eq!(told(&known.frames), ("TASK_STATE_COMPLETED".to_owned(), "abc".to_owned()));
+        assert_eq!(told(&known.frames), ("TASK_STATE_COMPLETED".to_owned(), "ab".to_owned()));
     }
 }

@@ -32,10 +32,7 @@ impl Connection {
         let stream = TcpStream::connect(target.address).await?;
         stream.set_nodelay(true)?;
         // Small, because `subscriptions` opens thousands; a busy one grows to what its replies need.
-        Ok(Self {
-            stream,
-            input: BytesMut::with_capacity(4 * 1024),
-        })
+        Ok(Self { stream, input: BytesMut::with_capacity(4 * 1024) })
     }
 
     /// Sends a request and reads its whole reply, which must have status 200.
@@ -95,10 +92,7 @@ impl Connection {
             if let Some(end) = memchr::memchr(b'\n', &self.input) {
                 let text = std::str::from_utf8(&self.input[..end]).map_err(|_| Failure::Http("chunk length"))?;
                 let digits = text.split(';').next().unwrap_or("").trim();
-                break (
-                    end + 1,
-                    usize::from_str_radix(digits, 16).map_err(|_| Failure::Http("chunk length"))?,
-                );
+                break (end + 1, usize::from_str_radix(digits, 16).map_err(|_| Failure::Http("chunk length"))?);
             }
             self.fill().await?;
         };
@@ -122,10 +116,7 @@ impl Connection {
 
 fn status(head: &Head, body: &[u8]) -> Failure {
     let excerpt = &body[..body.len().min(200)];
-    Failure::Status {
-        status: head.status,
-        body: String::from_utf8_lossy(excerpt).into_owned(),
-    }
+    Failure::Status { status: head.status, body: String::from_utf8_lossy(excerpt).into_owned() }
 }
 
 fn parse_head(bytes: &[u8]) -> Result<Head, Failure> {
@@ -133,11 +124,8 @@ fn parse_head(bytes: &[u8]) -> Result<Head, Failure> {
     let mut lines = text.split("\r\n");
     let status_line = lines.next().unwrap_or("");
     let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let mut head = Head {
-        status: status.ok_or(Failure::Http("status line"))?,
-        framing: Framing::Unknown,
-        is_event_stream: false,
-    };
+    let mut head =
+        Head { status: status.ok_or(Failure::Http("status line"))?, framing: Framing::Unknown, is_event_stream: false };
     for line in lines {
         let Some((name, value)) = line.split_once(':') else {
             continue;
@@ -162,10 +150,7 @@ mod tests {
     /// A server that answers the first request with these pieces, each flushed by itself, and says no more.
     async fn connect_to(pieces: &'static [&'static str]) -> Connection {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let target = Target {
-            address: listener.local_addr().unwrap(),
-            path: "/".to_owned(),
-        };
+        let target = Target { address: listener.local_addr().unwrap(), path: "/".to_owned() };
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.set_nodelay(true).unwrap();

@@ -28,11 +28,7 @@ pub(crate) async fn run(target: &Target, work: Work, connections: u32, duration:
     let work = Arc::new(work);
     let mut open = Vec::new();
     for _ in 0..connections {
-        open.push(
-            Connection::open(target)
-                .await
-                .with_context(|| format!("no server at {}", target.address))?,
-        );
+        open.push(Connection::open(target).await.with_context(|| format!("no server at {}", target.address))?);
     }
     let start = Instant::now();
     let end = start + duration;
@@ -70,9 +66,7 @@ async fn worker(target: Target, work: Arc<Work>, mut connection: Connection, fir
         match result {
             Ok(units) => {
                 outcome.units += units;
-                outcome
-                    .latencies_us
-                    .push((finished - began).as_micros().try_into().unwrap_or(u32::MAX));
+                outcome.latencies_us.push((finished - began).as_micros().try_into().unwrap_or(u32::MAX));
             }
             Err(failure) => {
                 outcome.errors += 1;

@@ -16,12 +16,7 @@ pub(crate) struct EventStream<'a> {
 
 impl<'a> EventStream<'a> {
     pub(crate) fn new(connection: &'a mut Connection) -> Self {
-        Self {
-            connection,
-            decoded: BytesMut::new(),
-            data: Vec::new(),
-            ended: false,
-        }
+        Self { connection, decoded: BytesMut::new(), data: Vec::new(), ended: false }
     }
 
     /// The next event's data, or None when the server has ended the stream.

@@ -26,9 +26,7 @@ pub(crate) async fn run(target: &Target, connections: u32, tasks: u64) -> anyhow
     let remaining = Arc::new(AtomicU64::new(tasks));
     let mut workers = JoinSet::new();
     for index in 0..u64::from(connections).min(tasks) {
-        let connection = Connection::open(target)
-            .await
-            .with_context(|| format!("no server at {}", target.address))?;
+        let connection = Connection::open(target).await.with_context(|| format!("no server at {}", target.address))?;
         let first_id = index << 32;
         workers.spawn(worker(target.clone(), connection, first_id, Arc::clone(&remaining)));
     }
@@ -39,13 +37,8 @@ pub(crate) async fn run(target: &Target, connections: u32, tasks: u64) -> anyhow
         }
         anyhow::Ok(())
     };
-    tokio::time::timeout(limit, collect)
-        .await
-        .with_context(|| format!("{tasks} tasks took over {limit:?}"))??;
-    Ok(Filled {
-        ids,
-        elapsed: start.elapsed(),
-    })
+    tokio::time::timeout(limit, collect).await.with_context(|| format!("{tasks} tasks took over {limit:?}"))??;
+    Ok(Filled { ids, elapsed: start.elapsed() })
 }
 
 async fn worker(
@@ -57,14 +50,9 @@ async fn worker(
     let mut writer = RequestWriter::new(&target);
     let mut ids = Vec::new();
     let mut id = first_id;
-    while remaining
-        .try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1))
-        .is_ok()
-    {
+    while remaining.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok() {
         id += 1;
-        let body = connection
-            .call(writer.message("SendMessage", id, "hello", None))
-            .await?;
+        let body = connection.call(writer.message("SendMessage", id, "hello", None)).await?;
         let event: Event<'_> = reply::result(&body, id)?;
         let task = event.task.ok_or(Failure::Missing("task"))?;
         task.check_finished()?;

@@ -43,10 +43,7 @@ async fn once(command: &[String]) -> anyhow::Result<Duration> {
         if let Some(status) = running.0.try_wait()? {
             anyhow::bail!("{program} ended with {status} before it answered");
         }
-        anyhow::ensure!(
-            start.elapsed() < PATIENCE,
-            "{program} did not answer /healthz within {PATIENCE:?}"
-        );
+        anyhow::ensure!(start.elapsed() < PATIENCE, "{program} did not answer /healthz within {PATIENCE:?}");
         tokio::time::sleep(PAUSE).await;
     }
     Ok(start.elapsed())

@@ -11,16 +11,11 @@ pub(crate) async fn perform(
     id: u64,
     ids: &[String],
 ) -> Result<u64, Failure> {
-    let asked = ids
-        .get(spread(id, ids.len()))
-        .ok_or(Failure::Missing("task to ask for"))?;
+    let asked = ids.get(spread(id, ids.len())).ok_or(Failure::Missing("task to ask for"))?;
     let body = connection.call(writer.task("GetTask", id, asked)).await?;
     let task: Task<'_> = reply::result(&body, id)?;
     if task.id != asked.as_str() {
-        return Err(Failure::Task {
-            expected: asked.clone(),
-            found: task.id.into_owned(),
-        });
+        return Err(Failure::Task { expected: asked.clone(), found: task.id.into_owned() });
     }
     task.check_finished()?;
     Ok(1)

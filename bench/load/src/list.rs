@@ -12,10 +12,7 @@ pub(crate) async fn perform(connection: &mut Connection, writer: &mut RequestWri
     let page: Page = reply::result(&body, id)?;
     let expected = page.total_size.min(PAGE_SIZE as u64);
     if page.tasks.len() as u64 != expected {
-        return Err(Failure::Page {
-            tasks: page.tasks.len(),
-            total: page.total_size,
-        });
+        return Err(Failure::Page { tasks: page.tasks.len(), total: page.total_size });
     }
     Ok(1)
 }

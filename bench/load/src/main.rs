@@ -126,9 +126,7 @@ impl Load {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = runtime
-        .map_err(anyhow::Error::from)
-        .and_then(|runtime| runtime.block_on(run(arguments.mode)));
+    let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(arguments.mode)));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -140,16 +138,8 @@ fn main() -> ExitCode {
 
 async fn run(mode: Mode) -> anyhow::Result<()> {
     match mode {
-        Mode::Send {
-            load,
-            text,
-            hanging_webhook,
-        } => {
-            let webhook = if hanging_webhook {
-                Some(webhook::hang().await?)
-            } else {
-                None
-            };
+        Mode::Send { load, text, hanging_webhook } => {
+            let webhook = if hanging_webhook { Some(webhook::hang().await?) } else { None };
             measure("send", &load, Work::Send { text, webhook }).await
         }
         Mode::Stream { load, text } => {
@@ -166,12 +156,7 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
             let resident_kib = pid.map(memory::resident_kib).transpose()?;
             report::fill(tasks, filled.elapsed, resident_kib, load.json)
         }
-        Mode::Subscriptions {
-            load,
-            streams,
-            pid,
-            one_task,
-        } => {
+        Mode::Subscriptions { load, streams, pid, one_task } => {
             let opened = subscriptions::run(&load.url, streams, pid, one_task).await?;
             report::subscriptions(&opened, load.json)
         }

@@ -25,16 +25,10 @@ struct RpcError<'a> {
 pub(crate) fn result<'a, T: Deserialize<'a>>(bytes: &'a [u8], expected: u64) -> Result<T, Failure> {
     let envelope: Envelope<'a, T> = serde_json::from_slice(bytes)?;
     if let Some(error) = envelope.error {
-        return Err(Failure::Rpc {
-            code: error.code,
-            message: error.message.into_owned(),
-        });
+        return Err(Failure::Rpc { code: error.code, message: error.message.into_owned() });
     }
     if envelope.id != Some(expected) {
-        return Err(Failure::Id {
-            expected,
-            found: envelope.id,
-        });
+        return Err(Failure::Id { expected, found: envelope.id });
     }
     envelope.result.ok_or(Failure::Missing("result"))
 }
@@ -129,22 +123,10 @@ mod tests {
     fn only_a_finished_task_with_one_artifact_and_the_right_id_passes() {
         let finished = r#"{"jsonrpc":"2.0","id":7,"result":{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{}]}}}"#;
         assert!(check(finished).is_ok());
-        assert!(matches!(
-            check(&finished.replace(":7,", ":8,")),
-            Err(Failure::Id { found: Some(8), .. })
-        ));
-        assert!(matches!(
-            check(&finished.replace("COMPLETED", "WORKING")),
-            Err(Failure::State(_))
-        ));
-        assert!(matches!(
-            check(&finished.replace("[{}]", "[{},{}]")),
-            Err(Failure::Artifacts(2))
-        ));
-        assert!(matches!(
-            check(r#"{"id":7,"result":{"message":{}}}"#),
-            Err(Failure::Missing("task"))
-        ));
+        assert!(matches!(check(&finished.replace(":7,", ":8,")), Err(Failure::Id { found: Some(8), .. })));
+        assert!(matches!(check(&finished.replace("COMPLETED", "WORKING")), Err(Failure::State(_))));
+        assert!(matches!(check(&finished.replace("[{}]", "[{},{}]")), Err(Failure::Artifacts(2))));
+        assert!(matches!(check(r#"{"id":7,"result":{"message":{}}}"#), Err(Failure::Missing("task"))));
         assert!(matches!(
             check(r#"{"id":7,"error":{"code":-32603,"message":"full"}}"#),
             Err(Failure::Rpc { code: -32603, .. })

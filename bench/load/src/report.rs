@@ -54,11 +54,7 @@ struct Fill {
 }
 
 pub(crate) fn fill(tasks: u64, elapsed: Duration, resident_kib: Option<u64>, json: bool) -> anyhow::Result<()> {
-    let fill = Fill {
-        tasks,
-        rate: tasks as f64 / elapsed.as_secs_f64(),
-        resident_kib,
-    };
+    let fill = Fill { tasks, rate: tasks as f64 / elapsed.as_secs_f64(), resident_kib };
     if json {
         return print_json(&fill);
     }
@@ -113,10 +109,7 @@ pub(crate) fn first_200(mut times: Vec<Duration>, json: bool) -> anyhow::Result<
     if json {
         return print_json(&report);
     }
-    println!(
-        "{} starts: median {:.1} ms, slowest {:.1} ms",
-        report.runs, report.median_ms, report.slowest_ms
-    );
+    println!("{} starts: median {:.1} ms, slowest {:.1} ms", report.runs, report.median_ms, report.slowest_ms);
     Ok(())
 }
 
@@ -138,14 +131,7 @@ mod tests {
     #[test]
     fn percentiles_are_values_that_were_measured() {
         let values: Vec<u32> = (1..=100).collect();
-        assert_eq!(
-            (
-                percentile(&values, 0.5),
-                percentile(&values, 0.99),
-                percentile(&values, 1.0)
-            ),
-            (50, 99, 100)
-        );
+        assert_eq!((percentile(&values, 0.5), percentile(&values, 0.99), percentile(&values, 1.0)), (50, 99, 100));
         assert_eq!((percentile(&[7u32], 0.5), percentile::<u32>(&[], 0.5)), (7, 0));
     }
 }

@@ -19,15 +19,8 @@ impl RequestWriter {
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\na2a-version: 1.0\r\ncontent-length: ",
             target.path, target.address
         );
-        let since_epoch = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        Self {
-            head: head.into_bytes(),
-            body: Vec::new(),
-            bytes: Vec::new(),
-            run: since_epoch.as_millis() as u64,
-        }
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self { head: head.into_bytes(), body: Vec::new(), bytes: Vec::new(), run: since_epoch.as_millis() as u64 }
     }
 
     /// `SendMessage` or `SendStreamingMessage` with one text part.
@@ -44,9 +37,7 @@ impl RequestWriter {
 
     /// A method that takes a task's id.
     pub(crate) fn task(&mut self, method: &str, id: u64, task: &str) -> &[u8] {
-        self.finish(format_args!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"id":"{task}"}}}}"#
-        ))
+        self.finish(format_args!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"id":"{task}"}}}}"#))
     }
 
     pub(crate) fn list(&mut self, id: u64, page_size: usize) -> &[u8] {

@@ -12,9 +12,7 @@ pub(crate) async fn perform(
     text: &str,
     webhook: Option<&str>,
 ) -> Result<u64, Failure> {
-    let body = connection
-        .call(writer.message("SendMessage", id, text, webhook))
-        .await?;
+    let body = connection.call(writer.message("SendMessage", id, text, webhook)).await?;
     let event: Event<'_> = reply::result(&body, id)?;
     event.task.ok_or(Failure::Missing("task"))?.check_finished()?;
     Ok(1)

@@ -10,12 +10,8 @@ use crate::request::RequestWriter;
 
 /// How many chunks a text such as `stream:100` asks for.
 pub(crate) fn chunks_of(text: &str) -> anyhow::Result<u64> {
-    let (_, count) = text
-        .split_once(':')
-        .with_context(|| format!("{text} does not say how many, as in stream:100"))?;
-    count
-        .parse()
-        .with_context(|| format!("{count} is not a number of chunks"))
+    let (_, count) = text.split_once(':').with_context(|| format!("{text} does not say how many, as in stream:100"))?;
+    count.parse().with_context(|| format!("{count} is not a number of chunks"))
 }
 
 pub(crate) async fn perform(
@@ -25,9 +21,7 @@ pub(crate) async fn perform(
     text: &str,
     chunks: u64,
 ) -> Result<u64, Failure> {
-    let mut events = connection
-        .call_streaming(writer.message("SendStreamingMessage", id, text, None))
-        .await?;
+    let mut events = connection.call_streaming(writer.message("SendStreamingMessage", id, text, None)).await?;
     let mut order = Order::default();
     let mut state = String::new();
     while let Some(data) = events.next().await? {
@@ -42,11 +36,7 @@ pub(crate) async fn perform(
         }
     }
     if order.seen != chunks || state != COMPLETED {
-        return Err(Failure::Short {
-            expected: chunks,
-            found: order.seen,
-            state,
-        });
+        return Err(Failure::Short { expected: chunks, found: order.seen, state });
     }
     Ok(chunks)
 }
@@ -60,9 +50,7 @@ struct Order {
 
 impl Order {
     fn accept(&mut self, text: &str) -> Result<(), Failure> {
-        let mut numbers = text
-            .split(|character: char| !character.is_ascii_digit())
-            .filter(|run| !run.is_empty());
+        let mut numbers = text.split(|character: char| !character.is_ascii_digit()).filter(|run| !run.is_empty());
         let number = match (numbers.next(), numbers.next()) {
             // An update without text may close the artifact.
             (None, _) => return Ok(()),
@@ -75,10 +63,7 @@ impl Order {
         }
         let expected = self.base + self.seen;
         if number != Some(expected) {
-            return Err(Failure::Chunk {
-                expected,
-                found: text.to_owned(),
-            });
+            return Err(Failure::Chunk { expected, found: text.to_owned() });
         }
         self.seen += 1;
         Ok(())
@@ -106,10 +91,7 @@ mod tests {
         for second in ["chunk 2", "chunk 0", "chunk 1 chunk 2"] {
             let mut order = Order::default();
             order.accept("chunk 0").unwrap();
-            assert!(
-                matches!(order.accept(second), Err(Failure::Chunk { expected: 1, .. })),
-                "{second}"
-            );
+            assert!(matches!(order.accept(second), Err(Failure::Chunk { expected: 1, .. })), "{second}");
         }
     }
 }

@@ -54,11 +54,7 @@ pub(crate) async fn run(target: &Target, streams: u64, pid: u32, one_task: bool)
 
     cancel(target, &tasks).await;
     drop(held);
-    Ok(Opened {
-        streams,
-        before_kib,
-        after_kib,
-    })
+    Ok(Opened { streams, before_kib, after_kib })
 }
 
 type Joined = Result<Result<(Connection, String), Failure>, tokio::task::JoinError>;
@@ -93,12 +89,9 @@ async fn open(target: Target, subscribe_to: Option<String>, id: u64) -> Result<(
         let event: Event<'_> = reply::result(data, id)?;
         let of_task = event.task.map(|task| task.id);
         let task = of_task.or(event.status_update.map(|update| update.task_id));
-        task.map(|id| id.into_owned())
-            .ok_or(Failure::Missing("task in the first frame"))
+        task.map(|id| id.into_owned()).ok_or(Failure::Missing("task in the first frame"))
     };
-    let task = timeout(PATIENCE, first)
-        .await
-        .unwrap_or(Err(Failure::Late(PATIENCE.as_secs())))?;
+    let task = timeout(PATIENCE, first).await.unwrap_or(Err(Failure::Late(PATIENCE.as_secs())))?;
     Ok((connection, task))
 }
 
@@ -109,10 +102,7 @@ async fn cancel(target: &Target, tasks: &[String]) {
     let mut writer = RequestWriter::new(target);
     for (id, task) in (0u64..).zip(tasks) {
         // The measurement is over: a server that cannot cancel is no reason to lose it, and no reason to wait.
-        if !matches!(
-            timeout(PATIENCE, connection.call(writer.task("CancelTask", id, task))).await,
-            Ok(Ok(_))
-        ) {
+        if !matches!(timeout(PATIENCE, connection.call(writer.task("CancelTask", id, task))).await, Ok(Ok(_))) {
             return;
         }
     }

@@ -19,9 +19,6 @@ impl FromStr for Target {
             .parse()
             .map_err(|_| format!("{authority} is not an address with a port, as in 127.0.0.1:8080"))?;
         let path = if path.is_empty() { "/" } else { path };
-        Ok(Self {
-            address,
-            path: path.to_owned(),
-        })
+        Ok(Self { address, path: path.to_owned() })
     }
 }

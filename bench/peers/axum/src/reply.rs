@@ -70,19 +70,13 @@ struct Text {
 
 impl Status {
     pub(crate) fn now(state: &'static str) -> Self {
-        Self {
-            state,
-            timestamp: format!("{:.3}", jiff::Timestamp::now()),
-        }
+        Self { state, timestamp: format!("{:.3}", jiff::Timestamp::now()) }
     }
 }
 
 impl Artifact {
     pub(crate) fn text(text: String) -> Self {
-        Self {
-            artifact_id: "answer",
-            parts: [Text { text }],
-        }
+        Self { artifact_id: "answer", parts: [Text { text }] }
     }
 }
 
@@ -94,10 +88,7 @@ pub(crate) struct Ids {
 
 impl Ids {
     pub(crate) fn new() -> Self {
-        Self {
-            task: Uuid::now_v7().to_string(),
-            context: Uuid::now_v7().to_string(),
-        }
+        Self { task: Uuid::now_v7().to_string(), context: Uuid::now_v7().to_string() }
     }
 
     /// The message as the task's history shows it.
@@ -131,10 +122,5 @@ pub(crate) fn method_not_found(id: &Value) -> Vec<u8> {
 /// One event in its JSON-RPC envelope.
 pub(crate) fn encode(id: &Value, event: &Event<'_>) -> Vec<u8> {
     // Encoding strings and numbers into memory cannot fail; an empty reply would fail the load's checks.
-    serde_json::to_vec(&Success {
-        jsonrpc: "2.0",
-        id,
-        result: event,
-    })
-    .unwrap_or_default()
+    serde_json::to_vec(&Success { jsonrpc: "2.0", id, result: event }).unwrap_or_default()
 }

@@ -19,11 +19,7 @@ pub(crate) fn message(id: Value, message: &Message) -> Response {
         return held(first);
     };
     let chunks = stream::iter(0..=plan.chunks).then(move |index| {
-        let frame = if index < plan.chunks {
-            chunk(&id, &ids, index, plan.chunks)
-        } else {
-            last_frame(&id, &ids)
-        };
+        let frame = if index < plan.chunks { chunk(&id, &ids, index, plan.chunks) } else { last_frame(&id, &ids) };
         async move {
             if plan.yields {
                 tokio::task::yield_now().await;
@@ -50,19 +46,10 @@ impl Plan {
     /// None for `hold`, which has no end.
     fn of(text: &str) -> Option<Self> {
         match text.split_once(':') {
-            Some(("stream", count)) => Some(Self {
-                chunks: count.parse().ok()?,
-                yields: false,
-            }),
-            Some(("streamy", count)) => Some(Self {
-                chunks: count.parse().ok()?,
-                yields: true,
-            }),
+            Some(("stream", count)) => Some(Self { chunks: count.parse().ok()?, yields: false }),
+            Some(("streamy", count)) => Some(Self { chunks: count.parse().ok()?, yields: true }),
             _ if text == "hold" => None,
-            _ => Some(Self {
-                chunks: 1,
-                yields: false,
-            }),
+            _ => Some(Self { chunks: 1, yields: false }),
         }
     }
 }
@@ -72,10 +59,7 @@ fn held(first: Bytes) -> Response {
 }
 
 fn respond(frames: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-cache"),
-    ];
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     (headers, Body::from_stream(frames.map(Ok::<_, Infallible>))).into_response()
 }
 
@@ -103,14 +87,7 @@ fn chunk(id: &Value, ids: &Ids, index: u32, chunks: u32) -> Bytes {
 
 fn last_frame(id: &Value, ids: &Ids) -> Bytes {
     let status = Status::now("TASK_STATE_COMPLETED");
-    frame(
-        id,
-        &Event::StatusUpdate(StatusUpdate {
-            task_id: &ids.task,
-            context_id: &ids.context,
-            status,
-        }),
-    )
+    frame(id, &Event::StatusUpdate(StatusUpdate { task_id: &ids.task, context_id: &ids.context, status }))
 }
 
 fn frame(id: &Value, event: &Event<'_>) -> Bytes {

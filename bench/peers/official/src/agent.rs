@@ -20,16 +20,8 @@ type Events = BoxStream<'static, Result<StreamResponse, A2AError>>;
 
 impl AgentExecutor for Probe {
     fn execute(&self, context: ExecutorContext) -> Events {
-        let text = context
-            .message
-            .as_ref()
-            .and_then(|message| message.text())
-            .unwrap_or_default()
-            .to_owned();
-        let ids = Ids {
-            task: context.task_id,
-            context: context.context_id,
-        };
+        let text = context.message.as_ref().and_then(|message| message.text()).unwrap_or_default().to_owned();
+        let ids = Ids { task: context.task_id, context: context.context_id };
         match text.split_once(':') {
             Some(("stream", count)) => chunks(ids, count),
             Some(("streamy", count)) => chunks(ids, count)
@@ -54,10 +46,7 @@ impl AgentExecutor for Probe {
             // The receiver is gone only if the execution is.
             let _ = waiting.send(());
         }
-        let ids = Ids {
-            task: context.task_id,
-            context: context.context_id,
-        };
+        let ids = Ids { task: context.task_id, context: context.context_id };
         stream::iter([Ok(ids.status(TaskState::Canceled))]).boxed()
     }
 }
@@ -65,10 +54,7 @@ impl AgentExecutor for Probe {
 impl Probe {
     fn hold(&self, ids: Ids) -> Events {
         let (sender, canceled) = oneshot::channel();
-        self.held
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(ids.task.clone(), sender);
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(ids.task.clone(), sender);
         let working = ids.status(TaskState::Working);
         let ending = stream::once(async move {
             // Either way the wait is over.
@@ -106,11 +92,7 @@ impl Ids {
         StreamResponse::StatusUpdate(TaskStatusUpdateEvent {
             task_id: self.task.clone(),
             context_id: self.context.clone(),
-            status: TaskStatus {
-                state,
-                message: None,
-                timestamp: None,
-            },
+            status: TaskStatus { state, message: None, timestamp: None },
             metadata: None,
         })
     }

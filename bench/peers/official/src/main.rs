@@ -29,11 +29,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    anyhow::ensure!(
-        arguments.bind.ip().is_loopback(),
-        "{} is not a loopback address",
-        arguments.bind
-    );
+    anyhow::ensure!(arguments.bind.ip().is_loopback(), "{} is not a loopback address", arguments.bind);
     let mut handler = DefaultRequestHandler::new(agent::Probe::default(), InMemoryTaskStore::new());
     if let Some(timeout_ms) = arguments.push_timeout_ms {
         let sender = HttpPushSender::new(Some(HttpPushSenderConfig {
@@ -43,9 +39,8 @@ async fn main() -> anyhow::Result<()> {
         }));
         handler = handler.with_push_notifications(InMemoryPushConfigStore::new(), sender);
     }
-    let routes = Router::new()
-        .route("/healthz", get(|| async { "ok" }))
-        .nest("/a2a", jsonrpc_router(Arc::new(handler)));
+    let routes =
+        Router::new().route("/healthz", get(|| async { "ok" })).nest("/a2a", jsonrpc_router(Arc::new(handler)));
     // The SDK leaves the socket to its user, so the comparison gives it the option that streaming needs.
     let listener = tokio::net::TcpListener::bind(arguments.bind).await?.tap_io(|stream| {
         // A socket that refuses the option still works, only slower.

@@ -81,6 +81,10 @@ impl Running {
         Wire::connect(self.address).await
     }
 
+    pub(crate) async fn connect_small(&self) -> Wire {
+        Wire::connect_small(self.address).await
+    }
+
     /// One request on a connection of its own.
     pub(crate) async fn ask(&self, head: &str, headers: &[&str], body: &str) -> Reply {
         let mut wire = self.connect().await;

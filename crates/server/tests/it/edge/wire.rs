@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 /// A wait this long is a failure, not slowness.
@@ -35,6 +35,13 @@ impl Reply {
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         Self { stream: BufReader::new(TcpStream::connect(address).await.unwrap()) }
+    }
+
+    /// A connection whose receiving side holds little, so that what is not read is soon felt by the sender.
+    pub(crate) async fn connect_small(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(64 << 10).unwrap();
+        Self { stream: BufReader::new(socket.connect(address).await.unwrap()) }
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
