@@ -13,6 +13,7 @@ use crate::caller::Caller;
 use crate::caps::Caps;
 use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
+use crate::ended::EndedTasks;
 use crate::error::Error;
 use crate::event::{Event, Kind};
 use crate::fold::Fold;
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) caps: Caps,
     pub(crate) sends: Reservations,
     pub(crate) histories: Histories,
+    pub(crate) ended: EndedTasks,
     /// Set when the server stops: no new work, and readers are let go.
     pub(crate) closing: CancellationToken,
     /// Set when waiting for running turns is over.
@@ -68,6 +70,7 @@ impl Engine {
             caps: Caps::default(),
             sends: Reservations::default(),
             histories: Histories::default(),
+            ended: EndedTasks::default(),
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),

@@ -11,6 +11,7 @@ mod cancel;
 mod caps;
 pub mod clock;
 mod directory;
+mod ended;
 mod engine;
 mod error;
 pub mod event;

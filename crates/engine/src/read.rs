@@ -80,15 +80,24 @@ impl Engine {
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;
+        if let Some((task, json)) = engine.ended.get(id) {
+            let seen = visible(address, caller, &task, false);
+            return if seen { Ok(TaskReading::Encoded(json)) } else { Err(Error::TaskNotFound(id.clone())) };
+        }
         if engine.live.get(id).is_none() {
+            let deletions = engine.ended.deletions();
             let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
             let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
             let row = &loaded.row;
             let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
             if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
                 let seen = visible(address, caller, &row.task, row.state.hidden);
-                let reading = TaskReading::Encoded(task_line(snapshot));
-                return if seen { Ok(reading) } else { Err(Error::TaskNotFound(id.clone())) };
+                if !seen {
+                    return Err(Error::TaskNotFound(id.clone()));
+                }
+                let json = task_line(snapshot);
+                engine.ended.keep(&row.task, json.clone(), deletions);
+                return Ok(TaskReading::Encoded(json));
             }
         }
         let live = engine.open(address, caller, id).await?;

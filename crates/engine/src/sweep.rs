@@ -101,7 +101,10 @@ impl Inner {
             };
             match self.store.evict(retention, STEP).await {
                 Ok(0) => return,
-                Ok(count) => metrics::counter!(metric::EVICTED_TASKS).increment(count as u64),
+                Ok(count) => {
+                    self.ended.clear();
+                    metrics::counter!(metric::EVICTED_TASKS).increment(count as u64);
+                }
                 Err(error) => return tracing::warn!(%error, "ended tasks could not be deleted"),
             }
         }

@@ -35,7 +35,7 @@ pub(crate) struct First200 {
 
 /// Runs one mode of the load generator to its end, which its own deadlines bound.
 pub(crate) fn run<T: DeserializeOwned>(programs: &Programs, mode: &str, options: &[String]) -> anyhow::Result<T> {
-    run_with(programs, mode, options, None)
+    run_with(programs, mode, options, &[])
 }
 
 /// The same with a variable in the environment, for the servers that the load generator starts itself.
@@ -43,10 +43,16 @@ pub(crate) fn run_with<T: DeserializeOwned>(
     programs: &Programs,
     mode: &str,
     options: &[String],
-    environment: Option<(&str, &str)>,
+    environment: &[(&str, &str)],
 ) -> anyhow::Result<T> {
     let mut command = Command::new("taskset");
-    command.args(["-c", "1"]).arg(programs.load()).arg(mode).arg("--json").args(options).envs(environment);
+    command
+        .args(["-c", "1"])
+        .arg(programs.load())
+        .arg(mode)
+        .arg("--json")
+        .args(options)
+        .envs(environment.iter().copied());
     let text = program::output(&mut command)?;
     serde_json::from_str(text.trim()).with_context(|| format!("the load generator printed {text:?}"))
 }

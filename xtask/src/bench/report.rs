@@ -42,7 +42,7 @@ fn introduction(plan: &Plan, commit_latency_ms: f64) -> String {
          Made by `cargo xtask bench --write`: {rounds} of {} s, all servers up in the same run, each pinned to one core \
          and the load to another; HTTP/1.1 keep-alive, 32 connections unless the line says otherwise, TCP_NODELAY \
          everywhere. Every reply is checked. Bare axum parses and answers and stores nothing; the official SDK keeps \
-         tasks in memory; Switchboard keeps them on disk.{quick}\n\n\
+         tasks in memory; Switchboard keeps them on disk, and logs at `warn` because the others log nothing.{quick}\n\n\
          Machine: {}. Commit latency f = {commit_latency_ms:.3} ms (4 KiB appended, fdatasync, median).\n\n\
          Absolute numbers are this machine's; the ratios (× official) are what carries over.\n\n",
         plan.seconds,

@@ -80,11 +80,12 @@ impl Kind {
         words
     }
 
-    pub(crate) fn environment(self) -> Option<(&'static str, &'static str)> {
+    /// Ours logs every request unless told not to; the peers log nothing.
+    pub(crate) fn environment(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Kind::Process => Some(("SWITCHBOARD_STORE_DURABILITY", "process")),
-            Kind::Full => Some(("SWITCHBOARD_STORE_DURABILITY", "full")),
-            Kind::Axum | Kind::Official => None,
+            Kind::Process => &[("SWITCHBOARD_STORE_DURABILITY", "process"), ("SWITCHBOARD_LOG_LEVEL", "warn")],
+            Kind::Full => &[("SWITCHBOARD_STORE_DURABILITY", "full"), ("SWITCHBOARD_LOG_LEVEL", "warn")],
+            Kind::Axum | Kind::Official => &[],
         }
     }
 }
@@ -112,7 +113,7 @@ impl Server {
         let log = std::fs::File::create(programs.scratch().join(format!("{kind:?}.log")))?;
         let child = Command::new(program)
             .args(arguments)
-            .envs(kind.environment())
+            .envs(kind.environment().iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -166,7 +167,9 @@ fn configuration(wish: Wish) -> Option<String> {
         text.push_str("webhooks: { allowedHosts: [\"127.0.0.1\"], allowedCidrs: [\"127.0.0.0/8\"] }\n");
     }
     if wish.many_running {
-        text.push_str("limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000 }\n");
+        text.push_str(
+            "limits: { runningTasks: 10000, runningPerCaller: 10000, runningPerAgent: 10000, streamsPerCaller: 5000 }\n",
+        );
     }
     (!text.is_empty()).then_some(text)
 }

@@ -1,0 +1,105 @@
+//! Ended tasks that were read lately, kept as the bytes they are answered with: a task that many callers poll should
+//! not cost a trip to the store each time. Ended tasks never change, so nothing here can be stale; when retention
+//! deletes tasks, all of it is let go.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use switchboard_a2a::TaskId;
+
+use crate::store::NewTask;
+
+/// What all shards keep together.
+const MOST_BYTES: usize = 16 << 20;
+const SHARDS: usize = 16;
+
+/// Ended tasks at hand.
+pub(crate) struct EndedTasks {
+    shards: Vec<RwLock<Shard>>,
+    /// Rises with every deletion, so that a task read before it is not kept after it.
+    deletions: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shard {
+    tasks: HashMap<TaskId, (NewTask, Bytes)>,
+    /// In the order they came; the oldest go first.
+    order: VecDeque<TaskId>,
+    bytes: usize,
+}
+
+impl Default for EndedTasks {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), deletions: AtomicU64::new(0) }
+    }
+}
+
+impl EndedTasks {
+    fn shard(&self, id: &TaskId) -> &RwLock<Shard> {
+        // The last bytes of our ids are random.
+        let last = id.as_str().bytes().rev().take(2).fold(0usize, |sum, byte| sum * 31 + usize::from(byte));
+        &self.shards[last % SHARDS]
+    }
+
+    pub(crate) fn get(&self, id: &TaskId) -> Option<(NewTask, Bytes)> {
+        self.shard(id).read().tasks.get(id).cloned()
+    }
+
+    /// How many deletions there were; taken before a task is read and given to `keep`.
+    pub(crate) fn deletions(&self) -> u64 {
+        self.deletions.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn keep(&self, task: &NewTask, json: Bytes, deletions: u64) {
+        let most = MOST_BYTES / SHARDS;
+        if json.len() > most / 8 {
+            return;
+        }
+        let mut shard = self.shard(&task.id).write();
+        if self.deletions() != deletions || shard.tasks.contains_key(&task.id) {
+            return;
+        }
+        shard.bytes += json.len();
+        shard.order.push_back(task.id.clone());
+        shard.tasks.insert(task.id.clone(), (task.clone(), json));
+        while shard.bytes > most {
+            let Some(oldest) = shard.order.pop_front() else { break };
+            if let Some((_, json)) = shard.tasks.remove(&oldest) {
+                shard.bytes -= json.len();
+            }
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.deletions.fetch_add(1, Ordering::AcqRel);
+        for shard in &self.shards {
+            *shard.write() = Shard::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept_within_the_limit() {
+        let ended = EndedTasks::default();
+        let json = Bytes::from(vec![b'x'; 50_000]);
+        let tasks: Vec<_> = (0..2_000)
+            .map(|_| NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() })
+            .collect();
+        for task in &tasks {
+            ended.keep(task, json.clone(), 0);
+        }
+        assert!(ended.get(&tasks[0].id).is_none());
+        assert!(ended.get(&tasks[1_999].id).is_some());
+        let bytes: usize = ended.shards.iter().map(|shard| shard.read().bytes).sum();
+        assert!(bytes <= MOST_BYTES && bytes > MOST_BYTES / 2, "{bytes}");
+        ended.clear();
+        ended.keep(&tasks[1_999], json, 0);
+        assert!(ended.get(&tasks[1_999].id).is_none(), "read before the deletion");
+    }
+}
