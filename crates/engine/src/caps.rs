@@ -24,6 +24,8 @@ pub(crate) struct Caps {
     callers: Mutex<HashMap<CallerId, Arc<CallerCounts>>>,
     queue: Mutex<VecDeque<Arc<LiveTask>>>,
     queued: AtomicUsize,
+    /// How often it was asked to start queued turns since somebody is at it.
+    starting: AtomicUsize,
 }
 
 /// What one caller has under way.
@@ -139,16 +141,32 @@ impl Inner {
     }
 
     /// Starts queued turns while there is room for them, in order; one whose own cap is full lets others pass.
+    ///
+    /// Only one caller is at it at a time, and looks again for the others. A place that is given back while a turn is
+    /// being started, as when the runtime no longer takes work, must not come back in here.
     pub(crate) fn start_queued(self: &Arc<Self>) {
         if self.caps.queued() == 0 || self.closing.is_cancelled() {
             return;
         }
+        if self.caps.starting.fetch_add(1, Ordering::AcqRel) > 0 {
+            return;
+        }
+        loop {
+            let asked = self.caps.starting.load(Ordering::Acquire);
+            for (live, permit) in self.take_startable() {
+                self.spawn_queued(live, permit);
+            }
+            if self.caps.starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
+        let mut startable = Vec::new();
         let mut queue = self.caps.queue.lock();
         let mut index = 0;
-        while index < queue.len() {
-            if self.caps.running() >= self.settings.running_tasks {
-                break;
-            }
+        while index < queue.len() && self.caps.running() < self.settings.running_tasks {
             let permit = match &queue[index].hosted {
                 Some(hosted) => self.try_permit(hosted, &queue[index].task.owner),
                 None => None,
@@ -159,9 +177,10 @@ impl Inner {
             };
             if let Some(live) = queue.remove(index) {
                 self.caps.queued.fetch_sub(1, Ordering::Relaxed);
-                self.spawn_queued(live, permit);
+                startable.push((live, permit));
             }
         }
+        startable
     }
 }
 
