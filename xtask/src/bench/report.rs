@@ -9,6 +9,9 @@ use crate::bench::plan::{Plan, Work, WorkName};
 use crate::bench::results::{Extra, Results};
 use crate::bench::server::{Kind, OFFICIAL_WEBHOOK_TIMEOUT_MS};
 
+/// Written by hand after a profile: what the numbers do not say.
+const PROFILE: &str = include_str!("../../../bench/profile.md");
+
 const COLUMNS: [Kind; 4] = [Kind::Axum, Kind::Official, Kind::Process, Kind::Full];
 
 pub(crate) fn page(plan: &Plan, results: &Results, commit_latency: &CommitLatency) -> String {
@@ -135,5 +138,6 @@ fn notes(plan: &Plan, results: &Results) -> String {
             let _ = writeln!(notes, "- {failure}");
         }
     }
+    notes.push_str(PROFILE);
     notes
 }
