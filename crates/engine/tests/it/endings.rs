@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
 
@@ -86,14 +87,17 @@ fn an_agent_that_does_not_hear_is_dropped_after_the_grace() {
     kernel.run(async {
         let sent = kernel.send("deaf").await;
         kernel.reach(sent.id(), TaskState::Working).await;
-        let (first, second, ()) = tokio::join!(kernel.cancel(sent.id()), kernel.cancel(sent.id()), async {
-            let mut asked = false;
-            while !asked {
-                let refused = kernel.say(sent.id(), "still there?").await;
-                asked = matches!(refused, Err(Error::Unsupported(_)));
-            }
-            kernel.advance(2, Duration::from_secs(3)).await;
-        });
+        let mut first = Box::pin(kernel.cancel(sent.id()));
+        let mut second = Box::pin(kernel.cancel(sent.id()));
+        // Both are on their way long before the clock, which stands still, lets the grace pass.
+        while !matches!(kernel.say(sent.id(), "still there?").await, Err(Error::Unsupported(_))) {
+            assert!(first.as_mut().now_or_never().is_none());
+        }
+        for _ in 0..2_000 {
+            assert!(first.as_mut().now_or_never().is_none() && second.as_mut().now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        let (first, second, ()) = tokio::join!(first, second, kernel.advance(2, Duration::from_secs(3)));
         assert_eq!(first.unwrap().status.state, TaskState::Canceled);
         assert_eq!(second.unwrap().status.state, TaskState::Canceled, "a second cancel joins the first");
     });
