@@ -22,8 +22,9 @@ pub(crate) struct Caps {
     busy: AtomicUsize,
     parked: AtomicUsize,
     callers: Mutex<HashMap<CallerId, Arc<CallerCounts>>>,
-    queue: Mutex<VecDeque<Arc<LiveTask>>>,
-    queued: AtomicUsize,
+    queue: Mutex<VecDeque<Waiting>>,
+    /// Places in the queue, those included whose task is still on its way into the log.
+    queued: Arc<AtomicUsize>,
     /// How often it was asked to start queued turns since somebody is at it.
     starting: AtomicUsize,
 }
@@ -40,6 +41,21 @@ pub(crate) struct Permit {
     engine: Weak<Inner>,
     hosted: Arc<Hosted>,
     caller: Arc<CallerCounts>,
+}
+
+/// A place in the queue. It counts from the moment it is promised, so that the queue never grows beyond its limit.
+pub(crate) struct Place(Arc<AtomicUsize>);
+
+/// A turn in the queue.
+struct Waiting {
+    live: Arc<LiveTask>,
+    _place: Place,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Counts a turn as busy while it lives.
@@ -83,7 +99,7 @@ impl Caps {
     /// Where a task waits: 1 is next.
     pub(crate) fn position(&self, live: &Arc<LiveTask>) -> Option<usize> {
         let queue = self.queue.lock();
-        queue.iter().position(|queued| Arc::ptr_eq(queued, live)).map(|index| index + 1)
+        queue.iter().position(|waiting| Arc::ptr_eq(&waiting.live, live)).map(|index| index + 1)
     }
 
     pub(crate) fn count_parked(&self, caller: &CallerId, change: isize) {
@@ -101,21 +117,23 @@ impl Caps {
         (self.parked.load(Ordering::Relaxed), self.caller(caller).parked.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn enqueue(&self, live: Arc<LiveTask>) {
+    /// A place in the queue, if fewer than `limit` are taken.
+    pub(crate) fn place(&self, limit: usize) -> Option<Place> {
+        let place = Place(self.queued.clone());
+        // Counted before the comparison: of two that come at once, only one gets the last place.
+        (self.queued.fetch_add(1, Ordering::AcqRel) < limit).then_some(place)
+    }
+
+    pub(crate) fn enqueue(&self, live: Arc<LiveTask>, place: Place) {
         let mut queue = self.queue.lock();
-        if queue.iter().any(|queued| Arc::ptr_eq(queued, &live)) {
-            return;
+        if !queue.iter().any(|waiting| Arc::ptr_eq(&waiting.live, &live)) {
+            queue.push_back(Waiting { live, _place: place });
         }
-        queue.push_back(live);
-        self.queued.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes a task out of the queue wherever it stands.
     pub(crate) fn withdraw(&self, live: &Arc<LiveTask>) {
-        let mut queue = self.queue.lock();
-        let before = queue.len();
-        queue.retain(|queued| !Arc::ptr_eq(queued, live));
-        self.queued.fetch_sub(before - queue.len(), Ordering::Relaxed);
+        self.queue.lock().retain(|waiting| !Arc::ptr_eq(&waiting.live, live));
     }
 }
 
@@ -167,17 +185,17 @@ impl Inner {
         let mut queue = self.caps.queue.lock();
         let mut index = 0;
         while index < queue.len() && self.caps.running() < self.settings.running_tasks {
-            let permit = match &queue[index].hosted {
-                Some(hosted) => self.try_permit(hosted, &queue[index].task.owner),
+            let live = &queue[index].live;
+            let permit = match &live.hosted {
+                Some(hosted) => self.try_permit(hosted, &live.task.owner),
                 None => None,
             };
             let Some(permit) = permit else {
                 index += 1;
                 continue;
             };
-            if let Some(live) = queue.remove(index) {
-                self.caps.queued.fetch_sub(1, Ordering::Relaxed);
-                startable.push((live, permit));
+            if let Some(waiting) = queue.remove(index) {
+                startable.push((waiting.live, permit));
             }
         }
         startable

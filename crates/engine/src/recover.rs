@@ -97,7 +97,7 @@ impl Inner {
             (core.row.phase, core.driven)
         };
         match phase {
-            Phase::Queued if !driven && self.caps.position(&live).is_none() => self.enqueue(live),
+            Phase::Queued if !driven && self.caps.position(&live).is_none() => self.enqueue_again(live),
             Phase::Running | Phase::Interrupted if !driven => self.clone().recover(live).await?,
             _ => {}
         }
@@ -123,7 +123,7 @@ impl Inner {
         let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
             // No place to run: it waits like any other turn.
             if self.claim(&live, Phase::Queued).await? {
-                self.enqueue(live);
+                self.enqueue_again(live);
             }
             return Ok(());
         };

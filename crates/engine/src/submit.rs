@@ -7,13 +7,14 @@ use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, Task
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caller::Caller;
+use crate::caps::{Permit, Place};
 use crate::clock::later;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, state_label, stopping, visible};
 use crate::error::Error;
 use crate::event::{Event, Received};
 use crate::idempotency::digest;
-use crate::ids::{Cursor, Fence, Seq};
+use crate::ids::{CallerId, Cursor, Fence, Seq};
 use crate::live::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::modes;
@@ -58,6 +59,12 @@ pub(crate) enum First {
     Known(Box<(Cursor, Task)>),
     /// Nobody said that it would be wanted.
     NotAsked,
+}
+
+/// How a message's turn goes on once the message is in the log.
+enum Room {
+    Runs(Permit),
+    Waits(Place),
 }
 
 impl Submitted {
@@ -165,10 +172,8 @@ impl Inner {
         let received = Arc::new(self.receive(&task, send));
         let mut burst = Burst::default();
         self.check_size(burst.push(Event::Received(received.clone())))?;
-        let permit = self.try_permit(&hosted, &caller.id);
-        if permit.is_none() && self.caps.queued() >= self.settings.queued_turns {
-            return Err(full("every place to run is taken and the queue is full"));
-        }
+        let room = self.room(&hosted, &caller.id)?;
+        let queued = matches!(room, Room::Waits(_));
         let hidden = match hosted.manifest.replies {
             Replies::Task => false,
             Replies::Message => true,
@@ -177,12 +182,9 @@ impl Inner {
         let row = RowState {
             state: TaskState::Submitted,
             status_at: received.at,
-            phase: if permit.is_some() { Phase::Running } else { Phase::Queued },
+            phase: if queued { Phase::Queued } else { Phase::Running },
             fence: Fence(1),
-            expires_at: match &permit {
-                Some(_) => None,
-                None => self.settings.deadline.map(|limit| later(received.at, limit)),
-            },
+            expires_at: self.settings.deadline.filter(|_| queued).map(|limit| later(received.at, limit)),
             hidden,
             recoveries: 0,
         };
@@ -191,28 +193,30 @@ impl Inner {
             let mut core = live.core.lock();
             core.output.burst = burst;
             core.output.pushed += 1;
-            core.driven = permit.is_some();
+            core.driven = !queued;
         }
         // The agent may wait for something before its first word; its message goes into the log meanwhile.
         live.output.notify_one();
         // Keyed sends to agents that start with the commit are reserved in memory already, so both may start early.
-        let early = hosted.manifest.start == Start::WithCommit && permit.is_some();
+        let early = hosted.manifest.start == Start::WithCommit;
         let engine = self.clone();
-        let begun = live.clone();
+        let task = live.clone();
         let message = received.clone();
-        self.work.spawn(async move {
+        let begun = self.work.spawn(async move {
             let begin = Begin::new(message, crate::agent::Cause::Begin, None);
-            match permit {
-                Some(permit) if early => turn::drive(engine, begun, permit, begin, record).await,
-                permit => match begun.flush(&engine, record).await {
-                    Err(error) => begun.give_up(error),
-                    Ok(()) => match permit {
-                        Some(permit) => turn::drive(engine, begun, permit, begin, None).await,
-                        None => engine.enqueue(begun),
-                    },
+            match room {
+                Room::Runs(permit) if early => turn::drive(engine, task, permit, begin, record).await,
+                room => match (task.flush(&engine, record).await, room) {
+                    (Err(error), _) => task.give_up(error),
+                    (Ok(()), Room::Runs(permit)) => turn::drive(engine, task, permit, begin, None).await,
+                    (Ok(()), Room::Waits(place)) => engine.enqueue(task, place),
                 },
             }
         });
+        if queued {
+            // Whoever asks for the task after this answer sees where it waits.
+            begun.await.map_err(|error| full(&error.to_string()))?;
+        }
         let committed = live.wait_for(|core| match &core.lost {
             _ if core.last_seq >= Seq(1) => Some(Ok(())),
             Some(error) => Some(Err(Error::from_store(error))),
@@ -314,11 +318,10 @@ impl Inner {
         streaming: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
-        let permit_for = || live.hosted.as_ref().and_then(|hosted| self.try_permit(hosted, &live.task.owner));
-        let mut permit = None;
+        let mut room = None;
         let outcome = live
-            .inbox(&self, |core| {
-                refuse_message(&live, core)?;
+            .inbox::<_, Error>(&self, |core| {
+                let hosted = takes_messages(&live, core)?;
                 let mut events = vec![event.clone()];
                 let mut row = core.row.clone();
                 let answers = core.row.state.is_interrupted();
@@ -331,12 +334,12 @@ impl Inner {
                     row.expires_at = None;
                 }
                 if wakes {
-                    permit = permit.take().or_else(permit_for);
-                    if permit.is_none() && self.caps.queued() >= self.settings.queued_turns {
-                        return Err(full("every place to run is taken and the queue is full"));
+                    if room.is_none() {
+                        room = Some(self.room(hosted, &live.task.owner)?);
                     }
-                    row.phase = if permit.is_some() { Phase::Running } else { Phase::Queued };
-                    row.expires_at = if permit.is_some() { None } else { self.deadline_of(core) };
+                    let queued = matches!(room, Some(Room::Waits(_)));
+                    row.phase = if queued { Phase::Queued } else { Phase::Running };
+                    row.expires_at = self.deadline_of(core).filter(|_| queued);
                     row.fence = row.fence.next();
                 }
                 let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event));
@@ -348,10 +351,20 @@ impl Inner {
             })
             .await?;
         let (seq, (wakes, first)) = outcome;
-        if wakes {
-            self.wake_turn(live, permit);
+        match room.filter(|_| wakes) {
+            Some(Room::Runs(permit)) => self.wake_turn(live, permit),
+            Some(Room::Waits(place)) => self.enqueue(live, place),
+            None => {}
         }
         Ok((seq, first))
+    }
+
+    fn room(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Room, Error> {
+        if let Some(permit) = self.try_permit(hosted, owner) {
+            return Ok(Room::Runs(permit));
+        }
+        let place = self.caps.place(self.settings.queued_turns);
+        place.map(Room::Waits).ok_or_else(|| full("every place to run is taken and the queue is full"))
     }
 
     fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
@@ -374,8 +387,8 @@ fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
     Err(Error::Invalid { field: "message.contextId", problem })
 }
 
-/// Whether a task takes messages at all.
-fn refuse_message(live: &LiveTask, core: &Core) -> Result<(), Error> {
+/// The agent that gets a task's messages, if the task takes any at all.
+fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a Arc<Hosted>, Error> {
     let id = &live.task.id;
     if core.is_done() {
         let state = state_label(core.row.state);
@@ -384,10 +397,8 @@ fn refuse_message(live: &LiveTask, core: &Core) -> Result<(), Error> {
     if core.fold.inner.cancel_requested {
         return Err(Error::Unsupported(format!("task {id} is being canceled and takes no more messages")));
     }
-    if live.hosted.is_none() {
-        return Err(Error::Unsupported(format!("agent {} is no longer served here", live.task.agent)));
-    }
-    Ok(())
+    let gone = || Error::Unsupported(format!("agent {} is no longer served here", live.task.agent));
+    live.hosted.as_ref().ok_or_else(gone)
 }
 
 fn full(problem: &str) -> Error {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
-use crate::caps::Permit;
+use crate::caps::{Permit, Place};
 use crate::engine::Inner;
 use crate::live::LiveTask;
 use crate::metric_definitions as metric;
@@ -13,13 +13,8 @@ use crate::store::{Phase, RowState};
 use crate::turn::{Begin, RETRY, drive};
 
 impl Inner {
-    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run. Without a place it
-    /// waits for one.
-    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Option<Permit>) {
-        let Some(permit) = permit else {
-            self.enqueue(live);
-            return;
-        };
+    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run.
+    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
         let begin = {
             let mut core = live.core.lock();
             if core.is_done() {
@@ -40,9 +35,16 @@ impl Inner {
         }
     }
 
-    pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>) {
+    /// Lets a task that was queued before wait for its turn again, whatever the limit of the queue is now.
+    pub(crate) fn enqueue_again(self: &Arc<Self>, live: Arc<LiveTask>) {
+        if let Some(place) = self.caps.place(usize::MAX) {
+            self.enqueue(live, place);
+        }
+    }
+
+    pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>, place: Place) {
         live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue(live);
+        self.caps.enqueue(live, place);
         // A place may have become free between the refusal and now.
         self.start_queued();
     }
@@ -65,14 +67,14 @@ impl Inner {
                     let queued_at = live.core.lock().queued_at;
                     let waited_ms = queued_at.map_or(0, |since| engine.clock.now().0 - since.0);
                     metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
-                    engine.wake_turn(live, Some(permit));
+                    engine.wake_turn(live, permit);
                 }
                 Err(NotWritten::NotNeeded) => {}
                 Err(NotWritten::Store(error)) => {
                     tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                     drop(permit);
                     engine.clock.sleep(RETRY).await;
-                    engine.enqueue(live);
+                    engine.enqueue_again(live);
                 }
             }
         });

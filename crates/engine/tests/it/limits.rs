@@ -52,6 +52,18 @@ fn turns_beyond_the_running_cap_wait_with_a_visible_position_and_start_in_order(
 }
 
 #[test]
+fn the_queue_never_grows_beyond_its_limit_however_many_send_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_tasks: 1, queued_turns: 3, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holder(), settings);
+    kernel.run(async {
+        let sends = (0..50).map(|_| kernel.try_send(message("hold")));
+        let sent = futures_util::future::join_all(sends).await;
+        assert_eq!(sent.iter().filter(|sent| sent.is_ok()).count(), 4, "one runs and three wait");
+    });
+}
+
+#[test]
 fn caps_per_caller_and_per_agent_do_not_hold_up_others() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { running_per_caller: 1, ..Settings::default() };
