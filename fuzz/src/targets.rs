@@ -8,10 +8,12 @@ pub mod fold;
 pub mod jsonrpc_envelope;
 pub mod list;
 pub mod message;
+pub mod page_token;
 pub mod params;
 pub mod push;
 pub mod rest;
 pub mod send_answer;
+pub mod sse;
 mod stable;
 pub mod stream_frame;
 pub mod task;
@@ -34,10 +36,12 @@ pub const ALL: &[Target] = &[
     Target { name: "jsonrpc_envelope", run: jsonrpc_envelope::target },
     Target { name: "list", run: list::target },
     Target { name: "message", run: message::target },
+    Target { name: "page_token", run: page_token::target },
     Target { name: "params", run: params::target },
     Target { name: "push", run: push::target },
     Target { name: "rest", run: rest::target },
     Target { name: "send_answer", run: send_answer::target },
+    Target { name: "sse", run: sse::target },
     Target { name: "stream_frame", run: stream_frame::target },
     Target { name: "task", run: task::target },
     Target { name: "texts", run: texts::target },
@@ -75,6 +79,11 @@ mod tests {
         accepted("send_answer", &|input| decode::decode_send(Dialect::V1, input).is_ok());
         accepted("card", &|input| switchboard_a2a::card::AgentCard::decode(input).is_ok());
         accepted("event", &|input| switchboard_engine::event::Event::decode(input).is_ok());
+        accepted("sse", &|input| {
+            let mut reader = switchboard_a2a::sse::EventReader::new(1 << 20);
+            reader.feed(input);
+            matches!(reader.next_event(), Ok(Some(event)) if event.decode(Dialect::V1).is_ok())
+        });
         accepted("params", &|input| {
             let parts = RestParts { body: input, ..RestParts::default() };
             decode_rest(Dialect::V1, Operation::SendMessage, parts).is_ok()

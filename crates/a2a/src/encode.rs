@@ -67,20 +67,63 @@ pub fn from_v1(dialect: Dialect, v1_frame: &[u8], is_final: bool) -> Result<Vec<
 /// A page of tasks. Every key is always there; `artifacts` is there exactly when it was asked for.
 pub fn encode_list(dialect: Dialect, page: &ListResponse, include_artifacts: bool) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64 + page.tasks.len() * 256);
-    bytes.extend_from_slice(b"{\"tasks\":[");
-    for (index, task) in page.tasks.iter().enumerate() {
-        if index > 0 {
-            bytes.push(b',');
-        }
-        match Binding::of(dialect) {
-            None => append(&mut bytes, &ListedTask { task, include_artifacts }),
-            Some(binding) => append(&mut bytes, &v03::listed_task(binding, task, include_artifacts)),
-        }
+    let mut writer = ListWriter::begin(dialect, include_artifacts, &mut bytes);
+    for task in &page.tasks {
+        writer.task(task);
     }
-    bytes.extend_from_slice(b"],\"nextPageToken\":");
-    append(&mut bytes, &page.next_page_token);
-    bytes.extend_from_slice(format!(",\"pageSize\":{},\"totalSize\":{}}}", page.page_size, page.total_size).as_bytes());
+    writer.end(&page.next_page_token, page.page_size, page.total_size);
     bytes
+}
+
+/// Writes a page of tasks one after the other, for those who do not hold all of them at once.
+pub struct ListWriter<'a> {
+    dialect: Dialect,
+    include_artifacts: bool,
+    bytes: &'a mut Vec<u8>,
+    /// Where the page begins in the bytes.
+    start: usize,
+    tasks: usize,
+}
+
+impl<'a> ListWriter<'a> {
+    /// Begins a page at the end of the bytes.
+    pub fn begin(dialect: Dialect, include_artifacts: bool, bytes: &'a mut Vec<u8>) -> Self {
+        let start = bytes.len();
+        bytes.extend_from_slice(b"{\"tasks\":[");
+        Self { dialect, include_artifacts, bytes, start, tasks: 0 }
+    }
+
+    /// Adds a task.
+    pub fn task(&mut self, task: &Task) {
+        if self.tasks > 0 {
+            self.bytes.push(b',');
+        }
+        let include_artifacts = self.include_artifacts;
+        match Binding::of(self.dialect) {
+            None => append(self.bytes, &ListedTask { task, include_artifacts }),
+            Some(binding) => append(self.bytes, &v03::listed_task(binding, task, include_artifacts)),
+        }
+        self.tasks += 1;
+    }
+
+    /// Adds a task unless the page would then be larger than `max_bytes`; says whether it did. The first is always added.
+    pub fn task_within(&mut self, task: &Task, max_bytes: usize) -> bool {
+        let before = self.bytes.len();
+        self.task(task);
+        if self.tasks > 1 && self.bytes.len() - self.start > max_bytes {
+            self.bytes.truncate(before);
+            self.tasks -= 1;
+            return false;
+        }
+        true
+    }
+
+    /// Ends the page.
+    pub fn end(self, next_page_token: &str, page_size: u32, total_size: u64) {
+        self.bytes.extend_from_slice(b"],\"nextPageToken\":");
+        append(self.bytes, next_page_token);
+        self.bytes.extend_from_slice(format!(",\"pageSize\":{page_size},\"totalSize\":{total_size}}}").as_bytes());
+    }
 }
 
 /// One webhook.

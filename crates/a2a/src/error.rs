@@ -1,8 +1,9 @@
 //! What goes wrong on the wire, said in the caller's dialect.
 //!
 //! An [`Error`] holds only what the caller may see. Its numbers, names and statuses come from the one table in
-//! [`kind`]; how it is written in each dialect and binding is in `encode`.
+//! [`kind`]; how it is written in each dialect and binding is in `encode`, and how a peer's is read in `decode`.
 
+mod decode;
 mod encode;
 pub mod kind;
 

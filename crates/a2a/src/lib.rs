@@ -1,7 +1,7 @@
 //! The A2A protocol, pure: the v1.0 model, the dialects that carry it, the JSON-RPC envelope, errors and cards.
 //!
 //! No I/O and no async. The model in [`model`] is version 1.0, and its own JSON is the v1.0 wire format; the other
-//! dialects translate at the edge, in [`request`] and [`decode`] on the way in and in [`encode`] on the way out.
+//! dialects translate at the edge, in [`request`], [`decode`] and [`sse`] on the way in and in [`encode`] on the way out.
 
 pub mod card;
 pub mod decode;
@@ -15,6 +15,7 @@ mod lenient;
 pub mod model;
 pub mod operation;
 pub mod request;
+pub mod sse;
 pub mod time;
 mod v03;
 

@@ -19,5 +19,6 @@ pub use part::{Part, PartContent};
 pub use send::{AuthenticationInfo, PushConfig, SendConfiguration, SendRequest, SendResponse};
 pub use task::{Task, TaskState, TaskStatus};
 
+pub(crate) use event::Shape;
 pub(crate) use send::{ConfigurationWire, PushWire, resource_name};
 pub(crate) use task::NAMES as STATE_NAMES;

@@ -4,27 +4,67 @@ use std::time::Duration;
 
 use switchboard_a2a::{Artifact, ArtifactId, Json, Part, PartContent};
 use switchboard_engine::{
-    Agent, AgentError, Cause, Manifest, Recovery, Replies, Skill, Start, TaskHandle, TaskView, Turn,
+    Agent, AgentError, Cause, Manifest, Progress, Recovery, Replies, Skill, Start, TaskHandle, TaskView, Tool,
+    ToolCall, Turn,
 };
 
-/// The commands, one line each; the unknown ones are answered with this.
-const COMMANDS: [(&str, &str); 15] = [
-    ("hello", "working, one artifact, completed"),
-    ("stream:N", "N chunks as fast as possible"),
-    ("streamy:N", "N chunks, yielding between them"),
-    ("sleep:MS", "works for MS milliseconds"),
-    ("hold", "works until it is canceled"),
-    ("ask", "asks a question and repeats the answer"),
-    ("auth", "asks for credentials and goes on after the next message"),
-    ("reject", "rejects the task"),
-    ("err", "fails"),
-    ("panic", "panics"),
-    ("silent", "returns without a result"),
-    ("message", "answers with a message instead of a task"),
-    ("file", "produces a file"),
-    ("data", "produces structured data"),
-    ("big:BYTES", "produces a text of that size"),
+/// A command: how it is written, how it could be said, and what it does.
+struct Command {
+    usage: &'static str,
+    example: &'static str,
+    effect: &'static str,
+}
+
+const fn command(usage: &'static str, example: &'static str, effect: &'static str) -> Command {
+    Command { usage, example, effect }
+}
+
+/// The commands; unknown ones are answered with this. Each is a skill on the card.
+const COMMANDS: [Command; 17] = [
+    command("hello", "hello", "working, one artifact, completed"),
+    command("stream:N", "stream:100", "N chunks as fast as possible"),
+    command("streamy:N", "streamy:100", "N chunks, yielding between them"),
+    command("progress:N", "progress:5", "N steps of progress, with percent and step"),
+    command("tool", "tool", "a tool call that completes; tool:fail for one that fails"),
+    command("sleep:MS", "sleep:500", "works for MS milliseconds"),
+    command("hold", "hold", "works until it is canceled"),
+    command("ask", "ask", "asks a question and repeats the answer"),
+    command("auth", "auth", "asks for credentials and goes on after the next message"),
+    command("reject", "reject", "rejects the task"),
+    command("err", "err", "fails"),
+    command("panic", "panic", "panics"),
+    command("silent", "silent", "returns without a result"),
+    command("message", "message", "answers with a message instead of a task"),
+    command("file", "file", "produces a file"),
+    command("data", "data", "produces structured data"),
+    command("big:BYTES", "big:1000", "produces a text of that size"),
 ];
+
+impl Command {
+    fn name(&self) -> &'static str {
+        self.usage.split(':').next().unwrap_or(self.usage)
+    }
+
+    fn tool(&self) -> Tool {
+        Tool {
+            name: self.name().to_owned(),
+            description: self.effect.to_owned(),
+            capabilities: vec!["testing".to_owned()],
+            examples: vec![self.example.to_owned()],
+        }
+    }
+}
+
+/// A command and its argument. A skill that is a command stands for it, and the text is its argument then, unless the
+/// text says the command once more.
+fn understand<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
+    let text = text.trim();
+    let (name, argument) = text.split_once(':').unwrap_or((text, ""));
+    match skill.filter(|skill| COMMANDS.iter().any(|command| command.name() == *skill)) {
+        Some(skill) if skill != name => (skill, text),
+        _ => (name, argument.trim()),
+    }
+}
 
 /// The most chunks, bytes and milliseconds one command may ask for.
 const MOST: u64 = 10_000_000;
@@ -37,7 +77,7 @@ impl Agent for Probe {
     fn manifest(&self) -> Manifest {
         let mut skill =
             Skill::new("probe", "Probe", "Behaves as the text says, for testing").tags(&["demo", "testing"]);
-        skill.examples = COMMANDS.iter().map(|(name, _)| name.replace('N', "100").replace("MS", "500")).collect();
+        skill.examples = COMMANDS.iter().map(|command| command.example.to_owned()).collect();
         Manifest {
             input_modes: vec!["text/plain".to_owned()],
             output_modes: ["text/plain", "application/json", "application/octet-stream"].map(str::to_owned).to_vec(),
@@ -46,6 +86,8 @@ impl Agent for Probe {
             ..Manifest::new("Probe", "Does what its text says, for testing clients, proxies and servers")
         }
         .skill(skill)
+        .tools(COMMANDS.iter().map(Command::tool))
+        .tool_calls()
     }
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
@@ -53,8 +95,8 @@ impl Agent for Probe {
             return Ok(task.complete_with(format!("you said: {}", turn.text())).await?);
         }
         let text = turn.text();
-        let (name, argument) = text.trim().split_once(':').unwrap_or((text.trim(), ""));
-        let number = argument.trim().parse::<u64>().unwrap_or(0).min(MOST);
+        let (name, argument) = understand(&text, turn.skill());
+        let number = argument.parse::<u64>().unwrap_or(0).min(MOST);
         match name {
             "hello" => {
                 task.working().await?;
@@ -63,6 +105,8 @@ impl Agent for Probe {
             }
             "stream" => chunks(&task, number, false).await?,
             "streamy" => chunks(&task, number, true).await?,
+            "progress" => steps(&task, number).await?,
+            "tool" => tool_call(&task, argument == "fail").await?,
             "sleep" => {
                 task.working().await?;
                 tokio::select! {
@@ -110,7 +154,7 @@ impl Agent for Probe {
                 task.complete().await?;
             }
             _ => {
-                let lines = COMMANDS.map(|(name, effect)| format!("{name}: {effect}"));
+                let lines = COMMANDS.map(|command| format!("{}: {}", command.usage, command.effect));
                 task.complete_with(format!("Send me one of these:\n{}", lines.join("\n"))).await?;
             }
         }
@@ -119,7 +163,7 @@ impl Agent for Probe {
 
     async fn recover(&self, task: &TaskView) -> Recovery {
         // Waiting can simply go on; chunks already sent must not be sent again.
-        match task.message.joined_text().trim() {
+        match understand(&task.message.joined_text(), task.hints.skill.as_deref()).0 {
             "hold" | "ask" | "auth" => Recovery::Resume,
             _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
         }
@@ -138,4 +182,61 @@ async fn chunks(task: &TaskHandle, count: u64, polite: bool) -> Result<(), Agent
         }
     }
     Ok(task.complete().await?)
+}
+
+/// A number of steps, each told of, then the end.
+async fn steps(task: &TaskHandle, count: u64) -> Result<(), AgentError> {
+    for step in 1..=count {
+        let percent = u32::try_from(step * 100 / count).unwrap_or(100);
+        task.progress(Progress::text(format!("step {step} of {count}")).percent(percent).step(step, count)).await?;
+        tokio::task::yield_now().await;
+    }
+    Ok(task.complete_with(format!("{count} steps done")).await?)
+}
+
+/// One call of a tool that does not exist.
+async fn tool_call(task: &TaskHandle, fails: bool) -> Result<(), AgentError> {
+    let (id, name) = ("call-1", "search_repo");
+    task.tool_call(ToolCall::started(id, name).args(&serde_json::json!({"query": "where is the log opened?"}))).await?;
+    tokio::task::yield_now().await;
+    if fails {
+        task.tool_call(ToolCall::failed(id, name, "there is no repository to search")).await?;
+        return Ok(task.complete_with("the tool failed").await?);
+    }
+    task.tool_call(ToolCall::completed(id, name).result(&["src/log.rs", "src/main.rs"])).await?;
+    Ok(task.complete_with("the tool found two files").await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_stands_for_its_command() {
+        assert_eq!(understand(" stream: 7 ", None), ("stream", "7"));
+        assert_eq!(understand("7", Some("stream")), ("stream", "7"));
+        assert_eq!(understand("stream:7", Some("stream")), ("stream", "7"));
+        assert_eq!(understand("hello", Some("probe")), ("hello", ""));
+        assert_eq!(understand("whatever", Some("hello")), ("hello", "whatever"));
+    }
+
+    #[test]
+    fn every_example_on_the_card_is_a_command_as_it_stands() {
+        let manifest = Probe.manifest();
+        for command in &COMMANDS {
+            assert_eq!(understand(command.example, None).0, command.name());
+            assert_eq!(command.usage.contains(':'), command.example.contains(':'), "{}", command.usage);
+            let argument = understand(command.example, None).1;
+            assert!(argument.is_empty() || argument.parse::<u64>().is_ok(), "{}", command.example);
+            let skill = manifest.skills.iter().find(|skill| skill.id == command.name()).unwrap();
+            assert_eq!(skill.examples, [command.example]);
+        }
+        let streamy = manifest.skills.iter().find(|skill| skill.id == "streamy").unwrap();
+        assert_eq!((streamy.name.as_str(), streamy.tags.as_slice()), ("Streamy", ["testing".to_owned()].as_slice()));
+        let page = include_str!("../../../docs/demo-agents.md");
+        for command in &COMMANDS {
+            assert!(page.contains(&format!("| `{}` |", command.usage)), "{} is not documented", command.usage);
+        }
+        assert!(page.contains("ten million") && MOST == 10_000_000);
+    }
 }

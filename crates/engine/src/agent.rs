@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use switchboard_a2a::{Json, Message, Metadata, Task};
 
 use crate::handle::{Stopped, TaskHandle};
+use crate::hints::Hints;
 use crate::ids::CallerId;
 use crate::manifest::Manifest;
 
@@ -41,6 +42,8 @@ pub struct Turn {
     pub accepted_output_modes: Vec<String>,
     /// The request's metadata.
     pub metadata: Option<Metadata>,
+    /// What the caller wishes, as its metadata says it.
+    pub hints: Hints,
 }
 
 /// Why a message is being worked on now.
@@ -68,6 +71,8 @@ pub struct TaskView {
     pub message: Message,
     /// What the agent saved.
     pub saved: Option<Json>,
+    /// What the caller wished of that message.
+    pub hints: Hints,
 }
 
 /// What to do with a task whose turn lost its process.
@@ -119,5 +124,15 @@ impl Turn {
     /// The text of the message.
     pub fn text(&self) -> String {
         self.message.joined_text()
+    }
+
+    /// The id of the skill the caller wants, if it names one. It need not be one of the agent's.
+    pub fn skill(&self) -> Option<&str> {
+        self.hints.skill.as_deref()
+    }
+
+    /// The profile the caller wants to be served with, if it names one.
+    pub fn profile(&self) -> Option<&str> {
+        self.hints.profile.as_deref()
     }
 }

@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::ids::{Epoch, Fence, Seq};
 use crate::live::{Core, LiveTask};
+use crate::reason::Reason;
 use crate::store::{Append, Guard, Phase, RowState, SendRecord, StoreError};
 
 /// No snapshot is taken for less than this.
@@ -185,6 +186,7 @@ impl LiveTask {
         core.key = Some(appended.key);
         core.commit(appended.first_seq, &sealed, row, next, engine.epoch);
         core.last_append_at = engine.clock.now();
+        core.unstored = None;
         engine.observe(&self.task, &core, &sealed.events);
         Ok(appended.first_seq)
     }
@@ -237,6 +239,10 @@ impl Core {
             self.output.state = row.state;
         }
         self.output.status_at = self.output.status_at.max(row.status_at);
+        if self.fold.inner.cancel_requested && row.phase != Phase::Done {
+            // In the same moment: a turn that looks at the task after this commit must not park it.
+            self.output.stop.get_or_insert(Reason::CanceledByCaller);
+        }
         self.row = row;
     }
 }

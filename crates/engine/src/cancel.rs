@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::live::LiveTask;
 use crate::read::TaskReading;
 use crate::reason::Reason;
-use crate::store::Phase;
+use crate::store::{Phase, StoreError};
 
 impl Engine {
     /// Stops a task and answers once it has ended. If it ended some other way first, that is an error.
@@ -27,9 +27,13 @@ impl Engine {
         let lost =
             |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
         requested.await.map_err(lost)??;
-        let ended = live.wait_for(|core| core.is_done().then_some(core.row.state));
+        let ended = live.wait_for(|core| match core.lost.as_ref().or(core.unstored.as_ref()) {
+            _ if core.is_done() => Some(Ok(core.row.state)),
+            Some(error) => Some(Err(unstored(error))),
+            None => None,
+        });
         let state = tokio::select! {
-            state = ended => state,
+            state = ended => state?,
             () = self.inner.drained.cancelled() => return Err(crate::engine::stopping()),
         };
         if state == TaskState::Canceled {
@@ -38,6 +42,12 @@ impl Engine {
             Err(Error::NotCancelable { id: id.clone(), state })
         }
     }
+}
+
+/// The request to stop is in the log and holds; that the task has stopped is not, and cannot be promised.
+fn unstored(error: &StoreError) -> Error {
+    let problem = format!("the task is being stopped, but its end could not be stored: {error}");
+    Error::Unavailable { problem, retry_after_ms: 1_000 }
 }
 
 /// Who is to stop the task.
@@ -55,8 +65,8 @@ enum Refusal {
     Error(Error),
 }
 
-impl From<crate::store::StoreError> for Refusal {
-    fn from(error: crate::store::StoreError) -> Self {
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
         Self::Error(Error::from_store(&error))
     }
 }
@@ -83,7 +93,7 @@ impl Inner {
                     row.phase = Phase::Done;
                     row.fence = row.fence.next();
                     row.expires_at = None;
-                    let reason = Some(Reason::CanceledByCaller);
+                    let reason = Reason::CanceledByCaller.metadata();
                     let status = live.status_event(TaskState::Canceled, at, None, reason);
                     (vec![Event::CancelRequested, status], Stop::Done { was_queued: phase == Phase::Queued })
                 }
@@ -100,11 +110,7 @@ impl Inner {
                 }
                 Ok(())
             }
-            Ok((_, Stop::Told)) => {
-                live.core.lock().output.stop.get_or_insert(Reason::CanceledByCaller);
-                live.wake();
-                Ok(())
-            }
+            Ok((_, Stop::Told)) => Ok(()),
         }
     }
 }

@@ -1,18 +1,19 @@
-//! How many turns run at the same time, and who waits.
+//! How many turns run at the same time.
 //!
-//! The way in is three counters and no lock. Only when a cap is reached does a turn go into the one queue; every
-//! place that becomes free looks there.
+//! The way in is three counters; a read lock that nobody holds for long finds those of the caller. Only when a cap is
+//! reached does a turn go into the queue; every place that becomes free looks there.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::ids::CallerId;
 use crate::live::LiveTask;
+use crate::queue::{Lane, Place, Queue};
 
 /// Counts and queue of a process.
 #[derive(Default)]
@@ -21,8 +22,8 @@ pub(crate) struct Caps {
     /// Turns that run or still have output to commit; a stop waits for these.
     busy: AtomicUsize,
     parked: AtomicUsize,
-    callers: Mutex<HashMap<CallerId, Arc<CallerCounts>>>,
-    queue: Mutex<VecDeque<Waiting>>,
+    callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
+    queue: Mutex<Queue>,
     /// Places in the queue, those included whose task is still on its way into the log.
     queued: Arc<AtomicUsize>,
     /// How often it was asked to start queued turns since somebody is at it.
@@ -41,21 +42,6 @@ pub(crate) struct Permit {
     engine: Weak<Inner>,
     hosted: Arc<Hosted>,
     caller: Arc<CallerCounts>,
-}
-
-/// A place in the queue. It counts from the moment it is promised, so that the queue never grows beyond its limit.
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-/// A turn in the queue.
-struct Waiting {
-    live: Arc<LiveTask>,
-    _place: Place,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// Counts a turn as busy while it lives.
@@ -81,11 +67,10 @@ impl Caps {
 
     /// The counts of a caller.
     pub(crate) fn caller(&self, id: &CallerId) -> Arc<CallerCounts> {
-        let mut callers = self.callers.lock();
-        if let Some(counts) = callers.get(id) {
+        if let Some(counts) = self.callers.read().get(id) {
             return counts.clone();
         }
-        callers.entry(id.clone()).or_default().clone()
+        self.callers.write().entry(id.clone()).or_default().clone()
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -97,9 +82,8 @@ impl Caps {
     }
 
     /// Where a task waits: 1 is next.
-    pub(crate) fn position(&self, live: &Arc<LiveTask>) -> Option<usize> {
-        let queue = self.queue.lock();
-        queue.iter().position(|waiting| Arc::ptr_eq(&waiting.live, live)).map(|index| index + 1)
+    pub(crate) fn position(&self, live: &LiveTask) -> Option<usize> {
+        self.queue.lock().position(live)
     }
 
     pub(crate) fn count_parked(&self, caller: &CallerId, change: isize) {
@@ -119,28 +103,29 @@ impl Caps {
 
     /// A place in the queue, if fewer than `limit` are taken.
     pub(crate) fn place(&self, limit: usize) -> Option<Place> {
-        let place = Place(self.queued.clone());
-        // Counted before the comparison: of two that come at once, only one gets the last place.
-        (self.queued.fetch_add(1, Ordering::AcqRel) < limit).then_some(place)
+        Place::take(&self.queued, limit)
     }
 
     pub(crate) fn enqueue(&self, live: Arc<LiveTask>, place: Place) {
-        let mut queue = self.queue.lock();
-        if !queue.iter().any(|waiting| Arc::ptr_eq(&waiting.live, &live)) {
-            queue.push_back(Waiting { live, _place: place });
+        if let Some(hosted) = live.hosted.clone() {
+            let caller = self.caller(&live.task.owner);
+            self.queue.lock().push(live, &hosted, caller, place);
         }
     }
 
     /// Takes a task out of the queue wherever it stands.
-    pub(crate) fn withdraw(&self, live: &Arc<LiveTask>) {
-        self.queue.lock().retain(|waiting| !Arc::ptr_eq(&waiting.live, live));
+    pub(crate) fn withdraw(&self, live: &LiveTask) {
+        self.queue.lock().remove(live);
     }
 }
 
 impl Inner {
     /// A place for a turn, if every cap has room.
     pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Option<Permit> {
-        let caller = self.caps.caller(owner);
+        self.permit(hosted, self.caps.caller(owner))
+    }
+
+    fn permit(self: &Arc<Self>, hosted: &Arc<Hosted>, caller: Arc<CallerCounts>) -> Option<Permit> {
         let settings = &self.settings;
         let counters = [
             (&self.caps.running, settings.running_tasks),
@@ -181,22 +166,20 @@ impl Inner {
     }
 
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
+        let settings = &self.settings;
+        let is_room = |lane: &Lane| {
+            lane.hosted.running.load(Ordering::Acquire) < settings.running_per_agent
+                && lane.caller.running.load(Ordering::Acquire) < settings.running_per_caller
+        };
         let mut startable = Vec::new();
         let mut queue = self.caps.queue.lock();
-        let mut index = 0;
-        while index < queue.len() && self.caps.running() < self.settings.running_tasks {
-            let live = &queue[index].live;
-            let permit = match &live.hosted {
-                Some(hosted) => self.try_permit(hosted, &live.task.owner),
-                None => None,
-            };
-            let Some(permit) = permit else {
-                index += 1;
-                continue;
-            };
-            if let Some(waiting) = queue.remove(index) {
-                startable.push((waiting.live, permit));
-            }
+        while self.caps.running() < settings.running_tasks {
+            let Some((live, lane)) = queue.first(is_room) else { break };
+            // If somebody was faster, they look here again when they are done.
+            let Some(permit) = self.permit(&lane.hosted, lane.caller.clone()) else { break };
+            let live = live.clone();
+            queue.remove(&live);
+            startable.push((live, permit));
         }
         startable
     }

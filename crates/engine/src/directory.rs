@@ -8,6 +8,7 @@ use switchboard_a2a::Message;
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
 use crate::error::Error;
+use crate::hints::Hints;
 use crate::ids::AgentName;
 use crate::manifest::Manifest;
 
@@ -38,10 +39,20 @@ impl Address {
     }
 }
 
+/// What a request says that its agent can be picked by.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The message.
+    pub message: &'a Message,
+    /// What the caller wishes.
+    pub hints: &'a Hints,
+}
+
 /// Knows the agents.
 pub trait Directory: Send + Sync + 'static {
-    /// The agent that serves a request; the message is there to route by.
-    fn resolve(&self, address: &Address, caller: &Caller, message: Option<&Message>) -> Result<Arc<Hosted>, Error>;
+    /// The agent that serves a request; what it asks is there to route by. Follow-ups do not come here: they go to
+    /// their task's agent.
+    fn resolve(&self, address: &Address, caller: &Caller, asked: Option<Asked<'_>>) -> Result<Arc<Hosted>, Error>;
     /// One agent by its name, for tasks that already have one.
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>>;
     /// All agents, in the order of their configuration.
@@ -102,6 +113,11 @@ impl Hosted {
         self.switches = switches;
         self
     }
+
+    /// Whether it has a skill of that id.
+    pub fn has_skill(&self, id: &str) -> bool {
+        self.manifest.skills.iter().any(|skill| skill.id == id)
+    }
 }
 
 impl std::fmt::Debug for Hosted {
@@ -110,7 +126,11 @@ impl std::fmt::Debug for Hosted {
     }
 }
 
-/// A fixed list of agents.
+/// No agent's name is longer.
+const LONGEST_NAME: usize = 63;
+
+/// A fixed list of agents. At the root, a target picks the agent by name; else the skill picks one that has it, the
+/// agent of the root before all others; else the agent of the root serves.
 #[derive(Debug)]
 pub struct FixedDirectory {
     agents: Vec<Arc<Hosted>>,
@@ -128,23 +148,55 @@ impl FixedDirectory {
         };
         Self { agents: agents.into_iter().map(Arc::new).collect(), root }
     }
+
+    /// The first of the agents asked for that is here and that the caller may use.
+    fn first_of(&self, targets: &[AgentName], caller: &Caller) -> Result<Arc<Hosted>, Error> {
+        let mut forbidden = None;
+        for hosted in targets.iter().filter_map(|name| self.find(name)) {
+            if caller.scopes.agents.allows(&hosted.name) {
+                return Ok(hosted);
+            }
+            forbidden.get_or_insert(hosted);
+        }
+        Err(match (forbidden, targets) {
+            (Some(hosted), _) => Error::Forbidden(hosted.name.to_string()),
+            // Names are the caller's to choose, and need not be short.
+            (None, [first, ..]) => self.nobody(&first.as_str().chars().take(LONGEST_NAME).collect::<String>(), caller),
+            (None, []) => self.nobody("", caller),
+        })
+    }
+
+    /// The agent at the root if it has the skill, else the first by name that has it; only those the caller may use.
+    fn skilled(&self, skill: &str, caller: &Caller) -> Option<Arc<Hosted>> {
+        let able = self.agents.iter().filter(|hosted| hosted.has_skill(skill));
+        let able = able.filter(|hosted| caller.scopes.agents.allows(&hosted.name));
+        able.min_by_key(|hosted| (self.root.as_ref() != Some(&hosted.name), &hosted.name)).cloned()
+    }
+
+    fn nobody(&self, asked: &str, caller: &Caller) -> Error {
+        let visible = self.agents.iter().filter(|hosted| caller.scopes.agents.allows(&hosted.name));
+        let known = visible.map(|hosted| hosted.name.to_string()).collect();
+        Error::AgentNotFound { asked: asked.to_owned(), known }
+    }
 }
 
 impl Directory for FixedDirectory {
-    fn resolve(&self, address: &Address, caller: &Caller, _message: Option<&Message>) -> Result<Arc<Hosted>, Error> {
-        let name = match address {
-            Address::Root => self.root.as_ref(),
-            Address::Agent(name) => Some(name),
+    fn resolve(&self, address: &Address, caller: &Caller, asked: Option<Asked<'_>>) -> Result<Arc<Hosted>, Error> {
+        let hints = asked.map(|asked| asked.hints).filter(|_| *address == Address::Root);
+        let hosted = match (address, hints) {
+            (_, Some(hints)) if !hints.targets.is_empty() => return self.first_of(&hints.targets, caller),
+            (Address::Agent(name), _) => self.find(name),
+            (Address::Root, hints) => {
+                let skilled = hints.and_then(|hints| self.skilled(hints.skill.as_deref()?, caller));
+                skilled.or_else(|| self.find(self.root.as_ref()?))
+            }
         };
-        let Some(hosted) = name.and_then(|name| self.find(name)) else {
-            let visible = self.agents.iter().filter(|hosted| caller.scopes.agents.allows(&hosted.name));
-            let known = visible.map(|hosted| hosted.name.to_string()).collect();
-            return Err(Error::AgentNotFound { asked: address.as_str().to_owned(), known });
-        };
-        if !caller.scopes.agents.allows(&hosted.name) {
-            return Err(Error::Forbidden(hosted.name.to_string()));
+        let hosted = hosted.ok_or_else(|| self.nobody(address.as_str(), caller))?;
+        if caller.scopes.agents.allows(&hosted.name) {
+            Ok(hosted)
+        } else {
+            Err(Error::Forbidden(hosted.name.to_string()))
         }
-        Ok(hosted)
     }
 
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>> {

@@ -43,9 +43,9 @@ pub(crate) struct Inner {
     pub(crate) sends: Reservations,
     pub(crate) histories: Histories,
     pub(crate) ended: EndedTasks,
-    /// Set when the server stops: no new work, and readers are let go.
+    /// Set when the server stops: no new work.
     pub(crate) closing: CancellationToken,
-    /// Set when waiting for running turns is over.
+    /// Set when waiting for running turns is over: readers are let go.
     pub(crate) drained: CancellationToken,
     /// Everything that writes: turns and inbox appends. A stop waits for these.
     pub(crate) work: TaskTracker,
@@ -94,7 +94,7 @@ impl Engine {
         &self.inner.clock
     }
 
-    /// Resolves when the server is stopping and open streams should end.
+    /// Resolves when the server is stopping and takes no new work; what runs may still end.
     pub fn closing(&self) -> &CancellationToken {
         &self.inner.closing
     }

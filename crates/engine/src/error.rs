@@ -34,7 +34,7 @@ pub enum Error {
     #[error("{0}")]
     ContentType(String),
     /// No such agent for this caller.
-    #[error("no agent {asked:?} here; there is: {}", known.join(", "))]
+    #[error("{}", nobody(asked, known))]
     AgentNotFound {
         /// What was asked for; empty at the root.
         asked: String,
@@ -65,5 +65,16 @@ impl Error {
             _ => 1_000,
         };
         Self::Unavailable { problem: error.to_string(), retry_after_ms }
+    }
+}
+
+/// At the root nobody was asked for by name, so it is said that a name is needed.
+fn nobody(asked: &str, known: &[String]) -> String {
+    let names = known.join(", ");
+    match (asked, known) {
+        ("", []) => "no agent is the default here, and this key may call none".to_owned(),
+        ("", _) => format!("no agent is the default here; name one: {names}"),
+        (asked, []) => format!("no agent {asked:?} here, and this key may call none"),
+        (asked, _) => format!("no agent {asked:?} here; there is: {names}"),
     }
 }

@@ -12,6 +12,7 @@ use switchboard_a2a::{Artifact, Json, Message, Metadata, Task, TaskArtifactUpdat
 
 use crate::event::{Event, Received, Usage};
 use crate::ids::Seq;
+use crate::progress::PROGRESS_KEY;
 use crate::store::NewTask;
 
 /// Metadata key of what the work has cost.
@@ -91,6 +92,9 @@ impl Fold {
                 if state.is_interrupted() || state.is_terminal() {
                     self.inner.last_stop = seq.0;
                 }
+                if state != TaskState::Working {
+                    self.forget_progress();
+                }
                 self.task.status = update.status.clone();
                 if let Some(metadata) = &update.metadata {
                     self.task.metadata.get_or_insert_default().merge(metadata);
@@ -105,6 +109,7 @@ impl Fold {
                 if let Some(index) = self.inner.unread.iter().position(|unread| unread.seq == *taken) {
                     self.inner.current = self.inner.unread.remove(index);
                     self.inner.question = None;
+                    self.forget_progress();
                 }
             }
             // Saving nothing takes back what was saved.
@@ -115,11 +120,31 @@ impl Fold {
         }
     }
 
-    /// The task as it will be right after a message, without the rest of the fold.
-    pub fn task_with(&self, seq: Seq, received: &Event) -> Task {
+    /// The task as it will be right after a message, without the rest of the fold. `next_status_at` is when the status
+    /// will be dated that follows if the message is an answer.
+    pub fn task_with(&self, seq: Seq, received: &Event, next_status_at: Timestamp) -> Task {
         let mut after = Self { task: self.task.clone(), inner: Inner { first: self.inner.first, ..Inner::default() } };
         after.apply(seq, received);
+        after.date_answer(seq, next_status_at);
         after.task
+    }
+
+    /// If the message of that number is an answer, the task is shown at work with it already, and since when is for the
+    /// status to say that follows in the same commit.
+    pub(crate) fn date_answer(&mut self, seq: Seq, status_at: Timestamp) {
+        let current = self.inner.current.as_ref().map(|current| current.seq);
+        if current == Some(seq.0) && self.inner.first != seq.0 {
+            self.task.status.timestamp = Some(status_at);
+        }
+    }
+
+    /// Progress is that of the work under way.
+    fn forget_progress(&mut self) {
+        let Some(metadata) = &mut self.task.metadata else { return };
+        metadata.remove(PROGRESS_KEY);
+        if metadata.is_empty() {
+            self.task.metadata = None;
+        }
     }
 
     fn receive(&mut self, seq: Seq, received: &Arc<Received>) {

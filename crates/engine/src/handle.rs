@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use switchboard_a2a::{
-    Artifact, ArtifactId, ContextId, Json, Message, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
+    Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
 };
 
 use crate::engine::Inner;
 use crate::event::{Event, Usage};
+use crate::final_message::ANSWER_BYTES;
 use crate::live::{Core, LiveTask};
 use crate::reason::Reason;
 use crate::store::{Phase, StoreError};
 use crate::transition;
-
-/// An answer up to this size is also given as the final status message, for readers that look only there.
-const ANSWER_BYTES: usize = 32 << 10;
 
 /// A running turn's hold on its task. Clones share it.
 #[derive(Clone)]
@@ -196,17 +194,19 @@ impl TaskHandle {
         core.lost.is_some() || core.run != self.run
     }
 
-    /// Ends the task well, with nothing more to say.
+    /// Ends the task well, with nothing more to say. The final message repeats the text of the last artifact, up to
+    /// 32 KiB; for a longer one, or where there is no text, it says which artifact the answer is in.
     pub async fn complete(&self) -> Result<(), Stopped> {
         self.finish(None).await
     }
 
-    /// Ends the task well with an answer: the final status message, and an artifact if there is none yet.
+    /// Ends the task well with an answer: the final status message, and an artifact if there is none yet. One longer
+    /// than 32 KiB is always an artifact, and the message begins it and says where the rest is.
     pub async fn complete_with(&self, answer: impl Into<String>) -> Result<(), Stopped> {
         let answer = answer.into();
         {
             let mut core = self.live.core.lock();
-            if !core.output.has_artifact {
+            if !core.output.has_artifact || answer.len() > ANSWER_BYTES {
                 let artifact = Artifact::text(answer.clone()).named("answer");
                 self.push_artifact(&mut core, artifact, false, true)?;
             }
@@ -223,9 +223,8 @@ impl TaskHandle {
                 let end = Artifact { artifact_id, ..Artifact::text("") };
                 self.push_artifact(&mut core, end, true, true)?;
             }
-            let answer = std::mem::take(&mut core.output.answer);
-            // Some readers look at artifacts only, others at the final message only: both find the answer.
-            message.or_else(|| (!answer.is_empty()).then(|| Message::text(Role::Agent, answer)))
+            let produced = std::mem::take(&mut core.output.produced);
+            message.or_else(|| produced.into_words().map(|words| Message::text(Role::Agent, words)))
         };
         self.end(TaskState::Completed, message, None).await
     }
@@ -233,13 +232,13 @@ impl TaskHandle {
     /// Ends the task badly.
     pub async fn fail(&self, reason: impl Into<String>) -> Result<(), Stopped> {
         let message = Message::text(Role::Agent, reason);
-        self.end(TaskState::Failed, Some(message), Some(Reason::AgentError)).await
+        self.end(TaskState::Failed, Some(message), Reason::AgentError.metadata()).await
     }
 
     /// Will not do it.
     pub async fn reject(&self, reason: impl Into<String>) -> Result<(), Stopped> {
         let message = Message::text(Role::Agent, reason);
-        self.end(TaskState::Rejected, Some(message), Some(Reason::Rejected)).await
+        self.end(TaskState::Rejected, Some(message), Reason::Rejected.metadata()).await
     }
 
     /// Answers with a message instead of a task, where the agent's manifest allows it and nothing was produced yet;
@@ -261,13 +260,13 @@ impl TaskHandle {
         }
     }
 
-    async fn end(&self, state: TaskState, message: Option<Message>, reason: Option<Reason>) -> Result<(), Stopped> {
-        let mark = self.push_status(state, message, reason)?;
+    async fn end(&self, state: TaskState, message: Option<Message>, metadata: Option<Metadata>) -> Result<(), Stopped> {
+        let mark = self.push_status(state, message, metadata)?;
         self.committed(mark).await
     }
 
     /// Waits until there is room for more uncommitted output.
-    async fn room(&self) -> Result<(), Stopped> {
+    pub(crate) async fn room(&self) -> Result<(), Stopped> {
         let settings = &self.engine.settings;
         self.live
             .wait_for(|core| {
@@ -294,13 +293,19 @@ impl TaskHandle {
             .await
     }
 
-    fn push_status(&self, state: TaskState, message: Option<Message>, reason: Option<Reason>) -> Result<u64, Stopped> {
+    /// Adds a status to the run's output; says which count of committed events will include it.
+    pub(crate) fn push_status(
+        &self,
+        state: TaskState,
+        message: Option<Message>,
+        metadata: Option<Metadata>,
+    ) -> Result<u64, Stopped> {
         let mut core = self.live.core.lock();
         self.check_run(&core)?;
         if core.output.stop.is_some() && !state.is_terminal() {
             return Err(Stopped::Canceled);
         }
-        let mark = push_status(&self.engine, &self.live, &mut core, state, message, reason)?;
+        let mark = push_status(&self.engine, &self.live, &mut core, state, message, metadata)?;
         core.output.asking = state.is_interrupted();
         Ok(mark)
     }
@@ -326,7 +331,7 @@ impl TaskHandle {
         core.output.has_artifact = true;
         let output = &mut core.output;
         if let Some(Event::ArtifactUpdate(update)) = output.burst.events.last() {
-            extend_answer(&mut output.answer, &update.artifact, append);
+            output.produced.take_in(&update.artifact, append);
         }
         Ok(())
     }
@@ -337,23 +342,6 @@ impl TaskHandle {
     }
 }
 
-/// Takes one more artifact or chunk into the answer: the text of the last artifact, or nothing once it is too long.
-fn extend_answer(answer: &mut String, artifact: &Artifact, append: bool) {
-    if !append {
-        answer.clear();
-    } else if answer.is_empty() {
-        // The artifact had no text, or too much of it.
-        return;
-    }
-    for text in artifact.parts.iter().filter_map(Part::as_text) {
-        if answer.len() + text.len() > ANSWER_BYTES {
-            answer.clear();
-            return;
-        }
-        answer.push_str(text);
-    }
-}
-
 /// Adds a status to the turn's output if the transition is legal.
 pub(crate) fn push_status(
     engine: &Inner,
@@ -361,14 +349,14 @@ pub(crate) fn push_status(
     core: &mut Core,
     state: TaskState,
     message: Option<Message>,
-    reason: Option<Reason>,
+    metadata: Option<Metadata>,
 ) -> Result<u64, Stopped> {
     if !transition::is_legal(core.output.state, state) {
         engine.count_refused_write();
         return Err(Stopped::Ended);
     }
     let at = core.next_status_at(engine.clock.now());
-    let mark = push(engine, live, core, live.status_event(state, at, message, reason))?;
+    let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;
     core.output.state = state;
     Ok(mark)
 }
@@ -384,12 +372,14 @@ pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Even
         // It waits, and nobody owns it: all it can do is end.
         return Err(Stopped::Ended);
     }
+    // What is not sent is the kernel's own and small; a task that is full must still get its ending and its messages.
+    let event_is_sent = event.kind().is_sent();
     let bytes = core.output.burst.push(event);
     let settings = &engine.settings;
     let total = core.bytes + (core.output.burst.bytes() + core.output.in_flight.0) as u64;
     let problem = if bytes > settings.event_bytes {
         Some(format!("an event of {bytes} bytes is over the limit of {} (limits.event)", settings.event_bytes))
-    } else if total > settings.task_bytes && !ends {
+    } else if total > settings.task_bytes && !ends && event_is_sent {
         Some(format!("the task is over its limit of {} bytes (limits.task)", settings.task_bytes))
     } else {
         None

@@ -5,21 +5,24 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use switchboard_a2a::{Message, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
 use tokio::sync::Notify;
 
 use crate::burst::Burst;
 use crate::caps::Permit;
 use crate::directory::Hosted;
 use crate::event::{Event, LoggedEvent};
+use crate::final_message::Produced;
 use crate::fold::Fold;
 use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
 use crate::manifest::Park;
 use crate::reason::Reason;
 use crate::store::{NewTask, Phase, RowState, StoreError};
+use crate::turn::Begin;
 
 /// Committed lines kept at hand for readers; older ones are read from the store.
 const TAIL_BYTES: usize = 256 << 10;
@@ -35,6 +38,8 @@ pub(crate) struct LiveTask {
     pub(crate) output: Notify,
     /// Held across each append, so that memory follows the log in order.
     pub(crate) writing: tokio::sync::Mutex<()>,
+    /// Its number in the queue; 0 while it does not wait there. Changed only by the queue.
+    pub(crate) queue_number: AtomicU64,
 }
 
 /// What is known of the task.
@@ -57,10 +62,16 @@ pub(crate) struct Core {
     pub(crate) output: Output,
     /// Why the task never came to be, or why its turn cannot go on.
     pub(crate) lost: Option<StoreError>,
+    /// Why the store did not take the last output, which is offered again. Who waits for an end need not wait for that.
+    pub(crate) unstored: Option<StoreError>,
     /// Rises with every run, and when one is left: a handle of another run is worthless.
     pub(crate) run: u64,
     /// Whether a turn of this process holds the agent's future, running or parked.
     pub(crate) driven: bool,
+    /// A turn of this process is being claimed in the log and begins, or goes on, right after.
+    pub(crate) waking: bool,
+    /// How a recovered turn that waits for a place begins.
+    pub(crate) recovered: Option<Begin>,
     /// When the last append was committed.
     pub(crate) last_append_at: Timestamp,
     /// When the task began to wait for a place.
@@ -90,8 +101,8 @@ pub(crate) struct Output {
     pub(crate) taken: u64,
     /// The artifact that `text` writes to, once begun.
     pub(crate) text_artifact: Option<switchboard_a2a::ArtifactId>,
-    /// The text of the last artifact, while it is short enough to be given as the final message too.
-    pub(crate) answer: String,
+    /// What the final message will tell of.
+    pub(crate) produced: Produced,
     /// Whether the task has or will have an artifact.
     pub(crate) has_artifact: bool,
     /// Why the turn has to stop.
@@ -113,6 +124,7 @@ impl LiveTask {
             changed: Notify::new(),
             output: Notify::new(),
             writing: tokio::sync::Mutex::new(()),
+            queue_number: AtomicU64::new(0),
         }
     }
 
@@ -145,7 +157,7 @@ impl LiveTask {
         state: TaskState,
         at: Timestamp,
         message: Option<Message>,
-        reason: Option<Reason>,
+        metadata: Option<Metadata>,
     ) -> Event {
         let message = message.map(|message| Message {
             task_id: Some(self.task.id.clone()),
@@ -156,7 +168,7 @@ impl LiveTask {
             task_id: self.task.id.clone(),
             context_id: self.task.context.clone(),
             status: TaskStatus { state, message, timestamp: Some(at) },
-            metadata: reason.and_then(Reason::metadata),
+            metadata,
         })
     }
 }
@@ -174,7 +186,7 @@ impl Core {
             turn_over: false,
             taken: 0,
             text_artifact: None,
-            answer: String::new(),
+            produced: Produced::default(),
             has_artifact: !fold.task.artifacts.is_empty(),
             stop: None,
         };
@@ -193,8 +205,11 @@ impl Core {
             tail_bytes: 0,
             output,
             lost: None,
+            unstored: None,
             run: 0,
             driven: false,
+            waking: false,
+            recovered: None,
             last_append_at: Timestamp(0),
             queued_at: None,
             resume: None,

@@ -51,6 +51,20 @@ impl Manifest {
         self.skills.push(skill);
         self
     }
+
+    /// The same with a skill for each of its tools.
+    #[must_use]
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.skills.extend(tools.into_iter().map(Skill::from));
+        self
+    }
+
+    /// The same, telling of its tool calls with [`crate::TaskHandle::tool_call`]: the card names the extension.
+    #[must_use]
+    pub fn tool_calls(mut self) -> Self {
+        self.extensions.push(Extension::tool_calls());
+        self
+    }
 }
 
 /// One thing an agent can do.
@@ -98,6 +112,42 @@ impl Skill {
     }
 }
 
+/// A tool of an agent, as its maker describes it. Each is a skill on the card.
+#[derive(Clone, Debug, Default)]
+pub struct Tool {
+    /// What programs call it: `search_repo`.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What it can do; the skill's tags.
+    pub capabilities: Vec<String>,
+    /// Things one might say to have it used.
+    pub examples: Vec<String>,
+}
+
+impl From<Tool> for Skill {
+    /// The tool's name is the skill's id, and in words its name: `search_repo` is "Search Repo".
+    fn from(tool: Tool) -> Self {
+        Self {
+            name: title(&tool.name),
+            id: tool.name,
+            description: tool.description,
+            tags: tool.capabilities,
+            examples: tool.examples,
+            private: false,
+        }
+    }
+}
+
+fn title(name: &str) -> String {
+    let words = name.split(['_', '-', '.', ' ']).filter(|word| !word.is_empty());
+    let capitalized = words.map(|word| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    });
+    capitalized.collect::<Vec<String>>().join(" ")
+}
+
 /// When an agent may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
@@ -137,4 +187,31 @@ pub struct Extension {
     pub description: String,
     /// Whether a caller must know it.
     pub required: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_a_skill_under_a_title() {
+        let tool = Tool {
+            name: "search_repo".to_owned(),
+            description: "Finds code".to_owned(),
+            capabilities: vec!["search".to_owned()],
+            examples: vec!["where is the log opened?".to_owned()],
+        };
+        let manifest = Manifest::new("Coder", "Codes").tools([tool]).tool_calls();
+        let skill = &manifest.skills[0];
+        assert_eq!((skill.id.as_str(), skill.name.as_str()), ("search_repo", "Search Repo"));
+        assert_eq!((skill.tags.as_slice(), skill.examples.len()), (["search".to_owned()].as_slice(), 1));
+        assert!(!skill.private && skill.description == "Finds code");
+        assert_eq!(manifest.extensions[0].uri, crate::TOOL_CALL_URI);
+        assert!(!manifest.extensions[0].required);
+        for (name, expected) in
+            [("a", "A"), ("öl-preis", "Öl Preis"), ("__x__y", "X Y"), ("readFile", "ReadFile"), ("", "")]
+        {
+            assert_eq!(title(name), expected);
+        }
+    }
 }

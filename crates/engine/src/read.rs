@@ -1,20 +1,20 @@
-//! Reading tasks: one, a page of them, or one as it was.
+//! Reading tasks: one, or one as it was.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use switchboard_a2a::{ContextId, Json, Message, Task, TaskId, TaskState, Timestamp};
+use switchboard_a2a::{Json, Message, Task, TaskId};
 
-use crate::caller::{AgentScope, Caller};
+use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, visible};
 use crate::error::Error;
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::histories::Piece;
-use crate::ids::{Cursor, Seq, TaskKey};
+use crate::ids::{Cursor, Seq};
 use crate::live::LiveTask;
-use crate::store::{ListQuery, Loaded, NewTask, Phase, StoreError, TaskRow};
+use crate::store::{Loaded, NewTask, Phase, StoreError};
 
 /// Metadata key of a waiting turn's place in the queue; 1 is next.
 pub const QUEUE_POSITION_KEY: &str = "switchboard/queuePosition";
@@ -41,39 +41,16 @@ impl TaskReading {
     pub fn into_task(self) -> Result<Task, Error> {
         match self {
             Self::Folded(task) => Ok(*task),
-            Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| {
-                tracing::error!(%error, "a stored task cannot be read");
-                let problem = "a stored task is damaged, run `switchboard db check`".to_owned();
-                Error::Unavailable { problem, retry_after_ms: 60_000 }
-            }),
+            Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| damaged(&error)),
         }
     }
 }
 
-/// Which tasks to list.
-#[derive(Clone, Debug, Default)]
-pub struct List {
-    /// Of which conversation.
-    pub context: Option<ContextId>,
-    /// In which state.
-    pub state: Option<TaskState>,
-    /// With a status at or after a time.
-    pub since: Option<Timestamp>,
-    /// After the last task of the page before.
-    pub after: Option<(Timestamp, TaskKey)>,
-    /// How many.
-    pub page_size: usize,
-}
-
-/// One page of tasks, newest status first.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// The tasks.
-    pub tasks: Vec<Task>,
-    /// Where the next page begins.
-    pub next: Option<(Timestamp, TaskKey)>,
-    /// How many match in all.
-    pub total: u64,
+/// What the caller is told of a stored task that is no task.
+pub(crate) fn damaged(error: &serde_json::Error) -> Error {
+    tracing::error!(%error, "a stored task cannot be read");
+    let problem = "a stored task is damaged, run `switchboard db check`".to_owned();
+    Error::Unavailable { problem, retry_after_ms: 60_000 }
 }
 
 impl Engine {
@@ -113,36 +90,6 @@ impl Engine {
     ) -> Result<Option<Arc<Hosted>>, Error> {
         Ok(self.inner.open(address, caller, id).await?.hosted.clone())
     }
-
-    /// A page of the caller's tasks.
-    pub async fn list(&self, address: &Address, caller: &Caller, list: List) -> Result<Listed, Error> {
-        let query = ListQuery {
-            owner: caller.id.clone(),
-            agents: match (address, &caller.scopes.agents) {
-                (Address::Agent(name), scope) if scope.allows(name) => Some(vec![name.clone()]),
-                (Address::Agent(_), _) => Some(Vec::new()),
-                (Address::Root, AgentScope::All) => None,
-                (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
-            },
-            context: list.context,
-            state: list.state,
-            since: list.since,
-            after: list.after,
-            page_size: list.page_size,
-        };
-        let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
-        let mut tasks = Vec::with_capacity(page.tasks.len());
-        for loaded in page.tasks {
-            let row = loaded.row.clone();
-            // A damaged log must not hide all the others.
-            let mut task = self.inner.fold_task(loaded).unwrap_or_else(|_| bare_task(&row));
-            if let Some(live) = self.inner.live.get(&row.task.id) {
-                self.inner.tell_position(&live, &mut task);
-            }
-            tasks.push(task);
-        }
-        Ok(Listed { tasks, next: page.next, total: page.total })
-    }
 }
 
 impl Inner {
@@ -155,7 +102,7 @@ impl Inner {
         reading
     }
 
-    fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
+    pub(crate) fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         if live.core.lock().row.phase == Phase::Queued
             && let Some(position) = self.caps.position(live)
             && let Ok(value) = Json::from_serialize(&position)
@@ -164,7 +111,7 @@ impl Inner {
         }
     }
 
-    fn fold_task(&self, loaded: Loaded) -> Result<Task, Error> {
+    pub(crate) fn fold_task(&self, loaded: Loaded) -> Result<Task, Error> {
         if let (true, Some((_, _, snapshot))) = (loaded.events.is_empty(), &loaded.snapshot) {
             return TaskReading::Encoded(task_line(snapshot)).into_task();
         }
@@ -186,12 +133,17 @@ impl Inner {
                 epoch = row.epoch;
                 for line in row.events.split(|byte| *byte == b'\n') {
                     at = at.plus(1);
-                    if at > seq {
-                        break;
-                    }
-                    if let Ok(event) = Event::decode(line) {
+                    let Ok(event) = Event::decode(line) else { continue };
+                    if at <= seq {
                         fold.apply(at, &event);
+                        continue;
                     }
+                    if let Event::StatusUpdate(update) = event
+                        && let Some(status_at) = update.status.timestamp
+                    {
+                        fold.date_answer(seq, status_at);
+                    }
+                    break;
                 }
             }
         }
@@ -227,14 +179,6 @@ impl Inner {
         newest_first.reverse();
         newest_first
     }
-}
-
-/// What the row alone tells of a task whose log cannot be read.
-fn bare_task(row: &TaskRow) -> Task {
-    let mut task = Fold::new(&row.task).task;
-    task.status.state = row.state.state;
-    task.status.timestamp = Some(row.state.status_at);
-    task
 }
 
 impl LiveTask {

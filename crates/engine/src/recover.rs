@@ -9,18 +9,19 @@ use futures_util::FutureExt;
 use switchboard_a2a::{Message, Role, TaskState};
 use tokio::sync::Semaphore;
 
-use crate::agent::{Cause, Recovery, TaskView};
+use crate::agent::{Recovery, TaskView};
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::error::Error;
-use crate::event::{Event, Received};
+use crate::event::Event;
+use crate::hints::Hints;
 use crate::ids::TaskKey;
 use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::store::{Phase, StoreError, TaskRow};
+use crate::store::{Phase, RowState, StoreError, TaskRow};
 use crate::turn::{self, Begin};
 
 /// How many rows are looked at in one read.
@@ -92,22 +93,29 @@ impl Inner {
                 None => return Ok(()),
             },
         };
-        let (phase, driven) = {
+        let queued = {
             let core = live.core.lock();
-            (core.row.phase, core.driven)
+            core.row.phase == Phase::Queued && core.row.recoveries == 0
         };
-        match phase {
-            Phase::Queued if !driven && self.caps.position(&live).is_none() => self.enqueue_again(live),
-            Phase::Running | Phase::Interrupted if !driven => self.clone().recover(live).await?,
-            _ => {}
+        if !queued {
+            return self.clone().recover(live).await;
         }
+        if live.hosted.is_none() {
+            return self.end_unserved(&live, |core| core.row.phase == Phase::Queued).await;
+        }
+        self.enqueue_again(live);
         Ok(())
     }
 
+    async fn end_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
+        let text = format!("agent {} is no longer served here", live.task.agent);
+        self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
+    }
+
+    /// A turn has lost its process: what becomes of it is for its agent to say.
     async fn recover(self: Arc<Self>, live: Arc<LiveTask>) -> Result<(), Error> {
         let Some(hosted) = live.hosted.clone() else {
-            let text = format!("agent {} is no longer served here", live.task.agent);
-            return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+            return self.end_unserved(&live, lost).await;
         };
         let (canceled, recoveries) = {
             let core = live.core.lock();
@@ -120,50 +128,56 @@ impl Inner {
             let text = format!("given up after {recoveries} recoveries without progress");
             return self.end(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit, lost).await;
         }
-        let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
-            // No place to run: it waits like any other turn.
-            if self.claim(&live, Phase::Queued).await? {
-                self.enqueue_again(live);
-            }
-            return Ok(());
-        };
-        if !self.claim(&live, Phase::Running).await? {
+        if !self.claim(&live).await? {
             return Ok(());
         }
-        let Some(view) = view(&live.core.lock()) else {
+        let Some(view) = view(&live) else {
             let text = "its first message is missing".to_owned();
             return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
         };
         let decided = self.ask_agent(&hosted, &view).await;
         metrics::counter!(metric::RECOVERIES, "outcome" => outcome_label(&decided)).increment(1);
-        let begin = {
-            let mut core = live.core.lock();
-            let inner = &core.fold.inner;
-            let message = match &decided {
-                Recovery::Resume => inner.current.clone().map(|current| current.received),
-                Recovery::Restart => inner.current.clone().map(|current| {
-                    let mut received = Received::clone(&current.received);
-                    received.message = core.fold.task.history.first().cloned().unwrap_or(received.message);
-                    Arc::new(received)
-                }),
-                Recovery::Fail(_) => None,
-            };
-            let saved = inner.saved.clone();
-            core.turn_fence = core.row.fence;
-            core.driven = message.is_some();
-            message.map(|received| Begin::new(received, Cause::Recovered, saved))
+        let begin = match decided {
+            Recovery::Fail(text) => {
+                return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+            }
+            Recovery::Resume => Begin::recovered(&live.core.lock(), false),
+            Recovery::Restart => Begin::recovered(&live.core.lock(), true),
         };
-        match (begin, decided) {
-            (Some(begin), _) => {
-                // On its own: the place among the recoveries is for the decision, not for the work.
-                self.work.spawn(turn::drive(self.clone(), live, permit, begin, None));
-                Ok(())
+        let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
+            return self.wait_for_place(live, begin).await;
+        };
+        {
+            let mut core = live.core.lock();
+            if !lost(&core) {
+                return Ok(());
             }
-            (None, Recovery::Fail(text)) => {
-                self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await
-            }
-            (None, _) => Ok(()),
+            core.turn_fence = core.row.fence;
+            core.driven = begin.is_some();
         }
+        if let Some(begin) = begin {
+            // On its own: the place among the recoveries is for the decision, not for the work.
+            self.work.spawn(turn::drive(self.clone(), live, permit, begin, None));
+        }
+        Ok(())
+    }
+
+    /// A recovered turn for which there is no place to run waits like any other.
+    async fn wait_for_place(self: Arc<Self>, live: Arc<LiveTask>, begin: Option<Begin>) -> Result<(), Error> {
+        let queued = live.inbox::<(), NotWritten>(&self, |core| {
+            if !lost(core) {
+                return Err(NotWritten::NotNeeded);
+            }
+            let fence = core.row.fence.next();
+            let expires_at = self.deadline_of(core);
+            let row = RowState { phase: Phase::Queued, fence, expires_at, ..core.row.clone() };
+            Ok((Writing { burst: Burst::default(), row, class: Class::Inbox, send: None, refusable: false }, ()))
+        });
+        if NotWritten::or_error(queued.await)? {
+            live.core.lock().recovered = begin;
+            self.enqueue_again(live);
+        }
+        Ok(())
     }
 
     /// What the agent wants done; one that panics or hangs over the question cannot go on.
@@ -180,14 +194,15 @@ impl Inner {
     }
 
     /// Marks a lost turn as ours and counts the attempt; false if it has ended in the meantime.
-    async fn claim(&self, live: &LiveTask, phase: Phase) -> Result<bool, Error> {
+    async fn claim(&self, live: &LiveTask) -> Result<bool, Error> {
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
             if !lost(core) {
                 return Err(NotWritten::NotNeeded);
             }
             let mut row = core.row.clone();
-            row.phase = phase;
+            row.phase = Phase::Running;
             row.fence = row.fence.next();
+            row.expires_at = None;
             row.recoveries += 1;
             let burst = Burst::of(vec![Event::Recovered]);
             Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
@@ -216,7 +231,7 @@ impl Inner {
             row.fence = row.fence.next();
             row.expires_at = None;
             let message = text.clone().map(|text| Message::text(Role::Agent, text));
-            let burst = Burst::of(vec![live.status_event(state, at, message, Some(reason))]);
+            let burst = Burst::of(vec![live.status_event(state, at, message, reason.metadata())]);
             Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
         });
         if NotWritten::or_error(ended.await)? {
@@ -226,9 +241,15 @@ impl Inner {
     }
 }
 
-/// Whether a task has a turn that nobody runs.
+/// Whether a task has a turn that nobody runs or is about to. One that was recovered before and never got its place
+/// is such a turn as well, unless it already waits here.
 fn lost(core: &Core) -> bool {
-    matches!(core.row.phase, Phase::Running | Phase::Interrupted) && !core.driven
+    let begun = match core.row.phase {
+        Phase::Running | Phase::Interrupted => true,
+        Phase::Queued => core.row.recoveries > 0 && core.recovered.is_none(),
+        Phase::Parked | Phase::Done => false,
+    };
+    begun && !core.driven && !core.waking
 }
 
 /// Why an append was not made.
@@ -255,12 +276,14 @@ impl From<StoreError> for NotWritten {
     }
 }
 
-fn view(core: &Core) -> Option<TaskView> {
+fn view(live: &LiveTask) -> Option<TaskView> {
+    let core = live.core.lock();
     let current = core.fold.inner.current.as_ref()?;
     Some(TaskView {
         task: core.task(),
         message: current.received.message.clone(),
         saved: core.fold.inner.saved.clone(),
+        hints: Hints::seen_by(&live.task.agent, &current.received),
     })
 }
 

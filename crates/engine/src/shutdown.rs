@@ -1,5 +1,7 @@
 //! Stopping in order: no new work, a while for what runs, and a mark in the log for what did not finish.
 
+use tokio_util::sync::CancellationToken;
+
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::engine::{Engine, Inner};
@@ -10,6 +12,12 @@ use crate::recover::NotWritten;
 use crate::store::{Phase, StoreError};
 
 impl Engine {
+    /// Resolves when a stop has waited for running turns: they have ended, or are left to the next process. What
+    /// still watches a task hears nothing more of it then.
+    pub fn drained(&self) -> &CancellationToken {
+        &self.inner.drained
+    }
+
     /// Stops the kernel and closes the store. Turns get the drain time to end; the others are left as they are, to be
     /// recovered by the next process.
     pub async fn shutdown(&self) -> Result<(), StoreError> {

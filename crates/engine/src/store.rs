@@ -31,8 +31,13 @@ pub trait Store: Send + Sync + 'static {
     /// Event rows of all tasks after a position, in commit order.
     fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>>;
 
-    /// One page of an owner's tasks, newest status first, and the exact number of all that match.
+    /// The places of one page of an owner's tasks, newest status first, and the exact number of all that match. The
+    /// tasks themselves are for [`Store::load_some`], so that a page need not be in memory all at once.
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage>;
+
+    /// Those of the tasks that are still there, in the order given, until `max_bytes` are passed (at least one if there
+    /// is one). So a task that is missing before the last one given is gone, and none means that all are.
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>>;
 
     /// The send that was accepted under an idempotency key.
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>>;
@@ -61,6 +66,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// The epoch that this process writes in.
     fn epoch(&self) -> Epoch;
+
+    /// Random bytes that were made with the store and stay as long as it does: what is sealed with them can be read back
+    /// after a restart, and nowhere else.
+    fn secret(&self) -> [u8; 32];
 
     /// Whether a write would be accepted now; what is wrong if not.
     fn ready(&self) -> Result<(), StoreError>;
@@ -193,6 +202,14 @@ pub struct Loaded {
     pub events: Vec<EventRow>,
 }
 
+impl Loaded {
+    /// The bytes of its snapshot and events.
+    pub fn size(&self) -> usize {
+        let snapshot = self.snapshot.as_ref().map_or(0, |(_, _, snapshot)| snapshot.len());
+        snapshot + self.events.iter().map(|row| row.events.len()).sum::<usize>()
+    }
+}
+
 /// One commit's events of one task.
 #[derive(Clone, Debug)]
 pub struct EventRow {
@@ -222,18 +239,21 @@ pub struct ListQuery {
     /// With a status at or after a time.
     pub since: Option<Timestamp>,
     /// After the last task of the page before.
-    pub after: Option<(Timestamp, TaskKey)>,
+    pub after: Option<Place>,
     /// How many.
     pub page_size: usize,
 }
 
+/// Where a task stands in a list: its status time, and its key among those of the same time.
+pub type Place = (Timestamp, TaskKey);
+
 /// One page.
 #[derive(Clone, Debug)]
 pub struct ListPage {
-    /// The tasks.
-    pub tasks: Vec<Loaded>,
+    /// Its tasks' places.
+    pub places: Vec<Place>,
     /// Where the next page begins; absent on the last one.
-    pub next: Option<(Timestamp, TaskKey)>,
+    pub next: Option<Place>,
     /// How many tasks match in all.
     pub total: u64,
 }

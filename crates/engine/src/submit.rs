@@ -7,19 +7,26 @@ use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, Task
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caller::Caller;
-use crate::caps::{Permit, Place};
+use crate::caps::Permit;
 use crate::clock::later;
-use crate::directory::{Address, Hosted};
+use crate::directory::{Address, Asked, Hosted};
 use crate::engine::{Engine, Inner, state_label, stopping, visible};
 use crate::error::Error;
 use crate::event::{Event, Received};
+use crate::hints::Hints;
 use crate::idempotency::digest;
 use crate::ids::{CallerId, Cursor, Fence, Seq};
 use crate::live::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::modes;
+use crate::queue::Place;
 use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, StoreError};
 use crate::turn::{self, Begin};
+
+/// The longest context id a caller may make up, in bytes: it becomes part of an index.
+const CONTEXT_ID_BYTES: usize = 256;
+/// The most other tasks a message may refer to: each is looked up.
+const REFERENCES: usize = 100;
 
 /// A message to take in.
 #[derive(Clone, Debug)]
@@ -141,6 +148,7 @@ impl Inner {
             let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
             return Err(Error::Invalid { field: "message.role", problem });
         }
+        let hints = Hints::read(&send.address, &send.message, send.metadata.as_ref())?;
         self.check_references(caller, &send.message).await?;
         match &send.message.task_id {
             Some(id) => {
@@ -148,7 +156,7 @@ impl Inner {
                 // Boxed, like all that is rare here: the size of the common way is copied with every message.
                 Box::pin(self.follow_up(live, send, record)).await
             }
-            None => self.begin(caller, send, record).await,
+            None => self.begin(caller, send, hints, record).await,
         }
     }
 
@@ -156,9 +164,11 @@ impl Inner {
         self: Arc<Self>,
         caller: &Caller,
         send: Send,
+        hints: Hints,
         record: Option<SendRecord>,
     ) -> Result<Submitted, Error> {
-        let hosted = self.directory.resolve(&send.address, caller, Some(&send.message))?;
+        let asked = Asked { message: &send.message, hints: &hints };
+        let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
         modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         self.check_parked(caller)?;
@@ -264,12 +274,12 @@ impl Inner {
 
     /// Other tasks a message speaks of must be the caller's own.
     async fn check_references(&self, caller: &Caller, message: &Message) -> Result<(), Error> {
-        const MOST: usize = 100;
         let mut references: Vec<_> = message.reference_task_ids.iter().collect();
         references.sort();
         references.dedup();
-        if references.len() > MOST {
-            let problem = format!("{} tasks are more than the {MOST} that one message may refer to", references.len());
+        if references.len() > REFERENCES {
+            let count = references.len();
+            let problem = format!("{count} tasks are more than the {REFERENCES} that one message may refer to");
             return Err(Error::Invalid { field: "message.referenceTaskIds", problem });
         }
         for reference in references {
@@ -319,7 +329,7 @@ impl Inner {
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
         let mut room = None;
-        let outcome = live
+        let appended = live
             .inbox::<_, Error>(&self, |core| {
                 let hosted = takes_messages(&live, core)?;
                 let mut events = vec![event.clone()];
@@ -341,16 +351,20 @@ impl Inner {
                     row.phase = if queued { Phase::Queued } else { Phase::Running };
                     row.expires_at = self.deadline_of(core).filter(|_| queued);
                     row.fence = row.fence.next();
+                    core.waking = !queued;
                 }
-                let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event));
+                let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
                 let burst = Burst::of(events);
                 self.check_size(burst.bytes())?;
                 self.check_task_size(core, burst.bytes())?;
                 let writing = Writing { burst, row, class: Class::Inbox, send: record.clone(), refusable: true };
                 Ok((writing, (wakes, first)))
             })
-            .await?;
-        let (seq, (wakes, first)) = outcome;
+            .await;
+        if appended.is_err() {
+            live.core.lock().waking = false;
+        }
+        let (seq, (wakes, first)) = appended?;
         match room.filter(|_| wakes) {
             Some(Room::Runs(permit)) => self.wake_turn(live, permit),
             Some(Room::Waits(place)) => self.enqueue(live, place),
@@ -363,8 +377,12 @@ impl Inner {
         if let Some(permit) = self.try_permit(hosted, owner) {
             return Ok(Room::Runs(permit));
         }
-        let place = self.caps.place(self.settings.queued_turns);
-        place.map(Room::Waits).ok_or_else(|| full("every place to run is taken and the queue is full"))
+        if let Some(place) = self.caps.place(self.settings.queued_turns) {
+            return Ok(Room::Waits(place));
+        }
+        // A place that was given back while this was counted may have looked taken to whoever gave it back.
+        self.start_queued();
+        Err(full("every place to run is taken and the queue is full"))
     }
 
     fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
@@ -378,12 +396,11 @@ impl Inner {
 
 /// A caller may name its own context, but not without measure: it becomes part of an index.
 fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
-    const LONGEST: usize = 256;
     let Some(context) = context else { return Ok(()) };
-    if context.as_str().len() <= LONGEST && !context.as_str().chars().any(char::is_control) {
+    if context.as_str().len() <= CONTEXT_ID_BYTES && !context.as_str().chars().any(char::is_control) {
         return Ok(());
     }
-    let problem = format!("at most {LONGEST} bytes and no control characters");
+    let problem = format!("at most {CONTEXT_ID_BYTES} bytes and no control characters");
     Err(Error::Invalid { field: "message.contextId", problem })
 }
 

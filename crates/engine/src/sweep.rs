@@ -18,6 +18,17 @@ const EXPIRY_PERIOD: Duration = Duration::from_secs(1);
 const EVICTION_LOOKS: u32 = 30;
 /// How many tasks one step takes, so that no transaction is long.
 const STEP: usize = 200;
+/// The states a stored task can be in.
+const STATES: [TaskState; 8] = [
+    TaskState::Submitted,
+    TaskState::Working,
+    TaskState::InputRequired,
+    TaskState::AuthRequired,
+    TaskState::Completed,
+    TaskState::Failed,
+    TaskState::Canceled,
+    TaskState::Rejected,
+];
 
 impl Inner {
     pub(crate) fn spawn_sweeper(self: &Arc<Self>) {
@@ -119,7 +130,10 @@ impl Engine {
         metrics::gauge!(metric::QUEUED_TURNS).set(caps.queued() as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
-            for (state, count) in census.by_state {
+            for state in STATES {
+                // The store tells only states that some task has; the others have become empty.
+                let found = census.by_state.iter().find(|(counted, _)| *counted == state);
+                let count = found.map_or(0, |(_, count)| *count);
                 metrics::gauge!(metric::TASKS, "state" => state_label(state)).set(count as f64);
             }
         }

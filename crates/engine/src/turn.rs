@@ -14,26 +14,31 @@ mod wake;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::Timestamp;
 
-use crate::agent::Cause;
+use crate::agent::{AgentError, Cause};
+use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caps::{Busy, Permit};
 use crate::clock::later;
 use crate::engine::Inner;
 use crate::event::Event;
+use crate::final_message::Produced;
+use crate::fold::Numbered;
 use crate::handle::{TaskHandle, push};
 use crate::live::{Core, LiveTask};
 use crate::reason::Reason;
+use crate::recover::NotWritten;
 use crate::store::{Phase, SendRecord, StoreError};
 
 pub(crate) use begin::Begin;
 pub(crate) use conclude::panic_text;
-use conclude::{Outcome, conclude, force_end};
+use conclude::{Outcome, conclude, end_stopped, force_end};
 use timers::{Alarm, Timers};
 
 /// How long a turn waits before it offers its output to a failing store again.
@@ -48,7 +53,8 @@ pub(crate) async fn drive(
     record: Option<SendRecord>,
 ) {
     let busy = Some(Busy::new(&engine));
-    let mut driver = Driver { engine, live, permit: Some(permit), busy, record, timers: Timers::default() };
+    let timers = Timers::default();
+    let mut driver = Driver { engine, live, permit: Some(permit), busy, record, timers, put_away: false };
     let mut next = Some(begin);
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
@@ -65,9 +71,9 @@ struct Driver {
     busy: Option<Busy>,
     record: Option<SendRecord>,
     timers: Timers,
+    /// The agent has waited for its answer for as long as it is kept in memory.
+    put_away: bool,
 }
-
-type Run<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 impl Driver {
     /// One run of the agent. Says what to run next; nothing if the task has been left.
@@ -85,9 +91,11 @@ impl Driver {
         let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: run_number };
         let turn = begin.turn(&self.live);
         let work = async { hosted.agent.run_boxed(turn, handle).await };
-        let mut run: Option<Run<'_>> = Some(Box::pin(AssertUnwindSafe(work).catch_unwind()));
+        let mut run = Some(Run::new(work));
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
         self.timers = Timers::default();
+        self.put_away = false;
+        self.busy.get_or_insert_with(|| Busy::new(&self.engine));
         self.arm_limits();
         loop {
             tokio::select! {
@@ -108,11 +116,7 @@ impl Driver {
                         run = None;
                         force_end(&self.engine, &self.live);
                     }
-                    Alarm::Parked => {
-                        if self.live.core.lock().put_away() {
-                            return None;
-                        }
-                    }
+                    Alarm::Parked => self.put_away = true,
                     Alarm::Retry => {}
                 },
                 () = self.live.output.notified() => {}
@@ -124,6 +128,11 @@ impl Driver {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
                     let record = self.record.take();
                     flush = Some(async move { live.flush(&engine, record).await }.boxed());
+                }
+                Look::Queue(seq) => {
+                    if self.queue_next(seq).await {
+                        return None;
+                    }
                 }
                 Look::Wait => {}
             }
@@ -143,7 +152,8 @@ impl Driver {
         }
         let waits = matches!(core.row.phase, Phase::Parked | Phase::Queued);
         let done = core.is_done();
-        if waits || core.output.state.is_terminal() {
+        let ends = core.output.state.is_terminal() && core.next_unread().is_none();
+        if waits || ends {
             // Nobody runs: the agent waits, or has said its last and only the commit is left.
             self.permit = None;
         }
@@ -151,7 +161,7 @@ impl Driver {
         if has_output && !flushing && !self.timers.is_set(Alarm::Retry) {
             return Look::Flush;
         }
-        if !running && !flushing && !has_output {
+        if !flushing && !has_output && (!running || self.may_put_away(&core)) {
             return self.leave_or_go_on(&mut core);
         }
         let stopping = done || core.output.stop.is_some();
@@ -160,15 +170,33 @@ impl Driver {
         Look::Wait
     }
 
-    /// The agent is gone and everything it said is committed.
+    /// Whether the agent waits for an answer and need not do so in memory any longer.
+    fn may_put_away(&self, core: &Core) -> bool {
+        self.put_away && core.row.phase == Phase::Parked && core.resume.is_none() && core.output.stop.is_none()
+    }
+
+    /// The agent is gone, or can go, and everything it said is committed.
     fn leave_or_go_on(&mut self, core: &mut Core) -> Look {
         let next = if core.is_done() {
             None
+        } else if let Some(reason) = core.output.stop {
+            // It was told to stop while it asked and returned. The ending is output like any other.
+            end_stopped(&self.engine, &self.live, core, reason);
+            return if core.output.burst.is_empty() { Look::Wait } else { Look::Flush };
         } else if core.row.phase == Phase::Running && core.output.asking && self.permit.is_some() {
             // It returned after asking, and the answer was handed to it: that is a run of its own.
             Begin::current(core)
-        } else if core.output.turn_over {
-            self.next_message(core)
+        } else if core.output.turn_over
+            && let Some(next) = core.next_unread().cloned()
+        {
+            let hosted = self.live.hosted.as_ref();
+            let place = || hosted.and_then(|hosted| self.engine.try_permit(hosted, &self.live.task.owner));
+            // A message that came while the turn's last words were on their way may find the place given up.
+            self.permit = self.permit.take().or_else(place);
+            if self.permit.is_none() {
+                return Look::Queue(next.seq);
+            }
+            self.next_message(core, next)
         } else {
             None
         };
@@ -182,28 +210,54 @@ impl Driver {
     }
 
     /// After `complete` with messages unread: the oldest of them is the next turn.
-    fn next_message(&mut self, core: &mut Core) -> Option<Begin> {
-        let taken = core.output.taken;
-        let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken).cloned()?;
-        // The place was given up when the agent said it was done; a message in the same moment is served even if
-        // every place is taken by now.
-        let hosted = self.live.hosted.as_ref()?;
-        self.permit = self.permit.take().or_else(|| self.engine.try_permit(hosted, &self.live.task.owner));
+    fn next_message(&mut self, core: &mut Core, next: Numbered) -> Option<Begin> {
         core.output.taken = next.seq;
         push(&self.engine, &self.live, core, Event::Taken(next.seq)).ok()?;
         Some(Begin::new(next.received, Cause::Next, core.fold.inner.saved.clone()))
+    }
+
+    /// The same where no place is free: the task waits for one. False if that could not be written yet.
+    async fn queue_next(&mut self, seq: u64) -> bool {
+        let engine = self.engine.clone();
+        let queued = self.live.inbox::<(), NotWritten>(&engine, |core| {
+            if core.is_done() || core.output.stop.is_some() {
+                return Err(NotWritten::NotNeeded);
+            }
+            let mut row = core.row.clone();
+            row.phase = Phase::Queued;
+            row.fence = row.fence.next();
+            row.expires_at = engine.deadline_of(core);
+            let burst = Burst::of(vec![Event::Taken(seq)]);
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+        });
+        match queued.await {
+            Ok(_) => {
+                self.live.core.lock().leave();
+                engine.enqueue_again(self.live.clone());
+                true
+            }
+            Err(NotWritten::NotNeeded) => {
+                self.live.output.notify_one();
+                false
+            }
+            Err(NotWritten::Store(error)) => {
+                self.survive(error);
+                false
+            }
+        }
     }
 
     fn set_timers(&mut self, running: bool, waits: bool, stopping: bool) {
         if waits {
             self.busy = None;
             self.timers.clear(Alarm::Limits);
-            if !self.timers.is_set(Alarm::Parked) {
+            if !self.put_away && !self.timers.is_set(Alarm::Parked) {
                 self.timers.set(Alarm::Parked, self.engine.clock.sleep(self.engine.settings.park));
                 self.live.output.notify_one();
             }
-        } else if self.timers.is_set(Alarm::Parked) {
+        } else if self.busy.is_none() {
             self.timers.clear(Alarm::Parked);
+            self.put_away = false;
             self.busy = Some(Busy::new(&self.engine));
             self.arm_limits();
         }
@@ -258,7 +312,9 @@ impl Driver {
             self.live.give_up(error);
             return;
         }
+        core.unstored = Some(error.clone());
         drop(core);
+        self.live.wake();
         tracing::warn!(task = %self.live.task.id, %error, "output could not be stored, trying again");
         self.timers.set(Alarm::Retry, self.engine.clock.sleep(RETRY));
         self.live.output.notify_one();
@@ -271,7 +327,38 @@ enum Look {
     /// This run is over; the next one begins.
     Next(Begin),
     Flush,
+    /// The next turn is this message's, and has to wait for a place.
+    Queue(u64),
     Wait,
+}
+
+/// The agent's future. It is the agent's own code: whatever it does when it is polled or dropped stays in here.
+struct Run<'a>(Option<Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>>);
+
+impl<'a> Run<'a> {
+    fn new(work: impl Future<Output = Result<(), AgentError>> + Send + 'a) -> Self {
+        Self(Some(Box::pin(AssertUnwindSafe(work).catch_unwind())))
+    }
+}
+
+impl Future for Run<'_> {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        match &mut self.0 {
+            Some(work) => work.poll_unpin(context),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        let work = self.0.take();
+        if let Err(panic) = std::panic::catch_unwind(AssertUnwindSafe(|| drop(work))) {
+            tracing::error!(panic = panic_text(panic.as_ref()), "an agent panicked when it was dropped");
+        }
+    }
 }
 
 /// Polls what is there; pending if nothing is.
@@ -291,6 +378,11 @@ impl LiveTask {
 }
 
 impl Core {
+    /// Whether the task gets no further at present, because its turn is lost or its output cannot be stored.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.lost.is_some() || self.unstored.is_some()
+    }
+
     /// A new run begins: handles of earlier ones are worthless from now on.
     fn begin_run(&mut self) -> u64 {
         self.run += 1;
@@ -298,7 +390,7 @@ impl Core {
         self.output.asking = false;
         self.output.turn_over = false;
         self.output.text_artifact = None;
-        self.output.answer.clear();
+        self.output.produced = Produced::default();
         self.run
     }
 
@@ -309,13 +401,9 @@ impl Core {
         self.resume = None;
     }
 
-    /// Leaves a parked agent, unless its answer came in the same moment.
-    fn put_away(&mut self) -> bool {
-        let still_parked = self.row.phase == Phase::Parked && self.resume.is_none();
-        if still_parked {
-            self.leave();
-        }
-        still_parked
+    /// The oldest message that no turn has taken.
+    fn next_unread(&self) -> Option<&Numbered> {
+        self.fold.inner.unread.iter().find(|unread| unread.seq > self.output.taken)
     }
 
     /// When the task last got an event, as near as its status tells.

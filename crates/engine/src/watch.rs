@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::event::{Event, Kind, LoggedEvent, kind_of};
 use crate::fold::Fold;
 use crate::ids::{Cursor, Seq};
-use crate::live::LiveTask;
+use crate::live::{Core, LiveTask};
 use crate::read::TaskReading;
 use crate::store::EventRow;
 use crate::submit::{First, Submitted};
@@ -55,11 +55,12 @@ pub enum Answer {
 }
 
 impl Submitted {
-    /// Waits until the task ends or waits for somebody, counted from this message.
-    pub async fn answer(&self) -> Answer {
+    /// Waits until the task ends or waits for somebody, counted from this message. If what the agent says cannot be
+    /// stored at present, the task is answered as it is stored.
+    pub async fn answer(&self) -> Result<Answer, Error> {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
-            let over = core.fold.inner.last_stop > seq.0 || core.is_done() || core.lost.is_some();
+            let over = core.fold.inner.last_stop > seq.0 || core.is_done() || core.is_stuck();
             over.then(|| core.fold.inner.reply.clone())
         });
         let limit = async {
@@ -69,31 +70,45 @@ impl Submitted {
             }
         };
         let reply = tokio::select! {
+            // What came in time is told, even if the stop comes in the same moment.
+            biased;
             reply = stopped => reply,
             () = limit => None,
             () = self.engine.drained.cancelled() => None,
         };
-        match reply {
-            Some(message) => Answer::Message(message),
-            None => Answer::Task(self.engine.reading(&self.live)),
+        self.answer_with(reply)
+    }
+
+    fn answer_with(&self, reply: Option<Message>) -> Result<Answer, Error> {
+        if let Some(message) = reply {
+            return Ok(Answer::Message(message));
         }
+        let core = self.live.core.lock();
+        if core.row.hidden
+            && let Some(error) = core.lost.as_ref().or(core.unstored.as_ref())
+        {
+            // There is no task to show, and no reply that was stored.
+            return Err(Error::from_store(error));
+        }
+        drop(core);
+        Ok(Answer::Task(self.engine.reading(&self.live)))
     }
 
     /// The task at once, without waiting for its end. An agent that has not yet said whether it answers with a task
     /// or a message is waited for.
-    pub async fn now(&self) -> Answer {
-        match self.reply_or_task().await {
-            Some(message) => Answer::Message(message),
-            None => Answer::Task(self.engine.reading(&self.live)),
-        }
+    pub async fn now(&self) -> Result<Answer, Error> {
+        let reply = self.reply_or_task(Core::is_stuck).await;
+        self.answer_with(reply)
     }
 
-    async fn reply_or_task(&self) -> Option<Message> {
+    async fn reply_or_task(&self, gets_no_further: impl Fn(&Core) -> bool) -> Option<Message> {
         let decided = self.live.wait_for(|core| {
-            let decided = !core.row.hidden || core.is_done() || core.lost.is_some();
+            let decided = !core.row.hidden || core.is_done() || gets_no_further(core);
             decided.then(|| core.fold.inner.reply.clone())
         });
         tokio::select! {
+            // What came in time is told, even if the stop comes in the same moment.
+            biased;
             reply = decided => reply,
             () = self.engine.drained.cancelled() => None,
         }
@@ -101,7 +116,8 @@ impl Submitted {
 
     /// The stream of this message: a direct reply, or the task as of the message and everything after it.
     pub async fn stream(self, until: Until, after: Option<Cursor>) -> Streamed {
-        if let Some(message) = self.reply_or_task().await {
+        // A reader of a stream hears that it is alive, and can wait until there is room to store the reply.
+        if let Some(message) = self.reply_or_task(|core| core.lost.is_some()).await {
             return Streamed::Message(message);
         }
         let first = match self.first {
@@ -248,6 +264,8 @@ impl TaskStream {
                 (core.is_done() || core.lost.is_some()).then_some(None)
             });
             tokio::select! {
+                // What came in time is told, even if the stop comes in the same moment.
+                biased;
                 news = news => news,
                 () = self.engine.drained.cancelled() => None,
             }

@@ -7,6 +7,7 @@ mod call;
 mod cancel;
 mod card;
 mod dialect;
+mod document;
 mod error;
 mod extended_card;
 mod extensions;
@@ -14,9 +15,11 @@ mod get;
 mod jsonrpc;
 mod limits;
 mod list;
-mod page_token;
+mod openapi;
+pub mod page_token;
 mod percent;
 mod push;
+mod quote;
 mod refuse;
 mod reply;
 mod rest;
@@ -35,8 +38,14 @@ use http::Response;
 use self::routes::{Route, Target};
 use crate::{Body, Exchange, State};
 
-pub(crate) use self::card::Shared;
 pub(crate) use self::refuse::{nobody_at, refuse};
+
+/// What is kept between requests.
+#[derive(Default)]
+pub(crate) struct Shared {
+    cards: card::Cards,
+    openapi: openapi::Description,
+}
 
 /// Answers a request that has passed every guard.
 pub(crate) async fn answer(state: &Arc<State>, route: Route, exchange: Exchange) -> Response<Body> {
@@ -44,5 +53,6 @@ pub(crate) async fn answer(state: &Arc<State>, route: Route, exchange: Exchange)
         Target::Rpc { address } => jsonrpc::answer(state, address, exchange).await,
         Target::Rest(path) => rest::answer(state, path, exchange).await,
         Target::Card { address } => card::answer(state, &address, &exchange),
+        Target::OpenApi => openapi::answer(state, &exchange),
     }
 }

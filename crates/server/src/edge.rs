@@ -9,106 +9,93 @@ pub(crate) mod activity;
 pub(crate) mod authenticate;
 mod connection;
 mod cors;
+mod entrance;
+mod farewell;
 pub(crate) mod guard;
 mod handle;
+mod handshake;
 mod head_limits;
 mod landing;
 mod linger;
 pub(crate) mod meter;
+mod opening;
 mod overflow;
 pub(crate) mod plain;
 mod request_body;
 pub(crate) mod request_id;
+mod socket;
 pub(crate) mod stream_slots;
+mod strict_transport;
+mod tls;
+mod transport;
 mod watch;
 
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use switchboard_engine::Engine;
+use switchboard_engine::{Caller, Engine};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::CancellationToken;
 
-use self::accept_errors::AcceptErrors;
-use self::connection::{Phase, Protocols};
-use crate::metric_definitions as metric;
-use crate::{Authenticator, Options, State};
-
-/// After a failed accept, most often for lack of file descriptors: long enough for some to be given back.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
-
-/// How often collected samples are folded into their buckets when nobody reads the metrics.
-const UPKEEP: Duration = Duration::from_secs(5);
+use self::connection::Phase;
+use self::entrance::Entrance;
+pub use self::tls::{Tls, TlsError, TlsPart};
+use crate::{Authenticator, Door, Identity, Options, State};
 
 /// The front door.
 pub struct Server {
-    state: Arc<State>,
+    state: State,
 }
 
 impl Server {
     /// A front door for a kernel. With [`Options::open`] nobody is asked for a key.
     pub fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
-        Self { state: Arc::new(State::new(engine, options, authenticator)) }
+        Self { state: State::new(engine, options, authenticator) }
     }
 
-    /// Serves until `shutdown` resolves. Then no connection is taken in any more, open streams end, requests under way
-    /// are answered, and what is still open after [`Options::drain`] is cut.
+    /// Makes an open server one that needs keys as soon as `keyed` is cancelled. Whatever callers without a key have
+    /// open ends then as if a key of theirs had been revoked.
+    #[must_use]
+    pub fn open_until(mut self, keyed: CancellationToken) -> Self {
+        self.state.local = Arc::new(Identity { caller: Caller::local(), revoked: keyed });
+        self
+    }
+
+    /// Serves until `shutdown` resolves. Then the kernel begins to close: no new work is taken, which those who come
+    /// are told, and what runs may end and be watched to its end. Once the kernel has drained nobody is let in any
+    /// more, streams end, and requests under way are answered. What is still open [`Options::drain`] after the
+    /// stop is cut.
     ///
-    /// A stop begins the kernel's closing. Blocked senders are answered when the kernel has drained, so its own
-    /// shutdown is to be started by the same signal, beside this and not after it.
+    /// The kernel's own shutdown is to be started by the same signal, beside this and not after it.
     pub async fn run(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let state = self.state;
-        let options = &state.options;
-        let protocols = Arc::new(Protocols::new(options));
-        let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
-        let farewells = Arc::new(Semaphore::new(overflow::AT_ONCE));
+        let door = Arc::new(Door::new(self.state));
+        let state = door.state();
         let (phase, watched_phase) = tokio::sync::watch::channel(Phase::Serving);
-        let connections = TaskTracker::new();
-        let mut complaints = AcceptErrors::default();
-        let mut upkeep = tokio::time::interval(UPKEEP);
-        tokio::pin!(shutdown);
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = &mut shutdown => break,
-                accepted = listener.accept() => accepted,
-                _ = upkeep.tick() => {
-                    if let Some(handle) = &options.metrics {
-                        handle.run_upkeep();
-                    }
-                    continue;
-                }
-            };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
-                Err(error) if is_only_theirs(&error) => continue,
-                Err(error) => {
-                    if let Some(unsaid) = complaints.note(Instant::now()) {
-                        tracing::warn!(%error, unsaid, "a connection could not be accepted");
-                    }
-                    tokio::time::sleep(ACCEPT_AGAIN).await;
-                    continue;
-                }
-            };
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                metrics::counter!(metric::REFUSED_CONNECTIONS).increment(1);
-                if let Ok(farewell) = Arc::clone(&farewells).try_acquire_owned() {
-                    connections.spawn(overflow::turn_away(stream, options.connections, farewell));
-                }
-                continue;
-            };
-            let connection =
-                connection::serve(stream, Arc::clone(&state), Arc::clone(&protocols), watched_phase.clone(), place);
-            connections.spawn(connection);
+        let mut entrance = Entrance::new(&door, watched_phase);
+        tokio::select! {
+            biased;
+            () = shutdown => {}
+            never = entrance.let_in(&listener) => match never {},
+        }
+        state.engine.closing().cancel();
+        let end = tokio::time::sleep(state.options.drain);
+        tokio::pin!(end);
+        tokio::select! {
+            biased;
+            () = state.engine.drained().cancelled() => {}
+            () = &mut end => {}
+            never = entrance.let_in(&listener) => match never {},
         }
         drop(listener);
-        state.engine.closing().cancel();
         phase.send_replace(Phase::Stopping);
+        let connections = entrance.connections;
         connections.close();
-        if tokio::time::timeout(options.drain, connections.wait()).await.is_err() {
+        let closed = tokio::select! {
+            () = connections.wait() => true,
+            () = &mut end => false,
+        };
+        if !closed {
             tracing::warn!(
                 connections = connections.len(),
                 "open connections are cut, they took longer than the drain time"
@@ -118,10 +105,4 @@ impl Server {
         }
         Ok(())
     }
-}
-
-/// Whether only the one connection is lost and the next may be fine.
-fn is_only_theirs(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

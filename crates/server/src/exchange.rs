@@ -29,7 +29,7 @@ impl Exchange {
 /// What the metrics call a request. A binding puts it into the extensions of its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// The operation's v1.0 name, `card`, or `unknown`.
+    /// The operation's v1.0 name, `card`, `openapi`, or `unknown`.
     pub(crate) method: &'static str,
     /// The agent that was asked, once it is known to exist.
     pub(crate) agent: Option<AgentName>,

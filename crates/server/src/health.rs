@@ -5,6 +5,7 @@ use http::{HeaderValue, Response, StatusCode};
 use switchboard_engine::Error;
 
 use crate::edge::plain;
+use crate::metric_definitions as metric;
 use crate::{Body, Identity, State};
 
 /// What is asked for.
@@ -70,5 +71,8 @@ async fn metrics(state: &State) -> Response<Body> {
         return plain::error(StatusCode::NOT_FOUND, "this server was started without metrics");
     };
     state.engine.measure().await;
+    for hosted in state.engine.directory().agents() {
+        metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
+    }
     plain::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", handle.render())
 }

@@ -6,6 +6,7 @@
 mod bindings;
 mod body;
 mod caller;
+mod door;
 mod edge;
 mod exchange;
 mod health;
@@ -13,11 +14,15 @@ pub mod metric_definitions;
 mod options;
 mod state;
 
+// Only for the fuzz targets: they try whatever reads a caller's bytes.
+#[doc(hidden)]
+pub use bindings::page_token;
 pub use caller::{Authenticator, Identity, OpenDoor};
-pub use edge::Server;
+pub use edge::{Server, Tls, TlsError, TlsPart};
 pub use metric_definitions::{MetricsError, describe_metrics, install_metrics};
 pub use options::{CardDefault, Options};
 
 pub(crate) use body::Body;
+pub(crate) use door::Door;
 pub(crate) use exchange::{Exchange, Measured};
 pub(crate) use state::State;

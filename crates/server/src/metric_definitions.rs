@@ -2,6 +2,8 @@
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
+/// Hosted agents, 1 each.
+pub const AGENT_UP: &str = "a2a_agent_up";
 /// A2A requests by operation, agent and outcome.
 pub const REQUESTS: &str = "a2a_requests_total";
 /// From a request's headers to its response's headers, by operation.
@@ -14,15 +16,19 @@ pub const CONNECTIONS: &str = "a2a_connections";
 pub const REFUSED_CONNECTIONS: &str = "a2a_refused_connections_total";
 /// Connections cut because their client took none of an answer for too long.
 pub const UNREAD_CONNECTIONS: &str = "a2a_unread_connections_total";
+/// Connections that ended before TLS was agreed on.
+pub const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
 
 /// What each metric tells, for the exporter.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[
+    (AGENT_UP, "1 for every agent that is served"),
     (REQUESTS, "A2A requests by operation, agent and outcome"),
     (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),
     (STREAM_SUBSCRIBERS, "Open event streams"),
     (CONNECTIONS, "Open connections"),
     (REFUSED_CONNECTIONS, "Connections turned away because limits.connections were open"),
     (UNREAD_CONNECTIONS, "Connections cut because their client took none of an answer for server.writeTimeout"),
+    (FAILED_HANDSHAKES, "Connections that ended before TLS was agreed on"),
 ];
 
 /// Seconds; fine where an answer takes no work, wide enough for a blocked sender's hour.

@@ -1,8 +1,11 @@
 //! Everything the front door can be told, with its defaults. The configuration file spells these the same way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::Tls;
 
 /// What the front door can be told.
 #[derive(Clone)]
@@ -11,13 +14,16 @@ pub struct Options {
     pub public_base_url: String,
     /// Whether it runs without keys, which is for loopback only: then Host must be a loopback name or the public base.
     pub open: bool,
+    /// The certificate, if TLS is spoken; then nothing else is.
+    pub tls: Option<Arc<Tls>>,
     /// Web origins that may call from a browser; `*` stands for all of them.
     pub allowed_origins: Vec<String>,
     /// Whether a request must name its protocol version.
     pub strict_version: bool,
     /// The card for those who do not say which version they read.
     pub card_default: CardDefault,
-    /// Time a client has to send its request headers, and the longest pause within its body.
+    /// Time a client has to send its request headers, and before that to agree on TLS; also the longest pause within
+    /// its body.
     pub header_timeout: Duration,
     /// Time a client has to send its request body. What it has sent buys it more, see `edge/request_body.rs`, so that a
     /// large body may come over a slow line.
@@ -46,6 +52,8 @@ pub struct Options {
     pub max_parts: usize,
     /// Levels of nesting in a request body.
     pub max_depth: usize,
+    /// Bytes of a page of tasks, unless its one task is larger. What does not fit begins the next page.
+    pub page: usize,
     /// Time without a frame after which a stream sends a comment.
     pub ping: Duration,
     /// Renders `/metrics`; without it that address says that metrics are off.
@@ -69,6 +77,7 @@ impl Default for Options {
         Self {
             public_base_url: "http://127.0.0.1:41242".to_owned(),
             open: true,
+            tls: None,
             allowed_origins: Vec::new(),
             strict_version: false,
             card_default: CardDefault::default(),
@@ -85,6 +94,7 @@ impl Default for Options {
             request_headers: 64 << 10,
             max_parts: 1_000,
             max_depth: 64,
+            page: 16 << 20,
             ping: Duration::from_secs(15),
             metrics: None,
         }

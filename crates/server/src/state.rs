@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) options: Options,
     pub(crate) authenticator: Arc<dyn Authenticator>,
     /// The places for open streams; a binding takes one per stream.
-    pub(crate) streams: StreamSlots,
+    pub(crate) streams: Arc<StreamSlots>,
     /// When the server began, for `Last-Modified`.
     pub(crate) started: SystemTime,
     /// What the bindings keep between requests.
@@ -34,7 +34,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self {
-            streams: StreamSlots::new(options.streams, options.streams_per_caller),
+            streams: Arc::new(StreamSlots::new(options.streams, options.streams_per_caller)),
             started: SystemTime::now(),
             bindings: crate::bindings::Shared::default(),
             guard: Guard::new(&options),

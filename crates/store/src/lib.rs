@@ -2,7 +2,7 @@
 //!
 //! The suite in `tests/it/suite` says what any store owes the kernel; every implementation has to pass it.
 
-mod metric_definitions;
+pub mod metric_definitions;
 mod sqlite;
 
 pub use metric_definitions::describe_metrics;

@@ -183,6 +183,10 @@ impl Store for SqliteStore {
         self.read(move |reading| reading.list(&query))
     }
 
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
+        self.read(move |reading| reading.load_some(&keys, max_bytes))
+    }
+
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
         self.read(move |reading| reading.find_send(scope))
     }
@@ -229,6 +233,10 @@ impl Store for SqliteStore {
 
     fn epoch(&self) -> Epoch {
         self.start.epoch
+    }
+
+    fn secret(&self) -> [u8; 32] {
+        self.start.secret
     }
 
     fn ready(&self) -> Result<(), StoreError> {

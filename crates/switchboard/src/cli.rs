@@ -120,7 +120,7 @@ impl DataFlags {
     /// Everything that is wrong with the configuration.
     pub fn load(&self) -> Result<Workspace, Problems> {
         let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
-        flags.load()
+        flags.read()
     }
 }
 
@@ -141,12 +141,32 @@ pub struct ConfigFlags {
 }
 
 impl ConfigFlags {
-    /// Loads the workspace under these flags and this process's environment.
+    /// Loads the workspace under these flags and this process's environment, and looks into the files it names.
     ///
     /// # Errors
     /// Everything that is wrong with the configuration.
     pub fn load(&self) -> Result<Workspace, Problems> {
-        Workspace::load(&self.workspace, &Overrides { environment: environment(), flags: self.flags() })
+        let workspace = self.read()?;
+        workspace.check_files()?;
+        Ok(workspace)
+    }
+
+    /// The same for a program that brings its own agents: those of the workspace are not read.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the settings.
+    pub fn load_settings(&self) -> Result<Workspace, Problems> {
+        let workspace = Workspace::settings_only(&self.workspace, &self.overrides())?;
+        workspace.check_files()?;
+        Ok(workspace)
+    }
+
+    fn read(&self) -> Result<Workspace, Problems> {
+        Workspace::load(&self.workspace, &self.overrides())
+    }
+
+    fn overrides(&self) -> Overrides {
+        Overrides { environment: environment(), flags: self.flags() }
     }
 
     fn flags(&self) -> Vec<Flag> {
@@ -191,7 +211,7 @@ pub fn run() -> ExitCode {
 
 /// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then
 /// be refused by whoever reads it, with its name.
-pub(crate) fn environment() -> std::collections::BTreeMap<String, String> {
+fn environment() -> std::collections::BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect()

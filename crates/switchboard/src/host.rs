@@ -1,21 +1,28 @@
 //! An agent of your own behind A2A in one call, with everything `switchboard serve` does around it.
 
-use std::path::Path;
-
+use clap::Parser;
 use switchboard_engine::{Agent, Hosted};
 
-use crate::cli::environment;
+use crate::cli::ConfigFlags;
 use crate::config::agent_name::AgentName;
 use crate::config::value::Scalar;
-use crate::config::{Overrides, Workspace};
 use crate::logging;
 use crate::printer::{Output, Printer};
 use crate::serve::{Plan, Serving, Signals, StartError, stop_signal};
 
+/// Hosts one agent behind A2A, with durable tasks.
+#[derive(Debug, Parser)]
+struct HostLine {
+    #[command(flatten)]
+    flags: ConfigFlags,
+}
+
 /// Hosts one agent under a name until Ctrl-C, and says on standard output where it is.
 ///
 /// The settings are those of `switchboard.yaml` in the current folder and of the environment, if there are any: without
-/// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read.
+/// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read. The
+/// arguments of the program stand above both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
+/// them. On `--help`, and on an argument that is none of these, it says so and ends the process.
 ///
 /// ```no_run
 /// use switchboard::{Agent, AgentError, Manifest, StartError, TaskHandle, Turn};
@@ -42,8 +49,7 @@ use crate::serve::{Plan, Serving, Signals, StartError, stop_signal};
 pub async fn host(name: &str, agent: impl Agent) -> Result<(), StartError> {
     let name = AgentName::from_text(name)
         .map_err(|mismatch| StartError::AgentName(format!("{}: {}", mismatch.wrong, mismatch.right)))?;
-    let overrides = Overrides { environment: environment(), flags: Vec::new() };
-    let workspace = Workspace::settings_only(Path::new("."), &overrides)?;
+    let workspace = HostLine::parse().flags.load_settings()?;
     // A program that logs in its own way has set that up already, and keeps it.
     let _ = logging::start(&workspace.config.log);
     let signals = Signals::take().map_err(StartError::Signals)?;

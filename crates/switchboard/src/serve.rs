@@ -14,21 +14,20 @@ mod port_holder;
 mod settings;
 mod signals;
 
-pub(crate) use data_dir::open_problem;
+pub(crate) use data_dir::{RESTORE, open_problem};
 pub use error::StartError;
 pub(crate) use fleet::hosted;
 pub use greeting::Greeting;
 pub(crate) use signals::{Signals, stop_signal};
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::store::Store;
-use switchboard_engine::{Engine, FixedDirectory, Hosted};
-use switchboard_server::{Options, Server};
+use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory, Hosted};
+use switchboard_server::{Options, Server, Tls};
 use switchboard_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
@@ -68,6 +67,7 @@ impl Serving {
     /// Whatever is in the way, in plain words.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let Plan { config, data_dir, agents } = plan;
+        let tls = open_tls(&config)?;
         let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
         let data_dir = data_dir::create(&data_dir)?;
         let store = open_store(&config, &data_dir, address)?;
@@ -81,9 +81,12 @@ impl Serving {
         }
         let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
         let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
-        let greeting = Greeting::new(&config, address, &data_dir, &agents, usable, ring.is_open());
+        let mut greeting = Greeting::new(&config, address, &data_dir, &agents, usable, ring.is_open());
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
         let directory = Arc::new(FixedDirectory::new(agents, default_agent));
+        if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
+            greeting = greeting.with_root();
+        }
         let engine = Engine::start(
             Arc::clone(&store) as Arc<dyn Store>,
             directory,
@@ -94,17 +97,19 @@ impl Serving {
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
         let desk = KeyDesk::new(store, clock, Some(Arc::clone(&ring)));
         let asked = Arc::clone(&ring);
+        let is_tls = tls.is_some();
         let status = move || Status {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             address: address.to_string(),
+            tls: is_tls,
             agents: names.clone(),
             keys_required: !asked.is_open(),
         };
         Ok(Self {
             listener,
             engine,
-            options: settings::server(&config, address),
+            options: settings::server(&config, address, tls),
             ring,
             control,
             room: Arc::new(ControlRoom::new(desk, data_dir.clone()).of_server(status)),
@@ -134,8 +139,13 @@ impl Serving {
             stop.cancelled().await;
             engine.shutdown().await
         };
+        let options = Options { open: ring.is_open(), ..options };
+        let server = Server::new(engine.clone(), options, Arc::clone(&ring) as _).open_until(ring.keyed());
         let served = async {
-            let served = front_door(&listener, &engine, &options, &ring, &stop).await;
+            let served = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => server.run(listener, stop.clone().cancelled_owned()).await,
+                Err(error) => Err(error),
+            };
             // A listener that failed is the end of the kernel too.
             stop.cancel();
             served
@@ -150,28 +160,9 @@ impl Serving {
     }
 }
 
-/// Serves whoever comes. While nobody has a key the door is open; the first key closes it at once: what callers without
-/// a key have open is cut, their tasks go on, and whoever connects from then on needs a key.
-async fn front_door(
-    listener: &TcpListener,
-    engine: &Engine,
-    options: &Options,
-    ring: &Arc<KeyRing>,
-    stop: &CancellationToken,
-) -> io::Result<()> {
-    let door = |open: bool| {
-        let options = Options { open, ..options.clone() };
-        let listener = tokio::net::TcpListener::from_std(listener.try_clone()?)?;
-        let server = Server::new(engine.clone(), options, Arc::clone(ring) as _);
-        io::Result::Ok(server.run(listener, stop.clone().cancelled_owned()))
-    };
-    if ring.is_open() {
-        tokio::select! {
-            served = door(true)? => return served,
-            () = ring.closed() => tracing::info!("the first key exists: from now on every request needs one"),
-        }
-    }
-    door(false)?.await
+fn open_tls(config: &Config) -> Result<Option<Arc<Tls>>, StartError> {
+    let Some((certificate, key)) = config.server.tls.files() else { return Ok(None) };
+    Tls::open(certificate, key).map(|tls| Some(Arc::new(tls))).map_err(StartError::Tls)
 }
 
 fn open_store(
@@ -188,8 +179,16 @@ fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) ->
     let mut warnings = Vec::new();
     if address.ip().is_unspecified() && config.server.public_base_url.is_none() {
         warnings.push(format!(
-            "agent cards say http://{address}, which nobody can call from elsewhere: set server.publicBaseUrl to the \
-             address the world uses"
+            "agent cards say {}, which nobody can call from elsewhere: set server.publicBaseUrl to the address the \
+             world uses",
+            config.server.url_at(address).as_str()
+        ));
+    }
+    let said = config.server.public_base_url.as_ref().map(|url| url.as_str());
+    if let Some(said) = said.filter(|said| config.server.tls.files().is_some() && said.starts_with("http://")) {
+        warnings.push(format!(
+            "agent cards say {said}, and this server speaks nothing but TLS: write https:// in server.publicBaseUrl, \
+             unless something in front of it takes plain HTTP"
         ));
     }
     if let Some(kind) = network_file_system::kind_of(data_dir) {

@@ -1,34 +1,108 @@
 //! The example as a person runs it: it says where it is, greets, and ends with Ctrl-C.
 
-use std::io::{BufRead, BufReader, Read, Write};
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+struct Hello {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    address: String,
+}
+
+impl Hello {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = program(folder, arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let address = first.rsplit("http://").next().unwrap().to_owned();
+        Self { child, lines, address }
+    }
+
+    /// Sends it a name and returns what it answers.
+    fn greet(&self, name: &str) -> String {
+        let address = &self.address;
+        let body = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{name}"}}]}}}}"#);
+        let mut stream = TcpStream::connect(address).unwrap();
+        let length = body.len();
+        let head = format!("POST /a2a/hello/message:send HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+        let head = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn stop(mut self) {
+        let kill = format!("kill -INT {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Hello {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing is left behind.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn program(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hello-agent"));
+    command.args(arguments).current_dir(folder).env_clear();
+    command
+}
 
 #[test]
 fn greets_whoever_writes_to_it() {
     let folder = tempfile::tempdir().unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_hello-agent"))
-        .current_dir(folder.path())
-        .env("SWITCHBOARD_SERVER_BIND", "127.0.0.1:0")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let first = lines.next().unwrap();
-    let address = first.rsplit("http://").next().unwrap();
-    assert!(lines.any(|line| line.contains("/a2a/hello/message:send")), "a line to copy");
-
-    let body = r#"{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Ada"}]}}"#;
-    let mut stream = TcpStream::connect(address).unwrap();
-    let length = body.len();
-    let head = format!("POST /a2a/hello/message:send HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
-    let head = format!("{head}content-type: application/json\r\ncontent-length: {length}\r\n\r\n");
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let mut hello = Hello::start(folder.path(), &["--bind", "127.0.0.1:0"]);
+    assert!(hello.lines.any(|line| line.unwrap().contains("/a2a/hello/message:send")), "a line to copy");
+    let answer = hello.greet("Ada");
     assert!(answer.contains("Hello, Ada!") && answer.contains("TASK_STATE_COMPLETED"), "{answer}");
+    hello.stop();
+}
 
-    let kill = format!("kill -INT {}", child.id());
-    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-    assert!(child.wait().unwrap().success());
+#[test]
+fn a_second_one_runs_beside_it_as_the_readme_says() {
+    let readme = include_str!("../../../README.md");
+    let line = readme.lines().find_map(|line| line.strip_prefix("cargo run -p hello-agent -- ")).unwrap();
+    let words: Vec<&str> = line.split('#').next().unwrap().split_whitespace().collect();
+    let folder = tempfile::tempdir().unwrap();
+    let first = Hello::start(folder.path(), &["--bind", "127.0.0.1:0"]);
+    // Without them it says which flags to use, and these are the flags.
+    let refused = program(folder.path(), &["--bind", "127.0.0.1:0"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("--data-dir DIR"), "{told}");
+    let refused = program(folder.path(), &["--bind", &first.address, "--data-dir", "other"]).output().unwrap();
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && told.contains("--bind 127.0.0.1:PORT"), "{told}");
+
+    let second = Hello::start(folder.path(), &words);
+    assert!(second.greet("Bob").contains("Hello, Bob!"));
+    assert!(first.greet("Ada").contains("Hello, Ada!"));
+    second.stop();
+    first.stop();
+}
+
+#[test]
+fn it_takes_the_flags_of_a_server_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = program(folder.path(), &["--help"]).output().unwrap();
+    let told = String::from_utf8(help.stdout).unwrap();
+    assert!(help.status.success(), "{told}");
+    for flag in ["--bind", "--data-dir", "--workspace"] {
+        assert!(told.contains(flag), "{told}");
+    }
+    let wrong = program(folder.path(), &["--colour"]).output().unwrap();
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!(wrong.status.code(), Some(2), "{told}");
+    assert!(told.contains("--colour") && told.contains("--help"), "{told}");
+    let nowhere = program(folder.path(), &["--workspace", "nowhere"]).output().unwrap();
+    let told = String::from_utf8(nowhere.stderr).unwrap();
+    assert!(nowhere.status.code() == Some(1) && told.contains("nowhere does not exist"), "{told}");
 }

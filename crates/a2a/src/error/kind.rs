@@ -43,6 +43,8 @@ pub enum ErrorKind {
     TooLarge,
     /// The headers are more or larger than the limit.
     HeadersTooLarge,
+    /// The body came too slowly to be waited for.
+    RequestTimeout,
     /// Too busy now; worth trying again.
     Overloaded,
     /// An idempotency key came back with another body.
@@ -68,7 +70,7 @@ pub struct Entry {
 
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Parse,
         Self::InvalidRequest,
         Self::MethodNotFound,
@@ -88,6 +90,7 @@ impl ErrorKind {
         Self::AgentNotFound,
         Self::TooLarge,
         Self::HeadersTooLarge,
+        Self::RequestTimeout,
         Self::Overloaded,
         Self::IdempotencyKeyReused,
     ];
@@ -115,6 +118,8 @@ impl ErrorKind {
             Self::AgentNotFound => &Entry { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" },
             Self::TooLarge => &Entry { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" },
             Self::HeadersTooLarge => &Entry { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" },
+            // The request never became whole, which is the sender's affair: -32600 as for one that is too large, not our -32603.
+            Self::RequestTimeout => &Entry { code: -32600, reason: "REQUEST_TIMEOUT", http: 408, http_v03: 408, grpc: "DEADLINE_EXCEEDED", message: "Request came too slowly" },
             Self::Overloaded => &Entry { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" },
             Self::IdempotencyKeyReused => &Entry { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" },
         }
@@ -139,9 +144,11 @@ impl ErrorKind {
     /// The HTTP status on JSON-RPC: errors are answers there, except where HTTP itself refuses the caller.
     pub fn rpc_http_status(self) -> u16 {
         match self {
-            Self::Unauthenticated | Self::PermissionDenied | Self::TooLarge | Self::HeadersTooLarge => {
-                self.entry().http
-            }
+            Self::Unauthenticated
+            | Self::PermissionDenied
+            | Self::TooLarge
+            | Self::HeadersTooLarge
+            | Self::RequestTimeout => self.entry().http,
             _ => 200,
         }
     }
@@ -156,6 +163,7 @@ impl ErrorKind {
             | Self::AgentNotFound
             | Self::TooLarge
             | Self::HeadersTooLarge
+            | Self::RequestTimeout
             | Self::IdempotencyKeyReused => true,
             // Its `retryAfterMs` tells.
             Self::Overloaded => false,

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::lenient::{flag, or_default};
 use crate::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
 
+pub(crate) use read::Shape;
+
 /// A change of a task's status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -91,6 +91,7 @@ fn codes_reasons_and_statuses_are_those_of_the_specification() {
         (ErrorKind::PermissionDenied, -32600, "PERMISSION_DENIED", 403, "PERMISSION_DENIED", 403),
         (ErrorKind::TooLarge, -32600, "REQUEST_TOO_LARGE", 413, "RESOURCE_EXHAUSTED", 413),
         (ErrorKind::HeadersTooLarge, -32600, "REQUEST_HEADERS_TOO_LARGE", 431, "RESOURCE_EXHAUSTED", 431),
+        (ErrorKind::RequestTimeout, -32600, "REQUEST_TIMEOUT", 408, "DEADLINE_EXCEEDED", 408),
         (ErrorKind::Overloaded, -32603, "OVERLOADED", 503, "UNAVAILABLE", 503),
         (ErrorKind::IdempotencyKeyReused, -32602, "IDEMPOTENCY_KEY_REUSED", 409, "ALREADY_EXISTS", 409),
     ];

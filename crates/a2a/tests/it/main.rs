@@ -13,4 +13,6 @@ mod official_types;
 mod properties;
 mod server_answers;
 mod spellings;
+mod sse;
+mod stream_events;
 mod validation;

@@ -52,7 +52,7 @@ pub(super) fn force_end(engine: &Inner, live: &LiveTask) {
     end_stopped(engine, live, &mut core, reason);
 }
 
-fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reason: Reason) {
+pub(super) fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reason: Reason) {
     let (state, text) = match reason {
         Reason::CanceledByCaller => (TaskState::Canceled, None),
         Reason::TimedOut => (TaskState::Failed, Some("the task took too long".to_owned())),
@@ -63,9 +63,9 @@ fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reason: Reason)
 
 fn end(engine: &Inner, live: &LiveTask, core: &mut Core, state: TaskState, text: Option<String>, reason: Reason) {
     let message = text.map(|text| Message::text(Role::Agent, shortened(text)));
-    if push_status(engine, live, core, state, message, Some(reason)).is_err() {
+    if push_status(engine, live, core, state, message, reason.metadata()).is_err() {
         // Only a limit smaller than any reason can be in the way.
-        let bare = push_status(engine, live, core, state, None, Some(reason));
+        let bare = push_status(engine, live, core, state, None, reason.metadata());
         if let Err(error) = bare {
             tracing::error!(task = %live.task.id, %error, "an ending was refused");
         }

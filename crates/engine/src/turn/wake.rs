@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
-use crate::caps::{Permit, Place};
+use crate::caps::Permit;
 use crate::engine::Inner;
 use crate::live::LiveTask;
 use crate::metric_definitions as metric;
+use crate::queue::Place;
 use crate::recover::NotWritten;
 use crate::store::{Phase, RowState};
 use crate::turn::{Begin, RETRY, drive};
@@ -21,12 +22,14 @@ impl Inner {
                 return;
             }
             core.turn_fence = core.row.fence;
+            core.waking = false;
             if core.driven {
                 core.resume = Some(permit);
                 None
             } else {
                 core.driven = true;
-                Begin::current(&core).map(|begin| (permit, begin))
+                let begin = core.recovered.take().or_else(|| Begin::current(&core));
+                begin.map(|begin| (permit, begin))
             }
         };
         live.wake();
@@ -60,6 +63,7 @@ impl Inner {
                 let fence = core.row.fence.next();
                 let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
                 let burst = Burst::default();
+                core.waking = true;
                 Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
             });
             match claimed.await {
@@ -71,6 +75,7 @@ impl Inner {
                 }
                 Err(NotWritten::NotNeeded) => {}
                 Err(NotWritten::Store(error)) => {
+                    live.core.lock().waking = false;
                     tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                     drop(permit);
                     engine.clock.sleep(RETRY).await;

@@ -212,20 +212,10 @@ fn parked_and_queued_tasks_have_the_same_deadline_as_running_ones() {
         kernel.reach(running.id(), TaskState::Working).await;
         let queued = kernel.send("deaf").await;
         for sent in [&parked, &running, &queued] {
-            let task = kernel.while_time_passes(answer_terminal(&kernel, sent)).await;
+            let task = kernel.while_time_passes(kernel.ended(sent.id())).await;
             assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "timed_out"));
         }
     });
-}
-
-async fn answer_terminal(kernel: &Kernel, sent: &Submitted) -> switchboard_a2a::Task {
-    loop {
-        let task = kernel.get(sent.id()).await.unwrap();
-        if task.status.state.is_terminal() {
-            return task;
-        }
-        tokio::task::yield_now().await;
-    }
 }
 
 #[test]
@@ -258,7 +248,7 @@ fn a_failing_store_is_not_hammered_and_the_deadline_still_holds() {
         }
         assert!(faults.failed() < 5, "{} appends were tried while the clock stood still", faults.failed());
         faults.fail(false);
-        let task = kernel.while_time_passes(answer_task(&sent)).await;
+        let task = kernel.while_time_passes(kernel.ended(sent.id())).await;
         assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "timed_out"));
     });
 }

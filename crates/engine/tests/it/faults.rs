@@ -1,8 +1,10 @@
-//! A store with faults to order: appends that wait at a gate, fail, or dawdle by a seed.
+//! A store with faults to order: appends that wait at a gate, fail, or dawdle by a seed. It also counts what is loaded,
+//! and for listed tasks how many bytes of them are held.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::{Epoch, Position, TaskKey};
@@ -21,9 +23,14 @@ pub(crate) struct Faults(Arc<Ordered>);
 struct Ordered {
     closed: AtomicBool,
     opened: Notify,
+    /// Calls that stand at the closed gate.
+    held: AtomicUsize,
     failing: AtomicBool,
     failed: AtomicUsize,
     loads: AtomicUsize,
+    portions: AtomicUsize,
+    listed_bytes: AtomicUsize,
+    most_listed_bytes: AtomicUsize,
     /// Seeds the yields around each call; none at zero.
     seed: AtomicU64,
 }
@@ -38,6 +45,13 @@ impl Faults {
         self.0.closed.store(false, Ordering::SeqCst);
         self.0.opened.notify_waiters();
         self.0.opened.notify_one();
+    }
+
+    /// Waits until so many calls stand at the closed gate.
+    pub(crate) async fn until_held(&self, calls: usize) {
+        while self.0.held.load(Ordering::SeqCst) < calls {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Appends fail as on a full disk.
@@ -55,6 +69,33 @@ impl Faults {
         self.0.loads.load(Ordering::SeqCst)
     }
 
+    /// How many times some of a page have been loaded.
+    pub(crate) fn portions(&self) -> usize {
+        self.0.portions.load(Ordering::SeqCst)
+    }
+
+    /// The most bytes of listed tasks that were ever held at once.
+    pub(crate) fn most_listed_bytes(&self) -> usize {
+        self.0.most_listed_bytes.load(Ordering::SeqCst)
+    }
+
+    /// The same task, with its bytes counted until they are let go.
+    fn counted(&self, mut loaded: Loaded) -> Loaded {
+        if let Some((_, _, snapshot)) = &mut loaded.snapshot {
+            *snapshot = self.count(snapshot.clone());
+        }
+        for row in &mut loaded.events {
+            row.events = self.count(row.events.clone());
+        }
+        loaded
+    }
+
+    fn count(&self, bytes: Bytes) -> Bytes {
+        let held = self.0.listed_bytes.fetch_add(bytes.len(), Ordering::SeqCst) + bytes.len();
+        self.0.most_listed_bytes.fetch_max(held, Ordering::SeqCst);
+        Bytes::from_owner(ListedBytes { bytes, faults: self.clone() })
+    }
+
     /// Others go first around every call, as the seed says.
     pub(crate) fn dawdle(seed: u64) -> Self {
         let faults = Self::default();
@@ -68,9 +109,32 @@ impl Faults {
             self.0.seed.store(seed.wrapping_add(0x9e37_79b9), Ordering::SeqCst);
             Dice::seeded(seed).dawdle().await;
         }
+        self.0.held.fetch_add(1, Ordering::SeqCst);
         while self.0.closed.load(Ordering::SeqCst) {
-            self.0.opened.notified().await;
+            let opened = self.0.opened.notified();
+            if self.0.closed.load(Ordering::SeqCst) {
+                opened.await;
+            }
         }
+        self.0.held.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Bytes of a listed task.
+struct ListedBytes {
+    bytes: Bytes,
+    faults: Faults,
+}
+
+impl AsRef<[u8]> for ListedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for ListedBytes {
+    fn drop(&mut self) {
+        self.faults.0.listed_bytes.fetch_sub(self.bytes.len(), Ordering::SeqCst);
     }
 }
 
@@ -116,6 +180,11 @@ impl Store for FaultyStore {
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.around(self.store.list(query))
     }
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
+        self.faults.0.portions.fetch_add(1, Ordering::SeqCst);
+        let (some, faults) = (self.around(self.store.load_some(keys, max_bytes)), self.faults.clone());
+        async move { Ok(some.await?.into_iter().map(|loaded| faults.counted(loaded)).collect()) }.boxed()
+    }
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
         self.around(self.store.find_send(scope))
     }
@@ -142,6 +211,9 @@ impl Store for FaultyStore {
     }
     fn epoch(&self) -> Epoch {
         self.store.epoch()
+    }
+    fn secret(&self) -> [u8; 32] {
+        self.store.secret()
     }
     fn ready(&self) -> Result<(), StoreError> {
         self.store.ready()

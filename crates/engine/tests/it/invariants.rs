@@ -98,9 +98,12 @@ fn output_that_cannot_be_stored_is_offered_again_until_it_is() {
         let sent = kernel.send("go").await;
         // The sweeper and the turn that will try again.
         kernel.advance(2, Duration::from_secs(1)).await;
+        let task = answer_task(&sent).await;
+        assert_eq!(task.status.state, TaskState::Submitted, "who waits is answered with what is stored");
+        let refused = kernel.cancel(sent.id()).await.err().unwrap();
+        assert!(matches!(&refused, Error::Unavailable { problem, .. } if problem.contains("disk full")), "{refused}");
         faults.fail(false);
-        let task = kernel.while_time_passes(answer_task(&sent)).await;
-        assert_eq!(task.status.state, TaskState::Completed);
+        let task = kernel.while_time_passes(kernel.reach(sent.id(), TaskState::Completed)).await;
         assert_eq!(task.artifacts[0].parts[0].as_text(), Some("kept"));
     });
 }

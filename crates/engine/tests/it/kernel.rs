@@ -104,8 +104,26 @@ impl Kernel {
         let options = Options { durability: Durability::Process, ..Options::default() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let store = wrap(SqliteStore::open(folder, options).unwrap());
+        Self::start(AGENT, store, runtime, script, settings)
+    }
+
+    /// With an agent of another name.
+    pub(crate) fn named(name: &'static str, folder: &Path, script: impl Agent) -> Self {
+        let options = Options { durability: Durability::Process, ..Options::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        Self::start(name, store, runtime, script, Settings::default())
+    }
+
+    fn start(
+        name: &'static str,
+        store: Arc<dyn Store>,
+        runtime: Runtime,
+        script: impl Agent,
+        settings: Settings,
+    ) -> Self {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let directory = FixedDirectory::new(vec![Hosted::new(AGENT, script)], None);
+        let directory = FixedDirectory::new(vec![Hosted::new(name, script)], None);
         let started = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), settings);
         let engine = runtime.block_on(started).unwrap();
         Self { engine, clock, runtime }
@@ -169,6 +187,17 @@ impl Kernel {
         }
     }
 
+    /// Waits until a task has ended, however.
+    pub(crate) async fn ended(&self, id: &TaskId) -> Task {
+        loop {
+            let task = self.get(id).await.unwrap();
+            if task.status.state.is_terminal() {
+                return task;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Lets time pass, a second at a time, until something is done.
     pub(crate) async fn while_time_passes<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
@@ -208,7 +237,7 @@ pub(crate) fn request(message: Message) -> Send {
 }
 
 pub(crate) async fn answer_task(submitted: &Submitted) -> Task {
-    match submitted.answer().await {
+    match submitted.answer().await.unwrap() {
         Answer::Task(reading) => reading.into_task().unwrap(),
         Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
     }

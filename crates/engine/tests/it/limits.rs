@@ -5,6 +5,7 @@ use std::time::Duration;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 fn holder() -> Script {
@@ -216,5 +217,70 @@ fn messages_count_against_the_size_of_their_task_and_references_have_an_end() {
         let mut refers = message("quick");
         refers.reference_task_ids = vec![sent.id().clone(); 10_000];
         kernel.try_send(refers).await.unwrap();
+    });
+}
+
+#[test]
+fn bytes_beyond_what_is_kept_make_the_oldest_ended_tasks_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        Script::new(|_turn: Turn, task: TaskHandle| async move { Ok(task.complete_with("x".repeat(100_000)).await?) });
+    let settings = Settings { retention_bytes: 3_500_000, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script, settings);
+    kernel.run(async {
+        let mut ended = Vec::new();
+        for _ in 0..20 {
+            ended.push(answer_task(&kernel.send("go").await).await.id);
+        }
+        kernel.engine.sweep().await;
+        assert!(matches!(kernel.get(&ended[0]).await, Err(Error::TaskNotFound(_))), "the oldest went");
+        kernel.get(&ended[19]).await.unwrap();
+        let list = List { page_size: 100, ..List::default() };
+        let total = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap().total;
+        assert!((3..20).contains(&total), "{total} tasks of 200 KB in 3.5 MB");
+    });
+}
+
+#[test]
+fn histories_beyond_the_limit_are_read_again() {
+    let loads_with = |contexts: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+            let earlier = task.context_history(100).await.len();
+            Ok(task.complete_with(earlier.to_string()).await?)
+        });
+        let faults = Faults::default();
+        let settings = Settings { contexts, ..Settings::default() };
+        let kernel = Kernel::with_faults(folder.path(), script, settings, &faults);
+        kernel.run(async {
+            for turn in 0..10 {
+                for conversation in ["one", "two"] {
+                    let mut said = message("hello");
+                    said.context_id = Some(conversation.into());
+                    let task = answer_task(&kernel.try_send(said).await.unwrap()).await;
+                    assert_eq!(status_text(&task), (turn * 2).to_string(), "no history is shorter for it");
+                }
+            }
+        });
+        faults.loads()
+    };
+    let (few, many) = (loads_with(1), loads_with(2));
+    assert!(few > many + 50, "{few} loads with one history at hand, {many} with two");
+}
+
+#[test]
+fn a_context_id_has_a_longest_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), holder());
+    kernel.run(async {
+        for (context, fine) in [("c".repeat(256), true), ("c".repeat(257), false), ("ö".repeat(129), false)] {
+            let mut said = message("quick");
+            said.context_id = Some(context.as_str().into());
+            let sent = kernel.try_send(said).await;
+            assert_eq!(sent.is_ok(), fine, "{} bytes", context.len());
+            if let Err(refused) = sent {
+                assert!(matches!(refused, Error::Invalid { field: "message.contextId", .. }), "{refused}");
+            }
+        }
     });
 }

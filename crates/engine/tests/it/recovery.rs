@@ -42,6 +42,94 @@ fn a_killed_turn_resumes_with_its_message_and_what_it_saved() {
 }
 
 #[test]
+fn lost_turns_without_a_place_are_asked_about_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), resumable());
+    let ids = kernel.run(async {
+        let mut ids = Vec::new();
+        for _ in 0..4 {
+            let sent = kernel.send("the work").await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+            ids.push(sent.id().clone());
+        }
+        ids
+    });
+    kernel.kill();
+    let one_at_a_time = || Settings { running_tasks: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), holds_when_recovered(), one_at_a_time());
+    kernel.run(async {
+        let waits =
+            async |id| kernel.get(id).await.unwrap().metadata.is_some_and(|m| m.get(QUEUE_POSITION_KEY).is_some());
+        let mut waiting = 0;
+        while waiting < 3 {
+            waiting = 0;
+            for id in &ids {
+                waiting += usize::from(waits(id).await);
+            }
+        }
+    });
+    kernel.kill();
+    // They were recovered, waited, and lost their process again: still lost turns, not new ones.
+    let kernel = Kernel::with_settings(folder.path(), resumable(), one_at_a_time());
+    kernel.run(async {
+        for id in &ids {
+            let task = kernel.reach(id, TaskState::Completed).await;
+            assert_eq!(status_text(&task), "went on from 41 with the work");
+        }
+    });
+}
+
+fn holds_when_recovered() -> Script {
+    Script::new(|turn: Turn, task: TaskHandle| async move {
+        assert_eq!(turn.cause, Cause::Recovered);
+        task.canceled().await;
+        Ok(())
+    })
+    .recovering(Recovery::Resume)
+}
+
+#[test]
+fn lost_turns_that_cannot_go_on_need_no_place_to_fail() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = || resumable().recovering(Recovery::Fail("cannot go on".to_owned()));
+    let kernel = Kernel::open(folder.path(), script());
+    let ids = kernel.run(async {
+        let (one, two) = (kernel.send("the work").await, kernel.send("the work").await);
+        kernel.reach(one.id(), TaskState::Working).await;
+        kernel.reach(two.id(), TaskState::Working).await;
+        [one.id().clone(), two.id().clone()]
+    });
+    kernel.kill();
+    let settings = Settings { running_tasks: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(), settings);
+    kernel.run(async {
+        for id in &ids {
+            let task = kernel.while_time_passes(kernel.ended(id)).await;
+            assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "interrupted"));
+        }
+    });
+}
+
+#[test]
+fn a_queued_task_whose_agent_is_gone_fails_as_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_tasks: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), resumable(), settings);
+    let id = kernel.run(async {
+        let holding = kernel.send("the work").await;
+        kernel.reach(holding.id(), TaskState::Working).await;
+        kernel.send("the work").await.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::named("another", folder.path(), resumable());
+    kernel.run(async {
+        let task = kernel.while_time_passes(kernel.ended(&id)).await;
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "interrupted"));
+        assert!(status_text(&task).contains("no longer served"), "{}", status_text(&task));
+    });
+}
+
+#[test]
 fn a_turn_whose_agent_cannot_go_on_fails_as_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let script = || resumable().recovering(Recovery::Fail("cannot go on".to_owned()));

@@ -265,31 +265,6 @@ fn an_early_agent_that_waits_first_does_not_hold_its_message_back() {
 }
 
 #[test]
-fn an_answer_is_both_an_artifact_and_the_final_message() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
-        match turn.text().as_str() {
-            "deltas" => {
-                task.text("Hello, ").await?;
-                task.text("world").await?;
-            }
-            "long" => task.artifact(switchboard_a2a::Artifact::text("x".repeat(100_000))).await?,
-            _ => task.artifact(switchboard_a2a::Artifact::text("whole")).await?,
-        }
-        Ok(task.complete().await?)
-    });
-    let kernel = Kernel::open(folder.path(), script);
-    kernel.run(async {
-        for (word, message) in [("deltas", "Hello, world"), ("whole", "whole"), ("long", "")] {
-            let task = answer_task(&kernel.send(word).await).await;
-            assert_eq!(status_text(&task), message, "{word}");
-            let text = task.artifacts[0].parts[0].as_text().unwrap();
-            assert!(message.is_empty() || text == message, "{word}: {text}");
-        }
-    });
-}
-
-#[test]
 fn a_follow_ups_stream_begins_with_the_task_at_work_again() {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), asker());

@@ -47,19 +47,21 @@ impl Call<'_> {
                 _ => send::answer(self, request, out).await?,
             },
             Request::Get { id, history_length, .. } => {
-                self.find_agent()?;
+                Box::pin(self.find_agent_of(&id)).await?;
                 Box::pin(get::answer(self, &id, history_length, out)).await?;
             }
             Request::List(request) => {
+                // At the root nobody insists: the list is of many agents' tasks, and one of them must not take the list
+                // of the others away.
                 self.find_agent()?;
                 Box::pin(list::answer(self, request, out)).await?;
             }
             Request::Cancel { id, .. } => {
-                self.find_agent()?;
+                Box::pin(self.find_agent_of(&id)).await?;
                 Box::pin(cancel::answer(self, &id, out)).await?;
             }
             Request::Subscribe { id, .. } => {
-                self.find_agent()?;
+                Box::pin(self.find_agent_of(&id)).await?;
                 return Box::pin(subscribe::answer(self, &id)).await.map(events);
             }
             Request::Push(_) => {
@@ -71,8 +73,7 @@ impl Call<'_> {
         Ok(Outcome::Written)
     }
 
-    /// At an agent's own address the agent must exist, be the caller's to use, and be understood. The root shows the
-    /// tasks of all agents, so none of them can insist on anything there.
+    /// At an agent's own address the agent must exist, be the caller's to use, and be understood.
     fn find_agent(&mut self) -> Result<(), Error> {
         if self.address == Address::Root {
             return Ok(());
@@ -82,6 +83,23 @@ impl Call<'_> {
         self.declared.check(&hosted.manifest)?;
         self.hosted = Some(hosted);
         Ok(())
+    }
+
+    /// The same for an operation on one task. At the root that is the agent of the task, if it insists on anything:
+    /// looking is left out where no agent does, because it costs as much as the reading itself.
+    async fn find_agent_of(&mut self, id: &TaskId) -> Result<(), Error> {
+        if self.address != Address::Root {
+            return self.find_agent();
+        }
+        let insists = |hosted: &Arc<Hosted>| hosted.manifest.extensions.iter().any(|extension| extension.required);
+        if !self.state.engine.directory().agents().iter().any(insists) {
+            return Ok(());
+        }
+        self.hosted = self.agent_of(id).await;
+        match &self.hosted {
+            Some(hosted) => self.declared.check(&hosted.manifest),
+            None => Ok(()),
+        }
     }
 
     /// The agent that works on a task the caller can see here.
@@ -121,7 +139,7 @@ pub(super) async fn while_known(
 ) -> Result<Outcome, Error> {
     tokio::select! {
         biased;
-        () = identity.revoked.cancelled() => Err(Stranger::Unknown.error()),
+        () = identity.revoked.cancelled() => Err(Stranger::since(identity).error()),
         outcome = operation => outcome,
     }
 }

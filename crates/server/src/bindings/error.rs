@@ -3,11 +3,13 @@
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::{Error as Refusal, state_label};
 
+use super::quote;
+
 /// What the caller is told.
 pub(super) fn of(refusal: Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
-        Refusal::TaskNotFound(id) => Error::task_not_found(id),
+        Refusal::TaskNotFound(id) => Error::task_not_found(quote::name(id.as_str())),
         Refusal::NotCancelable { id, state } => {
             let error = Error::with_message(ErrorKind::TaskNotCancelable, message);
             error.detail("taskId", id).detail("state", state_label(state))

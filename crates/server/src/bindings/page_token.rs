@@ -1,58 +1,90 @@
-//! Where the next page begins, as an opaque text that only fits the question it was given for.
+//! Where the next page begins, as a text that only fits the question it was given for and tells its reader nothing: task
+//! keys are counted over all callers, so one that could be read would tell how many tasks everybody has.
+//!
+//! A token is a tag and the place, hidden. The tag is a keyed hash of the question and the place; a second keyed hash, of
+//! the tag, hides the place. So the same place looks different in every question, and a token that was changed by one bit,
+//! made up, or given by another server is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use switchboard_a2a::{Error, ListRequest, Timestamp};
 use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::Place;
 use switchboard_engine::{Address, CallerId};
 
-/// Enough of a hash to tell questions apart; a forged one only leads to another page of the caller's own tasks.
-const PRINT_BYTES: usize = 8;
+/// Bytes of the tag, and of a place.
+const HALF: usize = 16;
 
-type Print = [u8; PRINT_BYTES];
+type Half = [u8; HALF];
 
-/// The print of a question: who asks, where, and for which tasks.
-pub(super) fn print(caller: &CallerId, address: &Address, request: &ListRequest) -> Print {
-    let mut hasher = Sha256::new();
-    let context = request.context_id.as_ref().map(|context| context.as_str());
-    let state = request.status.map(switchboard_engine::state_label);
-    let since = request.status_timestamp_after.map(|at| at.0.to_string());
-    let texts = [Some(caller.as_str()), Some(address.as_str()), context, state, since.as_deref()];
-    for text in texts {
-        // The length in front keeps neighbours apart; an absent text differs from an empty one.
-        hasher.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
-        hasher.update(text.unwrap_or_default());
-    }
-    let hash: [u8; 32] = hasher.finalize().into();
-    let mut print = [0; PRINT_BYTES];
-    print.copy_from_slice(&hash[..PRINT_BYTES]);
-    print
+/// The tokens of one question.
+pub struct Tokens {
+    secret: [u8; 32],
+    /// The hash of the question: who asks, where, and for which tasks.
+    question: [u8; 32],
 }
 
-/// Writes a token.
-pub(super) fn write((at, key): (Timestamp, TaskKey), print: Print) -> String {
-    let mut bytes = Vec::with_capacity(16 + PRINT_BYTES);
-    bytes.extend_from_slice(&at.0.to_be_bytes());
-    bytes.extend_from_slice(&key.0.to_be_bytes());
-    bytes.extend_from_slice(&print);
-    URL_SAFE_NO_PAD.encode(bytes)
+impl Tokens {
+    /// The question, and the secret that no caller knows.
+    pub fn new(secret: [u8; 32], caller: &CallerId, address: &Address, request: &ListRequest) -> Self {
+        let mut hasher = Sha256::new();
+        let context = request.context_id.as_ref().map(|context| context.as_str());
+        let state = request.status.map(switchboard_engine::state_label);
+        let since = request.status_timestamp_after.map(|at| at.0.to_string());
+        let texts = [Some(caller.as_str()), Some(address.as_str()), context, state, since.as_deref()];
+        for text in texts {
+            // The length in front keeps neighbours apart; an absent text differs from an empty one.
+            hasher.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
+            hasher.update(text.unwrap_or_default());
+        }
+        Self { secret, question: hasher.finalize().into() }
+    }
+
+    /// Writes a token.
+    pub fn write(&self, (at, key): Place) -> String {
+        let place = (i128::from(at.0) << 64 | i128::from(key.0.cast_unsigned())).to_be_bytes();
+        let tag = self.tag(&place);
+        URL_SAFE_NO_PAD.encode([tag, mask(place, self.veil(&tag))].concat())
+    }
+
+    /// Reads a token that was given for the same question.
+    pub fn read(&self, token: &str) -> Result<Place, Error> {
+        let problem = "is not a token of this server for these filters: ask again without it";
+        let invalid = || Error::invalid_field("pageToken", problem);
+        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;
+        let Some((tag, hidden)) = bytes.split_first_chunk::<HALF>() else { return Err(invalid()) };
+        let hidden = Half::try_from(hidden).map_err(|_| invalid())?;
+        let place = mask(hidden, self.veil(tag));
+        if self.tag(&place) != *tag {
+            return Err(invalid());
+        }
+        let place = i128::from_be_bytes(place);
+        let (at, key) = ((place >> 64) as i64, place as i64);
+        Ok((Timestamp(at), TaskKey(key)))
+    }
+
+    fn tag(&self, place: &Half) -> Half {
+        self.keyed(0, &[&self.question, place.as_slice()].concat())
+    }
+
+    fn veil(&self, tag: &Half) -> Half {
+        self.keyed(1, tag)
+    }
+
+    /// What is hashed for one use always has the same length, so nobody can go on hashing where this ends.
+    fn keyed(&self, usage: u8, bytes: &[u8]) -> Half {
+        let mut hasher = Sha256::new();
+        hasher.update(self.secret);
+        hasher.update([usage]);
+        hasher.update(bytes);
+        let hash: [u8; 32] = hasher.finalize().into();
+        std::array::from_fn(|index| hash[index])
+    }
 }
 
-/// Reads a token that was given for the same question.
-pub(super) fn read(token: &str, print: Print) -> Result<(Timestamp, TaskKey), Error> {
-    let invalid = |problem: &str| Error::invalid_field("pageToken", problem);
-    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid("is not a token of this server"))?;
-    let (Some((at, rest)), true) = (bytes.split_first_chunk::<8>(), bytes.len() == 16 + PRINT_BYTES) else {
-        return Err(invalid("is not a token of this server"));
-    };
-    let Some((key, given)) = rest.split_first_chunk::<8>() else {
-        return Err(invalid("is not a token of this server"));
-    };
-    if given != print {
-        return Err(invalid("was given for other filters: ask again without it"));
-    }
-    Ok((Timestamp(i64::from_be_bytes(*at)), TaskKey(i64::from_be_bytes(*key))))
+fn mask(bytes: Half, veil: Half) -> Half {
+    std::array::from_fn(|index| bytes[index] ^ veil[index])
 }
 
 #[cfg(test)]
@@ -60,23 +92,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_fits_only_its_own_question() {
+    fn a_token_fits_only_its_own_question_and_server() {
         let (caller, address) = (CallerId::from("ann"), Address::Root);
         let question = ListRequest::default();
-        let own = print(&caller, &address, &question);
-        let place = (Timestamp(-5), TaskKey(7));
-        let token = write(place, own);
-        assert_eq!(read(&token, own).ok(), Some(place));
+        let own = Tokens::new([7; 32], &caller, &address, &question);
+        for place in [(-5, 7), (i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, -1)] {
+            let place = (Timestamp(place.0), TaskKey(place.1));
+            assert_eq!(own.read(&own.write(place)).ok(), Some(place));
+        }
+        let token = own.write((Timestamp(1_800_000_000_000), TaskKey(7)));
         let filtered = ListRequest { context_id: Some("".into()), ..ListRequest::default() };
         for other in [
-            print(&CallerId::from("bob"), &address, &question),
-            print(&caller, &Address::Agent("echo".into()), &question),
-            print(&caller, &address, &filtered),
+            Tokens::new([8; 32], &caller, &address, &question),
+            Tokens::new([7; 32], &CallerId::from("bob"), &address, &question),
+            Tokens::new([7; 32], &caller, &Address::Agent("echo".into()), &question),
+            Tokens::new([7; 32], &caller, &address, &filtered),
         ] {
-            assert!(read(&token, other).is_err());
+            assert!(other.read(&token).is_err());
         }
         for broken in ["", "x", "!!!", &token[1..], &format!("{token}AAAA")] {
-            assert!(read(broken, own).is_err(), "{broken}");
+            assert!(own.read(broken).is_err(), "{broken}");
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(&token).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(own.read(&URL_SAFE_NO_PAD.encode(changed)).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_token_shows_nothing_of_its_place() {
+        let own = Tokens::new([7; 32], &CallerId::from("ann"), &Address::Root, &ListRequest::default());
+        let bytes = |key| URL_SAFE_NO_PAD.decode(own.write((Timestamp(5), TaskKey(key)))).unwrap();
+        for key in 1..200 {
+            let (one, next) = (bytes(key), bytes(key + 1));
+            let same = one.iter().zip(&next).filter(|(one, next)| one == next).count();
+            assert!(same < HALF, "neighbours differ in more than a number: {one:?} {next:?}");
+            assert!(!one.windows(8).any(|window| window == key.to_be_bytes()), "{one:?}");
         }
     }
 }

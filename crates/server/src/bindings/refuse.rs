@@ -30,7 +30,7 @@ pub(crate) fn refuse(
             let dialect = chosen.unwrap_or_else(|(dialect, _)| dialect);
             (Binding::Rest, dialect, Some(path.operation))
         }
-        Target::Card { .. } => (Binding::Rest, Dialect::V1, None),
+        Target::Card { .. } | Target::OpenApi => (Binding::Rest, Dialect::V1, None),
     };
     reply::measure(binding.failure(dialect, error), operation, None, Some(error.kind))
 }

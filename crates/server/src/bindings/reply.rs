@@ -7,6 +7,7 @@ use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Version};
 use switchboard_engine::AgentName;
 
 use super::dialect::VERSION;
+use super::quote;
 use crate::{Body, Measured};
 
 /// JSON-RPC, cards and everything of v0.3.
@@ -43,6 +44,7 @@ impl Binding {
 
     /// An error as this binding writes it.
     pub(super) fn encode(&self, dialect: Dialect, error: &Error) -> Vec<u8> {
+        let error = quote::within(error);
         match self {
             Self::Rpc(id) => error.encode_json_rpc(dialect, id),
             Self::Rest => error.encode_rest(dialect),
@@ -121,6 +123,7 @@ pub(super) fn outcome(kind: ErrorKind) -> &'static str {
         ErrorKind::AgentNotFound => "agent_not_found",
         ErrorKind::TooLarge => "request_too_large",
         ErrorKind::HeadersTooLarge => "request_headers_too_large",
+        ErrorKind::RequestTimeout => "request_timeout",
         ErrorKind::Overloaded => "overloaded",
         ErrorKind::IdempotencyKeyReused => "idempotency_key_reused",
     }

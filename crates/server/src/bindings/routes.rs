@@ -49,6 +49,8 @@ pub(crate) enum Target {
         /// Of which agent.
         address: Address,
     },
+    /// The description of everything that is served.
+    OpenApi,
 }
 
 /// One operation of REST, as the path says it.
@@ -66,6 +68,39 @@ pub(crate) struct Rest {
     pub(crate) config_id: Option<String>,
 }
 
+/// What may be done at one path of REST.
+pub(super) struct Place {
+    /// Below an address; `{id}` is a task's and `{configId}` a webhook's.
+    pub(super) path: &'static str,
+    /// Each with its method.
+    pub(super) offers: &'static [(Method, Operation)],
+}
+
+/// Every path of REST. The first one that fits is meant, so what says more comes first.
+pub(super) const REST: [Place; 9] = [
+    Place { path: "/message:send", offers: &[(Method::POST, Operation::SendMessage)] },
+    Place { path: "/message:stream", offers: &[(Method::POST, Operation::SendStreamingMessage)] },
+    Place { path: "/tasks", offers: &[(Method::GET, Operation::ListTasks)] },
+    Place { path: "/tasks/{id}:cancel", offers: &[(Method::POST, Operation::CancelTask)] },
+    Place {
+        path: "/tasks/{id}:subscribe",
+        offers: &[(Method::GET, Operation::SubscribeToTask), (Method::POST, Operation::SubscribeToTask)],
+    },
+    Place { path: "/tasks/{id}", offers: &[(Method::GET, Operation::GetTask)] },
+    Place {
+        path: "/tasks/{id}/pushNotificationConfigs",
+        offers: &[(Method::GET, Operation::ListPushConfigs), (Method::POST, Operation::CreatePushConfig)],
+    },
+    Place {
+        path: "/tasks/{id}/pushNotificationConfigs/{configId}",
+        offers: &[(Method::GET, Operation::GetPushConfig), (Method::DELETE, Operation::DeletePushConfig)],
+    },
+    Place { path: "/extendedAgentCard", offers: &[(Method::GET, Operation::GetExtendedCard)] },
+];
+
+/// What only version 0.3 has, below its `/v1`.
+const OLD_CARD: Place = Place { path: "/card", offers: &[(Method::GET, Operation::GetExtendedCard)] };
+
 /// Every name the card has been known by.
 const CARD_FILES: [&str; 3] = ["agent-card.json", "agent.json", "a2a-agent-card.json"];
 
@@ -82,6 +117,7 @@ pub(crate) fn find(path: &str, method: &Method) -> Found {
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
     match segments.as_slice() {
+        ["openapi.json"] => public(Target::OpenApi, Address::Root, method),
         ["api", "a2a", "agent-card.json"] => card(Address::Root, method),
         [".well-known", file] | ["a2a", ".well-known", file] if CARD_FILES.contains(file) => {
             card(Address::Root, method)
@@ -134,8 +170,13 @@ fn rpc(address: Address, method: &Method) -> Found {
 }
 
 fn card(address: Address, method: &Method) -> Found {
+    public(Target::Card { address: address.clone() }, address, method)
+}
+
+/// A document for everybody.
+fn public(target: Target, address: Address, method: &Method) -> Found {
     match *method {
-        Method::GET | Method::HEAD => Found::Route(Route { target: Target::Card { address }, public: true }),
+        Method::GET | Method::HEAD => Found::Route(Route { target, public: true }),
         _ => Found::WrongMethod { allow: "GET, HEAD", address },
     }
 }
@@ -145,50 +186,41 @@ fn rest(address: Address, segments: &[&str], method: &Method) -> Found {
         ["v1", below @ ..] => (true, below),
         other => (false, other),
     };
-    let mut task_id = None;
-    let mut config_id = None;
-    // What may be done at the path, each with its method; the first one with the method asked for is meant.
-    let offers: &[(Method, Operation)] = match segments {
-        [word] => match percent::decode(word).as_deref() {
-            Some("message:send") => &[(Method::POST, Operation::SendMessage)],
-            Some("message:stream") => &[(Method::POST, Operation::SendStreamingMessage)],
-            Some("tasks") => &[(Method::GET, Operation::ListTasks)],
-            Some("extendedAgentCard") => &[(Method::GET, Operation::GetExtendedCard)],
-            Some("card") if prefixed => &[(Method::GET, Operation::GetExtendedCard)],
-            _ => return Found::None,
-        },
-        ["tasks", task] => {
-            let (id, offers): (&str, &[(Method, Operation)]) = match task.rsplit_once(':') {
-                Some((id, "cancel")) => (id, &[(Method::POST, Operation::CancelTask)]),
-                Some((id, "subscribe")) => {
-                    (id, &[(Method::GET, Operation::SubscribeToTask), (Method::POST, Operation::SubscribeToTask)])
-                }
-                _ => (task, &[(Method::GET, Operation::GetTask)]),
-            };
-            task_id = Some(id);
-            offers
-        }
-        ["tasks", task, "pushNotificationConfigs"] => {
-            task_id = Some(task);
-            &[(Method::GET, Operation::ListPushConfigs), (Method::POST, Operation::CreatePushConfig)]
-        }
-        ["tasks", task, "pushNotificationConfigs", config] => {
-            task_id = Some(task);
-            config_id = Some(*config);
-            &[(Method::GET, Operation::GetPushConfig), (Method::DELETE, Operation::DeletePushConfig)]
-        }
-        _ => return Found::None,
+    let old = prefixed.then_some(&OLD_CARD);
+    let Some((place, ids)) = REST.iter().chain(old).find_map(|place| Some((place, ids(place.path, segments)?))) else {
+        return Found::None;
     };
-    let Some((_, operation)) = offers.iter().find(|(offered, _)| offered == method) else {
-        return Found::WrongMethod { allow: allow(offers), address };
+    let Some((_, operation)) = place.offers.iter().find(|(offered, _)| offered == method) else {
+        return Found::WrongMethod { allow: allow(place.offers), address };
     };
     let decoded = |segment: &str| percent::decode(segment).map(std::borrow::Cow::into_owned);
-    let (task_id, config_id) = match (task_id.map(decoded), config_id.map(decoded)) {
-        (Some(None), _) | (_, Some(None)) => return Found::None,
-        (task, config) => (task.flatten(), config.flatten()),
+    let (task_id, config_id) = match ids.map(|id| id.map(decoded)) {
+        [Some(None), _] | [_, Some(None)] => return Found::None,
+        [task, config] => (task.flatten(), config.flatten()),
     };
     let target = Target::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id });
     Found::Route(Route { target, public: false })
+}
+
+/// The ids that stand in the segments, still encoded, if these fit the path.
+fn ids<'a>(path: &str, segments: &[&'a str]) -> Option<[Option<&'a str>; 2]> {
+    let mut ids = [None; 2];
+    let mut next = 0;
+    let mut given = segments.iter();
+    for pattern in path.split('/').skip(1) {
+        let segment = *given.next()?;
+        match pattern.strip_prefix('{').and_then(|pattern| pattern.split_once('}')) {
+            Some((_, suffix)) => {
+                *ids.get_mut(next)? = Some(segment.strip_suffix(suffix)?);
+                next += 1;
+            }
+            None if segment == pattern => {}
+            // Some clients encode the colon of `message:send`.
+            None if segments.len() == 1 && percent::decode(segment).as_deref() == Some(pattern) => {}
+            None => return None,
+        }
+    }
+    given.next().is_none().then_some(ids)
 }
 
 fn allow(offers: &[(Method, Operation)]) -> &'static str {
@@ -259,6 +291,9 @@ mod tests {
         assert_eq!(card_at("/a2a/echo/.well-known/agent-card.json"), Address::Agent("echo".into()));
         assert_eq!(find("/.well-known/agent.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
         assert_eq!(find("/.well-known/other.json", &Method::GET), Found::None);
+        let described = Found::Route(Route { target: Target::OpenApi, public: true });
+        assert_eq!(find("/openapi.json", &Method::GET), described);
+        assert_eq!(find("/openapi.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
     }
 
     #[test]

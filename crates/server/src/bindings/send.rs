@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchboard_a2a::{Error, SendRequest, Version, encode};
-use switchboard_engine::{Address, Answer, Hosted, Send, Submitted};
+use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode};
+use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
 
 use super::call::Call;
 use super::task::{self, Form};
@@ -21,7 +21,7 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut 
     let return_immediately = returns_immediately(call, &request);
     let submitted = submit(call, request, return_immediately).await?;
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
-    match answer {
+    match answer.map_err(error::of)? {
         Answer::Task(reading) => task::write(call.dialect, Form::Sent, reading, history_length, out),
         Answer::Message(message) => {
             out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
@@ -36,7 +36,13 @@ pub(super) async fn find_agent(call: &mut Call<'_>, request: &SendRequest) -> Re
     let message = &request.message;
     call.hosted = match (&call.address, &message.task_id) {
         (Address::Root, Some(id)) => call.agent_of(id).await,
-        _ => call.state.engine.directory().resolve(&call.address, &call.identity.caller, Some(message)).ok(),
+        _ => {
+            let hints = Hints::read(&call.address, message, request.metadata.as_ref()).ok();
+            let asked = hints.as_ref().map(|hints| Asked { message, hints });
+            asked.and_then(|asked| {
+                call.state.engine.directory().resolve(&call.address, &call.identity.caller, Some(asked)).ok()
+            })
+        }
     };
     match &call.hosted {
         Some(hosted) => call.declared.check(&hosted.manifest),
@@ -55,11 +61,12 @@ pub(super) async fn submit(
     if configuration.task_push_notification_config.is_some() {
         return Err(push::not_supported());
     }
-    let idempotency_key = match key(call)? {
-        Some(key) => Some(key),
-        None if dedupes(call.hosted.as_ref()) => Some(format!("message:{}", request.message.message_id)),
-        None => None,
-    };
+    let mut idempotency_key = key(call)?;
+    let by_message_id = idempotency_key.is_none() && dedupes(call.hosted.as_ref());
+    let message_id = by_message_id.then(|| request.message.message_id.to_string());
+    if let Some(id) = &message_id {
+        idempotency_key = Some(format!("message:{id}"));
+    }
     let send = Send {
         address: call.address.clone(),
         message: request.message,
@@ -70,7 +77,14 @@ pub(super) async fn submit(
         return_immediately,
         streaming: call.operation.is_streaming(),
     };
-    call.state.engine.send(&call.identity.caller, send).await.map_err(error::of)
+    let submitted = call.state.engine.send(&call.identity.caller, send).await;
+    submitted.map_err(|refusal| match (refusal, message_id) {
+        (Refusal::KeyReused, Some(id)) => {
+            let message = format!("messageId {id:?} was already used for a different message, give each its own");
+            Error::with_message(ErrorKind::IdempotencyKeyReused, message)
+        }
+        (refusal, _) => error::of(refusal),
+    })
 }
 
 fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
@@ -78,9 +92,15 @@ fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
 }
 
 fn key(call: &Call<'_>) -> Result<Option<String>, Error> {
-    let Some(value) = call.headers.get("idempotency-key").filter(|value| !value.is_empty()) else {
+    let mut values = call.headers.get_all("idempotency-key").iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    // Which of them a proxy on the way has kept for itself is not to be guessed, not even if they are equal.
+    if values.next().is_some() {
+        return Err(Error::invalid_field("Idempotency-Key", "is there more than once: send it once"));
+    }
+    if value.is_empty() {
         return Ok(None);
-    };
+    }
     match value.to_str() {
         Ok(key) if key.len() <= KEY_BYTES => Ok(Some(key.to_owned())),
         _ => {

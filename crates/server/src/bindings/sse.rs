@@ -22,7 +22,7 @@ use crate::edge::stream_slots::StreamSlot;
 use crate::{Body, Identity, State};
 
 /// Tells a reader that the server stops: come back in a second.
-const COME_BACK: Bytes = Bytes::from_static(b"retry: 1000\n\n");
+const COME_BACK: &[u8] = b"retry: 1000\n\n";
 /// Keeps proxies and readers from thinking the stream is dead.
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
@@ -73,7 +73,8 @@ pub(super) fn response(
         history_length: events.history_length,
         frames: Frames::new(dialect, binding),
         identity: identity.clone(),
-        closing: state.engine.closing().clone(),
+        drained: state.engine.drained().clone(),
+        ended: false,
         ping,
         quiet_until: Instant::now() + ping,
         _slot: events.slot,
@@ -99,7 +100,10 @@ struct EventStream {
     history_length: Option<u32>,
     frames: Frames,
     identity: Arc<Identity>,
-    closing: CancellationToken,
+    /// The kernel has stopped, and the log will not go on.
+    drained: CancellationToken,
+    /// The last event of this stream was sent.
+    ended: bool,
     ping: Duration,
     quiet_until: Instant,
     _slot: StreamSlot,
@@ -134,10 +138,6 @@ impl EventStream {
             let news = tokio::select! {
                 biased;
                 () = self.identity.revoked.cancelled() => return None,
-                () = self.closing.cancelled() => {
-                    self.source = Source::Over;
-                    return Some(COME_BACK);
-                }
                 news = self.source.news() => news,
                 () = tokio::time::sleep_until(self.quiet_until) => return Some(PING),
             };
@@ -177,6 +177,7 @@ impl EventStream {
         Some(bytes)
     }
 
+    /// A stopping server lets its tasks end if they can, so a stream goes on until the kernel has drained.
     fn write(&mut self, events: Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
@@ -187,7 +188,12 @@ impl EventStream {
                         self.source = Source::Over;
                         return;
                     }
+                    self.ended |= self.until.ends_at(event.kind);
                 }
+            }
+            Ok(None) | Err(_) if self.drained.is_cancelled() && !self.ended => {
+                out.extend_from_slice(COME_BACK);
+                self.source = Source::Over;
             }
             Ok(None) => self.source = Source::Over,
             Err(refusal) => {

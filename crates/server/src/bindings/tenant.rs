@@ -3,6 +3,8 @@
 use switchboard_a2a::Error;
 use switchboard_engine::Address;
 
+use super::quote;
+
 /// The address that counts. At the root a tenant selects the agent; elsewhere it must agree with the path.
 pub(super) fn resolve(path: Address, tenant: Option<&str>) -> Result<Address, Error> {
     match (path, tenant.filter(|tenant| !tenant.is_empty())) {
@@ -10,6 +12,7 @@ pub(super) fn resolve(path: Address, tenant: Option<&str>) -> Result<Address, Er
         (Address::Root, Some(tenant)) => Ok(Address::Agent(tenant.into())),
         (Address::Agent(name), Some(tenant)) if name.as_str() == tenant => Ok(Address::Agent(name)),
         (Address::Agent(name), Some(tenant)) => {
+            let tenant = quote::name(tenant);
             let problem = format!("{tenant:?} contradicts agent {:?} of the address", name.as_str());
             Err(Error::invalid_field("tenant", problem))
         }

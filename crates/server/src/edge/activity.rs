@@ -4,15 +4,9 @@
 //! than a timer per request, and unlike one it also sees a client that never finishes its first bytes or never takes
 //! its answer, and leaves an idle keep-alive connection alone.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
-
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-
-use super::linger::Linger;
+use std::task::Poll;
 
 /// What a connection is doing. Each field is read for itself, so no ordering is needed between them.
 #[derive(Debug, Default)]
@@ -84,6 +78,11 @@ impl Activity {
         self.linger.load(Ordering::Relaxed) > 0 && !self.multiplexed.load(Ordering::Relaxed)
     }
 
+    /// The bytes to take and throw away then.
+    pub(super) fn lingering_bytes(&self) -> usize {
+        self.linger.load(Ordering::Relaxed)
+    }
+
     /// How it stands now.
     pub(super) fn look(&self) -> Seen {
         Seen {
@@ -136,78 +135,5 @@ impl Owed {
 impl Drop for Owed {
     fn drop(&mut self) {
         self.0.owed.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A socket that notes when bytes come and go.
-pub(crate) struct Watched {
-    stream: TcpStream,
-    activity: Arc<Activity>,
-    /// Once our side is closed.
-    linger: Option<Linger>,
-}
-
-impl Watched {
-    pub(crate) fn new(stream: TcpStream, activity: Arc<Activity>) -> Self {
-        Self { stream, activity, linger: None }
-    }
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(context, buffer);
-        if buffer.filled().len() > before {
-            this.activity.note_read();
-        }
-        read
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        let this = self.get_mut();
-        let took = Pin::new(&mut this.stream).poll_write(context, bytes);
-        this.activity.note_write(&took);
-        took
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        let this = self.get_mut();
-        let took = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
-        this.activity.note_write(&took);
-        took
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        let this = self.get_mut();
-        let linger = match &mut this.linger {
-            Some(linger) => linger,
-            none => {
-                ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                if !this.activity.is_lingering() {
-                    return Poll::Ready(Ok(()));
-                }
-                none.insert(Linger::new(this.activity.linger.load(Ordering::Relaxed)))
-            }
-        };
-        linger.poll(&mut this.stream, context).map(Ok)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
+use switchboard_engine::Caller;
 
 use crate::{Identity, State};
 
@@ -22,6 +23,7 @@ pub(crate) enum Stranger {
 /// Whose request it is.
 pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, Stranger> {
     if state.options.open {
+        // Once keys are needed, this state is asked no more, see `door.rs`.
         return Ok(Arc::clone(&state.local));
     }
     let token = token(headers).ok_or(Stranger::Missing)?;
@@ -42,6 +44,11 @@ pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
 
 impl Stranger {
+    /// What somebody has become whose credentials ended during a request. Who had none until then needs a key now.
+    pub(crate) fn since(identity: &Identity) -> Self {
+        if identity.caller.id == Caller::local().id { Self::Missing } else { Self::Unknown }
+    }
+
     /// What the stranger is told.
     pub(crate) fn error(self) -> Error {
         let message = match self {

@@ -1,20 +1,26 @@
-//! One connection from its first byte to its end: HTTP/1.1 with keep-alive, or HTTP/2 without TLS, as the client begins.
+//! One connection from its first byte to its end: HTTP/1.1 with keep-alive, or HTTP/2, as the client begins; inside TLS
+//! if the server has a certificate.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulConnection;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::MissedTickBehavior;
 
-use super::activity::{Activity, Watched};
+use super::activity::Activity;
 use super::handle::handle;
+use super::handshake::shake_hands;
 use super::head_limits::LET_PASS;
+use super::socket::Socket;
+use super::transport::Transport;
 use super::watch::{Verdict, Watch};
 use crate::metric_definitions as metric;
-use crate::{Options, State};
+use crate::{Door, Options};
 
 /// hyper refuses smaller ones; a request with a few headers would not fit.
 const SMALLEST_BUFFER: usize = 8 << 10;
@@ -35,26 +41,27 @@ pub(super) enum Phase {
 
 /// The protocols, configured once.
 pub(super) struct Protocols {
-    builder: auto::Builder<TokioExecutor>,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
 }
 
 impl Protocols {
     pub(super) fn new(options: &Options) -> Self {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
+        let (mut http1, mut http2) = (http1::Builder::new(), http2::Builder::new(TokioExecutor::new()));
         let header_bytes = options.request_headers.saturating_mul(LET_PASS).max(SMALLEST_BUFFER);
         // Slow heads are the watch's affair: a timer per request costs more and closes idle connections too early.
-        builder.http1().max_buf_size(header_bytes).header_read_timeout(None);
-        builder.http1().max_headers(options.headers.saturating_mul(LET_PASS));
+        http1.max_buf_size(header_bytes).header_read_timeout(None);
+        http1.max_headers(options.headers.saturating_mul(LET_PASS));
         let list_size = u32::try_from(header_bytes).unwrap_or(u32::MAX);
-        builder.http2().max_header_list_size(list_size).max_concurrent_streams(CONCURRENT_STREAMS);
-        Self { builder }
+        http2.max_header_list_size(list_size).max_concurrent_streams(CONCURRENT_STREAMS);
+        Self { http1, http2 }
     }
 }
 
 /// Serves one connection to its end. The place is given back then.
 pub(super) async fn serve(
     stream: TcpStream,
-    state: Arc<State>,
+    door: Arc<Door>,
     protocols: Arc<Protocols>,
     mut phase: watch::Receiver<Phase>,
     _place: OwnedSemaphorePermit,
@@ -63,10 +70,25 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let _counted = Counted::new();
     let activity = Arc::new(Activity::default());
-    let mut watch = Watch::new(Arc::clone(&activity), &state.options);
-    let io = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
-    let service = service_fn(move |request| handle(Arc::clone(&state), Arc::clone(&activity), request));
-    let connection = protocols.builder.serve_connection(io, service);
+    let options = &door.state().options;
+    let Some((transport, speaks_http2)) = begin(stream, options, &activity, &mut phase).await else { return };
+    let watch = Watch::new(Arc::clone(&activity), options);
+    let io = TokioIo::new(transport);
+    // Boxed: the connection keeps room for it as long as it lives, and a stream is open for long after its request.
+    let service = service_fn(|request| Box::pin(handle(Arc::clone(door.state()), Arc::clone(&activity), request)));
+    if speaks_http2 {
+        Box::pin(attend(protocols.http2.serve_connection(io, service), watch, phase)).await;
+    } else {
+        attend(protocols.http1.serve_connection(io, service), watch, phase).await;
+    }
+}
+
+/// Lets a connection go on until it ends or has to.
+async fn attend<C>(connection: C, mut watch: Watch, mut phase: watch::Receiver<Phase>)
+where
+    C: GracefulConnection,
+    C::Error: Display,
+{
     tokio::pin!(connection);
     let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + watch.tick(), watch.tick());
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -102,6 +124,34 @@ pub(super) async fn serve(
                 Verdict::Idle => connection.as_mut().graceful_shutdown(),
             },
         }
+    }
+}
+
+/// What HTTP is to be spoken over, and whether it is HTTP/2; nothing if it does not come to that. A peer that has not
+/// asked anything yet is owed nothing by a server that stops.
+async fn begin(
+    stream: TcpStream,
+    options: &Options,
+    activity: &Arc<Activity>,
+    phase: &mut watch::Receiver<Phase>,
+) -> Option<(Transport, bool)> {
+    let begun = async {
+        let mut transport = match &options.tls {
+            None => Transport::plain(Socket::new(stream, Arc::clone(activity)), Arc::clone(activity)),
+            Some(tls) => shake_hands(stream, tls, options.header_timeout, activity).await?,
+        };
+        match tokio::time::timeout(options.header_timeout, transport.speaks_http2()).await {
+            Ok(Ok(speaks_http2)) => Some((transport, speaks_http2)),
+            Ok(Err(_)) => None,
+            Err(_) => {
+                tracing::debug!("a connection is closed, nothing came within the header timeout");
+                None
+            }
+        }
+    };
+    tokio::select! {
+        begun = begun => begun,
+        _ = phase.wait_for(|phase| *phase != Phase::Serving) => None,
     }
 }
 

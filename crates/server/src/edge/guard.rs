@@ -14,6 +14,8 @@ use crate::Options;
 /// What the guard knows, read once from the options.
 pub(crate) struct Guard {
     open: bool,
+    /// What stands in front of a host in an address of this very server.
+    scheme: &'static str,
     base: Option<Place>,
     allowed: Vec<String>,
     any: bool,
@@ -54,7 +56,8 @@ impl Guard {
     pub(crate) fn new(options: &Options) -> Self {
         let allowed: Vec<String> = options.allowed_origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         let any = allowed.iter().any(|origin| origin == "*");
-        Self { open: options.open, base: Place::parse(&options.public_base_url), allowed, any }
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        Self { open: options.open, scheme, base: Place::parse(&options.public_base_url), allowed, any }
     }
 
     /// Lets a request pass, and says where it comes from.
@@ -108,7 +111,7 @@ impl Guard {
         // While open, Host has been found to be nobody else's name, so a page at that very address is ours.
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
-        let asked = host.and_then(|host| Place::parse(&format!("http://{host}")));
+        let asked = host.and_then(|host| Place::parse(&format!("{}://{host}", self.scheme)));
         if self.open && place.is_some() && place == asked {
             return Ok(Origin::Same);
         }
@@ -131,7 +134,7 @@ impl Place {
 }
 
 /// The host without its port; the brackets of an IPv6 address stay.
-fn host_of(authority: &str) -> &str {
+pub(super) fn host_of(authority: &str) -> &str {
     match authority.rfind(':') {
         Some(colon) if !authority[colon..].contains(']') => &authority[..colon],
         _ => authority,

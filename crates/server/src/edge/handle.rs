@@ -20,7 +20,7 @@ use super::authenticate::{INSUFFICIENT_SCOPE, Stranger, identify};
 use super::guard::Origin;
 use super::request_body::{self, Patience, Unread};
 use super::request_id::X_REQUEST_ID;
-use super::{cors, head_limits, landing, plain};
+use super::{cors, head_limits, landing, plain, strict_transport};
 use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
 use crate::{Body, Exchange, Identity, Measured, State, bindings};
@@ -57,6 +57,7 @@ pub(super) async fn handle(
     let log = AccessLog::begin(&parts.method, &parts.uri);
     let is_head = parts.method == Method::HEAD;
     let page = parts.headers.get(ORIGIN).cloned();
+    let promises_tls = state.options.tls.is_some() && strict_transport::is_due(&parts);
     let answering = answer(&state, &activity, parts, body);
     let answered = AssertUnwindSafe(answering).catch_unwind().await;
     let mut answered = answered.unwrap_or_else(|_| panicked(&request_id));
@@ -75,6 +76,9 @@ pub(super) async fn handle(
     }
     if !state.options.allowed_origins.is_empty() {
         cors::vary(response.headers_mut());
+    }
+    if promises_tls {
+        response.headers_mut().insert(strict_transport::NAME, strict_transport::A_YEAR);
     }
     if activity.is_lingering() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -128,8 +132,8 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
         }
     };
     let challenge = match response.status() {
-        // The key was good when the request came.
-        StatusCode::UNAUTHORIZED => Some(Stranger::Unknown.challenge()),
+        // The key was good when the request came, or none was needed.
+        StatusCode::UNAUTHORIZED => Some(Stranger::since(&identity).challenge()),
         StatusCode::FORBIDDEN => Some(INSUFFICIENT_SCOPE),
         _ => None,
     };
@@ -245,7 +249,7 @@ async fn not_read(
 }
 
 fn late(message: String, limit: &str) -> Error {
-    Error::with_message(ErrorKind::InvalidRequest, message).detail("limit", limit)
+    Error::with_message(ErrorKind::RequestTimeout, message).detail("limit", limit)
 }
 
 /// A refusal, in the form of the binding where there is one.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, VARY};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use switchboard_engine::{Address, Caller};
 
 use super::plain;
 use crate::{Body, State};
@@ -32,9 +33,14 @@ pub(super) fn page(state: &State) -> Response<Body> {
              (<a href=\"/a2a/{name}/.well-known/agent-card.json\">card</a>, JSON-RPC at <code>POST /a2a/{name}</code>)</li>"
         );
     }
+    html.push_str("</ul><p>");
+    if state.engine.directory().resolve(&Address::Root, &Caller::local(), None).is_ok() {
+        html.push_str(
+            "The card of this address: <a href=\"/.well-known/agent-card.json\">/.well-known/agent-card.json</a>. ",
+        );
+    }
     html.push_str(
-        "</ul><p>The card of this address: <a href=\"/.well-known/agent-card.json\">/.well-known/agent-card.json</a>. \
-         Health: <a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a>. \
+        "Health: <a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a>. \
          The protocol: <a href=\"https://a2a-protocol.org\">a2a-protocol.org</a>.</p></body></html>\n",
     );
     let mut response = plain::body(StatusCode::OK, "text/html; charset=utf-8", html);

@@ -3,12 +3,15 @@
 mod agents;
 mod bodies;
 mod callers;
+mod certificates;
 mod connections;
 mod guards;
 mod keyring;
 mod operations;
 mod running;
+mod secured;
 mod stopping;
+mod tls;
 mod traces;
 mod unread;
 mod wire;

@@ -6,7 +6,7 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::open::database_path;
 use super::{connection, migrate};
@@ -25,9 +25,21 @@ pub enum CheckError {
         /// What this program knows.
         known: i64,
     },
+    /// It is so damaged that nothing more can be said.
+    #[error("the database file is damaged beyond reading ({0})")]
+    Damaged(#[source] rusqlite::Error),
     /// It cannot be read.
     #[error("cannot read the database: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[source] rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for CheckError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged(error),
+            _ => Self::Database(error),
+        }
+    }
 }
 
 /// What a check found.

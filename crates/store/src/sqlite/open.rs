@@ -64,6 +64,8 @@ pub(crate) struct Start {
     pub(crate) epoch: Epoch,
     /// Rises at each start; stamped on running rows as their lease.
     pub(crate) number: i64,
+    /// Made at the first start.
+    pub(crate) secret: [u8; 32],
 }
 
 /// Takes the directory and prepares the file; the writer then opens its own connection.
@@ -93,8 +95,10 @@ fn begin_start(connection: &mut Connection) -> rusqlite::Result<Start> {
     set_meta(&transaction, "epoch", epoch)?;
     set_meta(&transaction, "start", number)?;
     set_meta(&transaction, "clean", 0)?;
+    transaction.execute("INSERT OR IGNORE INTO meta (name, value) VALUES ('secret', randomblob(32))", [])?;
+    let secret = transaction.query_row("SELECT value FROM meta WHERE name = 'secret'", [], |row| row.get(0))?;
     transaction.commit()?;
-    Ok(Start { epoch: Epoch(epoch.cast_unsigned()), number })
+    Ok(Start { epoch: Epoch(epoch.cast_unsigned()), number, secret })
 }
 
 /// Marks the end as clean, on disk.

@@ -211,6 +211,8 @@ impl Queue {
         let mut state = self.state.lock();
         state.in_flight_since = None;
         state.failure = failure;
+        // Here and not where work is taken: what is taken does not wait any more, and at rest nothing does.
+        metrics::gauge!(crate::metric_definitions::QUEUE_DEPTH).set(state.jobs.len() as f64);
     }
 
     /// Blocks the writer until there is something to do.
@@ -250,9 +252,7 @@ impl Queue {
     }
 
     fn take_jobs(&self, mut state: MutexGuard<'_, State>) -> Work {
-        let depth = state.jobs.len();
-        metrics::gauge!(crate::metric_definitions::QUEUE_DEPTH).set(depth as f64);
-        let mut appends = Vec::with_capacity(depth.min(BATCH_APPENDS));
+        let mut appends = Vec::with_capacity(state.jobs.len().min(BATCH_APPENDS));
         let mut bytes = 0;
         while appends.len() < BATCH_APPENDS && bytes < BATCH_BYTES {
             match state.jobs.pop_front() {

@@ -119,12 +119,14 @@ impl Writer {
                     return End::Close(told);
                 }
             };
-            self.checkpointer.committed(log_pages.load(Ordering::Relaxed));
-            if let Some(error) = failed {
-                tracing::error!(%error, "the store could not write");
-                if needs_reopening(&error) {
-                    return End::Reopen;
-                }
+            let Some(error) = failed else {
+                self.checkpointer.committed(log_pages.load(Ordering::Relaxed));
+                continue;
+            };
+            // Nothing was committed, so that the log is idle: it is emptied even while a full disk is tried every second.
+            tracing::error!(%error, "the store could not write");
+            if needs_reopening(&error) {
+                return End::Reopen;
             }
         }
     }

@@ -60,6 +60,8 @@ macro_rules! conformance_suite {
                 pages_cover_everything_once,
                 hidden_tasks_are_not_listed,
                 a_list_carries_what_a_load_would,
+                a_page_is_loaded_in_portions,
+                tasks_that_are_gone_are_left_out,
                 a_conversation_is_found_newest_first,
             }
             idempotency {
@@ -80,6 +82,7 @@ macro_rules! conformance_suite {
                 an_evicted_task_leaves_nothing_behind,
                 a_clean_end_keeps_the_epoch,
                 a_crash_raises_the_epoch_and_loses_nothing,
+                a_store_has_a_secret_of_its_own_and_keeps_it,
                 a_closed_store_says_so,
             }
             model { random_appends_do_what_a_list_would }

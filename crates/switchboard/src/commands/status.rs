@@ -36,8 +36,9 @@ fn print(status: &Status, printer: Printer) {
         return;
     }
     let callers = if status.keys_required { "need a key" } else { "anyone on this machine" };
+    let scheme = if status.tls { "https" } else { "http" };
     printer.table(&[
-        ["address".to_owned(), format!("http://{}", status.address)],
+        ["address".to_owned(), format!("{scheme}://{}", status.address)],
         ["process".to_owned(), status.pid.to_string()],
         ["version".to_owned(), status.version.clone()],
         ["agents".to_owned(), status.agents.join(", ")],

@@ -40,10 +40,11 @@ impl BaseUrl {
         &self.0
     }
 
-    /// The plain address of a listener, for when nobody said what the world calls it.
+    /// A socket's address, for when nobody said what the world calls it.
     #[must_use]
-    pub fn of_listener(address: SocketAddr) -> Self {
-        Self(format!("http://{address}"))
+    pub fn of_address(tls: bool, address: SocketAddr) -> Self {
+        let scheme = if tls { "https" } else { "http" };
+        Self(format!("{scheme}://{address}"))
     }
 }
 

@@ -58,6 +58,10 @@ pub struct Limits {
     pub event: Size,
     /// Largest task, all its events together.
     pub task: Size,
+    /// Largest page of a task list.
+    ///
+    /// A page ends earlier than was asked for rather than grow beyond it, unless its one task is larger.
+    pub page: Size,
 }
 
 impl Default for Limits {
@@ -82,6 +86,7 @@ impl Default for Limits {
             nesting: Count::new(64),
             event: Size::from_mebibytes(8),
             task: Size::from_mebibytes(64),
+            page: Size::from_mebibytes(16),
         }
     }
 }
@@ -107,6 +112,7 @@ impl Limits {
         section.read("nesting", &mut self.nesting);
         section.read("event", &mut self.event);
         section.read("task", &mut self.task);
+        section.read("page", &mut self.page);
         if self.event > self.task {
             // Whichever of the two was set is the one to look at.
             let key = if section.is_set("event") { "event" } else { "task" };

@@ -1,7 +1,7 @@
 //! `server`: where Switchboard listens and what it calls itself.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,8 @@ pub struct Server {
     pub bind: BindAddress,
     /// Public address.
     ///
-    /// What agent cards say in front of every path. Without it they say `http://` and the address listened on.
+    /// What agent cards say in front of every path. Without it they say `http://`, with TLS `https://`, and the address
+    /// listened on.
     pub public_base_url: Option<BaseUrl>,
     /// Web origins that may call from a browser.
     ///
@@ -37,10 +38,10 @@ pub struct Server {
     /// Off, a request without a version is served as 1.0, because real clients send none.
     pub strict_version: bool,
     /// Certificate and key for TLS.
-    ///
-    /// Refused by this version, which leaves TLS to a proxy in front of it.
-    pub tls: Option<Tls>,
+    pub tls: Tls,
     /// Time a client has to send its request headers.
+    ///
+    /// With TLS it has the same time once more, before that, for the handshake.
     pub header_timeout: TimeSpan,
     /// Time a client has to send its request body.
     ///
@@ -56,15 +57,19 @@ pub struct Server {
     pub idle_timeout: TimeSpan,
 }
 
-/// The files TLS needs.
+/// The files TLS needs. With both, TLS is all that is spoken; with neither, it is not spoken at all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(deny_unknown_fields)]
+#[schemars(default, deny_unknown_fields)]
 pub struct Tls {
-    /// Certificate chain, in PEM.
-    pub cert: PathBuf,
-    /// Private key, in PEM.
-    pub key: PathBuf,
+    /// Certificate chain for TLS, in PEM, the server's own certificate first.
+    ///
+    /// With it and its key the server speaks TLS (1.2 and 1.3) and nothing else. A relative path starts at the workspace
+    /// folder. Once either file changes, new connections get the new certificate within a second; a pair that cannot
+    /// be used is logged and the one before stays.
+    pub cert: Option<PathBuf>,
+    /// Private key of that certificate, in PEM, without a passphrase.
+    pub key: Option<PathBuf>,
 }
 
 impl Default for Server {
@@ -75,7 +80,7 @@ impl Default for Server {
             allowed_origins: Vec::new(),
             default_agent: None,
             strict_version: false,
-            tls: None,
+            tls: Tls::default(),
             header_timeout: TimeSpan::from_seconds(10),
             body_timeout: TimeSpan::from_seconds(60),
             write_timeout: TimeSpan::from_seconds(60),
@@ -88,7 +93,13 @@ impl Server {
     /// What cards say in front of every path. `listener` is the address really bound, which port 0 leaves open.
     #[must_use]
     pub fn base_url(&self, listener: SocketAddr) -> BaseUrl {
-        self.public_base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(listener))
+        self.public_base_url.clone().unwrap_or_else(|| self.url_at(listener))
+    }
+
+    /// What stands in front of every path for whoever calls an address of ours directly.
+    #[must_use]
+    pub fn url_at(&self, address: SocketAddr) -> BaseUrl {
+        BaseUrl::of_address(self.tls.files().is_some(), address)
     }
 
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
@@ -97,7 +108,7 @@ impl Server {
         section.read("allowedOrigins", &mut self.allowed_origins);
         section.read("defaultAgent", &mut self.default_agent);
         section.read("strictVersion", &mut self.strict_version);
-        Self::read_tls(section);
+        section.section("tls", |section| self.tls.read(section));
         section.read("headerTimeout", &mut self.header_timeout);
         section.refuse_zero("headerTimeout", self.header_timeout);
         section.read("bodyTimeout", &mut self.body_timeout);
@@ -107,19 +118,34 @@ impl Server {
         section.read("idleTimeout", &mut self.idle_timeout);
         section.refuse_zero("idleTimeout", self.idle_timeout);
     }
+}
 
-    fn read_tls(section: &mut Section<'_, '_>) {
-        section.section("tls", |section| {
-            let (mut cert, mut key) = (None::<PathBuf>, None::<PathBuf>);
-            section.read("cert", &mut cert);
-            section.read("key", &mut key);
-        });
-        if section.is_set("tls") {
-            section.refuse(
-                "tls",
-                "this version does not speak TLS itself",
-                "remove it, put a TLS proxy in front, and set server.publicBaseUrl to the proxy's https:// address",
-            );
+impl Tls {
+    /// Certificate and key, if TLS is to be spoken.
+    #[must_use]
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        Some((self.cert.as_deref()?, self.key.as_deref()?))
+    }
+
+    /// Makes relative paths start at a folder.
+    pub(crate) fn start_at(&mut self, folder: &Path) {
+        for path in [&mut self.cert, &mut self.key].into_iter().flatten() {
+            let full = folder.join(&*path);
+            *path = full.strip_prefix(".").map(Path::to_owned).unwrap_or(full);
+        }
+    }
+
+    fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("cert", &mut self.cert);
+        section.read("key", &mut self.key);
+        match (&self.cert, &self.key) {
+            (Some(_), None) => {
+                section.refuse("cert", "a certificate is of no use without its private key", "set server.tls.key too");
+            }
+            (None, Some(_)) => {
+                section.refuse("key", "a private key is of no use without its certificate", "set server.tls.cert too");
+            }
+            _ => {}
         }
     }
 }

@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use switchboard_server::{Tls, TlsError, TlsPart};
+
 use crate::config::agents::{self, Agent};
 use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
@@ -37,13 +39,7 @@ impl Workspace {
     /// # Errors
     /// All problems of all files, variables and flags together.
     pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
-        if !folder.is_dir() {
-            let mismatch = Mismatch::new(
-                format!("the workspace folder {} does not exist", folder.display()),
-                "create it, or name another one",
-            );
-            return Err(Problems(vec![Problem::new(Origin::Flag { flag: "--workspace" }, "", mismatch)]));
-        }
+        check_folder(folder)?;
         let mut loader = Loader::new(folder, overrides);
         let (config, settings) = loader.switchboard();
         let mut agents = loader.agents();
@@ -65,6 +61,7 @@ impl Workspace {
     /// # Errors
     /// All problems of `switchboard.yaml`, variables and flags together.
     pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
+        check_folder(folder)?;
         let mut loader = Loader::new(folder, overrides);
         let (config, settings) = loader.switchboard();
         loader.warn_of_unknown_variables(&settings);
@@ -80,6 +77,38 @@ impl Workspace {
     pub fn data_dir(&self) -> PathBuf {
         self.folder.join(&self.config.store.data_dir)
     }
+
+    /// Looks into the files that the settings name and that a server needs to start. A command that only asks a running
+    /// server something does without them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn check_files(&self) -> Result<(), Problems> {
+        let Some((certificate, key)) = self.config.server.tls.files() else { return Ok(()) };
+        let Err(errors) = Tls::open(certificate, key) else { return Ok(()) };
+        let problem = |error: &TlsError| {
+            let key = match error.part() {
+                TlsPart::Certificate => "server.tls.cert",
+                TlsPart::Key => "server.tls.key",
+            };
+            Problem::new(origin_of(&self.settings, key), key, Mismatch::new(error.to_string(), error.right()))
+        };
+        Err(Problems(errors.iter().map(problem).collect()))
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<(), Problems> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let shown = folder.display();
+    let mismatch = match folder.exists() {
+        true => Mismatch::new(format!("{shown} is a file"), "name the folder that holds switchboard.yaml"),
+        false => {
+            Mismatch::new(format!("the workspace folder {shown} does not exist"), "create it, or name another one")
+        }
+    };
+    Err(Problems(vec![Problem::new(Origin::Flag { flag: "--workspace" }, "", mismatch)]))
 }
 
 struct Loader<'a> {
@@ -110,6 +139,7 @@ impl<'a> Loader<'a> {
         let mut config = Config::default();
         let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
         reader.read("", node.as_ref(), |root| config.read(root));
+        config.server.tls.start_at(self.folder);
         self.problems.append(&mut reader.problems);
         (config, reader.settings)
     }
@@ -232,10 +262,15 @@ impl<'a> Loader<'a> {
             return;
         }
         let key = "server.defaultAgent";
-        let setting = settings.iter().find(|setting| setting.key == key);
-        let origin = setting.map_or(Origin::Default, |setting| setting.origin.clone());
+        let origin = origin_of(settings, key);
         let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
         let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
         self.problems.push(Problem::new(origin, key, Mismatch::new(format!("there is no agent \"{name}\""), right)));
     }
+}
+
+/// Who decided a setting.
+fn origin_of(settings: &[Setting], key: &str) -> Origin {
+    let setting = settings.iter().find(|setting| setting.key == key);
+    setting.map_or(Origin::Default, |setting| setting.origin.clone())
 }

@@ -79,6 +79,9 @@ pub struct Status {
     pub version: String,
     /// Where it listens.
     pub address: String,
+    /// Whether it speaks TLS there.
+    #[serde(default)]
+    pub tls: bool,
     /// Who is served.
     pub agents: Vec<String>,
     /// Whether requests need a key.

@@ -48,13 +48,20 @@ impl KeyRing {
     pub fn new(loopback: bool, clock: Arc<dyn Clock>, rows: &[KeyRow]) -> Self {
         let ring = Self { loopback, clock, state: RwLock::default() };
         for row in rows {
-            ring.add(row);
+            ring.insert(row);
         }
         ring
     }
 
     /// Takes a key in; from now on requests need one.
     pub fn add(&self, row: &KeyRow) {
+        if self.is_open() {
+            tracing::info!("the first key exists: from now on every request needs one");
+        }
+        self.insert(row);
+    }
+
+    fn insert(&self, row: &KeyRow) {
         let mut state = self.state.write();
         state.closed.cancel();
         if !row.is_usable(self.clock.now()) {
@@ -100,10 +107,10 @@ impl KeyRing {
         self.loopback && !self.state.read().closed.is_cancelled()
     }
 
-    /// Resolves when requests need a key.
-    pub async fn closed(&self) {
-        let closed = self.state.read().closed.clone();
-        closed.cancelled().await;
+    /// Cancelled once a key is, or ever was, there.
+    #[must_use]
+    pub fn keyed(&self) -> CancellationToken {
+        self.state.read().closed.clone()
     }
 
     fn find(&self, token: &str) -> Option<Arc<Identity>> {
@@ -165,7 +172,7 @@ mod tests {
         assert!(ring.is_open() && !KeyRing::new(false, Arc::clone(&clock) as _, &[]).is_open());
         assert!(ring.authenticate("one").is_none());
         ring.add(&key("key_1", "one", None));
-        ring.closed().await;
+        assert!(ring.keyed().is_cancelled(), "what is open without a key must hear of it");
         let identity = ring.authenticate("one").unwrap();
         assert_eq!(identity.caller.id.as_str(), "key_1");
         let scopes = &identity.caller.scopes;

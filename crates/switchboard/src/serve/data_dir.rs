@@ -30,11 +30,9 @@ pub(crate) fn open_problem(directory: &Path, error: OpenError) -> StartError {
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 ("the database file cannot be written".to_owned(), WRITABLE)
             }
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => (
-                format!("the database file is damaged ({error})"),
-                "switchboard db check says where; restore a backup of switchboard.db, or use another directory with \
-                 --data-dir DIR",
-            ),
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                (format!("the database file is damaged ({error})"), RESTORE)
+            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
                 "another program keeps the database file locked".to_owned(),
                 "close the program that has switchboard.db open",
@@ -47,6 +45,9 @@ pub(crate) fn open_problem(directory: &Path, error: OpenError) -> StartError {
     StartError::DataUnusable { directory: directory.to_owned(), problem, next }
 }
 
+/// What is left to do about a file that cannot be read any more.
+pub(crate) const RESTORE: &str = "put a backup in the place of switchboard.db (switchboard db backup makes them), or \
+                                  use another directory with --data-dir DIR";
 const FREE_SPACE: &str = "free some space, or use a directory on another disk with --data-dir DIR";
 const WRITABLE: &str = "make it writable for this user, or use another directory with --data-dir DIR";
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use switchboard_engine::store::StoreError;
+use switchboard_server::TlsError;
 use switchboard_store::Holder;
 
 use crate::config::Problems;
@@ -17,6 +18,9 @@ pub enum StartError {
     /// The configuration is wrong.
     #[error("{0}")]
     Config(#[from] Problems),
+    /// The certificate or its key cannot be used.
+    #[error("{}", sentences(.0))]
+    Tls(Vec<TlsError>),
     /// Somebody else listens there.
     #[error("the address {address} is taken{}", by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
     AddressTaken {
@@ -94,7 +98,7 @@ impl StartError {
             Self::DataUnusable { next, .. } => (*next).to_owned(),
             Self::Store(_) => "switchboard db check looks for damage".to_owned(),
             Self::Config(_) => "switchboard config check says what is in force".to_owned(),
-            Self::Control(_) | Self::Serving(_) | Self::Signals(_) | Self::AgentName(_) => String::new(),
+            Self::Tls(_) | Self::Control(_) | Self::Serving(_) | Self::Signals(_) | Self::AgentName(_) => String::new(),
         }
     }
 
@@ -102,6 +106,11 @@ impl StartError {
     pub(crate) fn is_held(&self) -> bool {
         matches!(self, Self::DataHeld { .. })
     }
+}
+
+fn sentences(errors: &[TlsError]) -> String {
+    let lines: Vec<String> = errors.iter().map(|error| format!("{error}: {}", error.right())).collect();
+    lines.join("\n")
 }
 
 /// `main` prints errors in this form, and a person reads it: the sentence and what to do, not the fields.

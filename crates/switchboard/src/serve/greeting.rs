@@ -16,12 +16,14 @@ use crate::printer::Printer;
 pub struct Greeting {
     /// Where it listens.
     pub address: String,
+    /// The same, as the beginning of a web address.
+    pub url: String,
     /// What stands in front of every path on its cards.
     pub base_url: String,
     /// Who is served.
     pub agents: Vec<Served>,
-    /// The card of the agent at the root address.
-    pub root_card: String,
+    /// The card of the agent at the root address, if one answers there.
+    pub root_card: Option<String>,
     /// Where the data is.
     pub data_dir: PathBuf,
     /// What a commit survives.
@@ -62,24 +64,31 @@ impl Greeting {
             description: hosted.manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
         };
-        let near = format!("http://{}", reachable(address));
+        let near = Near::new(config, address, !open);
         Self {
             address: address.to_string(),
+            url: config.server.url_at(address).as_str().to_owned(),
             agents: agents.iter().map(served).collect(),
-            root_card: format!("{base_url}/.well-known/agent-card.json"),
+            root_card: None,
             data_dir: data_dir.to_owned(),
             durability: config.store.durability,
             keys_required: !open,
             usable_keys,
-            send: curl(&near, "-s", agents, &[("echo", "hello")], "send", open),
-            stream: curl(&near, "-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream", open),
+            send: near.curl("-s", agents, &[("echo", "hello")], "send"),
+            stream: near.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
             base_url,
         }
     }
 
+    /// The same for a server where an agent answers at the root address.
+    pub(super) fn with_root(mut self) -> Self {
+        self.root_card = Some(format!("{}/.well-known/agent-card.json", self.base_url));
+        self
+    }
+
     /// Says it to people.
     pub fn print(&self, printer: Printer) {
-        printer.line(format!("Switchboard {} on http://{}", env!("CARGO_PKG_VERSION"), self.address));
+        printer.line(format!("Switchboard {} on {}", env!("CARGO_PKG_VERSION"), self.url));
         printer.line("");
         let rows = self.agents.iter();
         let rows: Vec<[String; 3]> = rows
@@ -110,19 +119,50 @@ impl Greeting {
     }
 }
 
-/// A line to copy that calls the first of the wished agents that is served, or simply the first one.
-fn curl(base: &str, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str, open: bool) -> String {
-    let wished = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
-    let (agent, text) = match wishes.iter().find(wished) {
-        Some((name, text)) => (*name, *text),
-        None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
-    };
-    let key = if open { "" } else { " -H \"Authorization: Bearer $A2A_KEY\"" };
-    let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
-    format!(
-        "curl {flags} {base}/a2a/{agent}/message:{operation}{key} -H 'A2A-Version: 1.0' -H 'Content-Type: \
-         application/json' -d '{message}'"
-    )
+/// How somebody on this machine calls the server.
+struct Near {
+    base: String,
+    /// What curl needs beside that, each word with a space in front of it.
+    trust: String,
+    key: &'static str,
+}
+
+impl Near {
+    fn new(config: &Config, address: SocketAddr, keys_required: bool) -> Self {
+        let server = &config.server;
+        let (base, trust) = match (server.tls.files(), &server.public_base_url) {
+            // A certificate is for names, and this is the name.
+            (Some(_), Some(public)) => (public.clone(), String::new()),
+            // Without a name it is a certificate for trying things out, which nobody else has signed.
+            (Some((certificate, _)), None) => {
+                (server.url_at(reachable(address)), format!(" --cacert {}", quoted(certificate)))
+            }
+            (None, _) => (server.url_at(reachable(address)), String::new()),
+        };
+        let key = if keys_required { " -H \"Authorization: Bearer $A2A_KEY\"" } else { "" };
+        Self { base: base.as_str().to_owned(), trust, key }
+    }
+
+    /// A line to copy that calls the first of the wished agents that is served, or simply the first one.
+    fn curl(&self, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str) -> String {
+        let Self { base, trust, key } = self;
+        let wished = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
+        let (agent, text) = match wishes.iter().find(wished) {
+            Some((name, text)) => (*name, *text),
+            None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
+        };
+        let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
+        format!(
+            "curl {flags}{trust} {base}/a2a/{agent}/message:{operation}{key} -H 'A2A-Version: 1.0' -H 'Content-Type: \
+             application/json' -d '{message}'"
+        )
+    }
+}
+
+/// A file as one word of a shell, from wherever the line is copied to.
+fn quoted(file: &Path) -> String {
+    let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    format!("'{}'", full.display().to_string().replace('\'', r"'\''"))
 }
 
 /// The address as this machine reaches it: a listener on every interface has no address of its own.

@@ -1,11 +1,12 @@
 //! The configuration in the words of the other crates.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use switchboard_engine::Settings;
-use switchboard_server::{CardDefault, Options};
+use switchboard_server::{CardDefault, Options, Tls};
 use switchboard_store as store;
 
 use crate::config::Config;
@@ -46,11 +47,12 @@ pub(super) fn engine(config: &Config) -> Settings {
 }
 
 /// For the front door; whether it is open is not the configuration's to say.
-pub(super) fn server(config: &Config, address: SocketAddr) -> Options {
+pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>) -> Options {
     let (server, limits) = (&config.server, &config.limits);
     Options {
         public_base_url: server.base_url(address).as_str().to_owned(),
         open: false,
+        tls,
         allowed_origins: server.allowed_origins.iter().map(|origin| origin.as_str().to_owned()).collect(),
         strict_version: server.strict_version,
         card_default: match config.cards.default {
@@ -71,6 +73,7 @@ pub(super) fn server(config: &Config, address: SocketAddr) -> Options {
         request_headers: limits.request_headers.length(),
         max_parts: limits.parts.get(),
         max_depth: limits.nesting.get(),
+        page: limits.page.length(),
         ping: config.streams.ping.duration(),
         metrics: metrics(),
     }
@@ -98,7 +101,7 @@ pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
             Durability::Process => store::Durability::Process,
         },
         max_queue_delay: config.store.max_queue_delay.duration(),
-        note: format!("switchboard on http://{address}"),
+        note: format!("switchboard on {}", config.server.url_at(address).as_str()),
         ..store::Options::default()
     }
 }

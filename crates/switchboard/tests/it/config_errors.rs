@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::program::Workspace;
+use crate::tls::Issued;
 
 fn switchboard(content: &str) -> Workspace {
     Workspace::new().file("switchboard.yaml", content)
@@ -87,12 +88,8 @@ fn values_that_contradict_each_other_are_refused() {
 
 #[test]
 fn what_this_version_cannot_do_is_refused_and_not_ignored() {
-    switchboard("server:\n  tls: { cert: a.pem, key: b.pem }\nstore:\n  url: postgres://me:secret@db/x\n").refused(&[
-        "switchboard.yaml:2: server.tls: this version does not speak TLS itself: remove it, put a TLS proxy in front, and set server.publicBaseUrl to the proxy's https:// address",
-        "switchboard.yaml:4: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",
-    ]);
-    Workspace::new().variable("SWITCHBOARD_SERVER_TLS_CERT", "a.pem").refused(&[
-        "SWITCHBOARD_SERVER_TLS_CERT: server.tls: this version does not speak TLS itself: remove it, put a TLS proxy in front, and set server.publicBaseUrl to the proxy's https:// address",
+    switchboard("store:\n  url: postgres://me:secret@db/x\n").refused(&[
+        "switchboard.yaml:2: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",
     ]);
     let content = "agents:
   - name: quinn
@@ -105,6 +102,39 @@ fn what_this_version_cannot_do_is_refused_and_not_ignored() {
     agents(content).refused(&[
         "agents.yaml:3: agents[0].url: this is a remote agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
         "agents.yaml:6: agents[1].cli: this is a command-line agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
+    ]);
+}
+
+#[test]
+fn files_that_are_no_certificate_and_key_are_named_with_their_place() {
+    let content = "server:\n  tls:\n    cert: tls/cert.pem\n    key: tls/key.pem\n";
+    let (one, two) = (Issued::new(), Issued::new());
+    switchboard(content).refused(&[
+        "switchboard.yaml:3: server.tls.cert: tls/cert.pem cannot be read (No such file or directory (os error 2)): name a file that exists; a relative path starts at the workspace folder",
+        "switchboard.yaml:4: server.tls.key: tls/key.pem cannot be read (No such file or directory (os error 2)): name a file that exists; a relative path starts at the workspace folder",
+    ]);
+    switchboard(content).file("tls/cert.pem", &one.key_pem).file("tls/key.pem", "").refused(&[
+        "switchboard.yaml:3: server.tls.cert: tls/cert.pem holds no certificate: name a PEM file with a BEGIN CERTIFICATE line: the server's own certificate, then those that signed it",
+        "switchboard.yaml:4: server.tls.key: tls/key.pem holds no private key: name a PEM file with a BEGIN PRIVATE KEY line",
+    ]);
+    let strangers = switchboard(content).file("tls/cert.pem", &one.certificate_pem).file("tls/key.pem", &two.key_pem);
+    strangers.refused(&[
+        "switchboard.yaml:4: server.tls.key: the private key in tls/key.pem does not belong to the first certificate in tls/cert.pem: name the key that the certificate was made for; the server's own certificate comes first in its file",
+    ]);
+    let served = strangers.run(&["serve", "--bind", "127.0.0.1:0"]);
+    assert_eq!((served.code, served.errors()), (Some(1), strangers.run(&["config", "check"]).errors()));
+    assert_eq!(strangers.run(&["keys", "create"]).code, Some(0), "what needs no certificate asks for none");
+    switchboard("server:\n  tls: { cert: cert.pem }\n").refused(&[
+        "switchboard.yaml:2: server.tls.cert: a certificate is of no use without its private key: set server.tls.key too",
+    ]);
+    Workspace::new().variable("SWITCHBOARD_SERVER_TLS_KEY", "key.pem").refused(&[
+        "SWITCHBOARD_SERVER_TLS_KEY: server.tls.key: a private key is of no use without its certificate: set server.tls.cert too",
+    ]);
+    let variables = Workspace::new().file("cert.pem", &one.certificate_pem).file("key.pem", &one.certificate_pem);
+    let variables =
+        variables.variable("SWITCHBOARD_SERVER_TLS_CERT", "cert.pem").variable("SWITCHBOARD_SERVER_TLS_KEY", "key.pem");
+    variables.refused(&[
+        "SWITCHBOARD_SERVER_TLS_KEY: server.tls.key: key.pem holds no private key: name a PEM file with a BEGIN PRIVATE KEY line",
     ]);
 }
 
@@ -173,6 +203,9 @@ fn a_file_that_cannot_be_read_is_named() {
         nowhere.errors(),
         ["--workspace: the workspace folder nowhere does not exist: create it, or name another one"]
     );
+    let file = Workspace::new().file("switchboard.yaml", "");
+    let file = file.run(&["config", "check", "--workspace", "switchboard.yaml"]);
+    assert_eq!(file.errors(), ["--workspace: switchboard.yaml is a file: name the folder that holds switchboard.yaml"]);
 }
 
 #[test]

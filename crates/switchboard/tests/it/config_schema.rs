@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::program::Workspace;
+use crate::tls::Issued;
 
 /// Every key of `switchboard.yaml`, with the values the documentation shows.
 const SWITCHBOARD: &str = include_str!("documented/switchboard.yaml");
@@ -57,20 +58,19 @@ fn the_documented_agents_file_fits_its_schema() {
 
 #[test]
 fn the_documented_files_are_read_and_hold_the_defaults() {
-    // TLS is documented, has its place in the schema, and is refused by this version.
-    let readable: String =
-        SWITCHBOARD.lines().filter(|line| !line.contains("tls:")).map(|line| format!("{line}\n")).collect();
-    let workspace = Workspace::new().file("switchboard.yaml", readable).file("agents.yaml", AGENTS);
+    let issued = Issued::new();
+    let workspace = Workspace::new()
+        .file("switchboard.yaml", SWITCHBOARD)
+        .file("agents.yaml", AGENTS)
+        .file("cert.pem", &issued.certificate_pem)
+        .file("key.pem", &issued.key_pem);
     let documented = workspace.good();
     let defaults = Workspace::new().good();
-    let shown = ["server.publicBaseUrl", "server.defaultAgent"];
+    let shown = ["server.publicBaseUrl", "server.defaultAgent", "server.tls.cert", "server.tls.key"];
     let mut compared = 0;
     for setting in defaults.json()["settings"].as_array().unwrap() {
         let key = setting["key"].as_str().unwrap();
         let (value, origin) = documented.setting(key);
-        if key.starts_with("server.tls.") {
-            continue;
-        }
         assert_eq!(origin["from"], "file", "{key} is not documented");
         if !shown.contains(&key) {
             assert_eq!(value, setting["value"], "{key} is documented with another default");

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A server that says nothing for so long is broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A server that says nothing for so long is broken, even with one core for a dozen programs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// An answer whose body is read as it comes.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    body: BufReader<TcpStream>,
+    body: BufReader<Box<dyn Read>>,
     chunked: bool,
+    /// The end of a stream was seen.
+    ended: bool,
 }
 
 impl Answer {
@@ -30,6 +32,16 @@ impl Answer {
         String::from_utf8(bytes).unwrap()
     }
 
+    /// The same of a stream that must end in order, and not with its connection.
+    pub(crate) fn whole_text(mut self) -> String {
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.chunk() {
+            bytes.extend(chunk);
+        }
+        assert!(self.ended, "the stream was cut: {}", String::from_utf8_lossy(&bytes));
+        String::from_utf8(bytes).unwrap()
+    }
+
     pub(crate) fn json(self) -> Value {
         let text = self.text();
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -38,11 +50,21 @@ impl Answer {
     /// Reads a stream until a chunk holds `wanted`.
     pub(crate) fn until(&mut self, wanted: &str) -> String {
         let mut seen = String::new();
+        assert!(self.reaches_into(wanted, &mut seen), "no {wanted} in {seen}");
+        seen
+    }
+
+    /// Reads a stream until a chunk holds `wanted`; says whether it came to that before the end.
+    pub(crate) fn reaches(&mut self, wanted: &str) -> bool {
+        self.reaches_into(wanted, &mut String::new())
+    }
+
+    fn reaches_into(&mut self, wanted: &str, seen: &mut String) -> bool {
         while !seen.contains(wanted) {
-            let chunk = self.chunk().unwrap_or_else(|| panic!("no {wanted} in {seen}"));
+            let Some(chunk) = self.chunk() else { return false };
             seen.push_str(&String::from_utf8(chunk).unwrap());
         }
-        seen
+        true
     }
 
     fn chunk(&mut self) -> Option<Vec<u8>> {
@@ -55,13 +77,31 @@ impl Answer {
         let mut bytes = vec![0; length + 2];
         self.body.read_exact(&mut bytes).ok()?;
         bytes.truncate(length);
+        self.ended = length == 0;
         (length > 0).then_some(bytes)
     }
 }
 
 pub(crate) fn request(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-    let mut stream = TcpStream::connect(address).unwrap();
+    request_over(connect(address), address, method, path, headers, body)
+}
+
+/// A socket that gives up on a server that says nothing.
+pub(crate) fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// The same over something that may be more than a socket.
+pub(crate) fn request_over(
+    mut stream: impl Read + Write + 'static,
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -70,7 +110,7 @@ pub(crate) fn request(address: &str, method: &str, path: &str, headers: &[(&str,
         head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
     }
     stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
-    let mut reader = BufReader::new(stream);
+    let mut reader = BufReader::new(Box::new(stream) as Box<dyn Read>);
     let mut line = String::new();
     reader.read_line(&mut line).unwrap();
     let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {line:?}")).parse().unwrap();
@@ -83,5 +123,5 @@ pub(crate) fn request(address: &str, method: &str, path: &str, headers: &[(&str,
         }
         chunked |= line.to_ascii_lowercase().trim() == "transfer-encoding: chunked";
     }
-    Answer { status, body: reader, chunked }
+    Answer { status, body: reader, chunked, ended: false }
 }

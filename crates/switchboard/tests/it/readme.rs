@@ -1,4 +1,6 @@
-//! The README shows the example as it is.
+//! The README shows the example as it is, and the page for callers the errors as they are.
+
+use switchboard_a2a::{Dialect, ErrorKind};
 
 #[test]
 fn the_readme_shows_hello_agent_as_it_is() {
@@ -8,4 +10,19 @@ fn the_readme_shows_hello_agent_as_it_is() {
     let code = code.collect::<Vec<_>>().join("\n");
     assert!(code.starts_with("use switchboard::") && code.ends_with('}'), "{code}");
     assert!(readme.contains(&format!("```rust\n{code}\n```")), "copy the example into the README:\n{code}");
+}
+
+#[test]
+fn the_page_for_callers_shows_errors_as_they_are() {
+    let page = include_str!("../../../../docs/calling.md");
+    let errors = page.split("## Errors").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows: Vec<_> = errors.lines().filter(|line| line.starts_with("| `")).collect();
+    assert!(rows.len() > 10, "{errors}");
+    for row in rows {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        let kind = ErrorKind::ALL.into_iter().find(|kind| kind.entry().reason == cells[1]);
+        let kind = kind.unwrap_or_else(|| panic!("there is no such error: {row}"));
+        assert!(cells[2].starts_with(&kind.code(Dialect::V1).to_string()), "{row}");
+        assert_eq!(cells[3], kind.http_status(Dialect::V1).to_string(), "{row}");
+    }
 }

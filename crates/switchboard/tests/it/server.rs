@@ -54,7 +54,7 @@ impl Server {
         while greeting.last().is_none_or(|line| line != READY) {
             greeting.push(lines.next().unwrap_or_else(|| panic!("it ended: {greeting:?}")).unwrap());
         }
-        let address = greeting[0].rsplit("http://").next().unwrap().replace("0.0.0.0", "127.0.0.1");
+        let address = greeting[0].rsplit("://").next().unwrap().replace("0.0.0.0", "127.0.0.1");
         Self { child, lines, greeting, address }
     }
 

@@ -60,22 +60,33 @@ fn read_bare(members: &[(String, Box<RawValue>)]) -> Result<StreamResponse, Stri
     }
 }
 
-enum Shape {
+/// Which of the four a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
     Task,
     Message,
     Status,
     Artifact,
 }
 
+impl Shape {
+    /// Every name it has as a `kind`, a `type` or the name of an event.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "task" | "Task" => Some(Self::Task),
+            "message" | "Message" => Some(Self::Message),
+            "status-update" | "statusUpdate" | "task/status" | "TaskStatusUpdateEvent" => Some(Self::Status),
+            "artifact-update" | "artifactUpdate" | "task/artifact" | "TaskArtifactUpdateEvent" => Some(Self::Artifact),
+            _ => None,
+        }
+    }
+}
+
 fn shape_of(members: &[(String, Box<RawValue>)]) -> Option<Shape> {
     let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value.get());
     let tag = member("kind").or_else(|| member("type")).unwrap_or_default();
-    match tag.trim_matches('"') {
-        "task" | "Task" => return Some(Shape::Task),
-        "message" | "Message" => return Some(Shape::Message),
-        "status-update" | "task/status" | "TaskStatusUpdateEvent" => return Some(Shape::Status),
-        "artifact-update" | "task/artifact" | "TaskArtifactUpdateEvent" => return Some(Shape::Artifact),
-        _ => {}
+    if let Some(shape) = Shape::from_name(tag.trim_matches('"')) {
+        return Some(shape);
     }
     let has = |names: [&str; 2]| names.into_iter().any(|name| member(name).is_some());
     // A message may also have a task id, and an update a status: the order of the questions matters.

@@ -1,7 +1,5 @@
 //! What a card says: an agent's manifest, where it listens, and what works here.
 
-use std::sync::Arc;
-
 use switchboard_a2a::card::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme,
 };
@@ -35,36 +33,8 @@ pub(in crate::bindings) fn agent(
         version: manifest.version.clone(),
         default_input_modes: manifest.input_modes.clone(),
         default_output_modes: manifest.output_modes.clone(),
-        skills: shown.map(|skill| described(skill, skill.id.clone())).collect(),
+        skills: shown.map(described).collect(),
         ..base(options, address, manifest.streaming, extensions)
-    }
-}
-
-/// The card of a server at whose root no agent answers: all the agents' skills, each under its agent's name.
-pub(in crate::bindings) fn server(options: &Options, agents: &[Arc<Hosted>], with_private: bool) -> AgentCard {
-    let mut skills = Vec::new();
-    let mut input_modes: Vec<String> = Vec::new();
-    let mut output_modes: Vec<String> = Vec::new();
-    for hosted in agents {
-        let manifest = &hosted.manifest;
-        for skill in manifest.skills.iter().filter(|skill| with_private || !skill.private) {
-            let mut skill = described(skill, format!("{}/{}", hosted.name, skill.id));
-            skill.tags.push(hosted.name.to_string());
-            skills.push(skill);
-        }
-        add_new(&mut input_modes, &manifest.input_modes);
-        add_new(&mut output_modes, &manifest.output_modes);
-    }
-    let names: Vec<&str> = agents.iter().map(|hosted| hosted.name.as_str()).collect();
-    let streaming = agents.iter().any(|hosted| hosted.manifest.streaming);
-    AgentCard {
-        name: "Switchboard".to_owned(),
-        description: format!("Hosts these agents, each to be named as the tenant: {}", names.join(", ")),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        default_input_modes: input_modes,
-        default_output_modes: output_modes,
-        skills,
-        ..base(options, &Address::Root, streaming, streaming.then(resumption).into_iter().collect())
     }
 }
 
@@ -123,21 +93,13 @@ fn resumption() -> AgentExtension {
     }
 }
 
-fn described(skill: &Skill, id: String) -> AgentSkill {
+fn described(skill: &Skill) -> AgentSkill {
     AgentSkill {
-        id,
+        id: skill.id.clone(),
         name: skill.name.clone(),
         description: skill.description.clone(),
         tags: skill.tags.clone(),
         examples: skill.examples.clone(),
         ..AgentSkill::default()
-    }
-}
-
-fn add_new(known: &mut Vec<String>, more: &[String]) {
-    for mode in more {
-        if !known.contains(mode) {
-            known.push(mode.clone());
-        }
     }
 }

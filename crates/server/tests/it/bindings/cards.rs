@@ -193,21 +193,28 @@ async fn a_server_with_keys_says_how_to_show_them_and_keeps_private_skills_for_k
 }
 
 #[tokio::test]
-async fn without_an_agent_at_the_root_the_card_is_the_servers_own() {
+async fn without_an_agent_at_the_root_there_is_no_card_there_and_the_names_are_told() {
     let (plan, _) = Plan::with_keys();
     let plan = Plan { default_agent: None, ..plan };
     let world = plan.start().await;
-    let public = card(&world, ROOT, "1.0").await;
-    assert_eq!(public["name"], "Switchboard");
-    assert_eq!(public["supportedInterfaces"], interfaces("http://agents.test/a2a"));
-    let ids =
-        |card: &Value| card["skills"].as_array().unwrap().iter().map(|skill| skill["id"].clone()).collect::<Vec<_>>();
-    assert_eq!(ids(&public), ["worker/talk", "talker/talk", "either/talk"]);
+    for version in ["", "1.0", "0.3"] {
+        let reply = world.get(ROOT).version(version).reply().await;
+        assert_eq!(reply.status, 404, "{version:?}");
+        let error = &reply.json()["error"];
+        assert_eq!(error["message"], "no agent is the default here; name one: worker, talker, either", "{version:?}");
+        assert_eq!(error["details"][0]["metadata"]["agents"], "worker,talker,either");
+    }
     let extended = Door::RestV1.ask(&world, "", Operation::ExtendedCard).key("guest").reply().await;
-    assert_eq!(ids(&Door::RestV1.result(&extended)), ["talker/talk", "talker/secret"], "only agents in scope");
+    assert_eq!(Door::RestV1.error(&extended).0, 404);
     let reply = Door::RpcV1.send(&world, "hello").key("guest").reply().await;
     assert_eq!(reply.status, 404);
     let json = reply.json();
     assert_eq!(json["error"]["data"][0]["reason"], "AGENT_NOT_FOUND");
     assert_eq!(json["error"]["data"][0]["metadata"]["agents"], "talker", "only agents in scope are named");
+    assert_eq!(json["error"]["message"], "no agent is the default here; name one: talker");
+    // Each agent has its card, and at the root the tenant names it.
+    assert_eq!(card(&world, &format!("/a2a/talker{ROOT}"), "1.0").await["name"], "talker");
+    let named = Operation::Send(json!({"tenant": "talker", "message": Door::RpcV1.message("say")}));
+    let reply = Door::RpcV1.ask(&world, "", named).key("guest").reply().await;
+    assert_eq!(Door::RpcV1.result(&reply)["message"]["parts"][0]["text"], "said directly");
 }

@@ -145,8 +145,10 @@ async fn agents_that_do_not_stream_say_so() {
 }
 
 #[tokio::test]
-async fn a_stopping_server_asks_readers_to_come_back() {
-    let world = World::start().await;
+async fn a_stopping_server_asks_readers_of_tasks_that_do_not_end_to_come_back() {
+    let mut plan = Plan::default();
+    plan.settings.drain = Duration::from_millis(50);
+    let world = plan.start().await;
     let mut streams = Vec::new();
     for door in ALL {
         let mut events = door.stream(&world, "hold").await;
@@ -160,6 +162,36 @@ async fn a_stopping_server_asks_readers_to_come_back() {
         assert_eq!(frames.len(), 1, "{frames:?}");
         assert_eq!(frames[0].retry.as_deref(), Some("1000"));
     }
+}
+
+#[tokio::test]
+async fn a_stopping_server_lets_readers_see_the_end_of_tasks_that_end_in_time() {
+    let world = World::start().await;
+    let mut streams = Vec::new();
+    for door in ALL {
+        let mut events = door.stream(&world, "gate").await;
+        assert_eq!(door.story(&[events.next().await.unwrap()]), ["task submitted"]);
+        assert_eq!(door.story(&[events.next().await.unwrap()]), ["statusUpdate working"]);
+        streams.push((door, events));
+    }
+    let mut asked = Door::RestV1.stream(&world, "ask").await;
+    let id = asked.next().await.unwrap().data["task"]["id"].as_str().unwrap().to_owned();
+    asked.next().await.unwrap();
+    let mut parked = Door::RestV1.ask(&world, "", Operation::Subscribe(&id)).events().await;
+    parked.next().await.unwrap();
+    world.stop.cancel();
+    while world.get("/readyz").reply().await.status != 503 {}
+    let refused = Door::RestV1.send(&world, "hello").reply().await;
+    assert_eq!(Door::RestV1.error(&refused).0, 503);
+    world.gate.add_permits(12);
+    for (door, events) in streams {
+        let frames = events.rest().await;
+        let told = ["artifactUpdate", "artifactUpdate", "artifactUpdate", "statusUpdate completed"];
+        assert_eq!(door.story(&frames), told, "{door:?}");
+        assert!(frames.iter().all(|frame| frame.retry.is_none()), "{door:?}: there is nothing to come back for");
+    }
+    let frames = parked.rest().await;
+    assert_eq!(frames.iter().filter_map(|frame| frame.retry.as_deref()).collect::<Vec<_>>(), ["1000"]);
 }
 
 #[tokio::test]

@@ -277,3 +277,36 @@ async fn a_full_queue_is_a_retryable_error() {
         assert_eq!(told, "1000", "{json}");
     }
 }
+
+#[tokio::test]
+async fn an_error_does_not_send_back_all_that_was_sent() {
+    let world = World::start().await;
+    let large = "x".repeat(200_000);
+    let rpc = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let message = Door::RpcV1.message("hi");
+    let mut other_state = message.clone();
+    other_state["taskId"] = large.as_str().into();
+    for (method, params) in [
+        ("GetTask", json!({"id": large})),
+        ("tasks/get", json!({"id": large})),
+        ("CancelTask", json!({"id": large})),
+        ("tasks/cancel", json!({"id": large})),
+        ("SubscribeToTask", json!({"id": large})),
+        ("SendMessage", json!({"message": other_state})),
+        ("SendMessage", json!({"tenant": large, "message": message})),
+        ("ListTasks", json!({"status": large})),
+        ("ListTasks", json!({"pageToken": large})),
+        ("ListTasks", json!({"statusTimestampAfter": large})),
+        (large.as_str(), json!({})),
+    ] {
+        for path in ["/a2a", "/a2a/worker"] {
+            let reply = world.post(path, &rpc(method, params.clone())).reply().await;
+            let shown: String = String::from_utf8_lossy(&reply.body).chars().take(300).collect();
+            assert!(reply.json()["error"].is_object(), "{shown}");
+            assert!(reply.body.len() < 40_000, "{} bytes: {shown}", reply.body.len());
+        }
+    }
+    let reply = world.post("/a2a", &rpc("GetTask", json!({"id": large}))).reply().await;
+    let shown = reply.json()["error"]["data"][0]["metadata"]["taskId"].as_str().unwrap().to_owned();
+    assert_eq!((shown.chars().count(), shown.chars().last()), (201, Some('…')));
+}

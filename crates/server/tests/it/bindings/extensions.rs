@@ -70,11 +70,26 @@ async fn what_the_agent_insists_on_must_be_declared() {
         let card = door.ask(&with_keys, "strict", Operation::ExtendedCard).key("ann").reply().await;
         assert_eq!(door.result(&card)["name"], "strict", "{door:?}");
     }
-    // At the root it counts for messages to its tasks.
+    // At the root it counts for everything that names one of its tasks.
     let send = Operation::Send(json!({"message": Door::RpcV1.message("ask")}));
     let reply = Door::RpcV1.ask(&world, "strict", send).header("a2a-extensions", TRACE).reply().await;
     let task = Door::RpcV1.sent_task(&reply);
-    let answer = Operation::Send(json!({"message": Door::RpcV1.answer("Rome", task["id"].as_str().unwrap())}));
+    let id = task["id"].as_str().unwrap();
+    for door in ALL {
+        for operation in [Operation::Get(id, None), Operation::Cancel(id), Operation::Subscribe(id)] {
+            let reply = door.ask(&world, "", operation.clone()).reply().await;
+            let body = String::from_utf8_lossy(&reply.body).into_owned();
+            assert!(body.contains(TRACE), "{door:?} {operation:?}: {body}");
+        }
+        let reply = door.ask(&world, "", Operation::Get(id, None)).header("a2a-extensions", TRACE).reply().await;
+        assert_eq!(door.result(&reply)["id"], id, "{door:?}");
+    }
+    let list = Door::RestV1.ask(&world, "", Operation::List).reply().await;
+    assert_eq!(Door::RestV1.result(&list)["tasks"][0]["id"], id, "the list is of all agents, nobody insists there");
+    let others = Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
+    let reply = Door::RestV1.ask(&world, "", Operation::Get(others["id"].as_str().unwrap(), None)).reply().await;
+    assert_eq!(Door::RestV1.result(&reply)["id"], others["id"], "another agent's task");
+    let answer = Operation::Send(json!({"message": Door::RpcV1.answer("Rome", id)}));
     let reply = Door::RpcV1.ask(&world, "", answer.clone()).reply().await;
     assert_eq!(Door::RpcV1.error(&reply).1, -32008);
     let reply = Door::RpcV1.ask(&world, "", answer).header("a2a-extensions", TRACE).reply().await;

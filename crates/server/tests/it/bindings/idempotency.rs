@@ -105,4 +105,25 @@ async fn message_ids_are_keys_only_where_the_agent_is_switched() {
     let plan = Plan { agents: Some(vec![Hosted::new("worker", agent).switches(switches)]), ..plan };
     let world = plan.start().await;
     assert_eq!(send(&world).await, send(&world).await);
+    for door in ALL {
+        let reply = door.send(&world, "something else").reply().await;
+        let json = reply.json();
+        let error = if door == Door::RestV03 { &json } else { &json["error"] };
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("messageId \"m1\"") && !message.contains("idempotency"), "{door:?}: {message}");
+        assert_eq!(door.error(&reply).0, if door.is_rpc() { 200 } else { 409 }, "{door:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_sent_twice_is_refused_even_if_both_are_equal() {
+    let world = World::start().await;
+    for (door, second) in ALL.into_iter().flat_map(|door| [(door, "k"), (door, "other"), (door, "")]) {
+        let reply = keyed(&world, door, "hello", "k").header("idempotency-key", second).reply().await;
+        let (status, code, reason) = door.error(&reply);
+        assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?}");
+        assert!(code == -32602 || reason == "INVALID_PARAMS", "{door:?}: {code} {reason}");
+        assert!(reply.json().to_string().contains("Idempotency-Key"), "{door:?}: {}", reply.json());
+    }
+    assert_eq!(total(&world).await, json!(0));
 }

@@ -1,5 +1,7 @@
 //! Listing tasks: pages, filters, and nobody else's.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::doors::{ALL, Door, Operation};
@@ -196,4 +198,61 @@ async fn version_0_3_lists_by_filter_and_page_too() {
     assert_eq!(ids(&Door::RestV03.result(&rest)), ids(&first)[..1]);
     let others = world.get("/a2a/v1/tasks").key("bob").reply().await;
     assert_eq!(Door::RestV03.result(&others)["totalSize"], 0);
+}
+
+#[tokio::test]
+async fn a_page_is_cut_where_it_grows_too_large_and_goes_on_in_the_next() {
+    const LIMIT: usize = 160_000;
+    const LARGE: usize = 60_000;
+    let mut plan = Plan::default();
+    plan.options.page = LIMIT;
+    let world = plan.start().await;
+    let mut sent = Vec::new();
+    for length in [LIMIT + 10, LARGE, LARGE, 5, LARGE, LARGE] {
+        let text = "x".repeat(length);
+        sent.push(send(&world, "", &text, "c").await["id"].as_str().unwrap().to_owned());
+    }
+    sent.reverse();
+    let (mut seen, mut sizes, mut token) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let path = format!("/a2a/tasks?pageSize=100&pageToken={token}");
+        let reply = world.get(&path).version("1.0").reply().await;
+        let page = reply.json();
+        let alone = ids(&page).len() == 1;
+        assert!(alone || reply.body.len() < LIMIT + 200, "{} bytes", reply.body.len());
+        assert_eq!((&page["totalSize"], &page["pageSize"]), (&json!(6), &json!(100)), "what was asked for");
+        sizes.push(ids(&page).len());
+        seen.extend(ids(&page));
+        token = page["nextPageToken"].as_str().unwrap().to_owned();
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((seen, sizes), (sent.clone(), vec![3, 2, 1]));
+    // It is the size of the answer that counts, not that of the tasks.
+    assert_eq!(ids(&list(&world, "", "historyLength=0").await), sent);
+}
+
+#[tokio::test]
+async fn page_tokens_do_not_count_everybodys_tasks() {
+    let (plan, _) = Plan::with_keys();
+    let world = plan.start().await;
+    let token_of = async |key: &str| {
+        for _ in 0..2 {
+            send(&world, key, "hello", "c").await;
+        }
+        list(&world, key, "pageSize=1").await["nextPageToken"].as_str().unwrap().to_owned()
+    };
+    let first = token_of("ann").await;
+    for _ in 0..3 {
+        send(&world, "bob", "hello", "c").await;
+    }
+    let second = token_of("ann").await;
+    // The sixth and the first task of this server: nothing of that is to be seen in any eight bytes of a token.
+    for token in [first, second] {
+        let bytes = URL_SAFE_NO_PAD.decode(&token).unwrap();
+        let numbers = bytes.windows(8).map(|window| u64::from_be_bytes(window.try_into().unwrap()));
+        assert!(numbers.clone().all(|number| number > 1_000), "{token}");
+        assert!(numbers.clone().all(|number| number.swap_bytes() > 1_000), "{token}");
+    }
 }

@@ -83,8 +83,13 @@ impl Plan {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let server = Server::new(engine, self.options, self.authenticator);
+        let server = Server::new(engine.clone(), self.options, self.authenticator);
         tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
+        let stopped = stop.clone().cancelled_owned();
+        tokio::spawn(async move {
+            stopped.await;
+            engine.shutdown().await
+        });
         World { address, gate: self.gate, _stops: stop.clone().drop_guard(), stop, _directory: directory }
     }
 }

@@ -110,7 +110,8 @@ async fn revoking_a_key_ends_its_open_stream_and_no_other() {
     let [mut ann, mut cid] = <[_; 2]>::try_from(streams).ok().unwrap();
     running.keys.revoke("a2a_ann");
     let ended = async { while ann.chunk().await.is_some() {} };
-    tokio::time::timeout(std::time::Duration::from_secs(1), ended).await.expect("the stream outlived its key");
+    // Otherwise it would go on for as long as the gate is closed.
+    tokio::time::timeout(PATIENCE, ended).await.expect("the stream outlived its key");
     running.gate.notify_waiters();
     let mut seen = String::new();
     while let Some(chunk) = cid.chunk().await {
@@ -155,6 +156,49 @@ async fn revoking_a_key_ends_the_wait_of_its_blocked_sends_and_not_their_tasks()
         while running.ask(query, &["X-API-Key: a2a_new"], "").await.json()["totalSize"] != asks.len() {}
     };
     tokio::time::timeout(PATIENCE, completed).await.expect("the tasks did not go on");
+}
+
+#[tokio::test]
+async fn the_first_key_ends_what_is_open_without_one_as_a_revoked_key_would() {
+    let mut running = Running::open().await;
+    let v1 = serde_json::json!({ "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "x" }] });
+    let mut blocked = Vec::new();
+    for (head, body) in [
+        ("POST /a2a/gate", send_message(8, "SendMessage", "x")),
+        ("POST /a2a/gate/message:send", serde_json::json!({ "message": v1 }).to_string()),
+    ] {
+        let mut wire = running.connect().await;
+        wire.send(&request(head, &[JSON], &body)).await;
+        running.began.recv().await.unwrap();
+        blocked.push(wire);
+    }
+    let mut stream = running.connect().await;
+    stream.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendStreamingMessage", "x"))).await;
+    assert_eq!(stream.head().await.status, 200);
+    running.began.recv().await.unwrap();
+    let open = running.ask("GET /.well-known/agent-card.json", &["A2A-Version: 1.0"], "").await;
+    assert!(open.json().get("securitySchemes").is_none(), "{open:?}");
+
+    running.keys.add("a2a_ann", "ann", switchboard_engine::AgentScope::All, false);
+    running.keyed.cancel();
+    for wire in &mut blocked {
+        let reply = wire.reply().await;
+        assert_eq!((reply.status, reply.header("www-authenticate")), (401, Some(CHALLENGE)), "{reply:?}");
+        let error = &reply.json()["error"];
+        assert!(error["message"].as_str().unwrap().starts_with("a key is needed"), "{reply:?}");
+        // The connection goes on, for those who have a key.
+        wire.send(&request("GET /tasks", &[], "")).await;
+        assert_eq!(wire.reply().await.status, 401);
+        wire.send(&request("GET /tasks", &["X-API-Key: a2a_ann"], "")).await;
+        assert_eq!(wire.reply().await.status, 200);
+    }
+    while stream.chunk().await.is_some() {}
+    stream.send(&request("GET /healthz", &[], "")).await;
+    assert_eq!(stream.reply().await.status, 200, "the stream ended in order, not with its connection");
+    let keyed = running.ask("GET /.well-known/agent-card.json", &["A2A-Version: 1.0"], "").await;
+    assert!(keyed.json()["securitySchemes"].is_object(), "{keyed:?}");
+    let metrics = running.ask("GET /metrics", &[], "").await;
+    assert_eq!(metrics.status, 401, "{metrics:?}");
 }
 
 #[tokio::test]

@@ -68,6 +68,9 @@ async fn metrics_name_operation_agent_and_outcome() {
         "# TYPE a2a_request_duration_seconds histogram",
         "a2a_request_duration_seconds_bucket{method=\"SendMessage\",le=\"0.001\"}",
         "a2a_tasks{state=\"completed\"} 2",
+        "a2a_tasks{state=\"input_required\"} 0",
+        "a2a_agent_up{agent=\"echo\"} 1",
+        "a2a_agent_up{agent=\"gate\"} 1",
         "a2a_connections",
     ] {
         assert!(reply.body.contains(part), "{part} is not in {}", reply.body);

@@ -2,19 +2,26 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use switchboard_a2a::{Message, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
-use switchboard_engine::{AgentScope, Engine, FixedDirectory, Hosted, Settings};
+use switchboard_engine::store::StoreError;
+use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
 use switchboard_server::{Options, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::edge::agents::{Echo, Gate};
 use crate::edge::keyring::Keyring;
 use crate::edge::wire::{Reply, Wire};
+
+/// What a stop waits unless a test says otherwise: no test should depend on being done in time.
+const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// A server with the agents `echo`, which answers at the root too, `gate`, and `counted`, an echo that only the test
 /// of the metrics calls, because those are the whole process's.
@@ -26,6 +33,8 @@ pub(crate) struct Running {
     pub(crate) began: mpsc::UnboundedReceiver<()>,
     /// Lets the gate agent end.
     pub(crate) gate: Arc<Notify>,
+    /// An open server needs keys once this is cancelled.
+    pub(crate) keyed: CancellationToken,
     stop: Option<oneshot::Sender<()>>,
     pub(crate) serving: JoinHandle<std::io::Result<()>>,
     _data: TempDir,
@@ -46,6 +55,10 @@ impl Running {
     }
 
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
+        Self::with_settings(change, Settings { drain: HOUR, ..Settings::default() }).await
+    }
+
+    pub(crate) async fn with_settings(change: impl FnOnce(&mut Options), settings: Settings) -> Self {
         let data = TempDir::new().unwrap();
         let store = SqliteStore::open(data.path(), switchboard_store::Options::default()).unwrap();
         let (begins, began) = mpsc::unbounded_channel();
@@ -56,25 +69,35 @@ impl Running {
             Hosted::new("gate", Gate { began: begins, open: Arc::clone(&gate) }),
         ];
         let directory = FixedDirectory::new(agents, Some("echo".into()));
-        let engine = Engine::start(Arc::new(store), Arc::new(directory), Arc::new(SystemClock), Settings::default());
+        let engine = Engine::start(Arc::new(store), Arc::new(directory), Arc::new(SystemClock), settings);
         let engine = engine.await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut options = Options { public_base_url: format!("http://{address}"), ..Options::default() };
+        let mut options = Options { public_base_url: format!("http://{address}"), drain: HOUR, ..Options::default() };
         change(&mut options);
         let keys = Arc::new(Keyring::default());
-        let server = Server::new(engine.clone(), options, Arc::clone(&keys) as _);
+        let keyed = CancellationToken::new();
+        let server = Server::new(engine.clone(), options, Arc::clone(&keys) as _).open_until(keyed.clone());
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(server.run(listener, async {
             // A dropped sender is a test that is over.
             let _ = stopped.await;
         }));
-        Self { address, engine, keys, began, gate, stop: Some(stop), serving, _data: data }
+        Self { address, engine, keys, began, gate, keyed, stop: Some(stop), serving, _data: data }
     }
 
-    /// Begins to stop the server.
+    /// Begins to stop the server, and not the kernel.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
+    }
+
+    /// Begins to stop the server and the kernel, as the program does, and waits until both have noticed.
+    pub(crate) async fn stop_all(&mut self) -> JoinHandle<Result<(), StoreError>> {
+        self.stop();
+        let kernel = self.engine.clone();
+        let stopping = tokio::spawn(async move { kernel.shutdown().await });
+        self.engine.closing().cancelled().await;
+        stopping
     }
 
     pub(crate) async fn connect(&self) -> Wire {
@@ -83,6 +106,30 @@ impl Running {
 
     pub(crate) async fn connect_small(&self) -> Wire {
         Wire::connect_small(self.address).await
+    }
+
+    /// One request on a connection of its own, unless the server hangs up instead of answering it.
+    pub(crate) async fn try_ask(&self, head: &str, headers: &[&str], body: &str) -> Option<Reply> {
+        let mut wire = self.connect().await;
+        wire.try_send(request(head, headers, body).as_bytes()).await.ok()?;
+        wire.try_reply().await
+    }
+
+    /// Makes a task of `echo`, whose answer is its message, past the wire and whatever limits its clients.
+    pub(crate) async fn make_task(&self, text: &str) -> TaskId {
+        let send = Send {
+            address: Address::Root,
+            message: Message::text(Role::User, text),
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            idempotency_key: None,
+            push_config: None,
+            return_immediately: false,
+            streaming: false,
+        };
+        let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
+        submitted.answer().await.unwrap();
+        submitted.id().clone()
     }
 
     /// One request on a connection of its own.

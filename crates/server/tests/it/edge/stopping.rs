@@ -1,7 +1,8 @@
-//! Stopping: nobody new comes in, nobody inside is cut off in the middle of an answer.
+//! Stopping: nothing new is begun, nobody inside is cut off in the middle of an answer, and what ends in time is seen.
 
 use std::time::Duration;
 
+use switchboard_engine::Settings;
 use tokio::net::TcpStream;
 
 use crate::edge::running::{Running, request, send_message};
@@ -10,7 +11,7 @@ use crate::edge::wire::PATIENCE;
 const JSON: &str = "Content-Type: application/json";
 
 #[tokio::test]
-async fn a_stop_answers_what_is_under_way_and_takes_nobody_in() {
+async fn a_stop_answers_what_is_under_way_and_begins_nothing_new() {
     let mut running = Running::open().await;
     let mut idle = running.connect().await;
     idle.send(&request("GET /healthz", &[], "")).await;
@@ -19,26 +20,53 @@ async fn a_stop_answers_what_is_under_way_and_takes_nobody_in() {
     blocked.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendMessage", "finish me"))).await;
     running.began.recv().await.unwrap();
 
-    running.stop();
-    assert_eq!(idle.rest().await, "", "an idle connection is closed at once");
-    assert!(TcpStream::connect(running.address).await.is_err(), "nobody listens any more");
+    let kernel = running.stop_all().await;
+    let unready = running.ask("GET /readyz", &[], "").await;
+    assert_eq!((unready.status, unready.header("retry-after")), (503, Some("5")), "{unready:?}");
+    assert_eq!(unready.json()["reason"], "the server is stopping");
+    idle.send(&request("POST /a2a/echo", &[JSON], &send_message(2, "SendMessage", "too late"))).await;
+    let refused = idle.reply().await;
+    assert_eq!(refused.json()["error"]["code"], -32603, "{refused:?}");
+    assert_eq!(refused.header("retry-after"), Some("5"), "{refused:?}");
     assert!(!running.serving.is_finished(), "a request is still under way");
+
     running.gate.notify_one();
     let reply = blocked.reply().await;
     assert_eq!(reply.json()["result"]["task"]["status"]["state"], "TASK_STATE_COMPLETED", "{reply:?}");
     assert_eq!(blocked.rest().await, "");
+    assert_eq!(idle.rest().await, "");
+    tokio::time::timeout(PATIENCE, running.serving).await.unwrap().unwrap().unwrap();
+    assert!(TcpStream::connect(running.address).await.is_err(), "nobody listens any more");
+    tokio::time::timeout(PATIENCE, kernel).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_sees_its_task_end_during_the_stop() {
+    let mut running = Running::open().await;
+    let mut stream = running.connect().await;
+    stream.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendStreamingMessage", "finish me"))).await;
+    assert_eq!(stream.head().await.status, 200);
+    running.began.recv().await.unwrap();
+    running.stop_all().await;
+    running.gate.notify_one();
+    let mut seen = String::new();
+    while let Some(chunk) = stream.chunk().await {
+        seen.push_str(&chunk);
+    }
+    assert!(seen.contains("TASK_STATE_COMPLETED") && !seen.contains("retry:"), "{seen:?}");
     tokio::time::timeout(PATIENCE, running.serving).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn a_stop_ends_streams_with_the_time_to_come_back() {
-    let mut running = Running::open().await;
+async fn when_the_drain_time_is_over_streams_end_with_the_time_to_come_back() {
+    let settings = Settings { drain: Duration::from_millis(50), ..Settings::default() };
+    let mut running = Running::with_settings(|_| {}, settings).await;
     let mut stream = running.connect().await;
     stream.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendStreamingMessage", "hold"))).await;
     let head = stream.head().await;
     assert_eq!(head.header("content-type"), Some("text/event-stream"), "{head:?}");
     running.began.recv().await.unwrap();
-    running.stop();
+    running.stop_all().await;
     let mut seen = String::new();
     while let Some(chunk) = stream.chunk().await {
         seen.push_str(&chunk);
@@ -60,17 +88,15 @@ async fn a_stop_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn with_the_kernel_stopped_beside_it_blocked_senders_get_their_task() {
-    let mut running = Running::open().await;
+async fn blocked_senders_get_their_task_even_if_it_does_not_end() {
+    let settings = Settings { drain: Duration::from_millis(50), ..Settings::default() };
+    let mut running = Running::with_settings(|_| {}, settings).await;
     let mut blocked = running.connect().await;
-    blocked.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendMessage", "later"))).await;
+    blocked.send(&request("POST /a2a/gate", &[JSON], &send_message(1, "SendMessage", "never"))).await;
     running.began.recv().await.unwrap();
-    running.stop();
-    let kernel = running.engine.clone();
-    let stopping = tokio::spawn(async move { kernel.shutdown().await });
-    running.gate.notify_one();
+    let kernel = running.stop_all().await;
     let reply = blocked.reply().await;
     assert!(reply.json()["result"]["task"]["id"].is_string(), "a committed message is never an error: {reply:?}");
     tokio::time::timeout(PATIENCE, running.serving).await.unwrap().unwrap().unwrap();
-    tokio::time::timeout(PATIENCE, stopping).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(PATIENCE, kernel).await.unwrap().unwrap().unwrap();
 }

@@ -3,16 +3,21 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
-/// A wait this long is a failure, not slowness.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// A wait this long is a failure, not slowness, even with one core for a dozen programs.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 pub(crate) struct Wire {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Pipe>>,
 }
+
+/// A socket, or TLS on one.
+pub(crate) trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Pipe for T {}
 
 /// A response.
 #[derive(Debug)]
@@ -34,14 +39,16 @@ impl Reply {
 
 impl Wire {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        Self { stream: BufReader::new(TcpStream::connect(address).await.unwrap()) }
+        Self::over(TcpStream::connect(address).await.unwrap())
     }
 
     /// A connection whose receiving side holds little, so that what is not read is soon felt by the sender.
     pub(crate) async fn connect_small(address: SocketAddr) -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.set_recv_buffer_size(64 << 10).unwrap();
-        Self { stream: BufReader::new(socket.connect(address).await.unwrap()) }
+        Self::over(small_socket(address).await)
+    }
+
+    pub(crate) fn over(pipe: impl Pipe + 'static) -> Self {
+        Self { stream: BufReader::new(Box::new(pipe)) }
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
@@ -66,6 +73,12 @@ impl Wire {
             }
         }
         reply
+    }
+
+    /// The next response, unless the server hangs up instead.
+    pub(crate) async fn try_reply(&mut self) -> Option<Reply> {
+        let read = timeout(PATIENCE, self.stream.fill_buf()).await.expect("neither an answer nor an end");
+        if read.is_ok_and(|bytes| !bytes.is_empty()) { Some(self.reply().await) } else { None }
     }
 
     /// The next response, if its first byte has come.
@@ -110,4 +123,11 @@ impl Wire {
         timeout(PATIENCE, self.stream.read_line(&mut line)).await.unwrap().unwrap();
         line.trim_end().to_owned()
     }
+}
+
+/// A socket whose receiving side holds little.
+pub(crate) async fn small_socket(address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(64 << 10).unwrap();
+    socket.connect(address).await.unwrap()
 }

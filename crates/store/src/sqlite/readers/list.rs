@@ -9,7 +9,6 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{ListPage, ListQuery};
 
 use super::Reading;
-use super::row::TASK_COLUMNS;
 use crate::sqlite::columns::{Identifier, state_number};
 
 /// Newest first: later time, then larger key.
@@ -29,7 +28,7 @@ struct Bounds {
 
 impl Reading {
     pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
-        let nothing = ListPage { tasks: Vec::new(), next: None, total: 0 };
+        let nothing = ListPage { places: Vec::new(), next: None, total: 0 };
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
@@ -39,15 +38,9 @@ impl Reading {
         };
         let more = places.len() > query.page_size;
         places.truncate(query.page_size);
-        let next = places.last().filter(|_| more).map(|(at, key)| (Timestamp(*at), TaskKey(*key)));
-        let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1");
-        let mut tasks = Vec::with_capacity(places.len());
-        for (_, key) in places {
-            if let Some(task) = self.task(&sql, [key])? {
-                tasks.push(self.loaded(task)?);
-            }
-        }
-        Ok(ListPage { tasks, next, total })
+        let places: Vec<_> = places.into_iter().map(|(at, key)| (Timestamp(at), TaskKey(key))).collect();
+        let next = places.last().copied().filter(|_| more);
+        Ok(ListPage { places, next, total })
     }
 
     /// Absent if the owner or all of the agents have never had a task.

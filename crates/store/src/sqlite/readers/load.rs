@@ -1,6 +1,7 @@
-//! One task by its public id.
+//! One task by its public id, or some by their keys.
 
 use switchboard_a2a::TaskId;
+use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{Loaded, TaskRow};
 
 use super::Reading;
@@ -17,6 +18,23 @@ impl Reading {
             Some(task) => self.loaded(task).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Those that are still there, until `max_bytes` are passed.
+    pub(crate) fn load_some(&mut self, keys: &[TaskKey], max_bytes: usize) -> rusqlite::Result<Vec<Loaded>> {
+        let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1");
+        let mut found = Vec::new();
+        let mut bytes = 0;
+        for key in keys {
+            let Some(task) = self.task(&sql, [key.0])? else { continue };
+            let loaded = self.loaded(task)?;
+            bytes += loaded.size();
+            found.push(loaded);
+            if bytes > max_bytes {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     fn stored(&mut self, id: &TaskId) -> rusqlite::Result<Option<StoredTask>> {

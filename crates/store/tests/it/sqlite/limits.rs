@@ -59,6 +59,22 @@ async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
 }
 
 #[tokio::test]
+async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_again() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
+    while store.append(large()).await.is_ok() {}
+    let log = fixture.directory.path().join("switchboard.db-wal");
+    assert!(std::fs::metadata(&log).unwrap().len() > 0);
+    let emptied = async {
+        while std::fs::metadata(&log).unwrap().len() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), emptied).await.unwrap();
+    assert!(store.ready().is_err(), "nothing could be written meanwhile");
+}
+
+#[tokio::test]
 async fn eviction_gives_the_space_back() {
     let fixture = SqliteFixture::new();
     let store = fixture.open();

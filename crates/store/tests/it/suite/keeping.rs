@@ -116,3 +116,14 @@ pub(crate) async fn a_closed_store_says_so(fixture: impl Fixture) {
     refused(store.evict(KEEP_ALL, 1).await, &StoreError::Closed);
     refused(store.ready(), &StoreError::Closed);
 }
+
+pub(crate) async fn a_store_has_a_secret_of_its_own_and_keeps_it<F: Fixture>(fixture: F) {
+    let store = fixture.open();
+    let secret = store.secret();
+    let other = F::new();
+    assert_ne!(other.open().secret(), secret);
+    store.close().await.unwrap();
+    drop(store);
+    assert_eq!(fixture.open().secret(), secret, "after a clean end");
+    assert_eq!(fixture.open().secret(), secret, "after a crash");
+}

@@ -1,13 +1,26 @@
 //! Lists, totals, pages, conversations.
 
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
-use switchboard_engine::store::{ListPage, ListQuery, Store};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::{ListPage, ListQuery, Loaded, Retention, Store};
 
 use super::Fixture;
 use crate::build::{create, done, hidden, inbox, make, new_task, owner, parked, query, row, with_snapshot, working};
 
-fn ids(page: &ListPage) -> Vec<TaskId> {
-    page.tasks.iter().map(|task| task.row.task.id.clone()).collect()
+/// All tasks of a page.
+async fn tasks(store: &impl Store, page: &ListPage) -> Vec<Loaded> {
+    let tasks = store.load_some(keys(page), usize::MAX).await.unwrap();
+    let places: Vec<_> = tasks.iter().map(|task| (task.row.state.status_at, task.row.key)).collect();
+    assert_eq!(places, page.places);
+    tasks
+}
+
+fn keys(page: &ListPage) -> Vec<TaskKey> {
+    page.places.iter().map(|(_, key)| *key).collect()
+}
+
+async fn ids(store: &impl Store, page: &ListPage) -> Vec<TaskId> {
+    tasks(store, page).await.into_iter().map(|task| task.row.task.id).collect()
 }
 
 pub(crate) async fn a_list_shows_its_owners_tasks_newest_first(fixture: impl Fixture) {
@@ -17,13 +30,16 @@ pub(crate) async fn a_list_shows_its_owners_tasks_newest_first(fixture: impl Fix
     let (middle, middle_key) = make(&store, "ann", "echo", "d", working(20, 1)).await;
     make(&store, "bob", "echo", "c", row(40)).await;
     let page = store.list(query("ann")).await.unwrap();
-    assert_eq!((ids(&page), page.total, page.next), (vec![new.clone(), middle.clone(), old.clone()], 3, None));
+    assert_eq!(
+        (ids(&store, &page).await, page.total, page.next),
+        (vec![new.clone(), middle.clone(), old.clone()], 3, None)
+    );
 
     store.append(owner(middle_key, 1, &["end"], done(50, 1))).await.unwrap();
     let page = store.list(query("ann")).await.unwrap();
-    assert_eq!((ids(&page), page.total), (vec![middle, new, old], 3));
+    assert_eq!((ids(&store, &page).await, page.total), (vec![middle, new, old], 3));
     let nobody = store.list(query("eve")).await.unwrap();
-    assert_eq!((nobody.tasks.len(), nobody.total, nobody.next), (0, 0, None));
+    assert_eq!((nobody.places.len(), nobody.total, nobody.next), (0, 0, None));
 }
 
 pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
@@ -60,9 +76,9 @@ pub(crate) async fn filters_narrow_page_and_total(fixture: impl Fixture) {
     ];
     for (query, expected) in cases {
         let page = store.list(query.clone()).await.unwrap();
-        let times: Vec<_> = page.tasks.iter().map(|task| task.row.state.status_at.0).collect();
+        let times: Vec<_> = page.places.iter().map(|(at, _)| at.0).collect();
         assert_eq!((times, page.total), (expected.clone(), expected.len() as u64), "{query:?}");
-        assert!(page.tasks.iter().all(|task| task.row.task.owner == "ann".into()));
+        assert!(tasks(&store, &page).await.iter().all(|task| task.row.task.owner == "ann".into()));
     }
 }
 
@@ -81,23 +97,22 @@ pub(crate) async fn pages_cover_everything_once(fixture: impl Fixture) {
     ];
     for filter in filters {
         let whole = store.list(filter.clone()).await.unwrap();
-        assert_eq!((whole.tasks.len(), whole.total), (25, 25));
-        let places: Vec<_> = whole.tasks.iter().map(|task| (task.row.state.status_at, task.row.key)).collect();
-        assert!(places.is_sorted_by(|left, right| left > right), "newest first, larger key first: {places:?}");
+        assert_eq!((whole.places.len(), whole.total), (25, 25));
+        assert!(whole.places.is_sorted_by(|left, right| left > right), "newest first, larger key first: {whole:?}");
         let (mut after, mut seen) = (None, Vec::new());
         loop {
             let page = store.list(ListQuery { after, page_size: 4, ..filter.clone() }).await.unwrap();
             assert_eq!(page.total, 25);
-            seen.extend(ids(&page));
+            seen.extend(ids(&store, &page).await);
             after = page.next;
             if after.is_none() {
                 break;
             }
         }
-        assert_eq!(seen, ids(&whole));
+        assert_eq!(seen, ids(&store, &whole).await);
     }
     let exact = store.list(ListQuery { page_size: 25, ..query("ann") }).await.unwrap();
-    assert_eq!((exact.tasks.len(), exact.next), (25, None));
+    assert_eq!((exact.places.len(), exact.next), (25, None));
 }
 
 pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
@@ -106,7 +121,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
     let (id, key) = make(&store, "ann", "echo", "c", hidden(working(2, 1))).await;
     for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
         let page = store.list(query).await.unwrap();
-        assert_eq!((page.tasks.len(), page.total), (0, 0));
+        assert_eq!((page.places.len(), page.total), (0, 0));
     }
     assert!(store.context(&"ann".into(), &"echo".into(), &"c".into(), 9).await.unwrap().is_empty());
     assert!(store.load(&id).await.unwrap().unwrap().row.state.hidden);
@@ -114,7 +129,7 @@ pub(crate) async fn hidden_tasks_are_not_listed(fixture: impl Fixture) {
     store.append(owner(key, 1, &["shows itself"], working(3, 1))).await.unwrap();
     for query in [query("ann"), ListQuery { context: Some("c".into()), ..query("ann") }] {
         let page = store.list(query).await.unwrap();
-        assert_eq!((ids(&page), page.total), (vec![id.clone()], 1));
+        assert_eq!((ids(&store, &page).await, page.total), (vec![id.clone()], 1));
     }
 }
 
@@ -125,8 +140,44 @@ pub(crate) async fn a_list_carries_what_a_load_would(fixture: impl Fixture) {
     store.append(owner(key, 1, &["2", "3"], parked(2, 100))).await.unwrap();
     let page = store.list(query("ann")).await.unwrap();
     let loaded = store.load(&task.id).await.unwrap().unwrap();
-    assert_eq!(format!("{:?}", page.tasks), format!("{:?}", [loaded]));
-    assert_eq!(page.tasks[0].events[0].count, 2);
+    let listed = tasks(&store, &page).await;
+    assert_eq!(format!("{listed:?}"), format!("{:?}", [loaded]));
+    assert_eq!((listed[0].events[0].count, listed[0].size()), (2, "as of 1".len() + "2\n3".len()));
+}
+
+pub(crate) async fn a_page_is_loaded_in_portions(fixture: impl Fixture) {
+    let store = fixture.open();
+    let large = "x".repeat(1_000);
+    for at in 0..10 {
+        let write = create(&new_task("ann", "echo", "c"), &[&large], done(at, 1));
+        store.append(if at % 2 == 0 { with_snapshot(write, &large) } else { write }).await.unwrap();
+    }
+    let mut left = keys(&store.list(query("ann")).await.unwrap());
+    for (max_bytes, expected) in [(0, 1), (999, 1), (1_000, 2), (2_500, 3), (usize::MAX, 3)] {
+        let some = store.load_some(left.clone(), max_bytes).await.unwrap();
+        assert_eq!(some.len(), expected, "{max_bytes} bytes");
+        let before_last: usize = some.iter().rev().skip(1).map(Loaded::size).sum();
+        assert!(before_last <= max_bytes, "at most one goes beyond {max_bytes} bytes: {before_last}");
+        let loaded: Vec<_> = some.iter().map(|task| task.row.key).collect();
+        assert_eq!(loaded, left[..expected]);
+        left.drain(..expected);
+    }
+    assert!(left.is_empty() && store.load_some(left, usize::MAX).await.unwrap().is_empty());
+}
+
+pub(crate) async fn tasks_that_are_gone_are_left_out(fixture: impl Fixture) {
+    let store = fixture.open();
+    for at in 0..6 {
+        make(&store, "ann", "echo", "c", done(at, 1)).await;
+    }
+    let keys = keys(&store.list(query("ann")).await.unwrap());
+    let retention = Retention { ended_before: Timestamp(3), max_tasks: 100, max_bytes: u64::MAX };
+    assert_eq!(store.evict(retention, 10).await.unwrap(), 3);
+    let asked: Vec<_> = keys.iter().rev().copied().collect();
+    let some = store.load_some(asked.clone(), 0).await.unwrap();
+    assert_eq!(some.iter().map(|task| task.row.key).collect::<Vec<_>>(), [keys[2]], "the first that is there");
+    assert_eq!(store.load_some(asked.clone(), usize::MAX).await.unwrap().len(), 3);
+    assert!(store.load_some(asked[..3].to_vec(), usize::MAX).await.unwrap().is_empty());
 }
 
 pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) {

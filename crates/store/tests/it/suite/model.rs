@@ -184,7 +184,7 @@ impl Model {
         shown.sort_by_key(|known| std::cmp::Reverse((known.row.status_at, known.key)));
         let page = store.list(query("ann")).await.unwrap();
         prop_assert_eq!(page.total, shown.len() as u64);
-        let listed: Vec<_> = page.tasks.iter().map(|task| task.row.key).collect();
+        let listed: Vec<_> = page.places.iter().map(|(_, key)| *key).collect();
         prop_assert_eq!(listed, shown.iter().map(|known| known.key).collect::<Vec<_>>());
         Ok(())
     }

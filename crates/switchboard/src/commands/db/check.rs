@@ -8,6 +8,7 @@ use switchboard_store::CheckError;
 use crate::cli::DataFlags;
 use crate::commands::loaded;
 use crate::printer::Printer;
+use crate::serve::RESTORE;
 
 /// Checks the file.
 #[must_use]
@@ -23,6 +24,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
             let next = match error {
                 CheckError::Missing(_) => "name the workspace with --workspace, or the data with --data-dir",
                 CheckError::Schema { .. } => "use the switchboard program that wrote it",
+                CheckError::Damaged(_) => RESTORE,
                 CheckError::Database(_) => "run it as the user that runs the server, on a disk that can be written",
             };
             return printer.failure(&error.to_string(), next);
@@ -46,7 +48,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
             printer.line(format!("{checked}: all is well"));
         } else {
             let count = found.problems.len();
-            let next = "keep a copy of the file, and restore a backup if you have one";
+            let next = "keep a copy of switchboard.db and put a backup in its place, if you have one (switchboard db backup makes them)";
             printer.error(&format!("{checked}: {count} problems"), next);
         }
     }

@@ -1,0 +1,116 @@
+//! What an event says in A2A, whichever way the peer writes it: in a JSON-RPC envelope or bare, with a discriminator, a
+//! named event or neither, and errors in any of these.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::event::DONE;
+use super::{Event, named};
+use crate::model::Shape;
+use crate::{Dialect, Error, ErrorKind, StreamResponse, decode, lenient};
+
+/// The meaning of one event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame {
+    /// Something about the task, or a direct reply.
+    Response(Box<StreamResponse>),
+    /// The peer gives up with an error.
+    Error(Error),
+    /// The peer says that nothing follows.
+    Done,
+    /// Nothing for A2A: no data, or an event of some other protocol.
+    Nothing,
+}
+
+/// What the name of an event tells about its data.
+enum Name {
+    /// No name, or the one every event has by default.
+    Usual,
+    Error,
+    Shape(Shape),
+    Foreign,
+}
+
+impl Name {
+    fn read(name: Option<&str>) -> Self {
+        match name {
+            None | Some("message") => Self::Usual,
+            Some("error" | "task/error") => Self::Error,
+            Some(name) => Shape::from_name(name).map_or(Self::Foreign, Self::Shape),
+        }
+    }
+}
+
+impl Event {
+    /// Reads the data as a frame of a stream. An update whose peer leaves the task's id out has an empty one.
+    pub fn decode(&self, dialect: Dialect) -> Result<Frame, serde_json::Error> {
+        let data = self.data.trim();
+        let name = Name::read(self.name.as_deref());
+        match (data, &name) {
+            (_, Name::Error) => return Ok(Frame::Error(error(data))),
+            ("", _) => return Ok(Frame::Nothing),
+            (DONE, _) => return Ok(Frame::Done),
+            _ => {}
+        }
+        match name {
+            Name::Shape(shape) => read(dialect, Some(shape), data),
+            Name::Foreign => Ok(read(dialect, None, data).unwrap_or(Frame::Nothing)),
+            Name::Usual | Name::Error => read(dialect, None, data),
+        }
+    }
+}
+
+/// The members that tell an envelope or an error from a bare frame.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    code: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+}
+
+fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, serde_json::Error> {
+    let members: Members<'_> = lenient::object(&mut serde_json::Deserializer::from_str(data))?;
+    if members.jsonrpc.is_some() && members.error.is_some() {
+        return Ok(Frame::Error(error(data)));
+    }
+    if let Some(result) = members.result {
+        return response(dialect, shape, result.get());
+    }
+    if members.jsonrpc.is_some() {
+        return Err(serde::de::Error::custom("the JSON-RPC response has neither a result nor an error"));
+    }
+    // An update may have an `error` of its own, so only what is no frame is taken for the peer's error.
+    let is_code = members.code.is_some_and(|code| !code.get().starts_with(['{', '[']));
+    let is_text = members.message.is_some_and(|message| message.get().starts_with('"'));
+    let may_be_error = members.error.is_some() || (is_code && is_text);
+    response(dialect, shape, data).or_else(|unread| match may_be_error {
+        true => Ok(Frame::Error(error(data))),
+        false => Err(unread),
+    })
+}
+
+fn response(dialect: Dialect, shape: Option<Shape>, json: &str) -> Result<Frame, serde_json::Error> {
+    let response = match shape {
+        Some(shape) => named::read(dialect, shape, json)?,
+        None => decode::decode_stream(dialect, json.as_bytes())?,
+    };
+    Ok(Frame::Response(Box::new(response)))
+}
+
+/// The error in the data; where it has no known form, the data itself is the message.
+fn error(data: &str) -> Error {
+    if let Ok(error) = Error::decode(data.as_bytes()) {
+        return error;
+    }
+    match serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned()) {
+        text if text.is_empty() => Error::new(ErrorKind::Internal),
+        text => Error::with_message(ErrorKind::Internal, text),
+    }
+}

@@ -1,0 +1,84 @@
+//! Frames whose event name says what they are, so that the data need not: updates without a discriminator, without the
+//! task's id, or with nothing but the status or the artifact.
+
+use crate::model::Shape;
+use crate::v03::rest_read;
+use crate::{Dialect, Json, Metadata, StreamResponse, decode};
+
+/// Reads the data of a named event. A frame that says itself that it is something else is believed.
+pub(super) fn read(dialect: Dialect, shape: Shape, json: &str) -> Result<StreamResponse, serde_json::Error> {
+    let mut members: Metadata = serde_json::from_str(json)?;
+    if speaks_for_itself(&members, shape) {
+        return decode::decode_stream(dialect, json.as_bytes());
+    }
+    let mut frame = match shape {
+        Shape::Task => StreamResponse::Task(reread(&members)?),
+        Shape::Message => StreamResponse::Message(reread(&members)?),
+        Shape::Status => {
+            fold_into(&mut members, "status", &["state"], &["message", "update", "timestamp"])?;
+            if let Some(state) = members.get("status").filter(|status| status.as_text().is_some()).cloned() {
+                members.insert("status", object([("state", state)])?);
+            }
+            name_task(&mut members)?;
+            StreamResponse::StatusUpdate(reread(&members)?)
+        }
+        Shape::Artifact => {
+            let known_by = ["artifactId", "artifact_id"];
+            fold_into(&mut members, "artifact", &known_by, &["name", "description", "parts", "extensions"])?;
+            name_task(&mut members)?;
+            StreamResponse::ArtifactUpdate(reread(&members)?)
+        }
+    };
+    if dialect == Dialect::V03Rest {
+        rest_read::frame(&mut frame);
+    }
+    Ok(frame)
+}
+
+fn speaks_for_itself(members: &Metadata, shape: Shape) -> bool {
+    let is_object = |name: &str| members.get(name).is_some_and(Json::is_object);
+    let wrappers = ["task", "statusUpdate", "status_update", "artifactUpdate", "artifact_update"];
+    if wrappers.into_iter().any(is_object) {
+        return true;
+    }
+    // A bare status has a message of its own.
+    let has = |name: &str| members.get(name).is_some();
+    if (is_object("message") || is_object("msg")) && !["state", "status", "artifact"].into_iter().any(has) {
+        return true;
+    }
+    let tag = members.get("kind").or_else(|| members.get("type")).and_then(Json::as_text);
+    tag.and_then(|tag| Shape::from_name(&tag)).is_some_and(|tagged| tagged != shape)
+}
+
+/// Where the inner object stands alone, puts it under the member it belongs to.
+fn fold_into(members: &mut Metadata, name: &str, known_by: &[&str], others: &[&str]) -> Result<(), serde_json::Error> {
+    if members.get(name).is_some() || !known_by.iter().any(|key| members.get(key).is_some()) {
+        return Ok(());
+    }
+    let moved = known_by.iter().chain(others).filter_map(|key| members.remove(key).map(|value| (*key, value)));
+    let inner = object(moved.collect::<Vec<_>>())?;
+    members.insert(name, inner);
+    Ok(())
+}
+
+/// Older peers call the task's id just `id`; some leave it out, since the reader asked for one task.
+fn name_task(members: &mut Metadata) -> Result<(), serde_json::Error> {
+    if members.get("taskId").is_some() || members.get("task_id").is_some() {
+        return Ok(());
+    }
+    let id = members.remove("id").map_or_else(|| Json::from_serialize(""), Ok)?;
+    members.insert("taskId", id);
+    Ok(())
+}
+
+fn object<'a>(members: impl IntoIterator<Item = (&'a str, Json)>) -> Result<Json, serde_json::Error> {
+    let mut object = Metadata::default();
+    for (key, value) in members {
+        object.insert(key, value);
+    }
+    Json::from_serialize(&object)
+}
+
+fn reread<T: serde::de::DeserializeOwned>(members: &Metadata) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(&serde_json::to_vec(members)?)
+}

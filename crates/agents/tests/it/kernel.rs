@@ -1,0 +1,61 @@
+//! A kernel that serves one agent.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use switchboard_a2a::{Message, Metadata, Role, Task, TaskId, Timestamp};
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::ids::Epoch;
+use switchboard_engine::{
+    Address, Agent, Answer, Caller, Cursor, Engine, FixedDirectory, Hosted, Send, Seq, Settings, Until,
+};
+use switchboard_store::{Durability, Options, SqliteStore};
+
+/// The kernel and the folder it keeps its tasks in.
+pub(crate) struct Kernel {
+    engine: Engine,
+    _folder: tempfile::TempDir,
+}
+
+impl Kernel {
+    pub(crate) async fn serve(agent: impl Agent) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { durability: Durability::Process, ..Options::default() };
+        let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
+        let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("agent", agent)], None));
+        let clock = Arc::new(SimulatedClock::at(Timestamp(1_800_000_000_000)));
+        let engine = Engine::start(store, directory, clock, Settings::default()).await.unwrap();
+        Self { engine, _folder: folder }
+    }
+
+    /// Sends a text and waits for the task that comes of it.
+    pub(crate) async fn send(&self, text: &str, metadata: Option<Metadata>) -> Task {
+        let send = Send {
+            address: Address::Root,
+            message: Message::text(Role::User, text),
+            accepted_output_modes: Vec::new(),
+            metadata,
+            idempotency_key: None,
+            push_config: None,
+            return_immediately: false,
+            streaming: false,
+        };
+        let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
+        match submitted.answer().await.unwrap() {
+            Answer::Task(reading) => reading.into_task().unwrap(),
+            Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+        }
+    }
+
+    /// Everything an ended task has sent.
+    pub(crate) async fn frames(&self, id: &TaskId) -> Vec<Value> {
+        let after = Some(Cursor { epoch: Epoch(1), seq: Seq(1) });
+        let subscribed = self.engine.subscribe(&Address::Root, &Caller::local(), id, after, |_| Until::Terminal).await;
+        let mut stream = subscribed.unwrap().stream;
+        let mut frames = Vec::new();
+        while let Some(batch) = stream.next().await.unwrap() {
+            frames.extend(batch.iter().map(|event| serde_json::from_slice::<Value>(&event.line).unwrap()));
+        }
+        frames
+    }
+}

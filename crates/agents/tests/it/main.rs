@@ -1,0 +1,6 @@
+//! The demo agents as they are served: on the kernel and the real store.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod kernel;
+mod probe;

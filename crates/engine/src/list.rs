@@ -1,0 +1,205 @@
+//! A page of tasks, one at a time: the store says which they are, a few are loaded at once, and each is given away before
+//! the next is looked at. So a page of large tasks never is in memory as a whole, and of each task only as much is read
+//! as was asked for.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskState, TaskStatus, Timestamp};
+
+use crate::caller::{AgentScope, Caller};
+use crate::directory::Address;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::fold::{Fold, task_line};
+use crate::read::damaged;
+use crate::store::{ListQuery, Loaded, Phase, Place, TaskRow};
+
+/// What is loaded at once: enough for a page of ordinary tasks, so that a page costs one trip to the store, and little
+/// beside one large task.
+const PORTION_BYTES: usize = 1 << 20;
+
+/// Which tasks to list, and what of them.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// Of which conversation.
+    pub context: Option<ContextId>,
+    /// In which state.
+    pub state: Option<TaskState>,
+    /// With a status at or after a time.
+    pub since: Option<Timestamp>,
+    /// After the last task of the page before.
+    pub after: Option<Place>,
+    /// How many.
+    pub page_size: usize,
+    /// Whether with what they have produced.
+    pub artifacts: bool,
+    /// How many of the newest messages of each; all if absent.
+    pub history: Option<usize>,
+}
+
+/// One page of tasks, newest status first.
+pub struct Listing {
+    engine: Arc<Inner>,
+    list: List,
+    /// Those that are not loaded yet.
+    places: VecDeque<Place>,
+    /// Those that are loaded and not given yet.
+    loaded: VecDeque<(Place, Loaded)>,
+    /// Where the next page begins if all of this one are taken.
+    pub next_page: Option<Place>,
+    /// How many match in all.
+    pub total: u64,
+}
+
+/// One task of a page.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Where it stands: the next page begins here if this is the last one taken.
+    pub place: Place,
+    /// The task, with as much of it as was asked for.
+    pub task: Task,
+}
+
+impl Engine {
+    /// A page of the caller's tasks.
+    pub async fn list(&self, address: &Address, caller: &Caller, list: List) -> Result<Listing, Error> {
+        let query = ListQuery {
+            owner: caller.id.clone(),
+            agents: match (address, &caller.scopes.agents) {
+                (Address::Agent(name), scope) if scope.allows(name) => Some(vec![name.clone()]),
+                (Address::Agent(_), _) => Some(Vec::new()),
+                (Address::Root, AgentScope::All) => None,
+                (Address::Root, AgentScope::Only(names)) => Some(names.clone()),
+            },
+            context: list.context.clone(),
+            state: list.state,
+            since: list.since,
+            after: list.after,
+            page_size: list.page_size,
+        };
+        let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
+        Ok(Listing {
+            engine: Arc::clone(&self.inner),
+            list,
+            places: page.places.into(),
+            loaded: VecDeque::new(),
+            next_page: page.next,
+            total: page.total,
+        })
+    }
+
+    /// What the store's secret is for: sealing what callers keep for us.
+    pub fn secret(&self) -> [u8; 32] {
+        self.inner.store.secret()
+    }
+}
+
+impl Listing {
+    /// The next task; none at the end of the page.
+    pub async fn next(&mut self) -> Result<Option<Listed>, Error> {
+        loop {
+            let Some((place, loaded)) = self.loaded.pop_front() else {
+                if self.load().await? {
+                    continue;
+                }
+                return Ok(None);
+            };
+            // It may have gone on since the page was made.
+            if self.list.state.is_some_and(|state| state != loaded.row.state.state) {
+                continue;
+            }
+            let task = self.read(loaded);
+            return Ok(Some(Listed { place, task }));
+        }
+    }
+
+    /// Loads the next few; says whether there are any.
+    async fn load(&mut self) -> Result<bool, Error> {
+        if self.places.is_empty() {
+            return Ok(false);
+        }
+        let keys = self.places.iter().map(|(_, key)| *key).collect();
+        let some = self.engine.store.load_some(keys, PORTION_BYTES).await.map_err(|error| Error::from_store(&error))?;
+        for loaded in some {
+            // Those before it are gone.
+            while let Some(place) = self.places.pop_front() {
+                if place.1 == loaded.row.key {
+                    self.loaded.push_back((place, loaded));
+                    break;
+                }
+            }
+        }
+        if self.loaded.is_empty() {
+            self.places.clear();
+        }
+        Ok(!self.loaded.is_empty())
+    }
+
+    fn read(&self, loaded: Loaded) -> Task {
+        let row = loaded.row.clone();
+        let read = match &loaded.snapshot {
+            Some((_, _, snapshot)) if loaded.events.is_empty() => self.skim(&task_line(snapshot)),
+            _ => self.engine.fold_task(loaded).map(|task| self.trimmed(task)),
+        };
+        // A damaged log must not hide all the others.
+        let mut task = read.unwrap_or_else(|_| bare_task(&row));
+        if row.state.phase != Phase::Done
+            && let Some(live) = self.engine.live.get(&row.task.id)
+        {
+            self.engine.tell_position(&live, &mut task);
+        }
+        task
+    }
+
+    fn trimmed(&self, mut task: Task) -> Task {
+        if !self.list.artifacts {
+            task.artifacts.clear();
+        }
+        let surplus = self.list.history.map_or(0, |wanted| task.history.len().saturating_sub(wanted));
+        task.history.drain(..surplus);
+        task
+    }
+
+    /// A stored task, of which only what was asked for is read.
+    fn skim(&self, json: &[u8]) -> Result<Task, Error> {
+        let skimmed = serde_json::from_slice::<Skimmed<'_>>(json).and_then(|stored| {
+            let artifacts = stored.artifacts.filter(|_| self.list.artifacts);
+            let surplus = self.list.history.map_or(0, |wanted| stored.history.len().saturating_sub(wanted));
+            let newest = stored.history.into_iter().skip(surplus);
+            Ok(Task {
+                id: stored.id,
+                context_id: stored.context_id,
+                status: stored.status,
+                artifacts: artifacts.map_or(Ok(Vec::new()), |artifacts| serde_json::from_str(artifacts.get()))?,
+                history: newest.map(|message| serde_json::from_str(message.get())).collect::<Result<_, _>>()?,
+                metadata: stored.metadata,
+            })
+        });
+        skimmed.map_err(|error| damaged(&error))
+    }
+}
+
+/// A task as [`Fold::snapshot`] writes it, its large parts left as they are.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Skimmed<'a> {
+    id: TaskId,
+    context_id: ContextId,
+    status: TaskStatus,
+    #[serde(borrow)]
+    artifacts: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    history: Vec<&'a RawValue>,
+    metadata: Option<Metadata>,
+}
+
+/// What the row alone tells of a task whose log cannot be read.
+fn bare_task(row: &TaskRow) -> Task {
+    let mut task = Fold::new(&row.task).task;
+    task.status.state = row.state.state;
+    task.status.timestamp = Some(row.state.status_at);
+    task
+}

@@ -1,0 +1,101 @@
+//! How far a task has got, in words and numbers: a WORKING status that also says it in `metadata["switchboard/progress"]`.
+//!
+//! The task's own metadata shows the latest of these while it is at work; it is gone once the task waits for somebody,
+//! turns to another message, or ends.
+
+use serde::Serialize;
+use switchboard_a2a::{Json, Message, Metadata, Role, TaskState};
+
+use crate::handle::{Stopped, TaskHandle};
+
+/// The key under which progress stands.
+pub const PROGRESS_KEY: &str = "switchboard/progress";
+
+/// What an agent says of how far it has got: `Progress::text("reading").percent(40).step(2, 5)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Progress {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percent: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+enum Step {
+    Counted {
+        current: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        total: Option<u64>,
+    },
+    Named(String),
+}
+
+impl Progress {
+    /// What is being done, for people. An empty text makes a status without a message.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), percent: None, step: None }
+    }
+
+    /// How much is done, of a hundred; more is taken as a hundred.
+    #[must_use]
+    pub fn percent(mut self, percent: u32) -> Self {
+        self.percent = Some(percent.min(100));
+        self
+    }
+
+    /// Which step of how many. No step comes after the last: a larger `current` is taken as `total`. A `total` of 0
+    /// means that it is not known.
+    #[must_use]
+    pub fn step(mut self, current: u64, total: u64) -> Self {
+        let total = (total > 0).then_some(total);
+        self.step = Some(Step::Counted { current: total.map_or(current, |total| current.min(total)), total });
+        self
+    }
+
+    /// Which step, by its name.
+    #[must_use]
+    pub fn named_step(mut self, name: impl Into<String>) -> Self {
+        self.step = Some(Step::Named(name.into()));
+        self
+    }
+
+    fn metadata(&self) -> Option<Metadata> {
+        let mut metadata = Metadata::default();
+        metadata.insert(PROGRESS_KEY, Json::from_serialize(self).ok()?);
+        Some(metadata)
+    }
+}
+
+impl TaskHandle {
+    /// Says how far it has got: WORKING, with the text as its message and the numbers in its metadata.
+    pub async fn progress(&self, progress: Progress) -> Result<(), Stopped> {
+        self.room().await?;
+        let metadata = progress.metadata();
+        let message = (!progress.text.is_empty()).then(|| Message::text(Role::Agent, progress.text));
+        self.push_status(TaskState::Working, message, metadata).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(progress: &Progress) -> String {
+        progress.metadata().unwrap().get(PROGRESS_KEY).unwrap().as_str().to_owned()
+    }
+
+    #[test]
+    fn numbers_stay_within_what_they_can_mean() {
+        let progress = Progress::text("diff").percent(40).step(2, 5);
+        assert_eq!(written(&progress), r#"{"text":"diff","percent":40,"step":{"current":2,"total":5}}"#);
+        assert_eq!(
+            written(&Progress::text("").percent(101).step(9, 5)),
+            r#"{"percent":100,"step":{"current":5,"total":5}}"#
+        );
+        assert_eq!(written(&Progress::text("").step(3, 0)), r#"{"step":{"current":3}}"#);
+        assert_eq!(written(&Progress::text("x").named_step("diff")), r#"{"text":"x","step":"diff"}"#);
+    }
+}

@@ -1,0 +1,182 @@
+//! What an agent's tools do while it works, as frames of the extension `tool-call-v1`.
+//!
+//! Three generations of readers are about, and one WORKING status serves them all: the newest look in the message's
+//! metadata under the extension's address, the older ones for a data part whose metadata names the media type, and
+//! people read the text.
+
+use serde::Serialize;
+use switchboard_a2a::{Json, Message, Metadata, Part, Role, TaskState};
+
+use crate::handle::{Stopped, TaskHandle};
+use crate::manifest::Extension;
+
+/// The extension's address; agents that say so in their manifest have it on their card.
+pub const TOOL_CALL_URI: &str = "https://proto-labs.ai/a2a/ext/tool-call-v1";
+/// Arguments longer than this many characters of JSON are given as a text of this length.
+const ARGUMENT_CHARACTERS: usize = 200;
+/// The same for results and errors.
+const RESULT_CHARACTERS: usize = 300;
+
+/// The media type older readers look for, in the data part's `metadata.mimeType`.
+const TOOL_CALL_MEDIA_TYPE: &str = "application/vnd.protolabs.tool-call-v1+json";
+
+/// One step in the life of a tool call. Those of one call share its id.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCall {
+    tool_call_id: String,
+    name: String,
+    phase: Phase,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Json>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Json>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Phase {
+    Started,
+    Completed,
+    Failed,
+}
+
+impl ToolCall {
+    /// The tool has been called.
+    pub fn started(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(id, name, Phase::Started)
+    }
+
+    /// It has answered.
+    pub fn completed(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::new(id, name, Phase::Completed)
+    }
+
+    /// It has failed.
+    pub fn failed(id: impl Into<String>, name: impl Into<String>, error: impl AsRef<str>) -> Self {
+        let error = preview(error.as_ref(), RESULT_CHARACTERS);
+        Self { error, ..Self::new(id, name, Phase::Failed) }
+    }
+
+    fn new(id: impl Into<String>, name: impl Into<String>, phase: Phase) -> Self {
+        Self { tool_call_id: id.into(), name: name.into(), phase, args: None, result: None, error: None }
+    }
+
+    /// What it was called with; if that is long, the beginning of its JSON as a text.
+    #[must_use]
+    pub fn args(mut self, args: &(impl Serialize + ?Sized)) -> Self {
+        self.args = preview(args, ARGUMENT_CHARACTERS);
+        self
+    }
+
+    /// What it answered; if that is long, its beginning as a text.
+    #[must_use]
+    pub fn result(mut self, result: &(impl Serialize + ?Sized)) -> Self {
+        self.result = preview(result, RESULT_CHARACTERS);
+        self
+    }
+
+    /// The call in a few words.
+    fn text(&self) -> String {
+        let shown = |value: &Option<Json>| {
+            value.as_ref().map(|value| value.as_text().unwrap_or_else(|| value.as_str().to_owned()))
+        };
+        let (what, detail) = match self.phase {
+            Phase::Started => ("calling", shown(&self.args)),
+            Phase::Completed => ("done", shown(&self.result)),
+            Phase::Failed => ("failed", shown(&self.error)),
+        };
+        match detail {
+            Some(detail) => format!("{} {what}: {detail}", self.name),
+            None => format!("{} {what}", self.name),
+        }
+    }
+
+    fn message(&self) -> Result<Message, serde_json::Error> {
+        let payload = Json::from_serialize(self)?;
+        let mut media_type = Metadata::default();
+        media_type.insert("mimeType", Json::from_serialize(TOOL_CALL_MEDIA_TYPE)?);
+        let data = Part {
+            metadata: Some(media_type),
+            media_type: Some("application/json".to_owned()),
+            ..Part::data(payload.clone())
+        };
+        let mut metadata = Metadata::default();
+        metadata.insert(TOOL_CALL_URI, payload);
+        let mut message = Message::text(Role::Agent, self.text());
+        message.parts.push(data);
+        message.metadata = Some(metadata);
+        message.extensions = vec![TOOL_CALL_URI.to_owned()];
+        Ok(message)
+    }
+}
+
+/// A value, or the beginning of its text if it is longer than that. What cannot be JSON is left out.
+fn preview(value: &(impl Serialize + ?Sized), most: usize) -> Option<Json> {
+    let json = Json::from_serialize(value).ok()?;
+    // A text is measured without its quotes and escapes.
+    let text = json.as_text().unwrap_or_else(|| json.as_str().to_owned());
+    if text.char_indices().nth(most).is_none() {
+        return Some(json);
+    }
+    let mut beginning: String = text.chars().take(most - 1).collect();
+    beginning.push('…');
+    Json::from_serialize(&beginning).ok()
+}
+
+impl TaskHandle {
+    /// Says what a tool is doing: WORKING, with the call in its message. Nothing is kept back: what a tool was called
+    /// with and what it answered can be read by the caller.
+    pub async fn tool_call(&self, call: ToolCall) -> Result<(), Stopped> {
+        self.room().await?;
+        let message = call.message().unwrap_or_else(|_| Message::text(Role::Agent, call.text()));
+        self.push_status(TaskState::Working, Some(message), None).map(drop)
+    }
+}
+
+impl Extension {
+    /// The extension of agents that tell of their tool calls.
+    pub fn tool_calls() -> Self {
+        Self {
+            uri: TOOL_CALL_URI.to_owned(),
+            description: "Tool calls as they happen, in the metadata of status messages".to_owned(),
+            required: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_generation_of_readers_finds_the_same_payload() {
+        let call = ToolCall::started("c1", "search_repo").args(&json!({"query": "log"}));
+        let message = serde_json::to_value(call.message().unwrap()).unwrap();
+        let payload = json!({"toolCallId": "c1", "name": "search_repo", "phase": "started", "args": {"query": "log"}});
+        assert_eq!(message["metadata"][TOOL_CALL_URI], payload);
+        assert_eq!(message["parts"][1]["data"], payload);
+        assert_eq!(message["parts"][1]["metadata"]["mimeType"], TOOL_CALL_MEDIA_TYPE);
+        assert_eq!(message["parts"][0]["text"], r#"search_repo calling: {"query":"log"}"#);
+        assert_eq!(message["extensions"], json!([TOOL_CALL_URI]));
+    }
+
+    #[test]
+    fn previews_are_cut_between_characters() {
+        let long = "ö".repeat(1_000);
+        let call = ToolCall::completed("c1", "read").args(&json!({ "path": long })).result(&long);
+        for (value, most) in [(&call.args, ARGUMENT_CHARACTERS), (&call.result, RESULT_CHARACTERS)] {
+            let text = value.as_ref().unwrap().as_text().unwrap();
+            assert_eq!(text.chars().count(), most);
+            assert!(text.ends_with("ö…"), "{text}");
+        }
+        let fits = "ö".repeat(RESULT_CHARACTERS);
+        assert_eq!(preview(&fits, RESULT_CHARACTERS).unwrap().as_text().unwrap(), fits);
+        let failed = serde_json::to_value(ToolCall::failed("c1", "read", "no such file")).unwrap();
+        assert_eq!(failed, json!({"toolCallId": "c1", "name": "read", "phase": "failed", "error": "no such file"}));
+        assert_eq!(ToolCall::completed("c", "read").text(), "read done");
+    }
+}

@@ -1,0 +1,121 @@
+//! Which agent serves: by address, by target, by skill, by default; and what the agent learns of the caller's wishes.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{Metadata, Timestamp};
+use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::*;
+use switchboard_store::{Durability, Options, SqliteStore};
+
+use crate::kernel::*;
+
+/// An agent of these skills that answers with who it is and what it was told.
+fn teller(name: &'static str, skills: &[&str]) -> Hosted {
+    let script = Script::new(move |turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "ask" {
+            task.ask("?").await?;
+        }
+        let answer = format!("{name} {} {}", turn.skill().unwrap_or("-"), turn.profile().unwrap_or("-"));
+        Ok(task.complete_with(answer).await?)
+    });
+    let tools = skills.iter().map(|skill| Tool { name: (*skill).to_owned(), ..Tool::default() });
+    let tools: Vec<_> = tools.collect();
+    Hosted::new(name, script.with(|manifest| *manifest = manifest.clone().tools(tools)))
+}
+
+/// In this order, so that the order of configuration and that of the names differ.
+fn fleet() -> Vec<Hosted> {
+    vec![teller("zoe", &["draw", "sing"]), teller("ann", &["sing"]), teller("bob", &["draw", "cook"])]
+}
+
+fn metadata(json: &str) -> Option<Metadata> {
+    Some(serde_json::from_str(json).unwrap())
+}
+
+fn served_by(directory: &FixedDirectory, address: &Address, caller: &Caller, json: &str) -> Result<String, String> {
+    let message = switchboard_a2a::Message { metadata: metadata(json), ..message("hi") };
+    let hints = Hints::read(address, &message, None).map_err(|error| error.to_string())?;
+    let asked = Asked { message: &message, hints: &hints };
+    let resolved = directory.resolve(address, caller, Some(asked));
+    resolved.map(|hosted| hosted.name.to_string()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn at_the_root_a_target_picks_then_a_skill_then_the_default() {
+    let directory = FixedDirectory::new(fleet(), Some("bob".into()));
+    let caller = Caller::local();
+    for (json, expected) in [
+        (r#"{}"#, "bob"),
+        (r#"{"targets":"zoe"}"#, "zoe"),
+        (r#"{"targets":["nobody","ann","zoe"],"skill":"draw"}"#, "ann"),
+        (r#"{"skill":"draw"}"#, "bob"),
+        (r#"{"skill":"sing"}"#, "ann"),
+        (r#"{"skillHint":"sing"}"#, "ann"),
+        (r#"{"skill":"cook","skillHint":"sing"}"#, "bob"),
+        (r#"{"skill":"unheard of"}"#, "bob"),
+    ] {
+        assert_eq!(served_by(&directory, &Address::Root, &caller, json).as_deref(), Ok(expected), "{json}");
+    }
+    let unknown = served_by(&directory, &Address::Root, &caller, r#"{"targets":["nobody"]}"#).unwrap_err();
+    assert!(unknown.contains("nobody") && unknown.contains("zoe, ann, bob"), "{unknown}");
+    let own = Address::Agent("zoe".into());
+    assert_eq!(served_by(&directory, &own, &caller, r#"{"targets":"ann","skill":"cook"}"#).as_deref(), Ok("zoe"));
+    let rootless = FixedDirectory::new(fleet(), None);
+    assert_eq!(served_by(&rootless, &Address::Root, &caller, r#"{"skill":"draw"}"#).as_deref(), Ok("bob"));
+    assert!(served_by(&rootless, &Address::Root, &caller, "{}").is_err());
+}
+
+#[test]
+fn only_agents_that_the_caller_may_use_are_picked() {
+    let directory = FixedDirectory::new(fleet(), Some("bob".into()));
+    let only = |names: &[&str]| Caller {
+        scopes: Scopes { agents: AgentScope::Only(names.iter().map(|name| (*name).into()).collect()), admin: false },
+        ..Caller::local()
+    };
+    let root = Address::Root;
+    assert_eq!(served_by(&directory, &root, &only(&["zoe"]), r#"{"skill":"draw"}"#).as_deref(), Ok("zoe"));
+    assert_eq!(served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":["ann","zoe"]}"#).as_deref(), Ok("zoe"));
+    let refused = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"ann"}"#).unwrap_err();
+    assert_eq!(refused, Error::Forbidden("ann".to_owned()).to_string());
+    let unknown = served_by(&directory, &root, &only(&["zoe"]), r#"{"targets":"nobody"}"#).unwrap_err();
+    assert!(!unknown.contains("ann"), "{unknown}");
+    let refused = served_by(&directory, &root, &only(&["zoe"]), "{}").unwrap_err();
+    assert_eq!(refused, Error::Forbidden("bob".to_owned()).to_string());
+}
+
+#[test]
+fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let options = Options { durability: Durability::Process, ..Options::default() };
+    let store = Arc::new(SqliteStore::open(folder.path(), options).unwrap());
+    let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+    let directory = Arc::new(FixedDirectory::new(fleet(), Some("bob".into())));
+    let started = Engine::start(store, directory, Arc::new(clock.clone()), Settings::default());
+    let engine = runtime.block_on(started).unwrap();
+    let kernel = Kernel { engine, clock, runtime };
+    let caller = Caller::local();
+    kernel.run(async {
+        let mut send = request(message("hi"));
+        send.message.metadata = metadata(r#"{"skillHint":"sing"}"#);
+        send.metadata = metadata(r#"{"skill":"cook","profile":"fast"}"#);
+        let task = answer_task(&kernel.engine.send(&caller, send).await.unwrap()).await;
+        assert_eq!(status_text(&task), "ann sing fast", "the message comes before the request");
+
+        let mut ask = request(message("ask"));
+        ask.metadata = metadata(r#"{"targets":"zoe"}"#);
+        let asked = answer_task(&kernel.engine.send(&caller, ask).await.unwrap()).await;
+        let mut answer = request(message("here"));
+        answer.message.task_id = Some(asked.id.clone());
+        answer.metadata = metadata(r#"{"targets":"ann","skill":"cook"}"#);
+        let task = answer_task(&kernel.engine.send(&caller, answer.clone()).await.unwrap()).await;
+        assert_eq!((&task.id, status_text(&task).split(' ').next()), (&asked.id, Some("zoe")));
+
+        answer.metadata = metadata(r#"{"profile":["fast"]}"#);
+        answer.message.task_id = None;
+        for address in [Address::Root, Address::Agent("ann".into())] {
+            let refused = kernel.engine.send(&caller, Send { address, ..answer.clone() }).await.err().unwrap();
+            assert!(matches!(refused, Error::Invalid { field: "metadata.profile", .. }), "{refused}");
+        }
+    });
+}

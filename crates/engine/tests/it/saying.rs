@@ -1,0 +1,187 @@
+//! What agents can say besides their answer: how far they are, what their tools do, and where the answer is.
+
+use serde_json::{Value, json};
+use switchboard_a2a::{Artifact, Json, Part, Task, TaskState};
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+async fn frames(kernel: &Kernel, task: &Task) -> Vec<Value> {
+    let log = kernel.log(&task.id).await;
+    log.iter().map(|event| serde_json::from_slice(&event.line).unwrap()).collect()
+}
+
+fn progress_of(task: &Task) -> Option<Value> {
+    task.metadata.as_ref()?.get(PROGRESS_KEY).map(|progress| progress.read().unwrap())
+}
+
+#[test]
+fn progress_is_in_the_event_and_in_the_task_while_it_works_and_gone_after() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.progress(Progress::text("reading").percent(40).step(2, 5)).await?;
+        task.tool_call(ToolCall::started("c1", "search_repo")).await?;
+        let answer = task.next_message().await?;
+        task.progress(Progress::text("").percent(250).named_step("diff")).await?;
+        task.ask(format!("{}?", answer.joined_text())).await?;
+        task.usage(Usage { input_tokens: 1, ..Usage::default() }).await?;
+        Ok(task.complete_with("done").await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        let task = loop {
+            let task = kernel.get(sent.id()).await.unwrap();
+            if status_text(&task).contains("search_repo") {
+                break task;
+            }
+            tokio::task::yield_now().await;
+        };
+        let first = json!({"text": "reading", "percent": 40, "step": {"current": 2, "total": 5}});
+        assert_eq!(progress_of(&task), Some(first.clone()), "another status does not take it back");
+        assert_eq!(task.history.last().unwrap().joined_text(), "reading");
+        kernel.say(sent.id(), "which").await.unwrap();
+        let task = answer_task(&sent).await;
+        assert_eq!((task.status.state, &task.metadata), (TaskState::InputRequired, &None), "it waits");
+        let told = kernel.say(sent.id(), "that one").await.unwrap();
+        let task = answer_task(&told).await;
+        assert_eq!((task.status.state, progress_of(&task)), (TaskState::Completed, None));
+        assert!(task.metadata.unwrap().get("switchboard/usage").is_some(), "the rest of the metadata stays");
+        let frames = frames(&kernel, &kernel.get(sent.id()).await.unwrap()).await;
+        assert_eq!(frames[0]["statusUpdate"]["metadata"][PROGRESS_KEY], first);
+        assert_eq!(frames[0]["statusUpdate"]["status"]["state"], "TASK_STATE_WORKING");
+        assert_eq!(frames[2]["statusUpdate"]["metadata"][PROGRESS_KEY], json!({"percent": 100, "step": "diff"}));
+        assert_eq!(frames[2]["statusUpdate"]["status"].get("message"), None, "no text, no message");
+    });
+}
+
+#[test]
+fn progress_of_one_message_is_not_that_of_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "second" {
+            task.working().await?;
+            task.canceled().await;
+            return Ok(());
+        }
+        task.progress(Progress::text("almost").percent(99)).await?;
+        while task.snapshot().history.len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("first").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        kernel.say(sent.id(), "second").await.unwrap();
+        while progress_of(&kernel.get(sent.id()).await.unwrap()).is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, TaskState::Working);
+        kernel.cancel(sent.id()).await.unwrap();
+    });
+}
+
+#[test]
+fn tool_calls_are_status_messages_that_every_reader_of_the_extension_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        task.tool_call(ToolCall::started("c1", "read").args(&json!({"path": "x".repeat(500)}))).await?;
+        task.tool_call(ToolCall::failed("c1", "read", "no such file")).await?;
+        Ok(task.complete_with("done").await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let task = answer_task(&kernel.send("go").await).await;
+        let frames = frames(&kernel, &task).await;
+        let message = |index: usize| &frames[index]["statusUpdate"]["status"]["message"];
+        for (index, phase) in [(0, "started"), (1, "failed")] {
+            let call = &message(index)["metadata"][TOOL_CALL_URI];
+            assert_eq!(
+                (&call["toolCallId"], &call["name"], &call["phase"]),
+                (&"c1".into(), &"read".into(), &phase.into())
+            );
+            assert_eq!(message(index)["parts"][1]["data"], *call);
+            assert_eq!(message(index)["extensions"][0], TOOL_CALL_URI);
+        }
+        let preview = message(0)["metadata"][TOOL_CALL_URI]["args"].as_str().unwrap();
+        assert!(preview.chars().count() == 200 && preview.starts_with(r#"{"path":"xxx"#), "{preview}");
+        assert_eq!(message(1)["metadata"][TOOL_CALL_URI]["error"], "no such file");
+        assert_eq!(frames.len(), 4, "two calls, the answer, the end");
+    });
+}
+
+#[test]
+fn an_answer_is_both_an_artifact_and_the_final_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        let data = || Artifact::new(vec![Part::data(Json::parse("[1]").unwrap())]);
+        match turn.text().as_str() {
+            "deltas" => {
+                task.text("Hello, ").await?;
+                task.text("world").await?;
+            }
+            "long" => task.artifact(Artifact::text("x".repeat(100_000)).named("book")).await?,
+            "data" => task.artifact(data().named("table")).await?,
+            "both" => {
+                task.artifact(data().named("table")).await?;
+                return Ok(task.complete_with("y".repeat(40_000)).await?);
+            }
+            "nothing" => {}
+            _ => task.artifact(Artifact::text("whole")).await?,
+        }
+        Ok(task.complete().await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        for (word, message) in [("deltas", "Hello, world"), ("whole", "whole"), ("nothing", "")] {
+            let task = answer_task(&kernel.send(word).await).await;
+            assert_eq!(status_text(&task), message, "{word}");
+            let text = task.artifacts.first().map_or("", |artifact| artifact.parts[0].as_text().unwrap());
+            assert_eq!(text, message, "{word}");
+        }
+        let task = answer_task(&kernel.send("long").await).await;
+        assert!(status_text(&task).starts_with("xxx") && status_text(&task).len() < 1_000);
+        assert!(status_text(&task).ends_with("…\n\nThe whole answer is in the artifact \"book\"."));
+        let task = answer_task(&kernel.send("data").await).await;
+        assert_eq!(status_text(&task), "The answer is in the artifact \"table\".");
+        let task = answer_task(&kernel.send("both").await).await;
+        assert_eq!(task.artifacts[1].parts[0].as_text().unwrap().len(), 40_000, "a long answer is never lost");
+        assert!(status_text(&task).ends_with("The whole answer is in the artifact \"answer\"."));
+    });
+}
+
+#[test]
+fn the_first_frame_of_a_follow_up_has_the_time_of_the_status_that_follows() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|_turn: Turn, task: TaskHandle| async move {
+        let answer = task.ask("which city?").await?;
+        Ok(task.complete_with(answer.joined_text()).await?)
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let task = answer_task(&kernel.send("weather").await).await;
+        let answer = || {
+            let mut send = request(message("Bern"));
+            send.message.message_id = "answer".into();
+            send.message.task_id = Some(task.id.clone());
+            send.idempotency_key = Some("once".to_owned());
+            send
+        };
+        let caller = Caller::local();
+        // The second is a repetition: its first frame is read from the log.
+        for _ in 0..2 {
+            let told = kernel.engine.send(&caller, answer()).await.unwrap();
+            let Streamed::Task { first: Some((_, first)), mut stream } = told.stream(Until::Terminal, None).await
+            else {
+                panic!("no first frame")
+            };
+            assert_eq!(first.status.state, TaskState::Working);
+            assert!(first.status.timestamp > task.status.timestamp, "{:?}", first.status.timestamp);
+            let next: Value = serde_json::from_slice(&stream.next().await.unwrap().unwrap()[0].line).unwrap();
+            let shown = serde_json::to_value(first.status.timestamp).unwrap();
+            assert_eq!(next["statusUpdate"]["status"]["timestamp"], shown);
+        }
+    });
+}

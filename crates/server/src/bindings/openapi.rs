@@ -1,0 +1,40 @@
+//! `/openapi.json`: what this server serves over HTTP, as an OpenAPI document, for those who generate clients from it
+//! or read on. Only what works here is in it, as on the cards; see `openapi/assemble.rs` for what that depends on.
+//!
+//! Version 3.1 has no word for the items of a stream. An event stream is described by the object of one event, which is
+//! how 3.2 does it under `itemSchema`, and the JSON inside `data` by `contentSchema`.
+
+mod assemble;
+
+use std::sync::OnceLock;
+
+use http::Response;
+use switchboard_a2a::{Dialect, Error, ErrorKind};
+
+use super::document::Document;
+use super::reply::{self, Binding};
+use crate::{Body, Exchange, Measured, State};
+
+/// The document, written when it is first asked for: a start need not wait for it.
+#[derive(Default)]
+pub(super) struct Description(OnceLock<Option<Document>>);
+
+/// Answers with the document.
+pub(super) fn answer(state: &State, exchange: &Exchange) -> Response<Body> {
+    let written = state.bindings.openapi.0.get_or_init(|| match assemble::document(&state.options) {
+        Ok(document) => Some(Document::new(document.to_string().into_bytes())),
+        Err(error) => {
+            tracing::error!(%error, "the parts of /openapi.json do not fit together, this is a bug");
+            None
+        }
+    });
+    let (mut response, outcome) = match written {
+        Some(document) => (document.response(state, &exchange.headers), "ok"),
+        None => {
+            let failed = Error::new(ErrorKind::Internal);
+            (Binding::Rest.failure(Dialect::V1, &failed), reply::outcome(failed.kind))
+        }
+    };
+    response.extensions_mut().insert(Measured { method: "openapi", agent: None, outcome });
+    response
+}

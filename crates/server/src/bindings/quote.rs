@@ -1,0 +1,67 @@
+//! What a caller sent, quoted back to it in an error, is cut: a question of megabytes must not get an answer of megabytes.
+
+use std::borrow::Cow;
+
+use switchboard_a2a::Error;
+
+/// Characters of a name: more than any of ours, and enough to recognise one's own by.
+const NAME: usize = 200;
+
+/// Bytes of any one text in an error. Room for the names of all the agents there are, on all but the largest servers.
+const TEXT: usize = 8 << 10;
+
+/// A name from outside, such as a task's.
+pub(super) fn name(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(NAME) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// The error with its long texts cut in the middle, since what would be right often stands at the end.
+pub(super) fn within(error: &Error) -> Cow<'_, Error> {
+    let described = error.violations.iter().flat_map(|violation| [&violation.field, &violation.description]);
+    let mut texts = error.metadata.iter().map(|(_, value)| value).chain(described).chain([&error.message]);
+    if texts.all(|text| text.len() <= TEXT) {
+        return Cow::Borrowed(error);
+    }
+    let mut short = error.clone();
+    cut(&mut short.message);
+    for (_, value) in &mut short.metadata {
+        cut(value);
+    }
+    for violation in &mut short.violations {
+        cut(&mut violation.field);
+        cut(&mut violation.description);
+    }
+    Cow::Owned(short)
+}
+
+fn cut(text: &mut String) {
+    if text.len() > TEXT {
+        let (head, tail) = (text.floor_char_boundary(TEXT / 2), text.ceil_char_boundary(text.len() - TEXT / 2));
+        text.replace_range(head..tail, " … ");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_long_is_cut_and_what_is_not_stays() {
+        assert_eq!(name("019a0000-0000-7000-8000-00000000abcd"), "019a0000-0000-7000-8000-00000000abcd");
+        assert_eq!(name(&"ä".repeat(NAME)), "ä".repeat(NAME));
+        assert_eq!(name(&"ä".repeat(NAME + 1)), "ä".repeat(NAME) + "…");
+        let short = Error::invalid_field("status", "\"x\" is no task state").detail("taskId", "t");
+        assert_eq!(*within(&short), short);
+        let word = "ä".repeat(3_000_000);
+        let long = Error::invalid_field(word.as_str(), format!("{word} is no state: use WORKING")).detail("id", &word);
+        let cut = within(&long);
+        assert!(cut.violations[0].description.ends_with("ä is no state: use WORKING"));
+        assert!(cut.message.ends_with("use WORKING") && cut.message.starts_with(&long.message[..100]));
+        for text in [&cut.message, &cut.violations[0].field, &cut.violations[0].description, &cut.metadata[0].1] {
+            assert!(text.len() < TEXT + 10 && text.contains(" … "), "{} bytes", text.len());
+        }
+    }
+}

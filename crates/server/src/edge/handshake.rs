@@ -1,0 +1,64 @@
+//! The beginning of a TLS connection, off the accept loop and with a time limit, so that a peer that does not finish
+//! it holds one place for a while and delays nobody.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use super::activity::Activity;
+use super::farewell::{self, Farewell};
+use super::socket::Socket;
+use super::tls::Tls;
+use super::transport::Transport;
+use crate::metric_definitions as metric;
+
+/// Agrees on keys with the peer; nothing if that fails, which is then noted.
+pub(super) async fn shake_hands(
+    stream: TcpStream,
+    tls: &Arc<Tls>,
+    limit: Duration,
+    activity: &Arc<Activity>,
+) -> Option<Transport> {
+    let failure = match tokio::time::timeout(limit, begin(stream, tls, activity)).await {
+        Ok(Ok(Beginning::Tls(transport))) => return Some(transport),
+        Ok(Ok(Beginning::Plain(stream))) => {
+            say_https(stream).await;
+            "it began as plain HTTP".to_owned()
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it took longer than the header timeout".to_owned(),
+    };
+    metrics::counter!(metric::FAILED_HANDSHAKES).increment(1);
+    tracing::debug!(%failure, "a connection ended before TLS was agreed on");
+    None
+}
+
+enum Beginning {
+    Tls(Transport),
+    /// Somebody wrote http:// instead of https://.
+    Plain(TcpStream),
+}
+
+async fn begin(stream: TcpStream, tls: &Arc<Tls>, activity: &Arc<Activity>) -> io::Result<Beginning> {
+    let mut first = [0];
+    if stream.peek(&mut first).await? > 0 && is_http(first[0]) {
+        return Ok(Beginning::Plain(stream));
+    }
+    let acceptor = TlsAcceptor::from(tls.in_force().await);
+    let stream = acceptor.accept(Socket::new(stream, Arc::clone(activity))).await?;
+    Ok(Beginning::Tls(Transport::tls(stream, Arc::clone(activity))))
+}
+
+/// HTTP begins with a method, and no record of TLS begins with a letter.
+fn is_http(first: u8) -> bool {
+    first.is_ascii_alphabetic()
+}
+
+async fn say_https(stream: TcpStream) {
+    const BODY: &str = "{\"error\":{\"code\":400,\"status\":\"INVALID_ARGUMENT\",\"message\":\"this port speaks TLS, and the \
+                        request came without it: write https:// instead of http://\"}}";
+    farewell::say(stream, Farewell { status: "400 Bad Request", headers: "", body: BODY.to_owned() }).await;
+}

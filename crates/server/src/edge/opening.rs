@@ -1,0 +1,75 @@
+//! The first bytes of a connection, which tell HTTP/2 from HTTP/1.
+//!
+//! They are kept in place until the protocol reads them, together with whatever follows them on the socket.
+
+use tokio::io::ReadBuf;
+
+/// What every HTTP/2 connection begins with, and no HTTP/1 request does.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// The bytes so far.
+#[derive(Default)]
+pub(super) struct Opening {
+    bytes: [u8; PREFACE.len()],
+    pub(super) length: usize,
+    handed_on: usize,
+}
+
+impl Opening {
+    /// Whether nothing so far speaks against HTTP/2.
+    pub(super) fn may_be_http2(&self) -> bool {
+        PREFACE.starts_with(&self.bytes[..self.length])
+    }
+
+    /// Whether all of it is there.
+    pub(super) fn is_complete(&self) -> bool {
+        self.length == PREFACE.len()
+    }
+
+    /// Where the next bytes go.
+    pub(super) fn rest(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.length..]
+    }
+
+    /// Gives to a reader what it has not had yet, as far as it has room.
+    pub(super) fn hand_on(&mut self, buffer: &mut ReadBuf<'_>) {
+        let end = self.length.min(self.handed_on + buffer.remaining());
+        buffer.put_slice(&self.bytes[self.handed_on..end]);
+        self.handed_on = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opening(bytes: &[u8]) -> Opening {
+        let mut opening = Opening::default();
+        opening.rest()[..bytes.len()].copy_from_slice(bytes);
+        opening.length = bytes.len();
+        opening
+    }
+
+    #[test]
+    fn one_different_byte_is_http1() {
+        assert!(opening(b"P").may_be_http2());
+        assert!(!opening(b"POST").may_be_http2());
+        assert!(opening(PREFACE).may_be_http2() && opening(PREFACE).is_complete());
+    }
+
+    #[test]
+    fn all_of_it_is_handed_on_once_however_small_the_reader() {
+        let mut opening = opening(b"GET / HTTP/1.1");
+        let mut read = Vec::new();
+        loop {
+            let mut piece = [0; 5];
+            let mut buffer = ReadBuf::new(&mut piece);
+            opening.hand_on(&mut buffer);
+            if buffer.filled().is_empty() {
+                break;
+            }
+            read.extend_from_slice(buffer.filled());
+        }
+        assert_eq!(read, b"GET / HTTP/1.1");
+    }
+}

@@ -1,0 +1,174 @@
+//! The certificate this server shows to whoever connects, and the private key that belongs to it.
+//!
+//! Certificates are renewed every few weeks, and nobody should have to restart for that. So the files are looked at
+//! again by the handshakes, now and then; a pair that cannot be used leaves the one before in force.
+
+mod error;
+mod pair;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustls::ServerConfig;
+
+pub use self::error::{TlsError, TlsPart};
+use self::pair::{Attempt, Files};
+
+/// Two small files a second are nothing beside a handshake, and a renewed certificate is shown while it is still news.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Certificate and private key, from two PEM files that may change.
+pub struct Tls {
+    files: Files,
+    look_every: Duration,
+    /// When the files were last looked at, or are being looked at.
+    looked: Mutex<Instant>,
+    /// What was found there, good or not. Held while the files are read, so that an older state never comes last.
+    found: Mutex<Attempt>,
+    /// What new connections get.
+    in_force: Mutex<Arc<ServerConfig>>,
+}
+
+impl Tls {
+    /// Reads a certificate chain and the private key of its first certificate.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the two files.
+    pub fn open(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Self, Vec<TlsError>> {
+        let files = Files { certificate: certificate.into(), key: key.into() };
+        let (found, config) = files.read();
+        Ok(Self {
+            files,
+            look_every: LOOK_EVERY,
+            looked: Mutex::new(Instant::now()),
+            found: Mutex::new(found),
+            in_force: Mutex::new(Arc::new(config?)),
+        })
+    }
+
+    /// How often the files are looked at, at most; every second unless this says otherwise.
+    #[must_use]
+    pub fn look_every(self, look_every: Duration) -> Self {
+        Self { look_every, ..self }
+    }
+
+    /// What a new connection gets. The connection that finds it is time to look waits for that; the others do not.
+    pub(super) async fn in_force(self: &Arc<Self>) -> Arc<ServerConfig> {
+        if self.is_time_to_look() {
+            let tls = Arc::clone(self);
+            // A disk may take its time, and the other connections must not wait for it.
+            let looking = tokio::task::spawn_blocking(move || tls.tell(tls.look()));
+            if let Err(error) = looking.await {
+                tracing::error!(%error, "the files of the certificate could not be looked at");
+            }
+        }
+        Arc::clone(&self.in_force.lock())
+    }
+
+    fn is_time_to_look(&self) -> bool {
+        let (now, mut looked) = (Instant::now(), self.looked.lock());
+        let due = now.saturating_duration_since(*looked) >= self.look_every;
+        if due {
+            *looked = now;
+        }
+        due
+    }
+
+    /// Takes over what is new in the files. What is wrong with them is news only once.
+    fn look(&self) -> News {
+        // Whoever still looks, on a disk that hangs perhaps, needs no company.
+        let Some(mut found) = self.found.try_lock() else { return News::None };
+        let (attempt, config) = self.files.read_unless(&found);
+        let Some(config) = config else { return News::None };
+        *found = attempt;
+        match config {
+            Ok(config) => {
+                *self.in_force.lock() = Arc::new(config);
+                News::Renewed
+            }
+            Err(errors) => News::Refused(errors),
+        }
+    }
+
+    fn tell(&self, news: News) {
+        match news {
+            News::None => {}
+            News::Renewed => {
+                let certificate = self.files.certificate.display();
+                tracing::info!(%certificate, "the certificate has changed, new connections get the new one");
+            }
+            News::Refused(errors) => {
+                for error in errors {
+                    tracing::error!(%error, next = error.right(), "the certificate from before stays in use");
+                }
+            }
+        }
+    }
+}
+
+/// What a look at the files brought.
+#[derive(Debug)]
+enum News {
+    None,
+    Renewed,
+    Refused(Vec<TlsError>),
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tls").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::generate_simple_self_signed;
+
+    use super::*;
+
+    #[test]
+    fn a_broken_pair_is_news_once_and_so_is_the_good_one_after_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+        let renew = || {
+            let issued = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+            std::fs::write(&certificate, issued.cert.pem()).unwrap();
+            std::fs::write(&key, issued.signing_key.serialize_pem()).unwrap();
+        };
+        renew();
+        let tls = Tls::open(&certificate, &key).unwrap();
+        let first = Arc::clone(&tls.in_force.lock());
+        assert!(matches!(tls.look(), News::None));
+        std::fs::remove_file(&key).unwrap();
+        let News::Refused(errors) = tls.look() else { panic!("the missing key was not noticed") };
+        assert_eq!(errors.iter().map(TlsError::file).collect::<Vec<_>>(), [key.as_path()]);
+        assert!(matches!(tls.look(), News::None), "once is enough");
+        std::fs::write(&key, "").unwrap();
+        assert!(matches!(tls.look(), News::Refused(_)), "something else is wrong now");
+        assert!(Arc::ptr_eq(&first, &tls.in_force.lock()));
+        renew();
+        assert!(matches!(tls.look(), News::Renewed));
+        assert!(matches!(tls.look(), News::None));
+        assert!(!Arc::ptr_eq(&first, &tls.in_force.lock()));
+    }
+
+    #[tokio::test]
+    async fn the_files_are_left_alone_between_two_looks() {
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = (folder.path().join("cert.pem"), folder.path().join("key.pem"));
+        let issued = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(&certificate, issued.cert.pem()).unwrap();
+        std::fs::write(&key, issued.signing_key.serialize_pem()).unwrap();
+        let tls = Arc::new(Tls::open(&certificate, &key).unwrap().look_every(Duration::MAX));
+        let seen = tls.found.lock().clone();
+        std::fs::write(&key, "").unwrap();
+        tls.in_force().await;
+        assert_eq!(*tls.found.lock(), seen);
+        let tls = Arc::new(Arc::into_inner(tls).unwrap().look_every(Duration::ZERO));
+        tls.in_force().await;
+        assert_ne!(*tls.found.lock(), seen);
+    }
+}

@@ -1,0 +1,124 @@
+//! What HTTP is spoken over: the bare socket, or TLS on it.
+//!
+//! Bytes that come are noted here and not at the socket, because TLS has things of its own to say, and those are no
+//! beginning of a request.
+
+use std::future::poll_fn;
+use std::io::{IoSlice, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
+
+use super::activity::Activity;
+use super::opening::Opening;
+use super::socket::Socket;
+
+/// The bytes of HTTP, in and out.
+pub(super) struct Transport {
+    layer: Layer,
+    activity: Arc<Activity>,
+    /// What was read to find out which HTTP it is, and is yet to be handed on.
+    opening: Opening,
+}
+
+enum Layer {
+    Plain(Socket),
+    /// Boxed, because its state is large and most servers have none.
+    Tls(Box<TlsStream<Socket>>),
+}
+
+impl Transport {
+    pub(super) fn plain(socket: Socket, activity: Arc<Activity>) -> Self {
+        Self { layer: Layer::Plain(socket), activity, opening: Opening::default() }
+    }
+
+    pub(super) fn tls(stream: TlsStream<Socket>, activity: Arc<Activity>) -> Self {
+        Self { layer: Layer::Tls(Box::new(stream)), activity, opening: Opening::default() }
+    }
+
+    /// Whether the client begins as HTTP/2 does. Reads until that is clear; nothing of it is lost.
+    pub(super) async fn speaks_http2(&mut self) -> Result<bool> {
+        poll_fn(|context| {
+            while self.opening.may_be_http2() && !self.opening.is_complete() {
+                let mut buffer = ReadBuf::new(self.opening.rest());
+                ready!(self.layer.poll_read(context, &mut buffer))?;
+                let read = buffer.filled().len();
+                if read == 0 {
+                    return Poll::Ready(Ok(false));
+                }
+                self.opening.length += read;
+                self.activity.note_read();
+            }
+            Poll::Ready(Ok(self.opening.may_be_http2()))
+        })
+        .await
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        this.opening.hand_on(buffer);
+        let handed_on = buffer.filled().len() > before;
+        // What came right behind the opening is taken along: a reader that gets a head in pieces makes more room for it.
+        let read = this.layer.poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            this.activity.note_read();
+        }
+        if handed_on { Poll::Ready(Ok(())) } else { read }
+    }
+}
+
+impl Layer {
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_read(context, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        match &mut self.get_mut().layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+            Layer::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        match &mut self.get_mut().layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_write_vectored(context, slices),
+            Layer::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.layer {
+            Layer::Plain(socket) => socket.is_write_vectored(),
+            Layer::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.get_mut().layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_flush(context),
+            Layer::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.get_mut().layer {
+            Layer::Plain(socket) => Pin::new(socket).poll_shutdown(context),
+            Layer::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

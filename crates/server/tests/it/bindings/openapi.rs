@@ -1,0 +1,165 @@
+//! `/openapi.json`: it is a document, it is served as the cards are, and what it says is what the server does.
+
+mod answers;
+mod schemas;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use self::schemas::described;
+use super::client::Ask;
+use super::doors::Door;
+use super::world::{Plan, World};
+
+const PATH: &str = "/openapi.json";
+
+/// Every method, path and operation.
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let operations = paths.iter().flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().iter();
+        methods.map(|(method, operation)| (method.to_uppercase(), path.clone(), operation.clone()))
+    });
+    operations.collect()
+}
+
+/// Every `$ref`, and everything a discriminator points at.
+fn references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Value::String(target) if name == "$ref" => found.push(target.clone()),
+                    Value::Object(targets) if name == "mapping" => {
+                        found.extend(targets.values().map(|target| target.as_str().unwrap().to_owned()));
+                    }
+                    other => references(other, found),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
+    for plan in [Plan::default(), Plan::with_keys().0] {
+        let document = described(&plan.start().await).await;
+        assert_eq!(document["openapi"], "3.1.0");
+        assert_eq!(document["servers"][0]["url"], "http://agents.test");
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        let found: BTreeSet<String> = found.into_iter().collect();
+        assert!(found.len() > 40, "{found:?}");
+        for target in &found {
+            let pointer = target.strip_prefix('#').unwrap();
+            assert!(document.pointer(pointer).is_some(), "{target} leads nowhere");
+        }
+        for (kind, entries) in document["components"].as_object().unwrap() {
+            for name in entries.as_object().unwrap().keys().filter(|_| kind != "securitySchemes") {
+                assert!(found.contains(&format!("#/components/{kind}/{name}")), "nobody uses {kind} {name}");
+            }
+        }
+        let mut names = BTreeSet::new();
+        let tags: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
+        for (method, path, operation) in operations(&document) {
+            let name = operation["operationId"].as_str().unwrap().to_owned();
+            assert!(names.insert(name.clone()), "{name} is there twice");
+            assert!(tags.contains(&&operation["tags"][0]), "{name}");
+            assert!(operation["summary"].is_string() && operation["responses"].get("200").is_some(), "{name}");
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let resolved = parameters.iter().map(|parameter| match parameter["$ref"].as_str() {
+                Some(target) => document.pointer(&target[1..]).unwrap(),
+                None => parameter,
+            });
+            let in_path: BTreeSet<String> = resolved
+                .filter(|parameter| parameter["in"] == "path")
+                .map(|parameter| parameter["name"].as_str().unwrap().to_owned())
+                .collect();
+            let in_template: BTreeSet<String> =
+                path.split('{').skip(1).map(|rest| rest.split('}').next().unwrap().to_owned()).collect();
+            assert_eq!(in_path, in_template, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_operation_answers() {
+    let (plan, _) = Plan::with_keys();
+    let world = plan.start().await;
+    let document = described(&world).await;
+    let params = json!({"message": Door::RestV1.message("ask")});
+    for (method, path, operation) in operations(&document) {
+        let sent = world.post("/a2a/worker/message:send", &params).version("1.0").key("ann").reply().await;
+        let task = sent.json()["task"]["id"].as_str().unwrap().to_owned();
+        let path = path.replace("{agent}", "worker").replace("{id}", &task);
+        let method = if method == "POST" { "POST" } else { "GET" };
+        let mut ask = Ask::new(world.address, method, &path).version("1.0");
+        if operation.get("security").is_none() {
+            let refused = ask.clone().reply().await;
+            assert_eq!(refused.status, 401, "{method} {path} is said to need a key");
+            ask = ask.key("ann");
+        }
+        let body = match path.rsplit('/').next().unwrap() {
+            "message:send" | "message:stream" => json!({"message": Door::RestV1.message("hello")}),
+            "a2a" | "worker" => json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"}),
+            _ => Value::Null,
+        };
+        let ask = if body.is_null() { ask } else { ask.body(&body) };
+        let streams = operation["responses"]["200"]["$ref"] == "#/components/responses/Stream";
+        if streams {
+            let first = ask.events().await.next().await.unwrap();
+            assert!(first.data.get("task").is_some(), "{method} {path}: {first:?}");
+            continue;
+        }
+        let reply = ask.reply().await;
+        assert_eq!(reply.status, 200, "{method} {path}: {}", String::from_utf8_lossy(&reply.body));
+        let mut answer = &operation["responses"]["200"];
+        if let Some(target) = answer["$ref"].as_str() {
+            answer = document.pointer(&target[1..]).unwrap();
+        }
+        let media_type = reply.header("content-type").split(';').next().unwrap();
+        assert!(answer["content"].get(media_type).is_some(), "{method} {path}: {media_type}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_served_as_the_cards_are() {
+    let (mut plan, _) = Plan::with_keys();
+    plan.options.allowed_origins = vec!["https://page.test".to_owned()];
+    let world = plan.start().await;
+    let reply = world.get(PATH).header("origin", "https://page.test").reply().await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, "application/json"));
+    assert_eq!(reply.header("cache-control"), "public, max-age=60");
+    assert_eq!(reply.header("access-control-allow-origin"), "https://page.test");
+    let etag = reply.header("etag").to_owned();
+    let again = world.get(PATH).header("if-none-match", &etag).reply().await;
+    assert_eq!((again.status, again.body.is_empty(), again.header("etag")), (304, true, etag.as_str()));
+    let head = Ask::new(world.address, "HEAD", PATH).reply().await;
+    assert_eq!((head.status, head.body.is_empty()), (200, true));
+    assert_eq!(head.header("content-length"), reply.body.len().to_string());
+    let post = world.post(PATH, &json!({})).reply().await;
+    assert_eq!((post.status, post.header("allow")), (405, "GET, HEAD"));
+    let open = World::start().await;
+    assert_ne!(open.get(PATH).reply().await.header("etag"), etag, "an open server is another server");
+}
+
+#[tokio::test]
+async fn it_is_counted_and_tells_of_metrics_where_there_are_any() {
+    let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+    // Tests run on one thread, the server's tasks too.
+    let _counts = metrics::set_default_local_recorder(&recorder);
+    let mut plan = Plan::default();
+    plan.options.metrics = Some(recorder.handle());
+    let world = plan.start().await;
+    let document = described(&world).await;
+    let reply = world.get("/metrics").reply().await;
+    assert_eq!(reply.status, 200);
+    let described = &document["paths"]["/metrics"]["get"]["responses"]["200"]["content"];
+    assert!(described.get(reply.header("content-type").split(';').next().unwrap()).is_some(), "{described}");
+    let text = String::from_utf8_lossy(&reply.body);
+    let counted = "a2a_requests_total{method=\"openapi\",agent=\"\",outcome=\"ok\"} 1";
+    assert!(text.contains(counted), "{text}");
+}
