@@ -17,5 +17,6 @@ pub use host::host;
 pub use serve::StartError;
 pub use switchboard_a2a::{Artifact, Message, Part, Task, TaskState};
 pub use switchboard_engine::{
-    Agent, AgentError, Cause, Manifest, Recovery, Replies, Skill, Start, Stopped, TaskHandle, TaskView, Turn,
+    Agent, AgentError, Cause, Hints, Manifest, Progress, Recovery, Replies, Skill, Start, Stopped, TaskHandle,
+    TaskView, Tool, ToolCall, Turn, Usage,
 };

@@ -10,59 +10,60 @@ use serde_json::Value;
 
 use crate::program::Workspace;
 
-/// A setting, the file and the name of the test that hits it, and how the setting is spelled there.
-type Hit = (&'static str, &'static str, &'static str, &'static str);
+/// A setting, the folder, file and name of the test that hits it, and what the test must say of it.
+type Hit = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const ENGINE: &str = "crates/engine/tests/it";
 const SERVER: &str = "crates/server/tests/it";
 const STORE: &str = "crates/store/tests/it";
 
 #[rustfmt::skip]
-const HITS: [(&str, Hit); 42] = [
-    (SERVER, ("limits.connections", "edge/connections.rs", "a_connection_beyond_the_cap_is_told_so", "options.connections = 1")),
-    (ENGINE, ("limits.contexts", "limits.rs", "histories_beyond_the_limit_are_read_again", "contexts")),
-    (ENGINE, ("limits.event", "limits.rs", "a_message_an_event_and_a_task_have_a_largest_size", "event_bytes: 2_000")),
-    (SERVER, ("limits.headers", "edge/connections.rs", "headers_have_a_limit", "options.headers = 20")),
-    (SERVER, ("limits.nesting", "bindings/limits.rs", "json_of_too_many_levels_is_refused", "64 levels")),
-    (SERVER, ("limits.page", "bindings/listing.rs", "", "options.page")),
-    (ENGINE, ("limits.parkedPerCaller", "limits.rs", "parked_tasks_are_capped_for_all_and_for_one_caller", "parked_per_caller: 1")),
-    (ENGINE, ("limits.parkedTasks", "limits.rs", "parked_tasks_are_capped_for_all_and_for_one_caller", "parked_tasks: 1")),
-    (SERVER, ("limits.parts", "bindings/limits.rs", "a_message_of_too_many_parts_is_refused", "max_parts = 3")),
-    (ENGINE, ("limits.queuedTurns", "limits.rs", "the_queue_never_grows_beyond_its_limit_however_many_send_at_once", "queued_turns: 3")),
-    (SERVER, ("limits.requestBody", "edge/bodies.rs", "a_body_beyond_the_limit_is_refused_declared_or_not", "options.request_body = 4_096")),
-    (SERVER, ("limits.requestHeaders", "edge/connections.rs", "headers_have_a_limit", "options.request_headers")),
-    (ENGINE, ("limits.runningPerAgent", "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_agent: 1")),
-    (ENGINE, ("limits.runningPerCaller", "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_caller: 1")),
-    (ENGINE, ("limits.runningTasks", "limits.rs", "turns_beyond_the_running_cap_wait_with_a_visible_position_and_start_in_order", "running_tasks: 2")),
-    (SERVER, ("limits.streams", "bindings/limits.rs", "a_caller_has_so_many_streams_and_no_more", "options.streams = 3")),
-    (SERVER, ("limits.streamsPerCaller", "bindings/limits.rs", "a_caller_has_so_many_streams_and_no_more", "options.streams_per_caller = 2")),
-    (ENGINE, ("limits.task", "limits.rs", "a_message_an_event_and_a_task_have_a_largest_size", "task_bytes: 10_000")),
-    (ENGINE, ("limits.uncommittedBytes", "limits.rs", "an_agent_waits_when_too_much_of_its_output_is_uncommitted", "uncommitted_bytes")),
-    (ENGINE, ("limits.uncommittedEvents", "limits.rs", "an_agent_waits_when_too_much_of_its_output_is_uncommitted", "uncommitted_events: 4")),
-    (SERVER, ("server.bodyTimeout", "edge/bodies.rs", "a_body_that_only_drips_is_not_waited_for_either", "options.body_timeout")),
-    (SERVER, ("server.headerTimeout", "edge/connections.rs", "a_client_that_does_not_finish_its_headers_is_let_go", "options.header_timeout")),
-    (SERVER, ("server.idleTimeout", "edge/connections.rs", "a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not", "options.idle_timeout")),
-    (SERVER, ("server.writeTimeout", "edge/unread.rs", "an_answer_that_is_not_read_costs_the_connection", "options.write_timeout")),
-    (STORE, ("store.maxQueueDelay", "sqlite/limits.rs", "new_work_is_refused_when_the_store_is_behind_and_endings_are_not", "max_queue_delay")),
-    (ENGINE, ("store.retention.maxAge", "invariants.rs", "invariant_10_only_ended_tasks_are_evicted", "31 * 24 * 60 * 60")),
-    (ENGINE, ("store.retention.maxBytes", "limits.rs", "bytes_beyond_what_is_kept_make_the_oldest_ended_tasks_go", "retention_bytes")),
-    (ENGINE, ("store.retention.maxTasks", "invariants.rs", "invariant_10_only_ended_tasks_are_evicted", "retention_tasks: 3")),
-    (SERVER, ("streams.ping", "bindings/closing.rs", "a_quiet_stream_sends_comments", "options.ping")),
-    (ENGINE, ("tasks.cancelGrace", "endings.rs", "an_agent_that_does_not_hear_is_dropped_after_the_grace", "Duration::from_secs(3)")),
-    (ENGINE, ("tasks.deadline", "endings.rs", "a_task_over_its_deadline_and_an_idle_one_fail_with_their_reasons", "deadline")),
-    (ENGINE, ("tasks.drain", "recovery.rs", "an_orderly_stop_leaves_the_task_as_it_is_and_tells_blocked_senders_the_task", "drain: Duration::from_secs(10)")),
-    (ENGINE, ("tasks.idle", "endings.rs", "a_task_over_its_deadline_and_an_idle_one_fail_with_their_reasons", "idle")),
-    (ENGINE, ("tasks.maxBlocking", "limits.rs", "a_blocking_wait_can_be_limited", "max_blocking")),
-    (ENGINE, ("tasks.maxRecoveries", "recovery.rs", "a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries", "recovery_limit")),
-    (ENGINE, ("tasks.parallelRecoveries", "recovery.rs", "more_long_turns_than_recoveries_at_a_time_are_all_resumed", "parallel_recoveries: 2")),
-    (ENGINE, ("tasks.park", "turns.rs", "an_agent_is_put_away_after_the_park_time_and_after_a_restart", "600")),
-    (ENGINE, ("tasks.parkedExpiry", "endings.rs", "a_question_nobody_answers_expires", "input_expired")),
+const HITS: &[Hit] = &[
+    ("limits.connections", SERVER, "edge/connections.rs", "a_connection_beyond_the_cap_is_told_so", "options.connections = 1"),
+    ("limits.contexts", ENGINE, "limits.rs", "histories_beyond_the_limit_are_read_again", "contexts"),
+    ("limits.event", ENGINE, "limits.rs", "a_message_an_event_and_a_task_have_a_largest_size", "event_bytes: 2_000"),
+    ("limits.headers", SERVER, "edge/connections.rs", "headers_have_a_limit", "options.headers = 20"),
+    ("limits.nesting", SERVER, "bindings/limits.rs", "json_of_too_many_levels_is_refused", "64 levels"),
+    ("limits.page", SERVER, "bindings/listing.rs", "a_page_is_cut_where_it_grows_too_large_and_goes_on_in_the_next", "options.page"),
+    ("limits.parkedPerCaller", ENGINE, "limits.rs", "parked_tasks_are_capped_for_all_and_for_one_caller", "parked_per_caller: 1"),
+    ("limits.parkedTasks", ENGINE, "limits.rs", "parked_tasks_are_capped_for_all_and_for_one_caller", "parked_tasks: 1"),
+    ("limits.parts", SERVER, "bindings/limits.rs", "a_message_of_too_many_parts_is_refused", "max_parts = 3"),
+    ("limits.queuedTurns", ENGINE, "limits.rs", "the_queue_never_grows_beyond_its_limit_however_many_send_at_once", "queued_turns: 3"),
+    ("limits.requestBody", SERVER, "edge/bodies.rs", "a_body_beyond_the_limit_is_refused_declared_or_not", "options.request_body = 4_096"),
+    ("limits.requestHeaders", SERVER, "edge/connections.rs", "headers_have_a_limit", "options.request_headers"),
+    ("limits.runningPerAgent", ENGINE, "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_agent: 1"),
+    ("limits.runningPerCaller", ENGINE, "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_caller: 1"),
+    ("limits.runningTasks", ENGINE, "limits.rs", "turns_beyond_the_running_cap_wait_with_a_visible_position_and_start_in_order", "running_tasks: 2"),
+    ("limits.streams", SERVER, "bindings/limits.rs", "a_caller_has_so_many_streams_and_no_more", "options.streams = 3"),
+    ("limits.streamsPerCaller", SERVER, "bindings/limits.rs", "a_caller_has_so_many_streams_and_no_more", "options.streams_per_caller = 2"),
+    ("limits.task", ENGINE, "limits.rs", "a_message_an_event_and_a_task_have_a_largest_size", "task_bytes: 10_000"),
+    ("limits.uncommittedBytes", ENGINE, "limits.rs", "an_agent_waits_when_too_much_of_its_output_is_uncommitted", "uncommitted_bytes"),
+    ("limits.uncommittedEvents", ENGINE, "limits.rs", "an_agent_waits_when_too_much_of_its_output_is_uncommitted", "uncommitted_events: 4"),
+    ("server.bodyTimeout", SERVER, "edge/bodies.rs", "a_body_that_only_drips_is_not_waited_for_either", "options.body_timeout"),
+    ("server.headerTimeout", SERVER, "edge/connections.rs", "a_client_that_does_not_finish_its_headers_is_let_go", "options.header_timeout"),
+    ("server.idleTimeout", SERVER, "edge/connections.rs", "a_connection_nobody_uses_is_closed_and_one_with_a_long_answer_is_not", "options.idle_timeout"),
+    ("server.writeTimeout", SERVER, "edge/unread.rs", "an_answer_that_is_not_read_costs_the_connection", "options.write_timeout"),
+    ("store.maxQueueDelay", STORE, "sqlite/limits.rs", "new_work_is_refused_when_the_store_is_behind_and_endings_are_not", "max_queue_delay"),
+    ("store.retention.maxAge", ENGINE, "invariants.rs", "invariant_10_only_ended_tasks_are_evicted", "31 * 24 * 60 * 60"),
+    ("store.retention.maxBytes", ENGINE, "limits.rs", "bytes_beyond_what_is_kept_make_the_oldest_ended_tasks_go", "retention_bytes"),
+    ("store.retention.maxTasks", ENGINE, "invariants.rs", "invariant_10_only_ended_tasks_are_evicted", "retention_tasks: 3"),
+    ("streams.ping", SERVER, "bindings/closing.rs", "a_quiet_stream_sends_comments", "options.ping"),
+    ("tasks.cancelGrace", ENGINE, "endings.rs", "an_agent_that_does_not_hear_is_dropped_after_the_grace", "Duration::from_secs(3)"),
+    ("tasks.deadline", ENGINE, "endings.rs", "a_task_over_its_deadline_and_an_idle_one_fail_with_their_reasons", "deadline"),
+    ("tasks.drain", ENGINE, "recovery.rs", "an_orderly_stop_leaves_the_task_as_it_is_and_tells_blocked_senders_the_task", "drain: Duration::from_secs(10)"),
+    ("tasks.idle", ENGINE, "endings.rs", "a_task_over_its_deadline_and_an_idle_one_fail_with_their_reasons", "idle"),
+    ("tasks.maxBlocking", ENGINE, "limits.rs", "a_blocking_wait_can_be_limited", "max_blocking"),
+    ("tasks.maxRecoveries", ENGINE, "recovery.rs", "a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries", "recovery_limit"),
+    ("tasks.parallelRecoveries", ENGINE, "recovery.rs", "more_long_turns_than_recoveries_at_a_time_are_all_resumed", "parallel_recoveries: 2"),
+    ("tasks.park", ENGINE, "turns.rs", "an_agent_is_put_away_after_the_park_time_and_after_a_restart", "from_secs(601)"),
+    ("tasks.parkedExpiry", ENGINE, "endings.rs", "a_question_nobody_answers_expires", "input_expired"),
 ];
 
 /// Numbers that cannot be set: the file, the constant as it stands there, and its row in docs/calling.md.
 #[rustfmt::skip]
-const FIXED: [(&str, &str, &str); 8] = [
+const FIXED: &[(&str, &str, &str)] = &[
     ("crates/server/src/bindings/send.rs", "KEY_BYTES: usize = 255;", "| `Idempotency-Key` | 255 visible ASCII characters |"),
+    ("crates/server/src/edge/connection.rs", "CONCURRENT_STREAMS: u32 = 64;", "| requests at a time on one HTTP/2 connection | 64 |"),
     ("crates/engine/src/submit.rs", "CONTEXT_ID_BYTES: usize = 256;", "| `contextId` | 256 bytes |"),
     ("crates/engine/src/submit.rs", "REFERENCES: usize = 100;", "| `referenceTaskIds` of a message | 100 |"),
     ("crates/engine/src/final_message.rs", "ANSWER_BYTES: usize = 32 << 10;", "| answer that the last status message repeats whole | 32 KiB |"),
@@ -87,7 +88,9 @@ fn limits(schema: &Value, object: &Value, path: &str, found: &mut Vec<(String, S
     for (key, value) in object["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         let kind = name(value).or_else(|| name(&value["items"])).unwrap_or_default();
-        if ["Count", "Size", "TimeSpan", "TimeLimit"].contains(&kind.as_str()) {
+        let is_limit =
+            ["Count", "Size", "TimeSpan", "TimeLimit"].contains(&kind.as_str()) || value["type"] == "integer";
+        if is_limit {
             found.push((path, value["description"].as_str().unwrap_or_default().to_owned()));
         } else {
             limits(schema, &schema["$defs"][kind], &path, found);
@@ -111,15 +114,16 @@ fn invariant_12_every_limit_is_a_setting_that_is_documented_and_hit_in_a_test() 
     for (key, description) in &found {
         assert!(page.contains(&format!("| `{key}` |")), "{key} is not in docs/configuration.md: cargo xtask docs");
         let for_later = description.contains("Used by push notifications");
-        let hit = HITS.iter().any(|(_, (hit, ..))| hit == key);
+        let hit = HITS.iter().any(|(hit, ..)| hit == key);
         assert!(hit != for_later, "{key} needs a test that hits it, and a row here that names the test");
     }
     let keys: BTreeSet<&str> = found.iter().map(|(key, _)| key.as_str()).collect();
-    for (folder, (key, file, name, spelled)) in HITS {
-        assert!(keys.contains(key), "{key} is no setting any more");
+    for (key, folder, file, name, spelled) in HITS {
+        assert!(keys.contains(*key), "{key} is no setting any more");
         let source = read(Path::new(folder).join(file));
-        let test = test_named(&source, name).unwrap_or_else(|| panic!("{key}: there is no test {name} in {folder}/{file}"));
-        assert!(test.contains(spelled), "{key}: {name} in {folder}/{file} does not say {spelled}");
+        let test =
+            test_named(&source, name).unwrap_or_else(|| panic!("{key}: there is no test {name} in {folder}/{file}"));
+        assert!(test.contains(*spelled), "{key}: {name} in {folder}/{file} does not say {spelled}");
     }
 }
 
@@ -128,8 +132,11 @@ fn every_fixed_limit_is_documented_as_it_is() {
     let page = read("docs/calling.md");
     let (_, fixed) = page.split_once("\n## Limits\n").expect("the page has a section on limits");
     for (file, constant, row) in FIXED {
-        assert!(read(file).contains(&format!("const {constant}")), "{file} no longer says {constant}: change {row} too");
-        assert!(fixed.contains(row), "docs/calling.md does not say {row}");
+        assert!(
+            read(file).contains(&format!("const {constant}")),
+            "{file} no longer says {constant}: change {row} too"
+        );
+        assert!(fixed.contains(*row), "docs/calling.md does not say {row}");
     }
 }
 

@@ -9,6 +9,7 @@ mod control_socket;
 mod db;
 mod http;
 mod keys;
+mod limits;
 mod metrics;
 mod program;
 mod readme;

@@ -9,7 +9,7 @@ use switchboard_engine::store::Retention;
 use super::Reading;
 use crate::sqlite::columns::TERMINAL_STATES;
 
-/// What a task takes in the file besides its events, roughly; the next call sees what was really freed.
+/// What a task takes in the file besides its events and its snapshot, roughly.
 const ROW_BYTES: u64 = 512;
 
 struct Candidate {
@@ -38,7 +38,9 @@ impl Reading {
             if !aged && !beyond_a_cap {
                 break;
             }
-            freed += candidate.bytes + ROW_BYTES;
+            // The snapshot of an ended task is at most about as large as its events. Rather too much than too little:
+            // the next call sees what was really freed, and what was deleted does not come back.
+            freed += 2 * candidate.bytes + ROW_BYTES;
             keys.push(candidate.key);
         }
         Ok(keys)
