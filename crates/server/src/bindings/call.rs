@@ -1,6 +1,7 @@
 //! One operation, whatever binding it came by: the agent is found, the rules that hold for all are applied, and the
 //! operation's own file does the rest.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use http::{HeaderMap, HeaderValue};
@@ -135,7 +136,8 @@ impl Call<'_> {
 /// the caller, as it would if the connection were lost.
 pub(super) async fn while_known(
     identity: &Identity,
-    operation: impl Future<Output = Result<Outcome, Error>>,
+    // By reference: a future that is passed on by value is kept, and copied, twice.
+    operation: Pin<&mut impl Future<Output = Result<Outcome, Error>>>,
 ) -> Result<Outcome, Error> {
     tokio::select! {
         biased;

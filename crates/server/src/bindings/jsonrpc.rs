@@ -1,5 +1,6 @@
 //! JSON-RPC: the method names the version, the answer stands in an envelope, errors are answers too.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::Response;
@@ -57,8 +58,10 @@ async fn perform(
     };
     let mut out = Vec::with_capacity(512);
     jsonrpc::write_result_prefix(&envelope.id, &mut out);
-    let running = run(&mut call, exchange.query(), &envelope, &mut out);
-    let outcome = while_known(&exchange.identity, running).await;
+    let outcome = {
+        let running = pin!(run(&mut call, exchange.query(), &envelope, &mut out));
+        while_known(&exchange.identity, running).await
+    };
     let binding = Binding::Rpc(envelope.id);
     let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => {

@@ -1,5 +1,6 @@
 //! REST: the path names the operation, the status tells how it went, the body is the result itself.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use http::Response;
@@ -40,8 +41,11 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         hosted: None,
     };
     let mut out = Vec::with_capacity(512);
-    let (mut response, failed) = match while_known(&exchange.identity, run(&mut call, &path, exchange, &mut out)).await
-    {
+    let outcome = {
+        let running = pin!(run(&mut call, &path, exchange, &mut out));
+        while_known(&exchange.identity, running).await
+    };
+    let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => (Binding::Rest.success(dialect, out), None),
         Ok(Outcome::Events(events)) => {
             (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)

@@ -138,7 +138,8 @@ async fn begin(
     let begun = async {
         let mut transport = match &options.tls {
             None => Transport::plain(Socket::new(stream, Arc::clone(activity)), Arc::clone(activity)),
-            Some(tls) => shake_hands(stream, tls, options.header_timeout, activity).await?,
+            // Boxed, because its state is large and every connection would keep room for it.
+            Some(tls) => Box::pin(shake_hands(stream, tls, options.header_timeout, activity)).await?,
         };
         match tokio::time::timeout(options.header_timeout, transport.speaks_http2()).await {
             Ok(Ok(speaks_http2)) => Some((transport, speaks_http2)),
