@@ -27,6 +27,8 @@ pub enum Operation {
     DeletePushConfig,
     /// Read the card for known callers.
     GetExtendedCard,
+    /// Read the card, whoever asks. No version of the protocol has this over JSON-RPC; older clients ask for it.
+    GetCard,
 }
 
 /// The first name of an operation in a version is the one we send; the others are only understood.
@@ -43,7 +45,7 @@ const METHODS: [(&str, Version, Operation); 26] = [
     ("ListTaskPushNotificationConfig", Version::V1, Operation::ListPushConfigs),
     ("DeleteTaskPushNotificationConfig", Version::V1, Operation::DeletePushConfig),
     ("GetExtendedAgentCard", Version::V1, Operation::GetExtendedCard),
-    ("GetAgentCard", Version::V1, Operation::GetExtendedCard),
+    ("GetAgentCard", Version::V1, Operation::GetCard),
     ("message/send", Version::V03, Operation::SendMessage),
     ("message/stream", Version::V03, Operation::SendStreamingMessage),
     ("message/sendStream", Version::V03, Operation::SendStreamingMessage),
@@ -66,7 +68,7 @@ impl Operation {
         Some((*version, *operation))
     }
 
-    /// The JSON-RPC method name of this operation in a version.
+    /// The JSON-RPC method name of this operation in a version; empty where it has none.
     pub fn method(self, version: Version) -> &'static str {
         let named = METHODS.iter().find(|(_, of, operation)| *of == version && *operation == self);
         named.map_or("", |(name, _, _)| name)

@@ -13,7 +13,8 @@ use crate::{ContextId, Metadata, PushConfig, SendRequest, TaskId, TaskState, Tim
 pub use params::decode_params;
 pub use rest::{RestParts, decode_rest};
 
-/// One request. Sending and streaming share [`Request::Send`], and the operation tells them apart.
+/// One request. Sending and streaming share [`Request::Send`], the two cards [`Request::ExtendedCard`], and the
+/// operation tells them apart.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "the large one is the common one: a box would cost every send")]
 pub enum Request {
@@ -48,7 +49,7 @@ pub enum Request {
     },
     /// Anything about webhooks.
     Push(PushRequest),
-    /// Read the card for known callers.
+    /// Read the card for known callers, or whichever card the caller may have.
     ExtendedCard {
         /// Which agent, where one address serves many.
         tenant: Option<String>,

@@ -1,5 +1,6 @@
 //! Does what its text says: for testing clients, proxies and ourselves.
 
+use std::num::IntErrorKind;
 use std::time::Duration;
 
 use switchboard_a2a::{Artifact, ArtifactId, Json, Part, PartContent};
@@ -45,6 +46,10 @@ impl Command {
         self.usage.split(':').next().unwrap_or(self.usage)
     }
 
+    fn takes_number(&self) -> bool {
+        self.usage.contains(':')
+    }
+
     fn tool(&self) -> Tool {
         Tool {
             name: self.name().to_owned(),
@@ -68,6 +73,14 @@ fn understand<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
 
 /// The most chunks, bytes and milliseconds one command may ask for.
 const MOST: u64 = 10_000_000;
+
+/// The number that an argument is, up to the most; nothing if it is none.
+fn number(argument: &str) -> Option<u64> {
+    match argument.parse::<u64>() {
+        Ok(number) => Some(number.min(MOST)),
+        Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(MOST),
+    }
+}
 
 /// Does what its text says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,7 +109,13 @@ impl Agent for Probe {
         }
         let text = turn.text();
         let (name, argument) = understand(&text, turn.skill());
-        let number = argument.parse::<u64>().unwrap_or(0).min(MOST);
+        let number = match number(argument) {
+            Some(number) => number,
+            None if COMMANDS.iter().any(|command| command.name() == name && command.takes_number()) => {
+                return list(&task).await;
+            }
+            None => 0,
+        };
         match name {
             "hello" => {
                 task.working().await?;
@@ -153,10 +172,7 @@ impl Agent for Probe {
                 task.artifact(Artifact::text("x".repeat(size)).named("big")).await?;
                 task.complete().await?;
             }
-            _ => {
-                let lines = COMMANDS.map(|command| format!("{}: {}", command.usage, command.effect));
-                task.complete_with(format!("Send me one of these:\n{}", lines.join("\n"))).await?;
-            }
+            _ => list(&task).await?,
         }
         Ok(())
     }
@@ -168,6 +184,12 @@ impl Agent for Probe {
             _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
         }
     }
+}
+
+/// Everything that could be said.
+async fn list(task: &TaskHandle) -> Result<(), AgentError> {
+    let lines = COMMANDS.map(|command| format!("{}: {}", command.usage, command.effect));
+    Ok(task.complete_with(format!("Send me one of these:\n{}", lines.join("\n"))).await?)
 }
 
 /// One artifact in `count` chunks, then the end.

@@ -44,10 +44,12 @@ impl LiveTask {
             if core.row.fence != fence || core.is_done() {
                 return Err(StoreError::Fenced);
             }
-            let burst = std::mem::take(&mut core.output.burst);
+            let mut burst = std::mem::take(&mut core.output.burst);
             if burst.is_empty() {
                 return Ok(());
             }
+            // A row is no larger than a reader takes at a time, but for a single event that is.
+            core.output.burst = burst.split_off(engine.settings.uncommitted_bytes);
             let burst = self.hold_back_completion(&mut core, burst);
             core.output.in_flight = (burst.bytes(), burst.len());
             let row = self.row_after(engine, &core, &burst.events);

@@ -55,6 +55,19 @@ impl Burst {
         self.lines.len()
     }
 
+    /// Leaves as many events as fit into so many bytes, at least one, and gives back those behind them.
+    pub(crate) fn split_off(&mut self, max_bytes: usize) -> Self {
+        let fitting = self.ends.partition_point(|end| *end <= max_bytes).max(1);
+        if fitting >= self.len() {
+            return Self::default();
+        }
+        let cut = self.ends[fitting - 1];
+        let lines = self.lines.split_off(cut + 1);
+        self.lines.truncate(cut);
+        let ends = self.ends.split_off(fitting).into_iter().map(|end| end - cut - 1).collect();
+        Self { events: self.events.split_off(fitting), lines, ends }
+    }
+
     /// Puts later events behind these.
     pub(crate) fn extend(&mut self, later: Self) {
         for event in later.events {
@@ -89,5 +102,32 @@ impl Sealed {
     /// Undoes [`Burst::seal`] after a write that did not happen.
     pub(crate) fn unseal(self) -> Burst {
         Burst { events: self.events, lines: self.lines.to_vec(), ends: self.ends }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burst(count: u64) -> Burst {
+        Burst::of((0..count).map(|seq| Event::Taken(1_000 + seq)).collect())
+    }
+
+    #[test]
+    fn a_burst_splits_between_events_and_keeps_at_least_one() {
+        let whole = burst(5);
+        let (all, one) = (whole.lines.clone(), whole.ends[0]);
+        for max_bytes in [0, one, one + 1, 2 * one, 2 * one + 1, 3 * one, all.len() - 1, all.len(), usize::MAX] {
+            let mut first = burst(5);
+            let rest = first.split_off(max_bytes);
+            assert!(first.len() == 1 || first.bytes() <= max_bytes);
+            assert_eq!(first.len() + rest.len(), 5);
+            let joined = [first.lines.as_slice(), rest.lines.as_slice()];
+            let joined: Vec<_> = joined.into_iter().filter(|lines| !lines.is_empty()).collect();
+            assert_eq!(joined.join(&b'\n'), all);
+            let mut again = first;
+            again.extend(rest);
+            assert_eq!(again.ends, whole.ends);
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::queue::{Lane, Place, Queue};
 pub(crate) struct Caps {
     running: AtomicUsize,
     /// Turns that run or still have output to commit; a stop waits for these.
-    busy: AtomicUsize,
+    busy: Arc<AtomicUsize>,
     parked: AtomicUsize,
     callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
     queue: Mutex<Queue>,
@@ -42,21 +42,23 @@ pub(crate) struct Permit {
     engine: Weak<Inner>,
     hosted: Arc<Hosted>,
     caller: Arc<CallerCounts>,
+    /// Who has a place is about to run, or runs: a stop waits for it from here on.
+    _busy: Busy,
 }
 
 /// Counts a turn as busy while it lives.
-pub(crate) struct Busy(Arc<Inner>);
+pub(crate) struct Busy(Arc<AtomicUsize>);
 
 impl Busy {
-    pub(crate) fn new(engine: &Arc<Inner>) -> Self {
+    pub(crate) fn new(engine: &Inner) -> Self {
         engine.caps.busy.fetch_add(1, Ordering::AcqRel);
-        Self(engine.clone())
+        Self(engine.caps.busy.clone())
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.caps.busy.fetch_sub(1, Ordering::AcqRel);
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -140,7 +142,8 @@ impl Inner {
                 return None;
             }
         }
-        Some(Permit { engine: Arc::downgrade(self), hosted: hosted.clone(), caller })
+        let engine = Arc::downgrade(self);
+        Some(Permit { engine, hosted: hosted.clone(), caller, _busy: Busy::new(self) })
     }
 
     /// Starts queued turns while there is room for them, in order; one whose own cap is full lets others pass.

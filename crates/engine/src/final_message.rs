@@ -1,7 +1,7 @@
 //! The message of a completed task. Some readers look at artifacts only, others at the final message only: both are to
 //! find the answer, or at least to learn where it is.
 
-use switchboard_a2a::{Artifact, ArtifactId, Part};
+use switchboard_a2a::{Artifact, ArtifactId};
 
 /// An answer up to this many bytes is repeated whole in the final message.
 pub(crate) const ANSWER_BYTES: usize = 32 << 10;
@@ -16,6 +16,8 @@ pub(crate) struct Produced {
     /// The text of the last whole artifact, or its beginning once it is too long.
     text: String,
     is_cut: bool,
+    /// Whether that artifact also has what is no text, which no message repeats.
+    has_more_than_text: bool,
     last: Option<Named>,
     /// The first few artifacts, in the order they came.
     named: Vec<Named>,
@@ -41,10 +43,14 @@ impl Produced {
         if !append {
             self.text.clear();
             self.is_cut = false;
+            self.has_more_than_text = false;
             self.last = Some(self.name(artifact));
         }
-        for text in artifact.parts.iter().filter_map(Part::as_text) {
-            self.extend(text);
+        for part in &artifact.parts {
+            match part.as_text() {
+                Some(text) => self.extend(text),
+                None => self.has_more_than_text = true,
+            }
         }
     }
 
@@ -80,11 +86,12 @@ impl Produced {
     /// What the final message says; nothing if nothing was produced.
     pub(crate) fn into_words(self) -> Option<String> {
         let last = self.last.or_else(|| self.named.last().cloned())?;
-        if self.is_cut {
-            return Some(format!("{}…\n\nThe whole answer is in the artifact {}.", self.text, last.label));
-        }
         if !self.text.is_empty() {
-            return Some(self.text);
+            let end = if self.is_cut { "…" } else { "" };
+            return Some(match self.is_cut || self.has_more_than_text {
+                true => format!("{}{end}\n\nThe whole answer is in the artifact {}.", self.text, last.label),
+                false => self.text,
+            });
         }
         let mut labels: Vec<&str> = self.named.iter().map(|named| named.label.as_str()).collect();
         if self.has_more {
@@ -102,7 +109,7 @@ impl Produced {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use switchboard_a2a::Json;
+    use switchboard_a2a::{Json, Part};
 
     fn data(name: &str) -> Artifact {
         Artifact::new(vec![Part::data(Json::parse("{}").unwrap())]).named(name)
@@ -147,6 +154,18 @@ mod tests {
         let unnamed = Artifact { name: None, ..data("") };
         let id = unnamed.artifact_id.to_string();
         assert!(words(&[(unnamed, true)]).unwrap().contains(&id), "also if only its end was produced here");
+    }
+
+    #[test]
+    fn a_text_beside_data_is_repeated_and_the_rest_pointed_to() {
+        let table = || Part::data(Json::parse("{}").unwrap());
+        let whole = Artifact::new(vec![Part::text("short"), table()]).named("both");
+        let expected = "short\n\nThe whole answer is in the artifact \"both\".";
+        assert_eq!(words(&[(whole.clone(), false)]).as_deref(), Some(expected));
+        let first = Artifact { parts: vec![Part::text("short")], ..whole.clone() };
+        let more = Artifact { parts: vec![table()], ..whole.clone() };
+        assert_eq!(words(&[(first, false), (more, true)]).as_deref(), Some(expected), "also if it comes later");
+        assert_eq!(words(&[(whole, false), (Artifact::text("last"), false)]).as_deref(), Some("last"));
     }
 
     #[test]

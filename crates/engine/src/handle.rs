@@ -58,20 +58,21 @@ impl TaskHandle {
 
     /// Says how it goes: WORKING with a message.
     pub async fn status(&self, text: impl Into<String>) -> Result<(), Stopped> {
-        self.room().await?;
         let message = Message::text(Role::Agent, text);
+        self.room(text_bytes(&message.parts)).await?;
         self.push_status(TaskState::Working, Some(message), None).map(drop)
     }
 
     /// WORKING without a message.
     pub async fn working(&self) -> Result<(), Stopped> {
-        self.room().await?;
+        self.room(0).await?;
         self.push_status(TaskState::Working, None, None).map(drop)
     }
 
     /// Adds to the answer; all the pieces make one text artifact named `answer`.
     pub async fn text(&self, delta: impl Into<String>) -> Result<(), Stopped> {
-        self.room().await?;
+        let delta = delta.into();
+        self.room(delta.len()).await?;
         let mut core = self.live.core.lock();
         let begun = core.output.text_artifact.clone();
         let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
@@ -87,13 +88,13 @@ impl TaskHandle {
 
     /// Produces a whole artifact.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
-        self.room().await?;
+        self.room(text_bytes(&artifact.parts)).await?;
         self.push_artifact(&mut self.live.core.lock(), artifact, false, true)
     }
 
     /// Produces a piece of an artifact: the first with `append` false, the last with `last` true.
     pub async fn chunk(&self, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
-        self.room().await?;
+        self.room(text_bytes(&artifact.parts)).await?;
         self.push_artifact(&mut self.live.core.lock(), artifact, append, last)
     }
 
@@ -139,13 +140,13 @@ impl TaskHandle {
     /// Puts something by that survives a restart; the next turn finds it in [`crate::Turn::saved`].
     pub async fn save(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
         let value = Json::from_serialize(value).map_err(|error| Stopped::TooLarge(error.to_string()))?;
-        self.room().await?;
+        self.room(value.as_str().len()).await?;
         self.push(&mut self.live.core.lock(), Event::Saved(value)).map(drop)
     }
 
     /// Reports what the work has cost so far, in all; also while the task is being stopped.
     pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
-        self.room().await?;
+        self.room(0).await?;
         self.push(&mut self.live.core.lock(), Event::Used(usage)).map(drop)
     }
 
@@ -159,11 +160,20 @@ impl TaskHandle {
                 if core.output.stop.is_some() {
                     return Some(Err(Stopped::Canceled));
                 }
+                if core.output.turn_over {
+                    // The turn is over but for its return; what is unread is the next one's.
+                    return Some(Err(Stopped::Ended));
+                }
+                if core.output.state.is_interrupted() && self.live.may_park() {
+                    // Nothing can be taken while it waits for an answer. What came before the question stays.
+                    return None;
+                }
                 let taken = core.output.taken;
                 let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken)?;
                 let (seq, message) = (next.seq, next.received.message.clone());
-                core.output.taken = seq;
-                Some(self.push(core, Event::Taken(seq)).map(|_| message))
+                let pushed = self.push(core, Event::Taken(seq));
+                core.output.taken = if pushed.is_ok() { seq } else { taken };
+                Some(pushed.map(|_| message))
             })
             .await
     }
@@ -204,6 +214,7 @@ impl TaskHandle {
     /// than 32 KiB is always an artifact, and the message begins it and says where the rest is.
     pub async fn complete_with(&self, answer: impl Into<String>) -> Result<(), Stopped> {
         let answer = answer.into();
+        self.room(answer.len()).await?;
         {
             let mut core = self.live.core.lock();
             if !core.output.has_artifact || answer.len() > ANSWER_BYTES {
@@ -248,14 +259,16 @@ impl TaskHandle {
         let direct = {
             let mut core = self.live.core.lock();
             let is_direct = core.row.hidden && core.output.burst.events.iter().all(|event| !event.kind().is_sent());
-            is_direct.then(|| {
-                let mark = self.push(&mut core, Event::Replied(message.clone()));
+            if is_direct {
+                let mark = self.push(&mut core, Event::Replied(message.clone()))?;
                 core.output.state = TaskState::Completed;
-                mark
-            })
+                Some(mark)
+            } else {
+                None
+            }
         };
         match direct {
-            Some(mark) => self.committed(mark?).await,
+            Some(mark) => self.committed(mark).await,
             None => self.end(TaskState::Completed, Some(message), None).await,
         }
     }
@@ -265,8 +278,8 @@ impl TaskHandle {
         self.committed(mark).await
     }
 
-    /// Waits until there is room for more uncommitted output.
-    pub(crate) async fn room(&self) -> Result<(), Stopped> {
+    /// Waits until there is room for so many more bytes of uncommitted output, or for one piece that is larger alone.
+    pub(crate) async fn room(&self, more: usize) -> Result<(), Stopped> {
         let settings = &self.engine.settings;
         self.live
             .wait_for(|core| {
@@ -274,9 +287,9 @@ impl TaskHandle {
                     return Some(Err(if core.is_done() { Stopped::Ended } else { Stopped::Lost }));
                 }
                 let (bytes, events) = core.output.in_flight;
-                let has_room = core.output.burst.bytes() + bytes < settings.uncommitted_bytes
-                    && core.output.burst.len() + events < settings.uncommitted_events;
-                has_room.then_some(Ok(()))
+                let (bytes, events) = (core.output.burst.bytes() + bytes, core.output.burst.len() + events);
+                let fits = bytes + more <= settings.uncommitted_bytes && events < settings.uncommitted_events;
+                (fits || events == 0).then_some(Ok(()))
             })
             .await
     }
@@ -288,6 +301,7 @@ impl TaskHandle {
                 _ if core.output.committed >= mark => Some(Ok(())),
                 Some(StoreError::Fenced) if core.is_done() => Some(Err(Stopped::Ended)),
                 Some(_) => Some(Err(Stopped::Lost)),
+                None if core.is_done() && core.output.is_settled() => Some(Err(Stopped::Ended)),
                 None => None,
             })
             .await
@@ -340,6 +354,11 @@ impl TaskHandle {
         self.check_run(core)?;
         push(&self.engine, &self.live, core, event)
     }
+}
+
+/// The bulk of what parts will take in the log. Raw bytes are longer there, but never alone beyond an event's limit.
+fn text_bytes(parts: &[Part]) -> usize {
+    parts.iter().filter_map(Part::as_text).map(str::len).sum()
 }
 
 /// Adds a status to the turn's output if the transition is legal.

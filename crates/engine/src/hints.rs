@@ -18,7 +18,7 @@ pub struct Hints {
     pub skill: Option<String>,
     /// The profile it wants to be served with; what that means is the agent's affair.
     pub profile: Option<String>,
-    /// The agents that may serve it, best first. Read at the root only; an agent's own address is its target.
+    /// The agents that may serve it, best first. Only at the root: an agent's own address is its target.
     pub targets: Vec<AgentName>,
 }
 
@@ -55,9 +55,9 @@ impl Hints {
             let profile = text(metadata.get("profile"), fields.profile)?;
             hints.skill = hints.skill.or(skill).or(hint);
             hints.profile = hints.profile.or(profile);
-            if *address == Address::Root {
-                let targets = names(metadata.get("targets"), fields.targets)?;
-                hints.targets = if hints.targets.is_empty() { targets } else { hints.targets };
+            let targets = names(metadata.get("targets"), fields.targets)?;
+            if *address == Address::Root && hints.targets.is_empty() {
+                hints.targets = targets;
             }
         }
         Ok(hints)
@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_one_name_or_several_and_only_read_at_the_root() {
+    fn targets_are_one_name_or_several_and_of_use_at_the_root_only() {
         let targets = |json: &str| read(&Address::Root, json, r#"{"targets":["z"]}"#).unwrap().targets;
         assert_eq!(targets(r#"{"targets":"x"}"#), ["x".into()]);
         assert_eq!(targets(r#"{"targets":["x","","y"]}"#), ["x".into(), "y".into()]);
         assert_eq!(targets(r#"{"targets":[]}"#), ["z".into()]);
-        let own = read(&Address::Agent("x".into()), r#"{"targets":{"not":"ours"}}"#, "null").unwrap();
+        let own = read(&Address::Agent("x".into()), r#"{"targets":["y"]}"#, r#"{"targets":"z"}"#).unwrap();
         assert_eq!(own, Hints::default());
     }
 
@@ -143,7 +143,9 @@ mod tests {
                 r#"message.metadata.targets: must be the name of an agent or a list of names, not ["a",1]"#,
             ),
         ] {
-            assert_eq!(read(&Address::Root, message, request).unwrap_err().to_string(), expected);
+            for address in [Address::Root, Address::Agent("x".into())] {
+                assert_eq!(read(&address, message, request).unwrap_err().to_string(), expected);
+            }
         }
         let long = format!(r#"{{"skill":["{}"]}}"#, "ö".repeat(1_000));
         assert!(read(&Address::Root, "null", &long).unwrap_err().to_string().ends_with("öö…"));

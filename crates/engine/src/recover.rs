@@ -68,7 +68,8 @@ impl Inner {
 
     /// Takes one task up, for as long as it takes the store to let it.
     async fn take_up(self: Arc<Self>, row: TaskRow) {
-        while let Err(error) = self.try_take_up(&row).await {
+        let mut claimed = false;
+        while let Err(error) = self.try_take_up(&row, &mut claimed).await {
             tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
             if !self.pause().await {
                 return;
@@ -84,7 +85,7 @@ impl Inner {
         }
     }
 
-    async fn try_take_up(self: &Arc<Self>, row: &TaskRow) -> Result<(), Error> {
+    async fn try_take_up(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
         let live = match self.live.get(&row.task.id) {
             // Somebody has asked for it already.
             Some(live) => live,
@@ -98,7 +99,7 @@ impl Inner {
             core.row.phase == Phase::Queued && core.row.recoveries == 0
         };
         if !queued {
-            return self.clone().recover(live).await;
+            return self.clone().recover(live, claimed).await;
         }
         if live.hosted.is_none() {
             return self.end_unserved(&live, |core| core.row.phase == Phase::Queued).await;
@@ -112,8 +113,9 @@ impl Inner {
         self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
     }
 
-    /// A turn has lost its process: what becomes of it is for its agent to say.
-    async fn recover(self: Arc<Self>, live: Arc<LiveTask>) -> Result<(), Error> {
+    /// A turn has lost its process: what becomes of it is for its agent to say. It is claimed once, however often the
+    /// store fails on the way: only an agent that gets nowhere uses up its recoveries.
+    async fn recover(self: Arc<Self>, live: Arc<LiveTask>, claimed: &mut bool) -> Result<(), Error> {
         let Some(hosted) = live.hosted.clone() else {
             return self.end_unserved(&live, lost).await;
         };
@@ -124,13 +126,14 @@ impl Inner {
         if canceled {
             return self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, lost).await;
         }
-        if recoveries >= self.settings.max_recoveries {
+        if !*claimed && recoveries >= self.settings.max_recoveries {
             let text = format!("given up after {recoveries} recoveries without progress");
             return self.end(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit, lost).await;
         }
-        if !self.claim(&live).await? {
+        if self.closing.is_cancelled() || !(*claimed || self.claim(&live).await?) {
             return Ok(());
         }
+        *claimed = true;
         let Some(view) = view(&live) else {
             let text = "its first message is missing".to_owned();
             return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
@@ -149,7 +152,8 @@ impl Inner {
         };
         {
             let mut core = live.core.lock();
-            if !lost(&core) {
+            // A stop that came meanwhile has marked the turn for the next process.
+            if !lost(&core) || self.closing.is_cancelled() {
                 return Ok(());
             }
             core.turn_fence = core.row.fence;

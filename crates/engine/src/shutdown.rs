@@ -28,11 +28,13 @@ impl Engine {
             () = engine.idle() => {}
             () = engine.clock.sleep(engine.settings.drain) => {}
         }
-        for live in engine.live.all() {
+        // Together, so that they share commits.
+        let marking = engine.live.all().into_iter().map(|live| async move {
             if let Err(error) = engine.interrupt(&live).await {
                 tracing::warn!(task = %live.task.id, %error, "a running task could not be marked as interrupted");
             }
-        }
+        });
+        futures_util::future::join_all(marking).await;
         engine.drained.cancel();
         for live in engine.live.all() {
             live.give_up(StoreError::Closed);
@@ -57,15 +59,21 @@ impl Inner {
         }
     }
 
+    /// Marks a turn that has not ended. Whoever waits for it is answered with the task, so that it must be there to be
+    /// asked for from now on, also where it might have become a direct reply.
     async fn interrupt(&self, live: &LiveTask) -> Result<(), Error> {
         let interrupted = live.inbox::<(), NotWritten>(self, |core| {
-            if core.row.phase != Phase::Running {
-                return Err(NotWritten::NotNeeded);
-            }
             let mut row = core.row.clone();
-            row.phase = Phase::Interrupted;
-            row.fence = row.fence.next();
-            let burst = Burst::of(vec![Event::Interrupted]);
+            row.hidden = false;
+            let burst = match core.row.phase {
+                Phase::Running => {
+                    row.phase = Phase::Interrupted;
+                    row.fence = row.fence.next();
+                    Burst::of(vec![Event::Interrupted])
+                }
+                Phase::Queued if core.row.hidden => Burst::default(),
+                _ => return Err(NotWritten::NotNeeded),
+            };
             Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
         });
         NotWritten::or_error(interrupted.await).map(drop)

@@ -78,7 +78,10 @@ struct Driver {
 impl Driver {
     /// One run of the agent. Says what to run next; nothing if the task has been left.
     async fn run(&mut self, begin: Begin) -> Option<Begin> {
-        let hosted = self.live.hosted.clone()?;
+        let Some(hosted) = self.live.hosted.clone() else {
+            self.live.core.lock().leave();
+            return None;
+        };
         let run_number = {
             let mut core = self.live.core.lock();
             if core.is_done() {
@@ -158,10 +161,13 @@ impl Driver {
             self.permit = None;
         }
         let has_output = !core.output.burst.is_empty() && !done;
-        if has_output && !flushing && !self.timers.is_set(Alarm::Retry) {
+        // Answered, and the place to go on is not there yet: what the agent says meanwhile waits for it as well.
+        let waits_for_place = core.turn_fence != core.row.fence && !done;
+        let may_act = !flushing && !waits_for_place && !self.timers.is_set(Alarm::Retry);
+        if may_act && has_output {
             return Look::Flush;
         }
-        if !flushing && !has_output && (!running || self.may_put_away(&core)) {
+        if (may_act || done) && !flushing && !has_output && (!running || self.may_put_away(&core)) {
             return self.leave_or_go_on(&mut core);
         }
         let stopping = done || core.output.stop.is_some();
@@ -211,8 +217,8 @@ impl Driver {
 
     /// After `complete` with messages unread: the oldest of them is the next turn.
     fn next_message(&mut self, core: &mut Core, next: Numbered) -> Option<Begin> {
-        core.output.taken = next.seq;
         push(&self.engine, &self.live, core, Event::Taken(next.seq)).ok()?;
+        core.output.taken = next.seq;
         Some(Begin::new(next.received, Cause::Next, core.fold.inner.saved.clone()))
     }
 
@@ -303,8 +309,10 @@ impl Driver {
         let mut core = self.live.core.lock();
         let fatal = matches!(error, StoreError::Fenced | StoreError::Missing | StoreError::Closed);
         if fatal && core.is_done() {
-            // Ended by somebody else: the agent still has its grace to stop.
+            // Ended by somebody else: the agent still has its grace to stop, and hears that nothing more is stored.
             core.output.burst = Burst::default();
+            drop(core);
+            self.live.wake();
             return;
         }
         if fatal || core.key.is_none() {

@@ -56,8 +56,8 @@ pub enum Answer {
 
 impl Submitted {
     /// Waits until the task ends or waits for somebody, counted from this message. If what the agent says cannot be
-    /// stored at present, the task is answered as it is stored.
-    pub async fn answer(&self) -> Result<Answer, Error> {
+    /// stored at present, or the server stops, the task is answered as it is stored: the message is, so it is no error.
+    pub async fn answer(&self) -> Answer {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
             let over = core.fold.inner.last_stop > seq.0 || core.is_done() || core.is_stuck();
@@ -79,24 +79,16 @@ impl Submitted {
         self.answer_with(reply)
     }
 
-    fn answer_with(&self, reply: Option<Message>) -> Result<Answer, Error> {
-        if let Some(message) = reply {
-            return Ok(Answer::Message(message));
+    fn answer_with(&self, reply: Option<Message>) -> Answer {
+        match reply {
+            Some(message) => Answer::Message(message),
+            None => Answer::Task(self.engine.reading(&self.live)),
         }
-        let core = self.live.core.lock();
-        if core.row.hidden
-            && let Some(error) = core.lost.as_ref().or(core.unstored.as_ref())
-        {
-            // There is no task to show, and no reply that was stored.
-            return Err(Error::from_store(error));
-        }
-        drop(core);
-        Ok(Answer::Task(self.engine.reading(&self.live)))
     }
 
     /// The task at once, without waiting for its end. An agent that has not yet said whether it answers with a task
     /// or a message is waited for.
-    pub async fn now(&self) -> Result<Answer, Error> {
+    pub async fn now(&self) -> Answer {
         let reply = self.reply_or_task(Core::is_stuck).await;
         self.answer_with(reply)
     }

@@ -30,7 +30,13 @@ fn subscriber<W>(log: &Log, writer: W, colors: bool) -> Box<dyn Subscriber + Sen
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter(log.level)).with_writer(writer).with_ansi(colors);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter(log.level))
+        .with_writer(writer)
+        .with_ansi(colors)
+        // A line that cannot be written would otherwise be reported to the same standard error, by a macro that panics
+        // if that fails too: a full disk below the log would end the turn or the thread that said something.
+        .log_internal_errors(false);
     match log.format {
         LogFormat::Text => Box::new(builder.finish()),
         LogFormat::Json => Box::new(builder.json().flatten_event(true).finish()),

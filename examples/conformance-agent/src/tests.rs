@@ -46,7 +46,7 @@ impl Bench {
             return_immediately: false,
             streaming: false,
         };
-        self.engine.send(&Caller::local(), send).await.unwrap().answer().await.unwrap()
+        self.engine.send(&Caller::local(), send).await.unwrap().answer().await
     }
 
     async fn task(&self, message_id: &str, task: Option<&TaskId>) -> Task {

@@ -205,8 +205,22 @@ impl Probe {
             Ok(facts) => self.ended(&facts, "TASK_STATE_CANCELED", false),
             Err(refusal) => {
                 self.typed("a cancel", &refusal);
-                self.held.push(task);
+                self.stop_again(&task)?;
             }
+        }
+        Ok(())
+    }
+
+    /// The first request to stop may have been stored, and the end too by now: then there is nothing left to cancel.
+    fn stop_again(&mut self, task: &str) -> anyhow::Result<()> {
+        const ENDED_ALREADY: i64 = -32002;
+        match calls::cancel(&mut self.connection()?, PROBE, task).context("a second cancel")? {
+            Ok(facts) => self.ended(&facts, "TASK_STATE_CANCELED", false),
+            Err(refusal) if refusal.code == ENDED_ALREADY => match calls::get(&mut self.connection()?, PROBE, task)? {
+                Ok(facts) => self.ended(&facts, "TASK_STATE_CANCELED", false),
+                Err(refusal) => self.problems.push(format!("a task that was canceled: {refusal:?}")),
+            },
+            Err(refusal) => self.problems.push(format!("a second cancel: {refusal:?}")),
         }
         Ok(())
     }

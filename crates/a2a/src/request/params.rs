@@ -15,7 +15,7 @@ pub fn decode_params(dialect: Dialect, operation: Operation, params: Option<&Raw
 
 /// The ids a REST path gives override those of the body.
 pub(super) fn from_object(dialect: Dialect, operation: Operation, json: Option<&str>) -> Result<Request, Error> {
-    let needs_params = !matches!(operation, Operation::ListTasks | Operation::GetExtendedCard);
+    let needs_params = !matches!(operation, Operation::ListTasks | Operation::GetExtendedCard | Operation::GetCard);
     let json = match json {
         Some(json) => json,
         None if needs_params => return Err(Error::invalid_field("params", "is missing")),
@@ -37,7 +37,7 @@ pub(super) fn from_object(dialect: Dialect, operation: Operation, json: Option<&
             Ok(Request::Subscribe { id: wire.task()?, tenant: wire.tenant })
         }
         Operation::ListTasks => list(dialect, json).map(Request::List),
-        Operation::GetExtendedCard => {
+        Operation::GetExtendedCard | Operation::GetCard => {
             let wire: TaskWire = read::object(json)?;
             Ok(Request::ExtendedCard { tenant: wire.tenant })
         }
@@ -56,13 +56,16 @@ pub(super) fn history_length(dialect: Dialect, given: Option<u32>) -> Option<u32
     }
 }
 
-/// 1 to 100.
-pub(super) fn page_size(given: Option<u32>) -> Result<Option<u32>, Error> {
-    match given {
-        Some(size) if !(1..=100).contains(&size) => {
-            Err(Error::invalid_field("pageSize", format!("{size} is out of range: use 1 to 100")))
+/// 1 to 100. Of whatever else it is, the same is said.
+pub(super) fn page_size(given: Option<&Json>) -> Result<Option<u32>, Error> {
+    let Some(given) = given else { return Ok(None) };
+    match count(&mut serde_json::Deserializer::from_str(given.as_str())) {
+        Ok(size) if size.is_none_or(|size| (1..=100).contains(&size)) => Ok(size),
+        _ => {
+            // A query has only text, and there it stands without quotes.
+            let shown = given.as_str().trim_matches('"');
+            Err(Error::invalid_field("pageSize", format!("{shown} is out of range: use 1 to 100")))
         }
-        _ => Ok(given),
     }
 }
 
@@ -106,8 +109,8 @@ struct ListWire {
     context_id: Option<ContextId>,
     #[serde(default)]
     status: Option<Json>,
-    #[serde(default, alias = "page_size", deserialize_with = "count")]
-    page_size: Option<u32>,
+    #[serde(default, alias = "page_size")]
+    page_size: Option<Json>,
     #[serde(default, alias = "page_token", deserialize_with = "non_empty")]
     page_token: Option<String>,
     #[serde(default, alias = "history_length", deserialize_with = "count")]
@@ -125,7 +128,7 @@ fn list(dialect: Dialect, json: &str) -> Result<ListRequest, Error> {
     Ok(ListRequest {
         context_id: wire.context_id,
         status: wire.status.as_ref().map(status).transpose()?.flatten(),
-        page_size: page_size(wire.page_size)?,
+        page_size: page_size(wire.page_size.as_ref())?,
         page_token: wire.page_token,
         history_length: history_length(dialect, wire.history_length),
         status_timestamp_after: wire.status_timestamp_after.as_ref().map(timestamp).transpose()?.flatten(),

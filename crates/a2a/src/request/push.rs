@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use super::{PushRequest, params, read};
-use crate::lenient::{count, non_empty};
+use crate::lenient::non_empty;
 use crate::model::{PushWire, resource_name};
-use crate::{Dialect, Error, Operation, TaskId, Version};
+use crate::{Dialect, Error, Json, Operation, TaskId, Version};
 
 pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Result<PushRequest, Error> {
     if operation == Operation::CreatePushConfig {
@@ -26,7 +26,7 @@ pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Resu
     match operation {
         Operation::ListPushConfigs => Ok(PushRequest::List {
             task_id,
-            page_size: params::page_size(wire.page_size)?,
+            page_size: params::page_size(wire.page_size.as_ref())?,
             page_token: wire.page_token,
             tenant: wire.tenant,
         }),
@@ -53,8 +53,8 @@ struct ConfigWire {
     name: Option<String>,
     #[serde(default, deserialize_with = "non_empty")]
     parent: Option<String>,
-    #[serde(default, alias = "page_size", deserialize_with = "count")]
-    page_size: Option<u32>,
+    #[serde(default, alias = "page_size")]
+    page_size: Option<Json>,
     #[serde(default, alias = "page_token", deserialize_with = "non_empty")]
     page_token: Option<String>,
     #[serde(default, deserialize_with = "non_empty")]

@@ -11,7 +11,7 @@ use switchboard_a2a::{
     encode, jsonrpc,
 };
 
-const OPERATIONS: [Operation; 11] = [
+const OPERATIONS: [Operation; 12] = [
     Operation::SendMessage,
     Operation::SendStreamingMessage,
     Operation::GetTask,
@@ -23,6 +23,7 @@ const OPERATIONS: [Operation; 11] = [
     Operation::ListPushConfigs,
     Operation::DeletePushConfig,
     Operation::GetExtendedCard,
+    Operation::GetCard,
 ];
 
 /// JSON texts, with the numbers that a float or a 64-bit integer would spoil.

@@ -130,7 +130,7 @@ fn frames_with_and_without_discriminators() {
 fn method_names_and_versions() {
     for (method, version, operation) in [
         ("SendMessage", Version::V1, Operation::SendMessage),
-        ("GetAgentCard", Version::V1, Operation::GetExtendedCard),
+        ("GetAgentCard", Version::V1, Operation::GetCard),
         ("ListTaskPushNotificationConfigs", Version::V1, Operation::ListPushConfigs),
         ("message/sendStream", Version::V03, Operation::SendStreamingMessage),
         ("tasks/list", Version::V03, Operation::ListTasks),

@@ -122,8 +122,19 @@ fn other_operations_name_their_faults_too() {
     refused(Operation::GetTask, r#"{"id":"a","taskId":"b"}"#, "taskId");
     refused(Operation::GetTask, r#"{"id":"a","historyLength":-1}"#, "historyLength");
     refused(Operation::GetTask, r#"{"id":"a","historyLength":"many"}"#, "historyLength");
-    for size in ["0", "101", "150", "-1", "1.5"] {
-        refused(Operation::ListTasks, &format!(r#"{{"pageSize":{size}}}"#), "pageSize");
+    for size in ["0", "101", "150", "-1", "1.5", r#""-1""#, r#""many""#, "4294967297", "true"] {
+        for (operation, members) in [(Operation::ListTasks, ""), (Operation::ListPushConfigs, r#","taskId":"t""#)] {
+            let error = params(Dialect::V1, operation, &format!(r#"{{"pageSize":{size}{members}}}"#)).unwrap_err();
+            let expected = format!("{} is out of range: use 1 to 100", size.trim_matches('"'));
+            let violation = &error.violations[0];
+            assert_eq!((violation.field.as_str(), &violation.description), ("pageSize", &expected), "{operation:?}");
+        }
+    }
+    let sizes = [("1", Some(1)), (r#""100""#, Some(100)), ("7.0", Some(7)), ("null", None), (r#""""#, None)];
+    for (size, expected) in sizes {
+        let request = params(Dialect::V1, Operation::ListTasks, &format!(r#"{{"pageSize":{size}}}"#)).unwrap();
+        let Request::List(list) = request else { panic!("{request:?}") };
+        assert_eq!(list.page_size, expected, "{size}");
     }
     refused(Operation::ListTasks, r#"{"status":"TASK_STATE_ASLEEP"}"#, "status");
     refused(Operation::ListTasks, r#"{"statusTimestampAfter":"yesterday"}"#, "statusTimestampAfter");
@@ -136,6 +147,7 @@ fn other_operations_name_their_faults_too() {
     assert_eq!(error.violations[0].field, "params");
     assert!(decode_params(Dialect::V1, Operation::ListTasks, None).is_ok());
     assert!(decode_params(Dialect::V03Rpc, Operation::GetExtendedCard, None).is_ok());
+    assert!(decode_params(Dialect::V1, Operation::GetCard, None).is_ok());
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Kernel {
             streaming: false,
         };
         let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
-        match submitted.answer().await.unwrap() {
+        match submitted.answer().await {
             Answer::Task(reading) => reading.into_task().unwrap(),
             Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
         }

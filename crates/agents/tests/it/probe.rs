@@ -22,7 +22,7 @@ async fn progress_counts_its_steps() {
     assert_eq!(*progress[0], json!({"text": "step 1 of 4", "percent": 25, "step": {"current": 1, "total": 4}}));
     assert_eq!(progress[3]["percent"], 100);
     assert_eq!(frames.len(), 6, "four steps, the answer and the end");
-    assert_eq!(kernel.send("progress", None).await.status.state, TaskState::Completed, "no steps at all");
+    assert_eq!(said(&kernel.send("progress:0", None).await), "0 steps done");
 }
 
 #[tokio::test]
@@ -64,4 +64,18 @@ async fn files_and_data_are_pointed_to_and_a_skill_names_the_command() {
         assert_eq!(task.artifacts[0].name.as_deref(), Some(name));
         assert_eq!(said(&task), format!("The answer is in the artifact \"{name}\"."));
     }
+}
+
+#[tokio::test]
+async fn an_argument_that_is_no_number_is_answered_with_the_list() {
+    let kernel = Kernel::serve(Probe).await;
+    for text in ["stream:-1", "streamy:x", "progress:", "progress", "sleep:1.5", "big:", "big: 10 bytes", "whatever"] {
+        let task = kernel.send(text, None).await;
+        assert_eq!(task.status.state, TaskState::Completed, "{text}");
+        assert!(said(&task).starts_with("Send me one of these:\nhello: "), "{text}: {}", said(&task));
+    }
+    let metadata: Metadata = serde_json::from_str(r#"{"skill":"stream"}"#).unwrap();
+    assert!(said(&kernel.send("many", Some(metadata)).await).starts_with("Send me one of these:"));
+    let largest = kernel.send("big:99999999999999999999", None).await;
+    assert_eq!(largest.status.state, TaskState::Failed, "it is a number, and ten million bytes are too many");
 }

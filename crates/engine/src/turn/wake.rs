@@ -47,7 +47,11 @@ impl Inner {
 
     pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>, place: Place) {
         live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue(live, place);
+        self.caps.enqueue(live.clone(), place);
+        if live.core.lock().is_done() {
+            // Canceled between the log and the queue.
+            self.caps.withdraw(&live);
+        }
         // A place may have become free between the refusal and now.
         self.start_queued();
     }

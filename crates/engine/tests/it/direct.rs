@@ -21,7 +21,7 @@ fn a_direct_reply_leaves_no_task_to_be_seen() {
     let kernel = Kernel::open(folder.path(), replier(Replies::Either));
     kernel.run(async {
         let sent = kernel.send("quick").await;
-        let Answer::Message(reply) = sent.answer().await.unwrap() else { panic!("a task instead of a message") };
+        let Answer::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
         assert_eq!(reply.joined_text(), "here you are");
         assert!(reply.context_id.is_some() && reply.task_id.is_none());
         assert!(matches!(kernel.get(sent.id()).await, Err(Error::TaskNotFound(_))));

@@ -27,6 +27,8 @@ struct Ordered {
     held: AtomicUsize,
     failing: AtomicBool,
     failed: AtomicUsize,
+    /// After so many more appends they fail; none at zero.
+    fail_after: AtomicUsize,
     loads: AtomicUsize,
     portions: AtomicUsize,
     listed_bytes: AtomicUsize,
@@ -57,6 +59,11 @@ impl Faults {
     /// Appends fail as on a full disk.
     pub(crate) fn fail(&self, failing: bool) {
         self.0.failing.store(failing, Ordering::SeqCst);
+    }
+
+    /// So many more appends are made, and then they fail.
+    pub(crate) fn fail_after(&self, appends: usize) {
+        self.0.fail_after.store(appends, Ordering::SeqCst);
     }
 
     /// How many appends have failed.
@@ -161,6 +168,11 @@ impl Store for FaultyStore {
         if self.faults.0.failing.load(Ordering::SeqCst) {
             self.faults.0.failed.fetch_add(1, Ordering::SeqCst);
             return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
+        }
+        let left = self.faults.0.fail_after.load(Ordering::SeqCst);
+        if left > 0 {
+            self.faults.0.fail_after.store(left - 1, Ordering::SeqCst);
+            self.faults.fail(left == 1);
         }
         self.around(self.store.append(append))
     }

@@ -83,7 +83,7 @@ fn a_direct_reply_is_kept_for_its_key() {
     kernel.run(async {
         for _ in 0..2 {
             let sent = kernel.engine.send(&Caller::local(), keyed("direct", "k2")).await.unwrap();
-            let Answer::Message(reply) = sent.answer().await.unwrap() else { panic!("a task instead of a message") };
+            let Answer::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
             assert_eq!(reply.joined_text(), "reply 1");
         }
     });

@@ -237,7 +237,7 @@ pub(crate) fn request(message: Message) -> Send {
 }
 
 pub(crate) async fn answer_task(submitted: &Submitted) -> Task {
-    match submitted.answer().await.unwrap() {
+    match submitted.answer().await {
         Answer::Task(reading) => reading.into_task().unwrap(),
         Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
     }

@@ -137,6 +137,16 @@ fn a_message_for_a_task_that_is_full_still_gets_its_turn() {
     });
 }
 
+/// Where nobody may wait, a message is refused until the place is given up.
+async fn sent_at_last(kernel: &Kernel) -> Submitted {
+    loop {
+        if let Ok(sent) = kernel.try_send(message("second")).await {
+            return sent;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 #[test]
 fn a_turn_for_a_message_in_the_last_moment_waits_for_a_place_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -152,15 +162,7 @@ fn a_turn_for_a_message_in_the_last_moment_waits_for_a_place_like_any_other() {
         let others = async {
             faults.until_held(1).await;
             go.notify_one();
-            // Nobody may wait, so this is refused until the place is given up.
-            let second = async {
-                loop {
-                    if let Ok(sent) = kernel.try_send(message("second")).await {
-                        return sent;
-                    }
-                    tokio::task::yield_now().await;
-                }
-            };
+            let second = sent_at_last(&kernel);
             let opened = async {
                 faults.until_held(2).await;
                 faults.open_gate();
@@ -210,5 +212,108 @@ fn messages_to_running_tasks_do_not_get_past_the_running_cap() {
             let task = kernel.get(sent.id()).await.unwrap();
             assert!(task.metadata.is_some_and(|all| all.get(QUEUE_POSITION_KEY).is_some()), "it runs beyond the cap");
         }
+    });
+}
+
+#[test]
+fn a_turn_that_cannot_be_queued_is_not_tried_again_without_a_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let go = Arc::new(Notify::new());
+    let settings = Settings { running_tasks: 1, queued_turns: 0, ..Settings::default() };
+    let faults = Faults::default();
+    let kernel = Kernel::with_faults(folder.path(), completes_once(&go), settings, &faults);
+    kernel.run(async {
+        let first = kernel.send("first").await;
+        kernel.reach(first.id(), TaskState::Working).await;
+        faults.close_gate();
+        let others = async {
+            faults.until_held(1).await;
+            go.notify_one();
+            let opened = async {
+                faults.until_held(2).await;
+                // The turn's last words are still stored; that the next turn waits is not.
+                faults.fail_after(1);
+                faults.open_gate();
+            };
+            tokio::join!(sent_at_last(&kernel), opened).0
+        };
+        let (told, second) = tokio::join!(kernel.say(first.id(), "more"), others);
+        told.unwrap();
+        while faults.failed() == 0 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..2_000 {
+            tokio::task::yield_now().await;
+        }
+        assert!(faults.failed() < 10, "{} appends were tried while the clock stood still", faults.failed());
+        faults.fail(false);
+        kernel.while_time_passes(kernel.cancel(second.id())).await.unwrap();
+        let served = async {
+            while status_text(&kernel.get(first.id()).await.unwrap()) != "more" {
+                tokio::task::yield_now().await;
+            }
+        };
+        kernel.while_time_passes(served).await;
+    });
+}
+
+#[test]
+fn a_listener_beside_a_turn_that_completes_does_not_take_the_next_turns_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let go = Arc::new(Notify::new());
+    let to_go = go.clone();
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let go = to_go.clone();
+        async move {
+            if turn.cause == Cause::Next {
+                return Ok(task.complete_with(turn.text()).await?);
+            }
+            task.working().await?;
+            go.notified().await;
+            task.complete_with("done").await?;
+            assert!(matches!(task.next_message().await, Err(Stopped::Ended)));
+            Ok(())
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        let sent = kernel.send("go").await;
+        kernel.reach(sent.id(), TaskState::Working).await;
+        kernel.say(sent.id(), "more").await.unwrap();
+        go.notify_one();
+        assert_eq!(status_text(&kernel.ended(sent.id()).await), "more");
+    });
+}
+
+#[test]
+fn a_message_whose_commit_is_under_way_when_the_stop_comes_gets_its_drain_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move { Ok(task.complete_with(turn.text()).await?) });
+    let faults = Faults::default();
+    let settings = Settings { drain: Duration::from_secs(3600), ..Settings::default() };
+    let kernel = Kernel::with_faults(folder.path(), script, settings, &faults);
+    kernel.run(async {
+        faults.close_gate();
+        let stop = async {
+            faults.until_held(1).await;
+            let opened = async {
+                while !kernel.engine.closing().is_cancelled() {
+                    tokio::task::yield_now().await;
+                }
+                faults.open_gate();
+            };
+            let passing = async {
+                loop {
+                    kernel.clock.advance(Duration::from_millis(20));
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                (stopped, ()) = async { tokio::join!(kernel.engine.shutdown(), opened) } => stopped.unwrap(),
+                () = passing => {}
+            }
+        };
+        let (sent, ()) = tokio::join!(kernel.try_send(message("in time")), stop);
+        assert_eq!(status_text(&answer_task(&sent.unwrap()).await), "in time");
     });
 }

@@ -12,6 +12,7 @@ mod invariants;
 mod leaving;
 mod limits;
 mod listing;
+mod parked;
 mod races;
 mod recovery;
 mod routing;

@@ -172,6 +172,30 @@ fn an_orderly_stop_leaves_the_task_as_it_is_and_tells_blocked_senders_the_task()
 }
 
 #[test]
+fn a_stop_answers_a_message_that_is_stored_with_its_task_even_if_it_might_have_become_a_reply() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings { running_tasks: 1, drain: Duration::ZERO, ..Settings::default() };
+    let script = || resumable().with(|manifest| manifest.replies = Replies::Either);
+    let kernel = Kernel::with_settings(folder.path(), script(), settings);
+    let id = kernel.run(async {
+        let running = kernel.send("the work").await;
+        while kernel.get(running.id()).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let queued = kernel.send("more work").await;
+        assert!(kernel.get(queued.id()).await.is_err(), "nobody knows yet whether it is a task");
+        let stopped = kernel.while_time_passes(kernel.engine.shutdown());
+        let (answer, stopped) = tokio::join!(answer_task(&queued), stopped);
+        stopped.unwrap();
+        assert_eq!(answer.status.state, TaskState::Submitted);
+        queued.id().clone()
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), script());
+    kernel.run(async { kernel.reach(&id, TaskState::Working).await });
+}
+
+#[test]
 fn a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries() {
     let folder = tempfile::tempdir().unwrap();
     let runs = Arc::new(AtomicUsize::new(0));

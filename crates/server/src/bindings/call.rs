@@ -69,7 +69,10 @@ impl Call<'_> {
                 self.find_agent()?;
                 return Err(push::not_supported());
             }
-            Request::ExtendedCard { .. } => extended_card::answer(self, out)?,
+            Request::ExtendedCard { .. } => match self.operation {
+                Operation::GetCard => extended_card::answer_or_public(self, out)?,
+                _ => extended_card::answer(self, out)?,
+            },
         }
         Ok(Outcome::Written)
     }

@@ -43,6 +43,13 @@ pub(super) fn answer(state: &State, address: &Address, exchange: &Exchange) -> R
     measured(response, None)
 }
 
+/// Writes the card into an answer of another kind, and tells whose it is.
+pub(super) fn write(state: &State, address: &Address, form: CardForm, out: &mut Vec<u8>) -> Result<Arc<Hosted>, Error> {
+    let card = written(state, address, form)?;
+    out.extend_from_slice(card.document.bytes());
+    Ok(card.hosted.clone())
+}
+
 fn form(asked: &Asked, default: CardDefault) -> CardForm {
     match (asked.spoken(), default) {
         (Some(Version::V1), _) | (None, CardDefault::V1) => CardForm::V1,

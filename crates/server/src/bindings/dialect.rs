@@ -74,6 +74,8 @@ pub(super) fn of_method(
         Version::V1 => match asked {
             Asked::Nothing if !strict => Ok(dialect),
             _ if asked.spoken() == Some(Version::V1) => Ok(dialect),
+            // It is no version's own, so it is answered in the one that is asked for, as the card itself is.
+            _ if asked.spoken() == Some(Version::V03) && operation == Operation::GetCard => Ok(Dialect::V03Rpc),
             _ if asked.spoken() == Some(Version::V03) => {
                 let other = operation.method(Version::V03);
                 let said = format!(

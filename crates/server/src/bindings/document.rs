@@ -21,6 +21,11 @@ impl Document {
         Self { etag: etag(&body), body: Bytes::from(body) }
     }
 
+    /// All of it.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
     /// The document, or nothing but its tag for those who have it already.
     pub(super) fn response(&self, state: &State, request: &HeaderMap) -> Response<Body> {
         let fresh = conditional::is_fresh(request, &self.etag, state.started);

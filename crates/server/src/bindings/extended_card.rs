@@ -5,7 +5,7 @@ use switchboard_a2a::{Dialect, Error, ErrorKind};
 use switchboard_engine::Address;
 
 use super::call::Call;
-use super::card::describe;
+use super::card::{self, describe};
 use super::error;
 
 /// Writes the card.
@@ -14,18 +14,33 @@ pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error
     let caller = &call.identity.caller;
     let options = &call.state.options;
     let resolved = directory.resolve(&call.address, caller, None);
-    let (form, not_offered) = match call.dialect {
-        Dialect::V1 => (CardForm::V1, ErrorKind::UnsupportedOperation),
-        Dialect::V03Rpc => (CardForm::V03, ErrorKind::ExtendedCardNotConfigured),
-        Dialect::V03Rest => (CardForm::V03Rest, ErrorKind::ExtendedCardNotConfigured),
-    };
     if options.open && (call.address == Address::Root || resolved.is_ok()) {
+        let not_offered = match call.dialect {
+            Dialect::V1 => ErrorKind::UnsupportedOperation,
+            Dialect::V03Rpc | Dialect::V03Rest => ErrorKind::ExtendedCardNotConfigured,
+        };
         let message = "there is no extended card: it is for callers with a key, and this server has no keys";
         return Err(Error::with_message(not_offered, message));
     }
     let hosted = resolved.map_err(error::of)?;
     let card = describe::agent(options, &call.address, &hosted, true);
     call.hosted = Some(hosted);
-    out.extend_from_slice(&card.encode(form));
+    out.extend_from_slice(&card.encode(form(call.dialect)));
     Ok(())
+}
+
+/// Writes the card that the caller may have: this one, or else the public one of the address.
+pub(super) fn answer_or_public(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    if answer(call, out).is_err() {
+        call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), out)?);
+    }
+    Ok(())
+}
+
+fn form(dialect: Dialect) -> CardForm {
+    match dialect {
+        Dialect::V1 => CardForm::V1,
+        Dialect::V03Rpc => CardForm::V03,
+        Dialect::V03Rest => CardForm::V03Rest,
+    }
 }

@@ -21,7 +21,7 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut 
     let return_immediately = returns_immediately(call, &request);
     let submitted = submit(call, request, return_immediately).await?;
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
-    match answer.map_err(error::of)? {
+    match answer {
         Answer::Task(reading) => task::write(call.dialect, Form::Sent, reading, history_length, out),
         Answer::Message(message) => {
             out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));

@@ -103,6 +103,8 @@ where
             }
             changed = phase.changed() => match changed.map(|()| *phase.borrow_and_update()) {
                 Ok(Phase::Serving) => {}
+                // Whoever is still writing its request could only be refused.
+                Ok(Phase::Stopping) if watch.is_at_a_beginning() => return,
                 Ok(Phase::Stopping) => connection.as_mut().graceful_shutdown(),
                 Ok(Phase::Over) | Err(_) => return,
             },

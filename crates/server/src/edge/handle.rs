@@ -25,6 +25,9 @@ use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
 use crate::{Body, Exchange, Identity, Measured, State, bindings};
 
+/// When it is worth coming back after a stop: a restart takes about as long.
+const STOPPING_RETRY_MS: u64 = 5_000;
+
 /// What stands at a path.
 enum Place {
     A2a(Route),
@@ -178,7 +181,11 @@ async fn through_binding(
 ) -> Response<Body> {
     let options = &state.options;
     let patience = Patience::new(options.header_timeout, options.body_timeout);
-    let read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, patience).await;
+    let read = tokio::select! {
+        biased;
+        read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, patience) => read,
+        () = state.engine.drained().cancelled() => Err(Unread::Stopping),
+    };
     let bytes = match read {
         Ok(bytes) => bytes,
         Err(unread) => return not_read(state, activity, &route, &parts, body, unread).await,
@@ -231,6 +238,9 @@ async fn not_read(
             let message =
                 format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
             (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
+        }
+        Unread::Stopping => {
+            (Some(StatusCode::SERVICE_UNAVAILABLE), Error::overloaded("the server is stopping", STOPPING_RETRY_MS))
         }
         Unread::Broken => {
             let message = "the request body ended early or is not framed as its headers say";

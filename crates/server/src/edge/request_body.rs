@@ -61,6 +61,8 @@ pub(crate) enum Unread {
     TooSlow,
     /// The client is gone, or what it sent is no HTTP.
     Broken,
+    /// The server has stopped in the meantime.
+    Stopping,
 }
 
 /// Reads the whole body.

@@ -65,6 +65,12 @@ impl Watch {
         self.tick
     }
 
+    /// Whether all there is on the connection is the first part of a request's head.
+    pub(super) fn is_at_a_beginning(&self) -> bool {
+        let seen = self.activity.look();
+        seen.partial && !seen.multiplexed && seen.in_flight == 0 && seen.owed == 0 && !seen.blocked
+    }
+
     /// Judges what happened since the last look.
     pub(super) fn judge(&mut self) -> Verdict {
         let seen = self.activity.look();

@@ -1,6 +1,7 @@
 //! A consistent copy of the database while a server writes to it.
 
 use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -32,9 +33,11 @@ pub enum BackupError {
 /// not cleanly ended, so a server that is started on it writes in a new epoch. Blocks until it is done.
 pub fn backup(directory: &Path, destination: &Path) -> Result<(), BackupError> {
     let source = connection::open_for_reading(&database_path(directory))?;
+    // A copy of everybody's tasks is its owner's alone, like the data directory.
     OpenOptions::new()
         .write(true)
         .create_new(true)
+        .mode(0o600)
         .open(destination)
         .map_err(|source| BackupError::Destination { path: destination.to_owned(), source })?;
     let copied = copy(&source, destination);

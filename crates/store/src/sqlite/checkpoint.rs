@@ -4,6 +4,7 @@
 //! would grow without end. So passive rounds do the bulk of the work, and then the writer is held for the moment that
 //! the rest takes, after which it begins the log anew in the same space.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -42,10 +43,10 @@ struct Shared {
     gate: Arc<Mutex<()>>,
 }
 
+#[derive(Clone, Copy)]
 enum Due {
     Restart,
     Truncate,
-    Stop,
 }
 
 /// The thread and how to talk to it.
@@ -56,11 +57,17 @@ pub(crate) struct Checkpointer {
 
 impl Checkpointer {
     pub(crate) fn spawn(connection: Connection) -> std::io::Result<Self> {
+        Self::spawn_with(move |shared, due| shared.round(&connection, due))
+    }
+
+    fn spawn_with(
+        mut round: impl FnMut(&Shared, Due) -> rusqlite::Result<()> + Send + 'static,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         shared.state.lock().due = RESTART_PAGES;
         let thread = std::thread::Builder::new().name("store-checkpoint".to_owned()).spawn({
             let shared = Arc::clone(&shared);
-            move || shared.run(&connection)
+            move || shared.run(|due| round(&shared, due))
         })?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
@@ -102,30 +109,39 @@ impl Drop for Checkpointer {
 }
 
 impl Shared {
-    fn run(&self, connection: &Connection) {
-        loop {
-            let result = match self.wait() {
-                Due::Restart => self.restart(connection),
-                Due::Truncate => self.truncate(connection),
-                Due::Stop => return,
-            };
-            if let Err(error) = result {
+    fn run(&self, mut round: impl FnMut(Due) -> rusqlite::Result<()>) {
+        while let Some(due) = self.wait() {
+            // Without this thread the log would grow until the disk is full, so no round may end it.
+            match catch_unwind(AssertUnwindSafe(|| round(due))) {
+                Ok(Ok(())) => continue,
                 // The log stays and is tried again; the writer reports a full disk by itself.
-                tracing::warn!(%error, "the write-ahead log could not be moved into the database file");
-                let mut state = self.state.lock();
-                state.due = state.pages + RETRY_PAGES;
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "the write-ahead log could not be moved into the database file");
+                }
+                // What held the writer was let go on the way here.
+                Err(_) => tracing::error!("moving the write-ahead log into the database file panicked"),
             }
+            let mut state = self.state.lock();
+            state.due = state.pages + RETRY_PAGES;
         }
     }
 
-    fn wait(&self) -> Due {
+    fn round(&self, connection: &Connection, due: Due) -> rusqlite::Result<()> {
+        match due {
+            Due::Restart => self.restart(connection),
+            Due::Truncate => self.truncate(connection),
+        }
+    }
+
+    /// Blocks until a round is due; nothing once the thread is to end.
+    fn wait(&self) -> Option<Due> {
         let mut state = self.state.lock();
         loop {
             if state.stop {
-                return Due::Stop;
+                return None;
             }
             if state.pages >= state.due {
-                return Due::Restart;
+                return Some(Due::Restart);
             }
             if !state.dirty {
                 self.wake.wait(&mut state);
@@ -134,7 +150,7 @@ impl Shared {
             let commits = state.commits;
             let idle = self.wake.wait_for(&mut state, IDLE).timed_out();
             if idle && state.commits == commits && !state.stop {
-                return Due::Truncate;
+                return Some(Due::Truncate);
             }
         }
     }
@@ -182,4 +198,30 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Round> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
         Ok(Round { busy: row.get(0)?, log: row.get(1)?, moved: row.get(2)? })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_round_that_panics_lets_the_writer_go_on_and_is_not_the_last_one() {
+        let (sender, rounds) = mpsc::channel();
+        let mut first = true;
+        let checkpointer = Checkpointer::spawn_with(move |shared, _| {
+            let _writer_waits = shared.gate.lock();
+            sender.send(()).unwrap();
+            assert!(!std::mem::take(&mut first), "this round was told to panic");
+            Ok(())
+        })
+        .unwrap();
+        let patience = Duration::from_secs(30);
+        checkpointer.committed(RESTART_PAGES);
+        rounds.recv_timeout(patience).unwrap();
+        assert!(checkpointer.gate().try_lock_for(patience).is_some(), "the writer waits for ever");
+        checkpointer.committed(RESTART_PAGES + RETRY_PAGES);
+        rounds.recv_timeout(patience).expect("there was no second round");
+    }
 }

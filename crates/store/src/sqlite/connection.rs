@@ -24,9 +24,10 @@ const READER_CACHE_KIB: i64 = 4096;
 /// A log that grew beyond this is cut when it is restarted.
 const JOURNAL_LIMIT_BYTES: i64 = 64 << 20;
 
-/// Opens or creates the file for writing; always with full synchronisation, which [`relax`] may take back.
+/// Opens the file for writing; always with full synchronisation, which [`relax`] may take back.
 pub(crate) fn open_for_writing(path: &Path, options: &Options) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // Never created here: where a database was, an empty one would look like a store that has lost everything.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(WRITER_BUSY)?;
     // These two take effect only in an empty file, and only before the journal mode has been written to it.

@@ -1,5 +1,8 @@
 //! From a directory to a store that may be written: lock, file, schema, and the counters that tell this start from earlier ones.
 
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
@@ -74,10 +77,21 @@ pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     std::fs::create_dir_all(directory).map_err(file_error)?;
     let lock = DirectoryLock::take(directory, &options.note)?;
     let path = database_path(directory);
+    create(&path)?;
     let mut connection = connection::open_for_writing(&path, options)?;
     migrate::migrate(&mut connection)?;
     let start = begin_start(&mut connection)?;
     Ok(Opened { lock, path, start })
+}
+
+/// Everybody's tasks are their owner's alone, wherever the directory is; SQLite gives its other files the mode of this
+/// one. A file that is there keeps the mode that somebody gave it.
+fn create(path: &Path) -> Result<(), OpenError> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(source) => Err(OpenError::File { path: path.to_owned(), source }),
+    }
 }
 
 /// Must be on disk before anything else is written: if a power cut could take the cleared flag away and keep the one

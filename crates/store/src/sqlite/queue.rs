@@ -23,7 +23,7 @@ const BATCH_APPENDS: usize = 512;
 /// … or about so many bytes, so that the first of them does not wait for ever.
 const BATCH_BYTES: usize = 8 << 20;
 /// How often the writer tries by itself whether it can write again.
-const PROBE_EVERY: Duration = Duration::from_secs(1);
+pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// A write that has its own transaction; replies to whoever asked, and returns the error for the writer to judge.
 pub(crate) type Alone = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;

@@ -14,6 +14,7 @@ pub(crate) mod send;
 pub(crate) mod waiting;
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -81,10 +82,19 @@ impl Readers {
     ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |reading| {
-            let result = work(reading);
-            let good = !result.as_ref().is_err_and(needs_reopening);
+            // A thread that died of one read would leave every later one to those that are left, and in the end to none.
+            let (result, good) = match catch_unwind(AssertUnwindSafe(|| work(reading))) {
+                Ok(result) => {
+                    let good = !result.as_ref().is_err_and(needs_reopening);
+                    (result.map_err(|error| plain(&error)), good)
+                }
+                Err(_) => {
+                    tracing::error!("a read of the store panicked; its reader goes on with a new connection");
+                    (Err(StoreError::Failed("a read panicked".to_owned())), false)
+                }
+            };
             // A caller that has gone away needs no answer.
-            reply.send(result.map_err(|error| plain(&error))).ok();
+            reply.send(result).ok();
             good
         });
         let shared = Arc::clone(&self.shared);
@@ -178,5 +188,34 @@ impl Reading {
     fn run_statement(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([])?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_that_panics_fails_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("some.db");
+        let writer = Connection::open(&path).unwrap();
+        writer.execute_batch("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (7)").unwrap();
+        let readers = Readers::spawn(&path, 1).unwrap();
+        let read = |panics: bool| {
+            readers.read(move |reading| {
+                let n: i64 = reading.connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
+                assert!(!panics, "this read was told to panic");
+                Ok(n)
+            })
+        };
+        for _ in 0..2 {
+            let results = join_all([read(false), read(true), read(false)]).await;
+            assert!(matches!(&results[..], [Ok(7), Err(StoreError::Failed(_)), Ok(7)]), "{results:?}");
+        }
+        readers.stop();
+        assert!(matches!(read(false).await, Err(StoreError::Closed)));
     }
 }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -24,7 +25,7 @@ use super::checkpoint::Checkpointer;
 use super::failure::{needs_reopening, plain};
 use super::lock::DirectoryLock;
 use super::open::{Start, mark_clean};
-use super::queue::{Queue, Work};
+use super::queue::{PROBE_EVERY, Queue, Work};
 use super::readers::Readers;
 use super::{Options, connection};
 
@@ -131,12 +132,17 @@ impl Writer {
         }
     }
 
-    /// Without a usable connection everything is refused; the next probe tries to open it again.
+    /// Without a usable connection everything is refused, until it is time to try to open it again. The clock is this
+    /// one's own: the queue probes only while nobody asks for anything, and whoever is refused asks again.
     fn refuse(&self, error: &rusqlite::Error) -> End {
         let failure = plain(error);
         tracing::error!(%error, "the store cannot open its file for writing");
+        let reopen_at = Instant::now() + PROBE_EVERY;
         loop {
             self.queue.finished(Some(failure.clone()));
+            if Instant::now() >= reopen_at {
+                return End::Reopen;
+            }
             match self.queue.take() {
                 Work::Appends(appends) => {
                     answer_all(appends.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));

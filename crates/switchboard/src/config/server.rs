@@ -131,7 +131,12 @@ impl Tls {
     pub(crate) fn start_at(&mut self, folder: &Path) {
         for path in [&mut self.cert, &mut self.key].into_iter().flatten() {
             let full = folder.join(&*path);
-            *path = full.strip_prefix(".").map(Path::to_owned).unwrap_or(full);
+            *path = match full.strip_prefix(".") {
+                // The folder itself is no file, and whoever says so needs a name for it.
+                Ok(rest) if rest.as_os_str().is_empty() => PathBuf::from("."),
+                Ok(rest) => rest.to_owned(),
+                Err(_) => full,
+            };
         }
     }
 

@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks the server to stop in order, the second ends it at once.
+//! Ctrl-C and SIGTERM: the first asks the server to stop in order, the second ends it at once. And the signal of a file
+//! that may not grow any more, which would end it without a word.
 
 use std::io;
 
@@ -18,6 +19,9 @@ pub(crate) struct Signals {
 impl Signals {
     /// Takes them over from the system, which would end the process.
     pub(crate) fn take() -> io::Result<Self> {
+        // With a handler in place the write fails instead, and whoever wrote deals with it: the log goes on without the
+        // line, the store refuses the append. The handler stays for as long as the process lives.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 

@@ -113,6 +113,10 @@ fn files_that_are_no_certificate_and_key_are_named_with_their_place() {
         "switchboard.yaml:3: server.tls.cert: tls/cert.pem cannot be read (No such file or directory (os error 2)): name a file that exists; a relative path starts at the workspace folder",
         "switchboard.yaml:4: server.tls.key: tls/key.pem cannot be read (No such file or directory (os error 2)): name a file that exists; a relative path starts at the workspace folder",
     ]);
+    switchboard("server:\n  tls:\n    cert: .\n    key: ./tls\n").file("tls/empty", "").refused(&[
+        "switchboard.yaml:3: server.tls.cert: . cannot be read (Is a directory (os error 21)): name a PEM file that the user of this process may read",
+        "switchboard.yaml:4: server.tls.key: tls cannot be read (Is a directory (os error 21)): name a PEM file that the user of this process may read",
+    ]);
     switchboard(content).file("tls/cert.pem", &one.key_pem).file("tls/key.pem", "").refused(&[
         "switchboard.yaml:3: server.tls.cert: tls/cert.pem holds no certificate: name a PEM file with a BEGIN CERTIFICATE line: the server's own certificate, then those that signed it",
         "switchboard.yaml:4: server.tls.key: tls/key.pem holds no private key: name a PEM file with a BEGIN PRIVATE KEY line",

@@ -10,6 +10,7 @@ mod db;
 mod http;
 mod keys;
 mod limits;
+mod lost_log;
 mod metrics;
 mod program;
 mod readme;

@@ -18,6 +18,10 @@ fn the_page_for_callers_shows_errors_as_they_are() {
     let errors = page.split("## Errors").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows: Vec<_> = errors.lines().filter(|line| line.starts_with("| `")).collect();
     assert!(rows.len() > 10, "{errors}");
+    for kind in ErrorKind::ALL.into_iter().filter(|kind| kind.rpc_http_status() != 200) {
+        let row = format!("| `{}` | -32600, HTTP {} |", kind.entry().reason, kind.rpc_http_status());
+        assert!(errors.contains(&row), "a status on JSON-RPC is worth a row: {row}");
+    }
     for row in rows {
         let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
         let kind = ErrorKind::ALL.into_iter().find(|kind| kind.entry().reason == cells[1]);

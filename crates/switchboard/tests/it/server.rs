@@ -33,11 +33,19 @@ impl Server {
         Self::spawn(workspace, command)
     }
 
-    /// Starts it from a shell, after a line that limits what it may have. What it complains of is in `stderr.txt`.
+    /// Starts it from a shell, after a line that limits what it may have. What it complains of is in `stderr.txt`, unless
+    /// the line says otherwise.
     pub(crate) fn start_after(workspace: &Workspace, line: &str) -> Self {
         let mut command = Command::new("/bin/sh");
-        let line = format!("{line} && exec \"$0\" serve --bind 127.0.0.1:0 2>stderr.txt");
+        let line = format!("exec 2>stderr.txt && {line} && exec \"$0\" serve --bind 127.0.0.1:0");
         command.args(["-c", &line, env!("CARGO_BIN_EXE_switchboard")]);
+        Self::spawn(workspace, command)
+    }
+
+    /// Starts it with a standard error of the test's choice.
+    pub(crate) fn start_logging_to(workspace: &Workspace, stderr: impl Into<Stdio>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_switchboard"));
+        command.args(["serve", "--bind", "127.0.0.1:0"]).stderr(stderr);
         Self::spawn(workspace, command)
     }
 

@@ -218,3 +218,33 @@ async fn without_an_agent_at_the_root_there_is_no_card_there_and_the_names_are_t
     let reply = Door::RpcV1.ask(&world, "", named).key("guest").reply().await;
     assert_eq!(Door::RpcV1.result(&reply)["message"]["parts"][0]["text"], "said directly");
 }
+
+#[tokio::test]
+async fn get_agent_card_is_answered_with_the_card_that_the_caller_may_have() {
+    let ask = async |world: &World, agent: &str, version: &str, key: Option<&str>| {
+        let path = if agent.is_empty() { "/a2a".to_owned() } else { format!("/a2a/{agent}") };
+        let ask = world.post(&path, &json!({"jsonrpc": "2.0", "id": 7, "method": "GetAgentCard"})).version(version);
+        let reply = if let Some(key) = key { ask.key(key) } else { ask }.reply().await;
+        assert_eq!(reply.header("a2a-version"), if version.is_empty() { "1.0" } else { version });
+        reply.json()
+    };
+    let public = async |world: &World, agent: &str, version: &str| {
+        let path = if agent.is_empty() { ROOT.to_owned() } else { format!("/a2a/{agent}{ROOT}") };
+        card(world, &path, if version.is_empty() { "1.0" } else { version }).await
+    };
+    let open = World::start().await;
+    let (plan, _) = Plan::with_keys();
+    let keyed = plan.start().await;
+    for version in ["", "1.0", "0.3"] {
+        for agent in ["", "talker"] {
+            assert_eq!(ask(&open, agent, version, None).await["result"], public(&open, agent, version).await);
+            let own = ask(&keyed, agent, version, Some("ann")).await;
+            assert_eq!(own["result"]["skills"][1]["id"], "secret", "{own}");
+            assert_eq!(own["result"].get("protocolVersion").is_some(), version == "0.3", "{own}");
+        }
+        let forbidden = ask(&keyed, "worker", version, Some("guest")).await;
+        assert_eq!(forbidden["result"], public(&keyed, "worker", version).await, "an agent not in scope");
+    }
+    let nobody = ask(&open, "nobody", "1.0", None).await;
+    assert_eq!(nobody["error"]["data"][0]["reason"], "AGENT_NOT_FOUND", "{nobody}");
+}

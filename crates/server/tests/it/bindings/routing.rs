@@ -40,10 +40,12 @@ async fn a_wish_of_the_wrong_type_is_named() {
             (json!({}), json!({"profile": []}), "metadata.profile"),
             (json!({"targets": {}}), json!({}), "message.metadata.targets"),
         ] {
-            let (status, refused) = say(&world, door, "", of_message, of_request).await;
-            assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?}: {refused}");
-            assert!(refused.contains(field), "{door:?} does not name {field}: {refused}");
-            assert!(!door.is_rpc() || refused.contains("-32602"), "{door:?}: {refused}");
+            for agent in ["", "worker"] {
+                let (status, refused) = say(&world, door, agent, of_message.clone(), of_request.clone()).await;
+                assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?} {agent}: {refused}");
+                assert!(refused.contains(field), "{door:?} {agent} does not name {field}: {refused}");
+                assert!(!door.is_rpc() || refused.contains("-32602"), "{door:?} {agent}: {refused}");
+            }
         }
     }
 }

@@ -160,6 +160,17 @@ async fn headers_have_a_limit() {
 }
 
 #[tokio::test]
+async fn an_address_that_the_http_library_does_not_take_gets_a_bare_status() {
+    // The number is in docs/calling.md; it is the library's, so a new one may have another.
+    const LONGEST: usize = 65_534;
+    let running = Running::with(|options| options.request_headers = 1 << 20).await;
+    let head = |bytes: usize| format!("GET /healthz?{}", "x".repeat(bytes - "/healthz?".len()));
+    assert_eq!(running.ask(&head(LONGEST), &[], "").await.status, 200);
+    let refused = running.ask(&head(LONGEST + 1), &[], "").await;
+    assert_eq!((refused.status, refused.body.as_str()), (414, ""), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_connection_beyond_the_cap_is_told_so() {
     let running = Running::with(|options| options.connections = 1).await;
     let mut first = running.connect().await;

@@ -128,7 +128,7 @@ impl Running {
             streaming: false,
         };
         let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
-        submitted.answer().await.unwrap();
+        submitted.answer().await;
         submitted.id().clone()
     }
 

@@ -77,6 +77,24 @@ async fn when_the_drain_time_is_over_streams_end_with_the_time_to_come_back() {
 }
 
 #[tokio::test]
+async fn a_stop_does_not_wait_for_requests_that_are_not_whole() {
+    let mut running = Running::open().await;
+    let mut half_a_head = running.connect().await;
+    half_a_head.send("GET /heal").await;
+    let mut half_a_body = running.connect().await;
+    let whole = request("POST /a2a/echo", &[JSON], &send_message(1, "SendMessage", "cut off"));
+    half_a_body.send(&whole[..whole.len() - 5]).await;
+    // An answered request on a connection that came later: the others have been read.
+    assert_eq!(running.ask("GET /healthz", &[], "").await.status, 200);
+    running.stop_all().await;
+    // The drain time of this server is an hour.
+    tokio::time::timeout(PATIENCE, running.serving).await.unwrap().unwrap().unwrap();
+    assert_eq!(half_a_head.rest().await, "");
+    let refused = half_a_body.rest().await;
+    assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 503 "), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_stop_does_not_wait_for_ever() {
     let mut running = Running::with(|options| options.drain = Duration::from_millis(50)).await;
     let mut blocked = running.connect().await;

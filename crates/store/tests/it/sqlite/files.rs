@@ -1,5 +1,6 @@
 //! The data directory: who has it, what is in it, and copies of it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use switchboard_engine::store::Store;
@@ -63,6 +64,19 @@ async fn a_clean_end_leaves_one_database_file() {
         .collect();
     names.sort();
     assert_eq!(names, ["switchboard.db", "switchboard.lock"]);
+}
+
+#[tokio::test]
+async fn only_the_owner_may_read_the_files() {
+    let fixture = SqliteFixture::new();
+    // What the usual umask leaves to others must not matter.
+    std::fs::set_permissions(fixture.directory.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let store = fixture.open();
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    for name in ["switchboard.db", "switchboard.db-wal", "switchboard.db-shm"] {
+        let mode = std::fs::metadata(fixture.directory.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -59,6 +59,32 @@ async fn a_full_disk_is_noticed_to_be_free_again_without_a_write() {
 }
 
 #[tokio::test]
+async fn a_file_that_could_not_be_opened_again_is_tried_although_everybody_keeps_asking() {
+    let fixture = SqliteFixture::new();
+    let store = fixture.open();
+    make(&store, "ann", "echo", "c", done(1, 1)).await;
+    // The schema names a page that the file does not have; no connection can be opened on that.
+    let damage = |pages: &str| {
+        fixture.tamper(&format!(
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = rootpage {pages} WHERE name = 'event'; \
+             PRAGMA schema_version = {}",
+            if pages.starts_with('+') { 1_000 } else { 1_001 },
+        ));
+    };
+    damage("+ 1000000");
+    for _ in 0..3 {
+        let error = store.append(large()).await.unwrap_err();
+        assert!(matches!(&error, StoreError::Failed(words) if words.contains("damaged")), "{error}");
+    }
+    damage("- 1000000");
+    let recovered = async { while store.append(large()).await.is_err() {} };
+    tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
+    assert!(store.ready().is_ok());
+    store.close().await.unwrap();
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn the_write_ahead_log_is_emptied_while_a_full_disk_is_tried_again_and_again() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });

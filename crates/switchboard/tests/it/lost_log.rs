@@ -1,0 +1,54 @@
+//! A log that cannot be written costs its lines and nothing else.
+
+use std::fs::File;
+
+use crate::program::Workspace;
+use crate::server::Server;
+
+fn workspace(format: &str) -> Workspace {
+    Workspace::new().file("switchboard.yaml", format!("log: {{ level: trace, format: {format} }}"))
+}
+
+/// Sends, a panicking agent and the store work, and the end is in order.
+#[track_caller]
+fn works(server: Server) {
+    let state = |text: &str| {
+        let answer = server.message("probe", "send", text, "").json();
+        answer["task"]["status"]["state"].as_str().unwrap_or_else(|| panic!("{text}: {answer}")).to_owned()
+    };
+    for _ in 0..3 {
+        assert_eq!(state("hello"), "TASK_STATE_COMPLETED");
+        assert_eq!(state("panic"), "TASK_STATE_FAILED");
+        assert_eq!(server.get("/readyz", "").status, 200);
+    }
+    server.stop();
+}
+
+/// Only Linux has such a file.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full() {
+    for format in ["text", "json"] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        works(Server::start_logging_to(&workspace(format), full));
+    }
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_any_more() {
+    for format in ["text", "json"] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        works(Server::start_logging_to(&workspace(format), writer));
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow() {
+    let workspace = workspace("text");
+    // As large as a file may become, so that the first line is too much; the database has room.
+    let log = File::create(workspace.path().join("full.log")).unwrap();
+    log.set_len(64 << 20).unwrap();
+    works(Server::start_after(&workspace, "ulimit -f 131072 && exec 2>>full.log"));
+    assert_eq!(log.metadata().unwrap().len(), 64 << 20);
+}
