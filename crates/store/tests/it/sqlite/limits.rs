@@ -76,6 +76,13 @@ async fn a_file_that_could_not_be_opened_again_is_tried_although_everybody_keeps
         let error = store.append(large()).await.unwrap_err();
         assert!(matches!(&error, StoreError::Failed(words) if words.contains("damaged")), "{error}");
     }
+    // Not even a file that is away for a while is replaced by an empty one.
+    let (path, away) = (database_path(fixture.directory.path()), fixture.directory.path().join("away.db"));
+    std::fs::rename(&path, &away).unwrap();
+    let missed = async { while !store.append(large()).await.unwrap_err().to_string().contains("cannot be opened") {} };
+    tokio::time::timeout(Duration::from_secs(30), missed).await.unwrap();
+    assert!(!path.exists());
+    std::fs::rename(&away, &path).unwrap();
     damage("- 1000000");
     let recovered = async { while store.append(large()).await.is_err() {} };
     tokio::time::timeout(Duration::from_secs(30), recovered).await.unwrap();
