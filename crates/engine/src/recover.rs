@@ -139,7 +139,11 @@ impl Inner {
             return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
         };
         let decided = self.ask_agent(&hosted, &view).await;
-        metrics::counter!(metric::RECOVERIES, "outcome" => outcome_label(&decided)).increment(1);
+        let outcome = outcome_label(&decided);
+        tracing::info!(
+            task = %live.task.id, agent = %live.task.agent, outcome, "a task that had lost its process was taken up"
+        );
+        metrics::counter!(metric::RECOVERIES, "outcome" => outcome).increment(1);
         let begin = match decided {
             Recovery::Fail(text) => {
                 return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
@@ -239,6 +243,9 @@ impl Inner {
             Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
         });
         if NotWritten::or_error(ended.await)? {
+            tracing::warn!(
+                task = %live.task.id, agent = %live.task.agent, reason = reason.as_str(), "a task was ended by the server"
+            );
             self.live.forget(&live.task.id);
         }
         Ok(())

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::commands;
@@ -12,7 +13,7 @@ use crate::printer::{Output, Printer};
 
 /// Hosts agents behind A2A, with durable tasks.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", arg_required_else_help = true, disable_version_flag = true)]
+#[command(name = "switchboard", version, arg_required_else_help = true)]
 struct CommandLine {
     /// Form of the answer
     #[arg(short, long, global = true, value_enum, default_value_t)]
@@ -188,6 +189,10 @@ impl ConfigFlags {
 pub fn run() -> ExitCode {
     let command_line = match CommandLine::try_parse() {
         Ok(command_line) => command_line,
+        // In the words of the command, which knows more than the number.
+        Err(message) if message.kind() == ErrorKind::DisplayVersion => {
+            return commands::version::run(Printer::new(Output::Text));
+        }
         // Help is an answer, everything else is usage; a closed terminal changes neither.
         Err(message) => {
             let _ = message.print();

@@ -39,7 +39,8 @@ fn refused(error: &DoorError, printer: Printer) -> ExitCode {
         DoorError::Silent { .. } => "try again, and stop that process if it stays silent".to_owned(),
         DoorError::Open(error) => error.next_step(),
         DoorError::Directory { .. } => "run it as the user that runs the server".to_owned(),
-        DoorError::Refused(_) | DoorError::Answer(_) => String::new(),
+        DoorError::Refused(refusal) => refusal.next.clone(),
+        DoorError::Answer(_) => String::new(),
     };
     printer.failure(&error.to_string(), &next)
 }

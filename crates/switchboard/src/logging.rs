@@ -1,6 +1,8 @@
 //! The log, set up once from the configuration: to standard error, as text or as JSON.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io;
+use std::panic::PanicHookInfo;
 
 use tracing::Subscriber;
 use tracing_subscriber::EnvFilter;
@@ -23,7 +25,21 @@ pub enum LoggingError {
 /// # Errors
 /// If it was started before.
 pub fn start(log: &Log) -> Result<(), LoggingError> {
-    subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| LoggingError::AlreadyStarted)
+    subscriber(log, io::stderr, printer::colors_on_stderr()).try_init().map_err(|_| LoggingError::AlreadyStarted)?;
+    // A panic is a line of the log like any other: whoever reads the log as JSON must not find anything else in it.
+    std::panic::set_hook(Box::new(log_panic));
+    Ok(())
+}
+
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let what = panic.payload_as_str().unwrap_or("no message");
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+    let trace = Backtrace::capture();
+    match trace.status() {
+        BacktraceStatus::Captured => tracing::error!(panic = what, place, thread, %trace, "something panicked"),
+        _ => tracing::error!(panic = what, place, thread, "something panicked"),
+    }
 }
 
 fn subscriber<W>(log: &Log, writer: W, colors: bool) -> Box<dyn Subscriber + Send + Sync>

@@ -9,6 +9,7 @@ mod envelope;
 mod errors;
 mod forms;
 mod json_eq;
+mod official_protojson;
 mod official_types;
 mod properties;
 mod server_answers;

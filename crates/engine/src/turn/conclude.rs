@@ -35,8 +35,9 @@ pub(super) fn conclude(engine: &Inner, live: &LiveTask, result: Outcome) {
         Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),
         Ok(Err(error)) => (Reason::AgentError, error.to_string()),
         Err(panic) => {
-            tracing::error!(task = %live.task.id, agent = %live.task.agent, "an agent panicked");
-            (Reason::Panic, format!("the agent panicked: {}", panic_text(panic.as_ref())))
+            let panic = panic_text(panic.as_ref());
+            tracing::error!(task = %live.task.id, agent = %live.task.agent, panic, "an agent panicked");
+            (Reason::Panic, format!("the agent panicked: {panic}"))
         }
     };
     end(engine, live, &mut core, TaskState::Failed, Some(text), reason);

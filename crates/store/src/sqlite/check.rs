@@ -4,6 +4,7 @@
 mod logs;
 mod rows;
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode};
@@ -17,9 +18,17 @@ pub enum CheckError {
     /// There is no database.
     #[error("there is no database at {}", .0.display())]
     Missing(PathBuf),
-    /// It is of another version.
+    /// A later version of the program has written it.
+    #[error("{}", migrate::newer_schema(*found, *known))]
+    NewerSchema {
+        /// What the file has.
+        found: i64,
+        /// What this program knows.
+        known: i64,
+    },
+    /// It has not been brought to this version, or is no database of ours.
     #[error("the database has schema {found}, this program checks schema {known}")]
-    Schema {
+    OlderSchema {
         /// What the file has.
         found: i64,
         /// What this program knows.
@@ -61,8 +70,11 @@ pub fn check(directory: &Path) -> Result<Report, CheckError> {
     }
     let mut connection = connection::open_for_reading(&path)?;
     let found = migrate::schema_of(&connection)?;
-    if found != migrate::SCHEMA {
-        return Err(CheckError::Schema { found, known: migrate::SCHEMA });
+    let known = migrate::SCHEMA;
+    match found.cmp(&known) {
+        Ordering::Less => return Err(CheckError::OlderSchema { found, known }),
+        Ordering::Greater => return Err(CheckError::NewerSchema { found, known }),
+        Ordering::Equal => {}
     }
     let moment = connection.transaction()?;
     let mut report = Report::default();

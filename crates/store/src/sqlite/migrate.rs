@@ -11,6 +11,11 @@ const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001_tasks.sql")];
 /// The schema this binary writes.
 pub(crate) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
+/// What both who opens a file and who checks one say of a schema that a later program wrote.
+pub(crate) fn newer_schema(found: i64, known: i64) -> String {
+    format!("the database has schema {found}, this program knows up to {known}")
+}
+
 /// The schema of a file; zero if it is empty.
 pub(crate) fn schema_of(connection: &Connection) -> rusqlite::Result<i64> {
     let has_meta: bool =

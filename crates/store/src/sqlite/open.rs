@@ -31,9 +31,7 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// A later version of the program has written the file.
-    #[error(
-        "the database has schema {found}, this program knows up to {known}; use the program that wrote it or a later one"
-    )]
+    #[error("{}", migrate::newer_schema(*found, *known))]
     NewerSchema {
         /// What the file has.
         found: i64,

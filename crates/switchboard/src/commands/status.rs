@@ -1,10 +1,11 @@
 //! `switchboard status`: whether a server runs on a data directory, and which.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded, refused, short};
-use crate::control::{Door, Request, Status};
+use crate::control::{Door, DoorError, Request, Status};
 use crate::printer::Printer;
 
 /// Asks the server. Exits 1 if there is none.
@@ -16,18 +17,34 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let answer = match Door::find(&data_dir, false).await {
-            Ok(door) => door.ask::<Status>(Request::Status).await,
-            Err(error) => Err(error),
+        let door = match Door::find(&data_dir, false).await {
+            Ok(door) => door,
+            Err(error) => return refused(&error, printer),
         };
-        match answer {
+        let running = door.is_server();
+        match door.ask::<Status>(Request::Status).await {
             Ok(status) => {
                 print(&status, printer);
                 ExitCode::SUCCESS
             }
+            Err(DoorError::Refused(refusal)) if !running => {
+                printer.failure(&refusal.problem, &format!("{} starts one", serve_command(flags)))
+            }
             Err(error) => refused(&error, printer),
         }
     })
+}
+
+/// What starts a server on the data that was asked about: the same flags, where they were given.
+fn serve_command(flags: &DataFlags) -> String {
+    let mut command = "switchboard serve".to_owned();
+    if flags.workspace != Path::new(".") {
+        command.push_str(&format!(" --workspace {}", flags.workspace.display()));
+    }
+    if let Some(data_dir) = &flags.data_dir {
+        command.push_str(&format!(" --data-dir {}", data_dir.display()));
+    }
+    command
 }
 
 fn print(status: &Status, printer: Printer) {

@@ -72,10 +72,12 @@ impl Workspace {
         Ok(Self { folder: folder.to_owned(), config, agents: Vec::new(), demo: false, files, settings, warnings })
     }
 
-    /// The data directory, from the workspace folder if it is relative.
+    /// The data directory in full, so that whoever reads it in a message need not know where the command was typed.
+    /// From the workspace folder if it is relative.
     #[must_use]
     pub fn data_dir(&self) -> PathBuf {
-        self.folder.join(&self.config.store.data_dir)
+        let data_dir = self.folder.join(&self.config.store.data_dir);
+        std::path::absolute(&data_dir).unwrap_or(data_dir)
     }
 
     /// Looks into the files that the settings name and that a server needs to start. A command that only asks a running

@@ -50,12 +50,22 @@ pub enum Reply {
 pub struct Refusal {
     /// What is wrong.
     pub problem: String,
+    /// What to do about it; empty if that is said already.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub next: String,
 }
 
 impl Refusal {
     /// A refusal in the words of an error.
     pub fn new(problem: impl ToString) -> Self {
-        Self { problem: problem.to_string() }
+        Self { problem: problem.to_string(), next: String::new() }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub fn with_next(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
     }
 }
 

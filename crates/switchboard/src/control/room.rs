@@ -1,10 +1,12 @@
 //! Answers the requests of commands. A server does it for whoever comes through its socket; a command that finds no
 //! server does it for itself.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
+use switchboard_store::BackupError;
 
 use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status};
 use crate::keys::KeyDesk;
@@ -41,7 +43,7 @@ impl ControlRoom {
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
             Request::Status => match &self.status {
                 Some(status) => value(status()),
-                None => Err(Refusal::new("no server runs on this data directory")),
+                None => Err(Refusal::new(format!("no server runs on the data directory {}", self.data_dir.display()))),
             },
         };
         answer.map_or_else(Reply::Refused, Reply::Done)
@@ -62,7 +64,13 @@ fn copy(data_dir: &Path, file: &Path) -> Result<BackedUp, Refusal> {
     if !file.is_absolute() {
         return Err(Refusal::new(format!("{} is not an absolute path", file.display())));
     }
-    switchboard_store::backup(data_dir, file).map_err(Refusal::new)?;
+    switchboard_store::backup(data_dir, file).map_err(no_backup)?;
     let bytes = std::fs::metadata(file).map_err(Refusal::new)?.len();
     Ok(BackedUp { file: file.to_owned(), bytes })
+}
+
+fn no_backup(error: BackupError) -> Refusal {
+    let exists = matches!(&error, BackupError::Destination { source, .. } if source.kind() == ErrorKind::AlreadyExists);
+    let refusal = Refusal::new(error);
+    if exists { refusal.with_next("name a file that does not exist") } else { refusal }
 }

@@ -39,8 +39,9 @@ pub(crate) fn open_problem(directory: &Path, error: OpenError) -> StartError {
             ),
             _ => (error.to_string(), "switchboard db check looks for damage"),
         },
-        // These say themselves what would be right.
-        OpenError::NewerSchema { .. } | OpenError::ForeignDatabase => (problem, ""),
+        OpenError::NewerSchema { .. } => (problem, "use the switchboard program that wrote it, or a later one"),
+        // It says itself what would be right.
+        OpenError::ForeignDatabase => (problem, ""),
     };
     StartError::DataUnusable { directory: directory.to_owned(), problem, next }
 }

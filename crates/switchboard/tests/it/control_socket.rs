@@ -31,8 +31,26 @@ fn only_its_owner_may_use_it_and_nonsense_is_refused() {
     assert_eq!((&status["pid"], &status["address"]), (&server.pid().into(), &server.address.as_str().into()));
     server.stop();
     assert!(!socket.exists(), "a server that ended leaves no socket behind");
-    let status = workspace.run(&["status"]);
-    assert!(status.code == Some(1) && status.stderr.contains("no server runs"), "{}", status.stderr);
+}
+
+#[test]
+fn status_without_a_server_names_the_data_and_what_starts_one() {
+    let workspace = Workspace::new();
+    assert_eq!(workspace.run(&["keys", "create", "--data-dir", "data"]).code, Some(0));
+    assert_eq!(workspace.run(&["keys", "create"]).code, Some(0));
+    let path = workspace.path().canonicalize().unwrap();
+    let folder = path.to_str().unwrap();
+    for (flags, data_dir, command) in [
+        (&[][..], ".switchboard", "switchboard serve".to_owned()),
+        (&["--data-dir", "data"], "data", "switchboard serve --data-dir data".to_owned()),
+        (&["--workspace", folder], ".switchboard", format!("switchboard serve --workspace {folder}")),
+    ] {
+        let status = workspace.run(&[&["status"], flags].concat());
+        let data_dir = path.join(data_dir);
+        let wanted =
+            format!("error: no server runs on the data directory {}\nnext: {command} starts one\n", data_dir.display());
+        assert_eq!((status.code, status.stderr), (Some(1), wanted), "{flags:?}");
+    }
 }
 
 #[test]

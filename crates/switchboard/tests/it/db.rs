@@ -13,11 +13,16 @@ fn a_backup_of_a_running_server_can_be_served() {
     assert!(made["bytes"].as_u64().unwrap() > 0, "{made}");
     let again = workspace.run(&["db", "backup", "copy.db"]);
     assert!(again.code == Some(1) && again.stderr.contains("copy.db"), "an existing file is kept: {}", again.stderr);
+    assert!(again.stderr.ends_with("\nnext: name a file that does not exist\n"), "{}", again.stderr);
     let check = workspace.run(&["db", "check", "-o", "json"]).json();
     assert_eq!((&check["ok"], &check["tasks"]), (&true.into(), &1.into()), "beside the server: {check}");
     server.stop();
     let by_file = workspace.run(&["db", "backup", "later.db"]);
     assert_eq!(by_file.code, Some(0), "without a server: {}", by_file.stderr);
+    let again = workspace.run(&["db", "backup", "later.db"]);
+    assert!(again.stderr.ends_with("\nnext: name a file that does not exist\n"), "{}", again.stderr);
+    let nowhere = workspace.run(&["db", "backup", "no/such/folder.db"]);
+    assert!(nowhere.code == Some(1) && !nowhere.stderr.contains("does not exist"), "{}", nowhere.stderr);
 
     let restored = Workspace::new();
     std::fs::create_dir(restored.path().join(".switchboard")).unwrap();

@@ -1,4 +1,4 @@
-//! A log that cannot be written costs its lines and nothing else.
+//! A log that cannot be written costs its lines and nothing else, and one that can has nothing else in it.
 
 use std::fs::File;
 
@@ -51,4 +51,18 @@ fn a_file_that_may_not_grow() {
     log.set_len(64 << 20).unwrap();
     works(Server::start_after(&workspace, "ulimit -f 131072 && exec 2>>full.log"));
     assert_eq!(log.metadata().unwrap().len(), 64 << 20);
+}
+
+#[test]
+fn a_log_in_json_is_json_line_by_line_even_when_an_agent_panics() {
+    let workspace = workspace("json");
+    let log = workspace.path().join("log.txt");
+    works(Server::start_logging_to(&workspace, File::create(&log).unwrap()));
+    let log = std::fs::read_to_string(log).unwrap();
+    let mut panics = 0;
+    for line in log.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        panics += usize::from(line["message"] == "something panicked" && line["panic"].is_string());
+    }
+    assert_eq!(panics, 3);
 }

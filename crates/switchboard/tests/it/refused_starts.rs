@@ -85,6 +85,35 @@ fn a_data_directory_that_cannot_be_one_is_named() {
 }
 
 #[test]
+fn every_command_says_the_same_of_a_schema_it_does_not_know() {
+    let workspace = Workspace::new();
+    assert_eq!(workspace.run(&["keys", "create"]).code, Some(0));
+    let data_dir = workspace.path().canonicalize().unwrap().join(".switchboard");
+    let database = rusqlite::Connection::open(data_dir.join("switchboard.db")).unwrap();
+    let known: i64 = database.query_row("SELECT value FROM meta WHERE name = 'schema'", [], |row| row.get(0)).unwrap();
+    assert_eq!(database.execute("UPDATE meta SET value = 999 WHERE name = 'schema'", []).unwrap(), 1);
+    drop(database);
+    let wanted = format!(
+        "error: the data directory {} cannot be used: the database has schema 999, this program knows up to {known}\n\
+         next: use the switchboard program that wrote it, or a later one\n",
+        data_dir.display()
+    );
+    for command in [
+        &["serve", "--bind", "127.0.0.1:0"][..],
+        &["status"],
+        &["keys", "create"],
+        &["keys", "list"],
+        &["keys", "revoke", "key"],
+        &["db", "check"],
+        &["db", "backup", "copy.db"],
+    ] {
+        let run = workspace.run(command);
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(1), "", wanted.as_str()), "{command:?}");
+    }
+    assert!(!workspace.path().join("copy.db").exists(), "nothing is copied");
+}
+
+#[test]
 fn a_wrong_configuration_starts_nothing() {
     let workspace = Workspace::new().file("switchboard.yaml", "server: { bnd: 127.0.0.1:0 }");
     refused(&workspace, &[], &["switchboard.yaml:1: server.bnd"]);

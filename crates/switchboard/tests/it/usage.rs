@@ -23,5 +23,9 @@ fn version_says_the_version_in_both_forms() {
     let workspace = Workspace::new();
     let text = workspace.run(&["version"]);
     assert!(text.stdout.starts_with(concat!("switchboard ", env!("CARGO_PKG_VERSION"), " (")), "{}", text.stdout);
+    for flag in ["--version", "-V"] {
+        let run = workspace.run(&[flag]);
+        assert_eq!((run.code, run.stdout, run.stderr), (Some(0), text.stdout.clone(), String::new()), "{flag}");
+    }
     assert_eq!(workspace.run(&["version", "-o", "json"]).json()["version"], env!("CARGO_PKG_VERSION"));
 }

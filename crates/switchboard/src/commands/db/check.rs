@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use switchboard_store::CheckError;
+use switchboard_store::{CheckError, OpenError};
 
 use crate::cli::DataFlags;
 use crate::commands::loaded;
 use crate::printer::Printer;
-use crate::serve::RESTORE;
+use crate::serve::{RESTORE, open_problem};
 
 /// Checks the file.
 #[must_use]
@@ -22,8 +22,13 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
         Ok(found) => found,
         Err(error) => {
             let next = match error {
+                // In the words of every other command.
+                CheckError::NewerSchema { found, known } => {
+                    let error = open_problem(&data_dir, OpenError::NewerSchema { found, known });
+                    return printer.failure(&error.to_string(), &error.next_step());
+                }
                 CheckError::Missing(_) => "name the workspace with --workspace, or the data with --data-dir",
-                CheckError::Schema { .. } => "use the switchboard program that wrote it",
+                CheckError::OlderSchema { .. } => "use the switchboard program that wrote it",
                 CheckError::Damaged(_) => RESTORE,
                 CheckError::Database(_) => "run it as the user that runs the server, on a disk that can be written",
             };
