@@ -50,14 +50,6 @@ fn unstored(error: &StoreError) -> Error {
     Error::Unavailable { problem, retry_after_ms: 1_000 }
 }
 
-/// Who is to stop the task.
-enum Stop {
-    /// It is stopped: nobody was working on it.
-    Done { was_queued: bool },
-    /// Its turn has been told.
-    Told,
-}
-
 /// Why nothing was written.
 enum Refusal {
     /// Somebody asked before; wait for that.
@@ -79,14 +71,17 @@ impl Inner {
                 return Err(Refusal::Error(Error::NotCancelable { id, state: core.row.state }));
             }
             let mut row = core.row.clone();
-            let (events, stop) = match row.phase {
+            let was_queued = row.phase == Phase::Queued;
+            let events = match row.phase {
+                // The turn hears of it with the commit.
                 Phase::Running | Phase::Interrupted if core.driven => {
                     if core.fold.inner.cancel_requested {
                         return Err(Refusal::Joined);
                     }
-                    (vec![Event::CancelRequested], Stop::Told)
+                    vec![Event::CancelRequested]
                 }
-                phase => {
+                // Nobody works on it, so it is stopped.
+                _ => {
                     let at = core.next_status_at(self.clock.now());
                     row.state = TaskState::Canceled;
                     row.status_at = at;
@@ -95,22 +90,21 @@ impl Inner {
                     row.expires_at = None;
                     let reason = Reason::CanceledByCaller.metadata();
                     let status = live.status_event(TaskState::Canceled, at, None, reason);
-                    (vec![Event::CancelRequested, status], Stop::Done { was_queued: phase == Phase::Queued })
+                    vec![Event::CancelRequested, status]
                 }
             };
             let burst = Burst::of(events);
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, stop))
+            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, was_queued))
         });
         match decided.await {
             Err(Refusal::Joined) => Ok(()),
             Err(Refusal::Error(error)) => Err(error),
-            Ok((_, Stop::Done { was_queued })) => {
+            Ok((_, was_queued)) => {
                 if was_queued {
                     self.caps.withdraw(live);
                 }
                 Ok(())
             }
-            Ok((_, Stop::Told)) => Ok(()),
         }
     }
 }

@@ -301,7 +301,8 @@ impl TaskHandle {
                 _ if core.output.committed >= mark => Some(Ok(())),
                 Some(StoreError::Fenced) if core.is_done() => Some(Err(Stopped::Ended)),
                 Some(_) => Some(Err(Stopped::Lost)),
-                None if core.is_done() && core.output.is_settled() => Some(Err(Stopped::Ended)),
+                // Ended by somebody else, and what is not under way by now is never stored.
+                None if core.is_done() && core.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),
                 None => None,
             })
             .await

@@ -173,13 +173,6 @@ impl LiveTask {
     }
 }
 
-impl Output {
-    /// Whether nothing is waiting for the log or on its way into it.
-    pub(crate) fn is_settled(&self) -> bool {
-        self.burst.is_empty() && self.in_flight == (0, 0)
-    }
-}
-
 impl Core {
     pub(crate) fn new(key: Option<TaskKey>, fold: Fold, row: RowState, last_seq: Seq, bytes: u64) -> Self {
         let output = Output {

@@ -147,6 +147,31 @@ async fn sent_at_last(kernel: &Kernel) -> Submitted {
     }
 }
 
+/// A message to the first task is on its way into the log, and the last words of the task's turn wait behind it: its place
+/// is free, and a second task takes it. Then both messages are through.
+async fn message_in_the_last_moment(
+    kernel: &Kernel,
+    faults: &Faults,
+    go: &Notify,
+    first: &Submitted,
+    before_they_are: impl FnOnce(),
+) -> Submitted {
+    faults.close_gate();
+    let others = async {
+        faults.until_held(1).await;
+        go.notify_one();
+        let opened = async {
+            faults.until_held(2).await;
+            before_they_are();
+            faults.open_gate();
+        };
+        tokio::join!(sent_at_last(kernel), opened).0
+    };
+    let (told, second) = tokio::join!(kernel.say(first.id(), "more"), others);
+    told.unwrap();
+    second
+}
+
 #[test]
 fn a_turn_for_a_message_in_the_last_moment_waits_for_a_place_like_any_other() {
     let folder = tempfile::tempdir().unwrap();
@@ -157,20 +182,7 @@ fn a_turn_for_a_message_in_the_last_moment_waits_for_a_place_like_any_other() {
     kernel.run(async {
         let first = kernel.send("first").await;
         kernel.reach(first.id(), TaskState::Working).await;
-        // A message is on its way into the log, and the turn's last words wait behind it: the place is free.
-        faults.close_gate();
-        let others = async {
-            faults.until_held(1).await;
-            go.notify_one();
-            let second = sent_at_last(&kernel);
-            let opened = async {
-                faults.until_held(2).await;
-                faults.open_gate();
-            };
-            tokio::join!(second, opened).0
-        };
-        let (told, second) = tokio::join!(kernel.say(first.id(), "more"), others);
-        told.unwrap();
+        let second = message_in_the_last_moment(&kernel, &faults, &go, &first, || {}).await;
         kernel.reach(second.id(), TaskState::Working).await;
         while kernel.get(first.id()).await.unwrap().metadata.is_none_or(|all| all.get(QUEUE_POSITION_KEY).is_none()) {
             tokio::task::yield_now().await;
@@ -225,20 +237,8 @@ fn a_turn_that_cannot_be_queued_is_not_tried_again_without_a_pause() {
     kernel.run(async {
         let first = kernel.send("first").await;
         kernel.reach(first.id(), TaskState::Working).await;
-        faults.close_gate();
-        let others = async {
-            faults.until_held(1).await;
-            go.notify_one();
-            let opened = async {
-                faults.until_held(2).await;
-                // The turn's last words are still stored; that the next turn waits is not.
-                faults.fail_after(1);
-                faults.open_gate();
-            };
-            tokio::join!(sent_at_last(&kernel), opened).0
-        };
-        let (told, second) = tokio::join!(kernel.say(first.id(), "more"), others);
-        told.unwrap();
+        // The turn's last words are still stored; that the next turn waits is not.
+        let second = message_in_the_last_moment(&kernel, &faults, &go, &first, || faults.fail_after(1)).await;
         while faults.failed() == 0 {
             tokio::task::yield_now().await;
         }

@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use crate::faults::Faults;
 use crate::kernel::*;
 
-/// Asks, and gives up in some way when told to; holds where that is asked for.
-fn impatient(go: &Arc<Notify>, how: &'static str) -> Script {
-    let go = go.clone();
+/// Asks, and gives up in some way when told to, which it says first; holds where that is asked for.
+fn impatient(go: &Arc<Notify>, gives_up: &Arc<Notify>, how: &'static str) -> Script {
+    let (go, gives_up) = (go.clone(), gives_up.clone());
     Script::new(move |turn: Turn, task: TaskHandle| {
-        let go = go.clone();
+        let (go, gives_up) = (go.clone(), gives_up.clone());
         async move {
             if turn.text() == "hold" {
                 task.working().await?;
@@ -25,7 +25,7 @@ fn impatient(go: &Arc<Notify>, how: &'static str) -> Script {
             }
             tokio::select! {
                 answer = task.ask("well?") => { answer?; }
-                () = go.notified() => {}
+                () = go.notified() => gives_up.notify_one(),
             }
             match how {
                 "fail" => Ok(task.fail("nobody answered me").await?),
@@ -52,9 +52,9 @@ fn what_an_agent_does_while_its_answer_waits_for_a_place_is_not_lost() {
     ];
     for (how, state) in endings {
         let folder = tempfile::tempdir().unwrap();
-        let go = Arc::new(Notify::new());
+        let (go, gives_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let settings = Settings { running_tasks: 1, ..Settings::default() };
-        let kernel = Kernel::with_settings(folder.path(), impatient(&go, how), settings);
+        let kernel = Kernel::with_settings(folder.path(), impatient(&go, &gives_up, how), settings);
         kernel.run(async {
             let first = kernel.send("go").await;
             assert_eq!(answer_task(&first).await.status.state, TaskState::InputRequired);
@@ -64,9 +64,7 @@ fn what_an_agent_does_while_its_answer_waits_for_a_place_is_not_lost() {
             let task = kernel.get(first.id()).await.unwrap();
             assert!(task.metadata.is_some_and(|all| all.get(QUEUE_POSITION_KEY).is_some()));
             go.notify_one();
-            for _ in 0..1_000 {
-                tokio::task::yield_now().await;
-            }
+            gives_up.notified().await;
             kernel.while_time_passes(kernel.cancel(second.id())).await.unwrap();
             assert_eq!(kernel.ended(first.id()).await.status.state, state, "{how}");
         });
@@ -76,14 +74,14 @@ fn what_an_agent_does_while_its_answer_waits_for_a_place_is_not_lost() {
 #[test]
 fn an_ending_that_comes_after_a_cancel_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
-    let (go, heard) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (to_go, has_heard) = (go.clone(), heard.clone());
+    let (go, gives_up, heard) = (Arc::new(Notify::new()), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (to_go, does_give_up, has_heard) = (go.clone(), gives_up.clone(), heard.clone());
     let script = Script::new(move |_turn: Turn, task: TaskHandle| {
-        let (go, heard) = (to_go.clone(), has_heard.clone());
+        let (go, gives_up, heard) = (to_go.clone(), does_give_up.clone(), has_heard.clone());
         async move {
             tokio::select! {
                 answer = task.ask("well?") => { answer?; }
-                () = go.notified() => {}
+                () = go.notified() => gives_up.notify_one(),
             }
             assert!(matches!(task.fail("late").await, Err(Stopped::Ended)));
             heard.notify_one();
@@ -99,9 +97,7 @@ fn an_ending_that_comes_after_a_cancel_is_told_so() {
         let others = async {
             faults.until_held(1).await;
             go.notify_one();
-            for _ in 0..500 {
-                tokio::task::yield_now().await;
-            }
+            gives_up.notified().await;
             faults.open_gate();
         };
         let (canceled, ()) = tokio::join!(kernel.cancel(sent.id()), others);
