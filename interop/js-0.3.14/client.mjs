@@ -4,81 +4,21 @@
 import { randomUUID } from "node:crypto";
 import {
   AuthenticatedExtendedCardNotConfiguredError,
-  ClientFactory,
-  ClientFactoryOptions,
   DefaultAgentCardResolver,
-  JsonRpcTransportFactory,
-  PushNotificationNotSupportedError,
-  RestTransportFactory,
   TaskNotCancelableError,
   TaskNotFoundError,
   UnsupportedOperationError,
-  createAuthenticatingFetchWithRetry,
   withA2AExtensions,
   ServiceParameters,
 } from "@a2a-js/sdk/client";
-import { COUNTS, KEY, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
-
-const TRANSPORTS = { jsonrpc: "JSONRPC", rest: "HTTP+JSON" };
-
-const showKey = {
-  headers: async () => ({ Authorization: `Bearer ${KEY}` }),
-  shouldRetryWithHeaders: async () => undefined,
-};
-
-/** A server and the binding to reach it by, with the last exchange in view. */
-class Switchboard {
-  constructor(address, binding) {
-    this.address = address;
-    this.binding = binding;
-    this.fetch = async (url, init) => {
-      const response = await fetch(url, init);
-      this.lastRequest = { url: new URL(url), headers: new Headers(init?.headers) };
-      const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
-      // A copy of a stream would have to be read as well, or hold up the original.
-      this.lastResponse = streams ? response : response.clone();
-      return response;
-    };
-  }
-
-  factory(clientConfig) {
-    const fetchImpl = KEY ? createAuthenticatingFetchWithRetry(this.fetch, showKey) : this.fetch;
-    return new ClientFactory(
-      ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-        transports: [new JsonRpcTransportFactory({ fetchImpl }), new RestTransportFactory({ fetchImpl })],
-        preferredTransports: [TRANSPORTS[this.binding]],
-        clientConfig,
-      }),
-    );
-  }
-
-  // The card's path is taken relative to the address, which is why it ends in a slash.
-  client(agent, clientConfig) {
-    return this.factory(clientConfig).createFromUrl(`${this.address}/a2a/${agent}/`);
-  }
-}
-
-function message(parts, task) {
-  return {
-    kind: "message",
-    messageId: randomUUID(),
-    role: "user",
-    parts: [parts].flat().map((part) => (typeof part === "string" ? { kind: "text", text: part } : part)),
-    ...(task && { taskId: task.id, contextId: task.contextId }),
-  };
-}
-
-const send = (client, parts, task, options) => client.sendMessage({ message: message(parts, task) }, options);
-const stream = (client, parts, task, options) =>
-  client.sendMessageStream({ message: message(parts, task) }, options);
-const text = (parts) => parts.map((part) => (part.kind === "text" ? part.text : "")).join("");
-const chunks = (events) =>
-  events.map((event) => (event.kind === "artifact-update" ? text(event.artifact.parts) : "")).join("");
+import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import "./push.mjs";
+import { Switchboard, TRANSPORTS, chunks, message, send, stream, text } from "./switchboard.mjs";
 
 test("card", async (switchboard) => {
   const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/echo/`);
   equal([card.name, card.skills.map((skill) => skill.id)], ["Echo", ["echo"]]);
-  equal(card.capabilities.streaming, true);
+  equal([card.capabilities.streaming, card.capabilities.pushNotifications], [true, true]);
   const transports = { [card.preferredTransport]: card.url };
   for (const { transport, url } of card.additionalInterfaces) transports[transport] = url;
   const url = transports[TRANSPORTS[switchboard.binding]];
@@ -368,24 +308,6 @@ test("error-no-extended-card", async (switchboard) => {
   const older = { ...card, supportsAuthenticatedExtendedCard: true };
   const client = await switchboard.factory().createFromAgentCard(older);
   await failsWith(AuthenticatedExtendedCardNotConfiguredError, () => client.getAgentCard());
-});
-
-test("error-push-not-supported", async (switchboard) => {
-  const client = await switchboard.client("probe");
-  const task = await send(client, "ask");
-  const config = { taskId: task.id, pushNotificationConfig: { id: "hook", url: "https://example.com/hook" } };
-  const hook = { id: task.id, pushNotificationConfigId: "hook" };
-  // The client asks the card first; the transport asks the server.
-  for (const target of [client, client.transport]) {
-    for (const call of [
-      () => target.setTaskPushNotificationConfig(config),
-      () => target.getTaskPushNotificationConfig(hook),
-      () => target.listTaskPushNotificationConfig({ id: task.id }),
-      () => target.deleteTaskPushNotificationConfig(hook),
-    ]) {
-      await failsWith(PushNotificationNotSupportedError, call);
-    }
-  }
 });
 
 await main((address, binding) => new Switchboard(address, binding));

@@ -2,93 +2,22 @@
 // from ClientFactory, JSON-RPC or HTTP+JSON by the client's own choice. It speaks 1.0, and 0.3 to a card that has only that.
 
 import { randomUUID } from "node:crypto";
-import { ListTasksRequest, Part, Role, SendMessageRequest, TaskPushNotificationConfig, TaskState } from "@a2a-js/sdk";
+import { ListTasksRequest, Part, Role } from "@a2a-js/sdk";
+import { DefaultAgentCardResolver, ServiceParameters, withA2AExtensions } from "@a2a-js/sdk/client";
 import {
-  ClientFactory,
-  ClientFactoryOptions,
-  DefaultAgentCardResolver,
-  JsonRpcTransportFactory,
-  RestTransportFactory,
-  ServiceParameters,
-  createAuthenticatingFetchWithRetry,
-  withA2AExtensions,
-} from "@a2a-js/sdk/client";
-import {
-  PushNotificationNotSupportedError,
   RequestMalformedError,
   TaskNotCancelableError,
   TaskNotFoundError,
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
-import { COUNTS, KEY, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
-
-const TRANSPORTS = { jsonrpc: "JSONRPC", rest: "HTTP+JSON" };
-
-const showKey = {
-  headers: async () => ({ Authorization: `Bearer ${KEY}` }),
-  shouldRetryWithHeaders: async () => undefined,
-};
-
-/** A server and the binding to reach it by, with the last exchange in view. */
-class Switchboard {
-  constructor(address, binding) {
-    this.address = address;
-    this.binding = binding;
-    this.fetch = async (url, init) => {
-      const response = await fetch(url, init);
-      this.lastRequest = { url: new URL(url), headers: new Headers(init?.headers) };
-      const streams = response.headers.get("content-type")?.startsWith("text/event-stream");
-      // A copy of a stream would have to be read as well, or hold up the original.
-      this.lastResponse = streams ? response : response.clone();
-      return response;
-    };
-  }
-
-  factory(clientConfig) {
-    const fetchImpl = KEY ? createAuthenticatingFetchWithRetry(this.fetch, showKey) : this.fetch;
-    const options = { fetchImpl, legacyCompat: { enabled: true } };
-    return new ClientFactory(
-      ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-        transports: [new JsonRpcTransportFactory(options), new RestTransportFactory(options)],
-        preferredTransports: [TRANSPORTS[this.binding]],
-        cardResolver: new DefaultAgentCardResolver({ legacyCompat: { enabled: true } }),
-        clientConfig,
-      }),
-    );
-  }
-
-  // The card's path is taken relative to the address, which is why it ends in a slash.
-  client(agent, clientConfig) {
-    return this.factory(clientConfig).createFromUrl(`${this.address}/a2a/${agent}/`);
-  }
-}
-
-function request(parts, task, { configuration, ...fields } = {}) {
-  return SendMessageRequest.fromJSON({
-    message: {
-      messageId: randomUUID(),
-      role: "ROLE_USER",
-      parts: [parts].flat().map((part) => (typeof part === "string" ? { text: part } : part)),
-      ...(task && { taskId: task.id, contextId: task.contextId }),
-      ...fields,
-    },
-    configuration,
-  });
-}
-
-const send = (client, parts, task, options) => client.sendMessage(request(parts, task), options);
-const stream = (client, parts, task, options) => client.sendMessageStream(request(parts, task), options);
-const text = (parts) => parts.map(({ content }) => (content.$case === "text" ? content.value : "")).join("");
-const chunks = (events) =>
-  events
-    .map(({ payload }) => (payload.$case === "artifactUpdate" ? text(payload.value.artifact.parts) : ""))
-    .join("");
-const state = (task) => TaskState[task.status.state].replace("TASK_STATE_", "");
+import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import "./push.mjs";
+import { Switchboard, TRANSPORTS, chunks, request, send, state, stream, text } from "./switchboard.mjs";
 
 test("card", async (switchboard) => {
   const card = await new DefaultAgentCardResolver().resolve(`${switchboard.address}/a2a/echo/`);
   equal([card.name, card.skills.map((skill) => skill.id)], ["Echo", ["echo"]]);
-  equal(card.capabilities.streaming, true);
+  equal([card.capabilities.streaming, card.capabilities.pushNotifications], [true, true]);
   const own = card.supportedInterfaces.find(
     (offer) => offer.protocolBinding === TRANSPORTS[switchboard.binding] && offer.protocolVersion === "1.0",
   );
@@ -436,26 +365,6 @@ test("error-no-extended-card", async (switchboard) => {
   card.capabilities.extendedAgentCard = true;
   const client = await switchboard.factory().createFromAgentCard(card);
   await failsWith(UnsupportedOperationError, () => client.getAgentCard());
-});
-
-test("error-push-not-supported", async (switchboard) => {
-  const client = await switchboard.client("probe");
-  const task = await send(client, "ask");
-  const hook = { taskId: task.id, id: "hook", tenant: "" };
-  const config = TaskPushNotificationConfig.fromJSON({ ...hook, url: "https://example.com/hook" });
-  const page = { taskId: task.id, pageSize: 10, pageToken: "", tenant: "" };
-  const options = { serviceParameters: { "A2A-Version": "1.0" } };
-  // The client asks the card first; the transport asks the server.
-  for (const target of [client, client.transport]) {
-    for (const call of [
-      () => target.createTaskPushNotificationConfig(config, options),
-      () => target.getTaskPushNotificationConfig(hook, options),
-      () => target.listTaskPushNotificationConfig(page, options),
-      () => target.deleteTaskPushNotificationConfig(hook, options),
-    ]) {
-      await failsWith(PushNotificationNotSupportedError, call);
-    }
-  }
 });
 
 await main((address, binding) => new Switchboard(address, binding));

@@ -3,115 +3,44 @@ client from ClientFactory, JSON-RPC or HTTP+JSON by the client's own choice.
 """
 
 import base64
-import contextlib
 import sys
 import uuid
 from pathlib import Path
 
-import httpx
-from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
-from a2a.client.errors import A2AClientError, A2AClientHTTPError, A2AClientJSONRPCError
+from a2a.client import A2ACardResolver, ClientFactory
+from a2a.client.errors import A2AClientError
 from a2a.types import (
     DataPart,
     FilePart,
     FileWithBytes,
     FileWithUri,
-    GetTaskPushNotificationConfigParams,
     Message,
     MessageSendConfiguration,
-    Part,
-    PushNotificationConfig,
     Role,
     Task,
     TaskArtifactUpdateEvent,
     TaskIdParams,
-    TaskPushNotificationConfig,
     TaskQueryParams,
     TaskState,
     TaskStatusUpdateEvent,
     TextPart,
-    TransportProtocol,
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from runner import COUNTS, KEY, equal, fails_with, main, numbered, test, until  # noqa: E402
-
-TRANSPORTS = {"jsonrpc": TransportProtocol.jsonrpc, "rest": TransportProtocol.http_json}
-
-# What each error is on the wire: the code of JSON-RPC, the status of HTTP+JSON.
-TASK_NOT_FOUND = (-32001, 404)
-TASK_NOT_CANCELABLE = (-32002, 409)
-PUSH_NOT_SUPPORTED = (-32003, 400)
-UNSUPPORTED_OPERATION = (-32004, 400)
-NO_EXTENDED_CARD = (-32007, 404)
-
-
-class Switchboard:
-    """A server and the binding to reach it by, with the last exchange in view."""
-
-    def __init__(self, address, binding, stack):
-        self.address = address
-        self.binding = binding
-        self.stack = stack
-        self.last_request = None
-        self.last_response = None
-
-    async def http(self, **settings):
-        async def note(response):
-            self.last_request, self.last_response = response.request, response
-
-        return await self.stack.enter_async_context(
-            httpx.AsyncClient(timeout=30, event_hooks={"response": [note]}, **settings)
-        )
-
-    async def config(self, streaming=False, polling=False, http=None):
-        return ClientConfig(
-            streaming=streaming,
-            polling=polling,
-            httpx_client=http or await self.http(),
-            supported_transports=[TRANSPORTS[self.binding]],
-        )
-
-    async def client(self, agent, extensions=None, **settings):
-        config = await self.config(**settings)
-        return await ClientFactory.connect(f"{self.address}/a2a/{agent}", config, extensions=extensions)
-
-    async def refuses(self, error, awaitable):
-        """The call must fail with this error, as far as the binding's client can tell errors apart."""
-        code, status = error
-        if self.binding == "jsonrpc":
-            equal((await fails_with(A2AClientJSONRPCError, awaitable)).error.code, code)
-        else:
-            equal((await fails_with(A2AClientHTTPError, awaitable)).status_code, status)
-
-
-@contextlib.asynccontextmanager
-async def connect(address, binding):
-    async with contextlib.AsyncExitStack() as stack:
-        yield Switchboard(address, binding, stack)
-
-
-def message(*parts, task=None, **fields):
-    parts = [Part(root=TextPart(text=part) if isinstance(part, str) else part) for part in parts]
-    task_id, context_id = (task.id, task.context_id) if task else (None, None)
-    return Message(
-        message_id=str(uuid.uuid4()), role=Role.user, parts=parts, task_id=task_id, context_id=context_id, **fields
-    )
-
-
-async def send(client, *parts, **fields):
-    """The one answer of a client that does not stream: a Task or a Message."""
-    answers = [answer async for answer in client.send_message(message(*parts, **fields))]
-    equal(len(answers), 1)
-    return answers[0][0] if isinstance(answers[0], tuple) else answers[0]
-
-
-async def first(stream):
-    return await anext(aiter(stream))
-
-
-def text(parts):
-    return "".join(part.root.text for part in parts if isinstance(part.root, TextPart))
+import push  # noqa: E402, F401
+from runner import COUNTS, KEY, equal, main, numbered, test, until  # noqa: E402
+from switchboard import (  # noqa: E402
+    NO_EXTENDED_CARD,
+    TASK_NOT_CANCELABLE,
+    TASK_NOT_FOUND,
+    TRANSPORTS,
+    UNSUPPORTED_OPERATION,
+    connect,
+    first,
+    message,
+    send,
+    text,
+)
 
 
 async def collect(events):
@@ -130,7 +59,7 @@ async def card(switchboard):
     card = await resolver.get_agent_card()
     equal(card.name, "Echo")
     equal([skill.id for skill in card.skills], ["echo"])
-    equal(card.capabilities.streaming, True)
+    equal((card.capabilities.streaming, card.capabilities.push_notifications), (True, True))
     transports = {card.preferred_transport: card.url} | {i.transport: i.url for i in card.additional_interfaces}
     assert transports[TRANSPORTS[switchboard.binding].value].startswith(f"{switchboard.address}/a2a/echo"), transports
 
@@ -444,23 +373,6 @@ async def error_no_extended_card(switchboard):
     card.supports_authenticated_extended_card = True
     client = ClientFactory(await switchboard.config()).create(card)
     await switchboard.refuses(NO_EXTENDED_CARD, client.get_card())
-
-
-@test
-async def error_push_not_supported(switchboard):
-    client = await switchboard.client("probe")
-    task = await send(client, "ask")
-    config = PushNotificationConfig(id="hook", url="https://example.com/hook")
-    await switchboard.refuses(
-        PUSH_NOT_SUPPORTED,
-        client.set_task_callback(TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)),
-    )
-    await switchboard.refuses(
-        PUSH_NOT_SUPPORTED,
-        client.get_task_callback(
-            GetTaskPushNotificationConfigParams(id=task.id, push_notification_config_id="hook")
-        ),
-    )
 
 
 if __name__ == "__main__":

@@ -2,135 +2,44 @@
 from ClientFactory, JSON-RPC or HTTP+JSON by the client's own choice. It speaks 1.0, and 0.3 to a card that has only that.
 """
 
-import contextlib
 import sys
 import uuid
 from pathlib import Path
 
-import httpx
-from a2a.client import (
-    A2ACardResolver,
-    AuthInterceptor,
-    ClientCallContext,
-    ClientConfig,
-    ClientFactory,
-    CredentialService,
-)
+from a2a.client import A2ACardResolver, AuthInterceptor, ClientCallContext
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.helpers import (
     get_artifact_text,
     get_data_parts,
     get_message_text,
     get_raw_parts,
-    get_text_parts,
     get_url_parts,
     new_data_part,
-    new_message,
     new_raw_part,
     new_text_part,
     new_url_part,
 )
 from a2a.types import (
     CancelTaskRequest,
-    DeleteTaskPushNotificationConfigRequest,
     GetExtendedAgentCardRequest,
-    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
-    ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Role,
-    SendMessageConfiguration,
-    SendMessageRequest,
     SubscribeToTaskRequest,
-    TaskPushNotificationConfig,
     TaskState,
 )
-from a2a.utils.constants import TransportProtocol
 from a2a.utils.errors import (
     A2AError,
     InvalidParamsError,
-    PushNotificationNotSupportedError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import push  # noqa: E402, F401
 from runner import COUNTS, KEY, equal, fails_with, main, numbered, test, until  # noqa: E402
-
-TRANSPORTS = {"jsonrpc": TransportProtocol.JSONRPC.value, "rest": TransportProtocol.HTTP_JSON.value}
-
-
-class Switchboard:
-    """A server and the binding to reach it by, with the last exchange in view."""
-
-    def __init__(self, address, binding, stack):
-        self.address = address
-        self.binding = binding
-        self.stack = stack
-        self.last_request = None
-        self.last_response = None
-
-    async def http(self):
-        async def note(response):
-            self.last_request, self.last_response = response.request, response
-
-        return await self.stack.enter_async_context(
-            httpx.AsyncClient(timeout=30, event_hooks={"response": [note]})
-        )
-
-    async def factory(self, streaming=False, polling=False, http=None):
-        config = ClientConfig(
-            streaming=streaming,
-            polling=polling,
-            httpx_client=http or await self.http(),
-            supported_protocol_bindings=[TRANSPORTS[self.binding]],
-        )
-        return ClientFactory(config)
-
-    async def client(self, agent, interceptors=None, **settings):
-        factory = await self.factory(**settings)
-        return await factory.create_from_url(f"{self.address}/a2a/{agent}", interceptors)
-
-
-class Key(CredentialService):
-    """The key, for whichever scheme of the card the client chooses."""
-
-    async def get_credentials(self, security_scheme_name, context):
-        return KEY
-
-
-@contextlib.asynccontextmanager
-async def connect(address, binding):
-    async with contextlib.AsyncExitStack() as stack:
-        yield Switchboard(address, binding, stack)
-
-
-def request(*parts, task=None, **configuration):
-    parts = [new_text_part(part) if isinstance(part, str) else part for part in parts]
-    task_id, context_id = (task.id, task.context_id) if task else (None, None)
-    message = new_message(parts, context_id=context_id, task_id=task_id, role=Role.ROLE_USER)
-    return SendMessageRequest(message=message, configuration=SendMessageConfiguration(**configuration))
-
-
-async def send(client, *parts, context=None, **fields):
-    """The one answer of a client that does not stream: a Task or a Message."""
-    answers = [answer async for answer in client.send_message(request(*parts, **fields), context=context)]
-    equal(len(answers), 1)
-    return getattr(answers[0], answers[0].WhichOneof("payload"))
-
-
-async def first(stream):
-    return await anext(aiter(stream))
-
-
-def chunks(events):
-    return "".join(
-        "".join(get_text_parts(event.artifact_update.artifact.parts))
-        for event in events
-        if event.HasField("artifact_update")
-    )
-
+from switchboard import TRANSPORTS, Key, chunks, connect, first, request, send  # noqa: E402
 
 @test
 async def card(switchboard):
@@ -138,7 +47,7 @@ async def card(switchboard):
     card = await resolver.get_agent_card()
     equal(card.name, "Echo")
     equal([skill.id for skill in card.skills], ["echo"])
-    equal(card.capabilities.streaming, True)
+    equal((card.capabilities.streaming, card.capabilities.push_notifications), (True, True))
     interfaces = {(i.protocol_binding, i.protocol_version): i.url for i in card.supported_interfaces}
     url = interfaces[TRANSPORTS[switchboard.binding], "1.0"]
     assert url.startswith(f"{switchboard.address}/a2a/echo"), url
@@ -519,22 +428,6 @@ async def error_no_extended_card(switchboard):
     card.capabilities.extended_agent_card = True
     client = (await switchboard.factory()).create(card)
     await fails_with(UnsupportedOperationError, client.get_extended_agent_card(GetExtendedAgentCardRequest()))
-
-
-@test
-async def error_push_not_supported(switchboard):
-    client = await switchboard.client("probe")
-    task = await send(client, "ask")
-    hook = {"task_id": task.id, "id": "hook"}
-    for call in (
-        client.create_task_push_notification_config(
-            TaskPushNotificationConfig(**hook, url="https://example.com/hook")
-        ),
-        client.get_task_push_notification_config(GetTaskPushNotificationConfigRequest(**hook)),
-        client.list_task_push_notification_configs(ListTaskPushNotificationConfigsRequest(task_id=task.id)),
-        client.delete_task_push_notification_config(DeleteTaskPushNotificationConfigRequest(**hook)),
-    ):
-        await fails_with(PushNotificationNotSupportedError, call)
 
 
 if __name__ == "__main__":

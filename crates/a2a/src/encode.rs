@@ -4,7 +4,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::v03::{self, Binding};
-use crate::{Dialect, ListResponse, Message, PushConfig, StreamResponse, Task};
+use crate::{Artifact, Dialect, ListResponse, Message, PushConfig, StreamResponse, Task, TaskStatusUpdate};
 
 /// A bare task, as getting and cancelling answer.
 pub fn encode_task(dialect: Dialect, task: &Task) -> Vec<u8> {
@@ -51,6 +51,26 @@ pub fn encode_stream(dialect: Dialect, frame: &StreamResponse, is_final: bool) -
         }
         StreamResponse::ArtifactUpdate(update) => {
             wrapped(binding, "artifactUpdate", to_bytes(&v03::artifact_update(binding, update)))
+        }
+    }
+}
+
+/// A change of status with what the task has made, as a notification: the parts of the artifact, whole.
+pub fn encode_status_with_artifact(
+    dialect: Dialect,
+    update: &TaskStatusUpdate,
+    is_final: bool,
+    artifact: Option<&Artifact>,
+) -> Vec<u8> {
+    match Binding::of(dialect) {
+        None => {
+            let artifact = artifact.map(Whole::of);
+            in_member("statusUpdate", &to_bytes(&WithArtifact { update, artifact }))
+        }
+        Some(binding) => {
+            let artifact = artifact.map(|artifact| Whole::of(v03::artifact(binding, artifact)));
+            let update = v03::status_update(binding, update, is_final);
+            wrapped(binding, "statusUpdate", to_bytes(&WithArtifact { update, artifact }))
         }
     }
 }
@@ -151,6 +171,30 @@ pub fn encode_push_list(dialect: Dialect, configs: &[PushConfig], next_page_toke
         bytes.push(b'}');
     }
     bytes
+}
+
+#[derive(Serialize)]
+struct WithArtifact<U, A> {
+    #[serde(flatten)]
+    update: U,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    artifact: Option<Whole<A>>,
+}
+
+/// An artifact that is all there.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Whole<A> {
+    #[serde(flatten)]
+    artifact: A,
+    append: bool,
+    last_chunk: bool,
+}
+
+impl<A> Whole<A> {
+    fn of(artifact: A) -> Self {
+        Self { artifact, append: false, last_chunk: true }
+    }
 }
 
 /// A v1.0 task in a page, where the `artifacts` key has a rule of its own.

@@ -16,7 +16,7 @@ pub use event::{StreamResponse, TaskArtifactUpdate, TaskStatusUpdate};
 pub use list::ListResponse;
 pub use message::{Message, Role};
 pub use part::{Part, PartContent};
-pub use send::{AuthenticationInfo, PushConfig, SendConfiguration, SendRequest, SendResponse};
+pub use send::{AuthenticationInfo, PushConfig, PushPayload, SendConfiguration, SendRequest, SendResponse};
 pub use task::{Task, TaskState, TaskStatus};
 
 pub(crate) use event::Shape;

@@ -12,7 +12,7 @@ use crate::fold::{Fold, task_line};
 use crate::ids::{Epoch, Fence, Seq};
 use crate::live::{Core, LiveTask};
 use crate::reason::Reason;
-use crate::store::{Append, Guard, Phase, RowState, SendRecord, StoreError};
+use crate::store::{Append, Guard, Phase, RowState, Sides, StoreError};
 
 /// No snapshot is taken for less than this.
 const SNAPSHOT_BYTES: usize = 64 << 10;
@@ -30,13 +30,13 @@ pub(crate) struct Writing {
     pub(crate) burst: Burst,
     pub(crate) row: RowState,
     pub(crate) class: Class,
-    pub(crate) send: Option<SendRecord>,
+    pub(crate) sides: Sides,
     pub(crate) refusable: bool,
 }
 
 impl LiveTask {
     /// Writes the running turn's output. After a fault of the store the output is back in its place.
-    pub(crate) async fn flush(&self, engine: &Inner, send: Option<SendRecord>) -> Result<(), StoreError> {
+    pub(crate) async fn flush(&self, engine: &Inner, sides: Sides) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
         let (burst, row, fence) = {
             let mut core = self.core.lock();
@@ -56,8 +56,8 @@ impl LiveTask {
             (burst, row, fence)
         };
         let count = burst.len() as u64;
-        let refusable = send.is_some() || self.core.lock().key.is_none();
-        let writing = Writing { burst, row, class: Class::Owner(fence), send, refusable };
+        let refusable = !sides.is_empty() || self.core.lock().key.is_none();
+        let writing = Writing { burst, row, class: Class::Owner(fence), sides, refusable };
         let result = self.write(engine, writing).await;
         let mut core = self.core.lock();
         core.output.in_flight = (0, 0);
@@ -154,7 +154,8 @@ impl LiveTask {
 
     /// One append. The caller holds `writing`. On failure the burst comes back unwritten.
     async fn write(&self, engine: &Inner, writing: Writing) -> Result<Seq, (StoreError, Burst)> {
-        let Writing { burst, row, class, send, refusable } = writing;
+        let Writing { burst, row, class, sides, refusable } = writing;
+        let is_watched = sides.webhook.is_some();
         let sealed = burst.seal();
         let (append, next) = {
             let core = self.core.lock();
@@ -170,7 +171,7 @@ impl LiveTask {
                 count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
                 row: row.clone(),
                 snapshot: next.as_ref().map(|(_, snapshot)| snapshot.clone()),
-                send,
+                sides,
                 refusable,
             };
             (append, next)
@@ -189,6 +190,10 @@ impl LiveTask {
         core.commit(appended.first_seq, &sealed, row, next, engine.epoch);
         core.last_append_at = engine.clock.now();
         core.unstored = None;
+        core.watched |= is_watched;
+        if core.watched {
+            engine.tell_watcher(appended.key);
+        }
         engine.observe(&self.task, &core, &sealed.events);
         Ok(appended.first_seq)
     }
@@ -196,6 +201,9 @@ impl LiveTask {
 
 impl Core {
     fn snapshot_due(&self, row: &RowState, sealed: &Sealed) -> bool {
+        if self.is_done() && sealed.events.is_empty() {
+            return false;
+        }
         let grown = self.since_snapshot + sealed.lines.len();
         row.phase == Phase::Done || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
     }

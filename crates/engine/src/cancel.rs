@@ -14,7 +14,7 @@ use crate::event::Event;
 use crate::live::LiveTask;
 use crate::read::TaskReading;
 use crate::reason::Reason;
-use crate::store::{Phase, StoreError};
+use crate::store::{Phase, Sides, StoreError};
 
 impl Engine {
     /// Stops a task and answers once it has ended. If it ended some other way first, that is an error.
@@ -94,7 +94,7 @@ impl Inner {
                 }
             };
             let burst = Burst::of(events);
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, was_queued))
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, was_queued))
         });
         match decided.await {
             Err(Refusal::Joined) => Ok(()),

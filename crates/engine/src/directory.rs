@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use switchboard_a2a::Message;
+use switchboard_a2a::{Message, PushPayload};
 
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
@@ -82,6 +82,22 @@ pub struct Switches {
     pub close_on_input_required: bool,
     /// Whether a message id seen before means the same message.
     pub dedupe_message_id: bool,
+    /// What webhooks are sent, if they do not say so themselves and not what their version says.
+    pub webhook_payload: Option<PushPayload>,
+    /// Which events webhooks are told of.
+    pub webhook_events: WebhookEvents,
+}
+
+/// Which events webhooks are told of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WebhookEvents {
+    /// Every change of status, and in version 1.0 every artifact update.
+    #[default]
+    All,
+    /// Every change of status.
+    Status,
+    /// Only when the task ends or waits for somebody.
+    Stops,
 }
 
 impl Default for Switches {
@@ -91,6 +107,8 @@ impl Default for Switches {
             v03_close_on_interrupt: true,
             close_on_input_required: true,
             dedupe_message_id: false,
+            webhook_payload: None,
+            webhook_events: WebhookEvents::All,
         }
     }
 }

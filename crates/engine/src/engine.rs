@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
@@ -24,6 +24,7 @@ use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::settings::Settings;
 use crate::store::{Loaded, NewTask, Phase, Store, StoreError};
+use crate::webhook::Watcher;
 
 /// The kernel. Clones share it.
 #[derive(Clone)]
@@ -49,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) drained: CancellationToken,
     /// Everything that writes: turns and inbox appends. A stop waits for these.
     pub(crate) work: TaskTracker,
+    /// Hears which tasks have grown that somebody outside has a cursor in.
+    pub(crate) watcher: OnceLock<Watcher>,
 }
 
 impl Engine {
@@ -74,6 +77,7 @@ impl Engine {
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
+            watcher: OnceLock::new(),
         });
         let census = inner.store.census().await?;
         for (caller, parked) in census.parked {
@@ -183,6 +187,7 @@ impl Inner {
             loaded.snapshot.as_ref().filter(|_| loaded.events.is_empty() && loaded.row.state.phase == Phase::Done);
         let ended_json = ended.map(|(_, _, snapshot)| crate::fold::task_line(snapshot));
         let mut core = Core::new(Some(loaded.row.key), fold, loaded.row.state, loaded.row.last_seq, loaded.row.bytes);
+        core.watched = loaded.row.watched;
         core.last_epoch = last_epoch;
         core.since_snapshot = since_snapshot;
         core.snapshot_bytes = snapshot_bytes;

@@ -11,6 +11,14 @@ pub enum Error {
     /// Unknown, evicted, or somebody else's: the caller cannot tell which.
     #[error("no task {0}")]
     TaskNotFound(TaskId),
+    /// The task has no such webhook.
+    #[error("task {task} has no push notification configuration{}", id.as_ref().map(|id| format!(" {id:?}")).unwrap_or_default())]
+    WebhookNotFound {
+        /// The task.
+        task: TaskId,
+        /// Its name, if one was asked for.
+        id: Option<String>,
+    },
     /// The task has already ended.
     #[error("task {id} cannot be canceled: it is already {}", state_label(*state))]
     NotCancelable {
@@ -60,6 +68,10 @@ pub enum Error {
 impl Error {
     /// A fault of the store, as the caller sees it.
     pub(crate) fn from_store(error: &StoreError) -> Self {
+        if let StoreError::TooManyWebhooks { max } = error {
+            let problem = format!("the task has {max} of them, which is the most it may have: delete one first");
+            return Self::Invalid { field: "pushNotificationConfig", problem };
+        }
         let retry_after_ms = match error {
             StoreError::Overloaded { delay_ms } => (*delay_ms).clamp(250, 10_000),
             _ => 1_000,

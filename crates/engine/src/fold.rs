@@ -218,10 +218,15 @@ fn fold_artifact(artifacts: &mut Vec<Artifact>, update: &TaskArtifactUpdate) {
         artifacts.push(chunk.clone());
         return;
     };
-    if !update.append {
+    if update.append {
+        extend_artifact(known, chunk);
+    } else {
         *known = chunk.clone();
-        return;
     }
+}
+
+/// Puts a further chunk behind what is there of an artifact.
+pub fn extend_artifact(known: &mut Artifact, chunk: &Artifact) {
     for part in &chunk.parts {
         // Chunks of plain text are one text: a reader of the task should not have to join a thousand words.
         match known.parts.last_mut() {

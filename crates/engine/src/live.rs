@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(crate) last_epoch: Epoch,
     /// Bytes of all its events.
     pub(crate) bytes: u64,
+    /// Somebody outside has a cursor in the log and is told when it grows.
+    pub(crate) watched: bool,
     pub(crate) since_snapshot: usize,
     pub(crate) snapshot_bytes: usize,
     /// The task's v1.0 JSON as of `last_seq`, once it has ended.
@@ -198,6 +200,7 @@ impl Core {
             last_seq,
             last_epoch: Epoch(0),
             bytes,
+            watched: false,
             since_snapshot: 0,
             snapshot_bytes: 0,
             ended_json: None,

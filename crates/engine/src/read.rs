@@ -185,8 +185,12 @@ impl LiveTask {
     /// Lets memory catch up with a log that grew elsewhere. The caller holds `writing`.
     pub(crate) async fn reload(&self, engine: &Inner) -> Result<(), StoreError> {
         let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
-        if loaded.row.last_seq == self.core.lock().last_seq {
-            return Ok(());
+        {
+            let mut core = self.core.lock();
+            core.watched = loaded.row.watched;
+            if loaded.row.last_seq == core.last_seq {
+                return Ok(());
+            }
         }
         let fresh = engine.fold_loaded(loaded).map_err(|error| StoreError::Failed(error.to_string()))?;
         let mut core = self.core.lock();

@@ -21,7 +21,7 @@ use crate::ids::TaskKey;
 use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::store::{Phase, RowState, StoreError, TaskRow};
+use crate::store::{Phase, RowState, Sides, StoreError, TaskRow};
 use crate::turn::{self, Begin};
 
 /// How many rows are looked at in one read.
@@ -165,7 +165,7 @@ impl Inner {
         }
         if let Some(begin) = begin {
             // On its own: the place among the recoveries is for the decision, not for the work.
-            self.work.spawn(turn::drive(self.clone(), live, permit, begin, None));
+            self.work.spawn(turn::drive(self.clone(), live, permit, begin, Sides::default()));
         }
         Ok(())
     }
@@ -179,7 +179,16 @@ impl Inner {
             let fence = core.row.fence.next();
             let expires_at = self.deadline_of(core);
             let row = RowState { phase: Phase::Queued, fence, expires_at, ..core.row.clone() };
-            Ok((Writing { burst: Burst::default(), row, class: Class::Inbox, send: None, refusable: false }, ()))
+            Ok((
+                Writing {
+                    burst: Burst::default(),
+                    row,
+                    class: Class::Inbox,
+                    sides: Sides::default(),
+                    refusable: false,
+                },
+                (),
+            ))
         });
         if NotWritten::or_error(queued.await)? {
             live.core.lock().recovered = begin;
@@ -213,7 +222,7 @@ impl Inner {
             row.expires_at = None;
             row.recoveries += 1;
             let burst = Burst::of(vec![Event::Recovered]);
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         NotWritten::or_error(claimed.await)
     }
@@ -240,7 +249,7 @@ impl Inner {
             row.expires_at = None;
             let message = text.clone().map(|text| Message::text(Role::Agent, text));
             let burst = Burst::of(vec![live.status_event(state, at, message, reason.metadata())]);
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         if NotWritten::or_error(ended.await)? {
             tracing::warn!(

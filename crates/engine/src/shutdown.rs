@@ -9,13 +9,18 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::live::LiveTask;
 use crate::recover::NotWritten;
-use crate::store::{Phase, StoreError};
+use crate::store::{Phase, Sides, StoreError};
 
 impl Engine {
     /// Resolves when a stop has waited for running turns: they have ended, or are left to the next process. What
     /// still watches a task hears nothing more of it then.
     pub fn drained(&self) -> &CancellationToken {
         &self.inner.drained
+    }
+
+    /// Starts work that ends by itself and writes at its end: a stop waits a little for it before it closes the store.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.inner.work.spawn(work);
     }
 
     /// Stops the kernel and closes the store. Turns get the drain time to end; the others are left as they are, to be
@@ -74,7 +79,7 @@ impl Inner {
                 Phase::Queued if core.row.hidden => Burst::default(),
                 _ => return Err(NotWritten::NotNeeded),
             };
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         NotWritten::or_error(interrupted.await).map(drop)
     }

@@ -4,11 +4,15 @@
 //! whether the writer may still write, numbers the events, and makes them durable. Nothing is visible to any reader
 //! before its commit.
 
+pub mod callbacks;
+pub mod webhooks;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
 use crate::ids::{AgentName, CallerId, Epoch, Fence, Position, Seq, TaskKey};
+use webhooks::NewWebhook;
 
 /// What every store call returns.
 pub type StoreFuture<T> = BoxFuture<'static, Result<T, StoreError>>;
@@ -59,6 +63,7 @@ pub trait Store: Send + Sync + 'static {
     ) -> StoreFuture<Vec<TaskRow>>;
 
     /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
+    /// A task with an active or paused webhook stays; dead letters outlive their task.
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
 
     /// How many tasks there are in each state, hidden ones left out, and how many are parked.
@@ -125,10 +130,26 @@ pub struct Append {
     pub row: RowState,
     /// The folded task as of the last of these events, kept with them.
     pub snapshot: Option<Bytes>,
-    /// The idempotency key that these events answer.
-    pub send: Option<SendRecord>,
+    /// What else is written with them.
+    pub sides: Sides,
     /// Whether it may be refused when the store is behind: new work yes; endings, cancels and output no.
     pub refusable: bool,
+}
+
+/// What is written with an append and is no event.
+#[derive(Clone, Debug, Default)]
+pub struct Sides {
+    /// The idempotency key that the events answer.
+    pub send: Option<SendRecord>,
+    /// A webhook of the task.
+    pub webhook: Option<NewWebhook>,
+}
+
+impl Sides {
+    /// Whether there is anything.
+    pub fn is_empty(&self) -> bool {
+        self.send.is_none() && self.webhook.is_none()
+    }
 }
 
 /// The part of a task's row that events change.
@@ -189,6 +210,8 @@ pub struct TaskRow {
     pub last_seq: Seq,
     /// The bytes of its event rows.
     pub bytes: u64,
+    /// Whether it has or had webhooks, so that somebody is to be told of its events.
+    pub watched: bool,
 }
 
 /// A task as read back.
@@ -317,6 +340,12 @@ pub enum StoreError {
     /// The idempotency key was taken by another send in the meantime.
     #[error("the idempotency key is already used")]
     KeyTaken,
+    /// The task has as many webhooks as it may have.
+    #[error("a task has at most {max} webhooks")]
+    TooManyWebhooks {
+        /// How many that is.
+        max: usize,
+    },
     /// The store is too far behind to take new work.
     #[error("the store is {delay_ms} ms behind, try again")]
     Overloaded {

@@ -20,7 +20,8 @@ use crate::live::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::modes;
 use crate::queue::Place;
-use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, StoreError};
+use crate::store::webhooks::NewWebhook;
+use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides, StoreError};
 use crate::turn::{self, Begin};
 
 /// The longest context id a caller may make up, in bytes: it becomes part of an index.
@@ -41,8 +42,10 @@ pub struct Send {
     pub metadata: Option<Metadata>,
     /// Makes a repeated send safe.
     pub idempotency_key: Option<String>,
-    /// A webhook that came with it; part of what makes two sends the same.
+    /// A webhook that came with it, as the caller wrote it: part of what makes two sends the same.
     pub push_config: Option<PushConfig>,
+    /// The same, ready to be stored with the message. Without a name it takes that of its task.
+    pub webhook: Option<NewWebhook>,
     /// The caller does not want to wait for the end.
     pub return_immediately: bool,
     /// The answer will be streamed, so the task as of the message is wanted.
@@ -120,6 +123,15 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Whether something was sent under an idempotency key.
+    pub async fn was_sent(&self, caller: &Caller, address: &Address, key: &str) -> Result<bool, Error> {
+        let scope = SendScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
+        let known = self.inner.store.find_send(scope).await.map_err(|error| Error::from_store(&error))?;
+        Ok(known.is_some())
+    }
+}
+
 impl Inner {
     /// A send that was accepted before acts as the original.
     async fn repeat(self: &Arc<Self>, record: SendRecord, streaming: bool) -> Result<Submitted, Error> {
@@ -179,6 +191,7 @@ impl Inner {
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
         };
         let return_immediately = send.return_immediately;
+        let sides = Sides { send: record, webhook: named(send.webhook.clone(), &task.id) };
         let received = Arc::new(self.receive(&task, send));
         let mut burst = Burst::default();
         self.check_size(burst.push(Event::Received(received.clone())))?;
@@ -215,10 +228,10 @@ impl Inner {
         let begun = self.work.spawn(async move {
             let begin = Begin::new(message, crate::agent::Cause::Begin, None);
             match room {
-                Room::Runs(permit) if early => turn::drive(engine, task, permit, begin, record).await,
-                room => match (task.flush(&engine, record).await, room) {
+                Room::Runs(permit) if early => turn::drive(engine, task, permit, begin, sides).await,
+                room => match (task.flush(&engine, sides).await, room) {
                     (Err(error), _) => task.give_up(error),
-                    (Ok(()), Room::Runs(permit)) => turn::drive(engine, task, permit, begin, None).await,
+                    (Ok(()), Room::Runs(permit)) => turn::drive(engine, task, permit, begin, Sides::default()).await,
                     (Ok(()), Room::Waits(place)) => engine.enqueue(task, place),
                 },
             }
@@ -308,11 +321,12 @@ impl Inner {
             modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
         let streaming = send.streaming;
+        let sides = Sides { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
         let received = Arc::new(self.receive(&live.task, send));
         // The connection may go away; the append and what follows from it must not.
         let engine = self.clone();
         let task = live.clone();
-        let appended = self.work.spawn(async move { engine.deliver(task, received, record, streaming).await });
+        let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });
         let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
         let cursor = Cursor { epoch: self.epoch, seq };
         let first = first.map_or(First::NotAsked, |task| First::Known(Box::new((cursor, task))));
@@ -324,7 +338,7 @@ impl Inner {
         self: Arc<Self>,
         live: Arc<LiveTask>,
         received: Arc<Received>,
-        record: Option<SendRecord>,
+        sides: Sides,
         streaming: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
@@ -357,7 +371,11 @@ impl Inner {
                 let burst = Burst::of(events);
                 self.check_size(burst.bytes())?;
                 self.check_task_size(core, burst.bytes())?;
-                let writing = Writing { burst, row, class: Class::Inbox, send: record.clone(), refusable: true };
+                let mut sides = sides.clone();
+                if let Some(webhook) = &mut sides.webhook {
+                    webhook.cursor = core.last_seq;
+                }
+                let writing = Writing { burst, row, class: Class::Inbox, sides, refusable: true };
                 Ok((writing, (wakes, first)))
             })
             .await;
@@ -392,6 +410,15 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// A webhook without a name takes that of its task.
+pub(crate) fn named(webhook: Option<NewWebhook>, task: &TaskId) -> Option<NewWebhook> {
+    let mut webhook = webhook?;
+    if webhook.id.is_empty() {
+        task.as_str().clone_into(&mut webhook.id);
+    }
+    Some(webhook)
 }
 
 /// A caller may name its own context, but not without measure: it becomes part of an index.

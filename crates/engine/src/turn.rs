@@ -34,7 +34,7 @@ use crate::handle::{TaskHandle, push};
 use crate::live::{Core, LiveTask};
 use crate::reason::Reason;
 use crate::recover::NotWritten;
-use crate::store::{Phase, SendRecord, StoreError};
+use crate::store::{Phase, Sides, StoreError};
 
 pub(crate) use begin::Begin;
 pub(crate) use conclude::panic_text;
@@ -44,17 +44,11 @@ use timers::{Alarm, Timers};
 /// How long a turn waits before it offers its output to a failing store again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Runs turns of one task until it ends, parks, or is taken away. `record` goes with the first append.
-pub(crate) async fn drive(
-    engine: Arc<Inner>,
-    live: Arc<LiveTask>,
-    permit: Permit,
-    begin: Begin,
-    record: Option<SendRecord>,
-) {
+/// Runs turns of one task until it ends, parks, or is taken away. `sides` go with the first append.
+pub(crate) async fn drive(engine: Arc<Inner>, live: Arc<LiveTask>, permit: Permit, begin: Begin, sides: Sides) {
     let busy = Some(Busy::new(&engine));
     let timers = Timers::default();
-    let mut driver = Driver { engine, live, permit: Some(permit), busy, record, timers, put_away: false };
+    let mut driver = Driver { engine, live, permit: Some(permit), busy, sides, timers, put_away: false };
     let mut next = Some(begin);
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
@@ -69,7 +63,7 @@ struct Driver {
     live: Arc<LiveTask>,
     permit: Option<Permit>,
     busy: Option<Busy>,
-    record: Option<SendRecord>,
+    sides: Sides,
     timers: Timers,
     /// The agent has waited for its answer for as long as it is kept in memory.
     put_away: bool,
@@ -129,8 +123,8 @@ impl Driver {
                 Look::Next(begin) => return Some(begin),
                 Look::Flush => {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
-                    let record = self.record.take();
-                    flush = Some(async move { live.flush(&engine, record).await }.boxed());
+                    let sides = std::mem::take(&mut self.sides);
+                    flush = Some(async move { live.flush(&engine, sides).await }.boxed());
                 }
                 Look::Queue(seq) => {
                     if self.queue_next(seq).await {
@@ -234,7 +228,7 @@ impl Driver {
             row.fence = row.fence.next();
             row.expires_at = engine.deadline_of(core);
             let burst = Burst::of(vec![Event::Taken(seq)]);
-            Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         match queued.await {
             Ok(_) => {

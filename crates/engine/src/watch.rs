@@ -294,7 +294,7 @@ impl TaskStream {
 }
 
 /// The events of a row as readers get them.
-fn lines(row: &EventRow) -> impl Iterator<Item = Arc<LoggedEvent>> {
+pub(crate) fn lines(row: &EventRow) -> impl Iterator<Item = Arc<LoggedEvent>> {
     let mut start = 0;
     let mut seq = row.first_seq;
     row.events.split(|byte| *byte == b'\n').map(move |line| {

@@ -17,7 +17,7 @@ mod limits;
 mod list;
 mod openapi;
 pub mod page_token;
-mod percent;
+pub(crate) mod percent;
 mod push;
 mod quote;
 mod refuse;

@@ -27,7 +27,8 @@ impl Door {
             let options = Options { open: false, ..first.options.clone() };
             let state = State::new(first.engine.clone(), options, Arc::clone(&first.authenticator));
             // Streams that are still to end have their places until then.
-            Arc::new(State { streams: Arc::clone(&first.streams), ..state })
+            let streams = Arc::clone(&first.streams);
+            Arc::new(State { streams, outbox: first.outbox.clone(), callbacks: first.callbacks.clone(), ..state })
         })
     }
 }

@@ -35,6 +35,7 @@ use std::io;
 use std::sync::Arc;
 
 use switchboard_engine::{Caller, Engine};
+use switchboard_webhooks::{Callbacks, Webhooks};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +53,21 @@ impl Server {
     /// A front door for a kernel. With [`Options::open`] nobody is asked for a key.
     pub fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self { state: State::new(engine, options, authenticator) }
+    }
+
+    /// Lets callers set webhooks, and operators look after them. Without this, or while they are not enabled, callers are
+    /// told that there are none.
+    #[must_use]
+    pub fn with_webhooks(mut self, webhooks: Webhooks) -> Self {
+        self.state.outbox = Some(webhooks);
+        self
+    }
+
+    /// Takes in what other servers tell about work that was given to them.
+    #[must_use]
+    pub fn with_callbacks(mut self, callbacks: Callbacks) -> Self {
+        self.state.callbacks = Some(callbacks);
+        self
     }
 
     /// Makes an open server one that needs keys as soon as `keyed` is cancelled. Whatever callers without a key have

@@ -71,6 +71,9 @@ async fn metrics(state: &State) -> Response<Body> {
         return plain::error(StatusCode::NOT_FOUND, "this server was started without metrics");
     };
     state.engine.measure().await;
+    if let Some(webhooks) = &state.outbox {
+        webhooks.measure().await;
+    }
     for hosted in state.engine.directory().agents() {
         metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
     }

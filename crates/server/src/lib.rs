@@ -3,6 +3,7 @@
 //! A request walks one way: bytes, guards, caller, binding, engine. [`Server`] is all of it; whoever starts it passes
 //! the listener, the kernel, the callers and the stop signal in.
 
+mod api;
 mod bindings;
 mod body;
 mod caller;

@@ -51,7 +51,7 @@ pub fn install_metrics() -> Result<PrometheusHandle, MetricsError> {
     Ok(handle)
 }
 
-/// Tells the recorder what the metrics of the front door and the kernel mean.
+/// Tells the recorder what the metrics of the front door, the kernel and the webhooks mean.
 pub fn describe_metrics() {
     for (name, description) in DESCRIPTIONS.iter().chain(switchboard_engine::metric_definitions::DESCRIPTIONS) {
         match () {
@@ -60,4 +60,5 @@ pub fn describe_metrics() {
             () => metrics::describe_gauge!(*name, *description),
         }
     }
+    switchboard_webhooks::metric_definitions::describe_metrics();
 }

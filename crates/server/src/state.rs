@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use switchboard_engine::{Caller, Engine};
+use switchboard_webhooks::{Callbacks, Webhooks};
 
 use crate::edge::guard::Guard;
 use crate::edge::meter::Meter;
@@ -16,6 +17,10 @@ pub(crate) struct State {
     pub(crate) engine: Engine,
     pub(crate) options: Options,
     pub(crate) authenticator: Arc<dyn Authenticator>,
+    /// Webhooks, if there are any; callers may set them only if they are enabled, see [`State::webhooks`].
+    pub(crate) outbox: Option<Webhooks>,
+    /// What other servers tell, if anybody here wants to know.
+    pub(crate) callbacks: Option<Callbacks>,
     /// The places for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
     /// When the server began, for `Last-Modified`.
@@ -45,6 +50,13 @@ impl State {
             engine,
             options,
             authenticator,
+            outbox: None,
+            callbacks: None,
         }
+    }
+
+    /// Webhooks, where callers may set them.
+    pub(crate) fn webhooks(&self) -> Option<&Webhooks> {
+        self.outbox.as_ref().filter(|webhooks| webhooks.is_enabled())
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
-use switchboard_engine::store::{Append, Guard, ListQuery, NewTask, Phase, RowState, Store};
+use switchboard_engine::store::{Append, Guard, ListQuery, NewTask, Phase, RowState, Sides, Store};
 use switchboard_store::{Durability, Options, SqliteStore, database_path};
 
 const CALLERS: usize = 32;
@@ -137,7 +137,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
             recoveries: 0,
         },
         snapshot: Some(snapshot),
-        send: None,
+        sides: Sides::default(),
         refusable: true,
     }
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 pub(crate) mod backup;
+mod callbacks;
 pub(crate) mod check;
 mod checkpoint;
 mod columns;
@@ -16,6 +17,7 @@ mod migrate;
 pub(crate) mod open;
 mod queue;
 mod readers;
+mod webhooks;
 mod writer;
 
 use std::path::Path;
@@ -131,6 +133,33 @@ impl SqliteStore {
     ) -> StoreFuture<T> {
         write_alone(Arc::clone(&self.queue), work)
     }
+
+    fn join<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        write_joined(Arc::clone(&self.queue), 0, work)
+    }
+}
+
+/// Runs a write on the writer thread, in one commit with whatever else is to be written at that moment. It may run twice,
+/// and what counts is the second time.
+fn write_joined<T: Send + 'static>(
+    queue: Arc<Queue>,
+    bytes: usize,
+    work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+) -> StoreFuture<T> {
+    Box::pin(async move {
+        let result = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&result);
+        let work = move |session: &mut Session<'_>| {
+            *place.lock() = Some(work(session)?);
+            Ok(())
+        };
+        queue.join(Box::new(work), bytes).await?;
+        let value = result.lock().take();
+        value.ok_or_else(|| queue.lost())
+    })
 }
 
 /// Runs a write on the writer thread, between its batches.

@@ -1,6 +1,10 @@
 //! The command line: what can be typed, and which command answers. One file in `commands/` per command.
 //! Exit codes: 0 done, 1 failed, 2 typed wrongly.
 
+mod webhooks;
+
+pub use webhooks::PageFlags;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::commands;
 use crate::config::{Flag, Overrides, Problems, Workspace};
 use crate::printer::{Output, Printer};
+use webhooks::WebhooksCommand;
 
 /// Hosts agents behind A2A, with durable tasks.
 #[derive(Debug, Parser)]
@@ -33,6 +38,9 @@ enum Command {
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Look after webhooks: deliveries, dead letters, secrets
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Check or back up the data
     #[command(subcommand)]
     Db(DbCommand),
@@ -41,7 +49,7 @@ enum Command {
         #[command(flatten)]
         flags: DataFlags,
     },
-    /// Check the configuration, or print its schema
+    /// Check the configuration, apply it to a running server, or print its schema
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print the version
@@ -54,6 +62,11 @@ enum ConfigCommand {
     Check {
         #[command(flatten)]
         flags: ConfigFlags,
+    },
+    /// Have the running server read it again, as SIGHUP does, and apply whom webhooks may reach
+    Reload {
+        #[command(flatten)]
+        flags: DataFlags,
     },
     /// Print the JSON schema of a configuration file
     Schema {
@@ -202,11 +215,13 @@ pub fn run() -> ExitCode {
     let printer = Printer::new(command_line.output);
     match command_line.command {
         Command::Config(ConfigCommand::Check { flags }) => commands::config::check::run(&flags, printer),
+        Command::Config(ConfigCommand::Reload { flags }) => commands::config::reload::run(&flags, printer),
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
         Command::Serve { flags } => commands::serve::run(&flags, printer),
         Command::Keys(KeysCommand::Create { wishes, flags }) => commands::keys::create::run(&flags, wishes, printer),
         Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
         Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, &id, printer),
+        Command::Webhooks(command) => command.run(printer),
         Command::Db(DbCommand::Check { flags }) => commands::db::check::run(&flags, printer),
         Command::Db(DbCommand::Backup { file, flags }) => commands::db::backup::run(&flags, &file, printer),
         Command::Status { flags } => commands::status::run(&flags, printer),

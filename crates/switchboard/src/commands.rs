@@ -6,6 +6,7 @@ pub mod keys;
 pub mod serve;
 pub mod status;
 pub mod version;
+pub mod webhooks;
 
 use std::future::Future;
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod environment;
 pub mod limits;
 pub mod log;
 pub mod problem;
+mod push_notification;
 pub mod schema;
 mod section;
 pub mod server;

@@ -6,8 +6,10 @@ mod listener;
 mod protocol;
 mod room;
 mod socket;
+mod webhooks;
 
 pub use door::{Door, DoorError};
 pub use listener::ControlListener;
 pub use protocol::{BackedUp, Refusal, Reply, Request, Status};
 pub use room::ControlRoom;
+pub use webhooks::{DeadLetterPage, LOCAL_CALLER, Retried, RotatedSecret, ShownWebhook, WebhookPage, WebhookRequest};

@@ -22,7 +22,8 @@ struct HostLine {
 /// The settings are those of `switchboard.yaml` in the current folder and of the environment, if there are any: without
 /// them it listens on `127.0.0.1:41242` and keeps its tasks in `.switchboard`. A file of agents is not read. The
 /// arguments of the program stand above both: `--bind`, `--data-dir` and `--workspace` as `switchboard serve` takes
-/// them. On `--help`, and on an argument that is none of these, it says so and ends the process.
+/// them. SIGHUP and `switchboard config reload` have it read its settings again. On `--help`, and on an argument that is
+/// none of these, it says so and ends the process.
 ///
 /// ```no_run
 /// use switchboard::{Agent, AgentError, Manifest, StartError, TaskHandle, Turn};
@@ -49,19 +50,19 @@ struct HostLine {
 pub async fn host(name: &str, agent: impl Agent) -> Result<(), StartError> {
     let name = AgentName::from_text(name)
         .map_err(|mismatch| StartError::AgentName(format!("{}: {}", mismatch.wrong, mismatch.right)))?;
-    let workspace = HostLine::parse().flags.load_settings()?;
+    let flags = HostLine::parse().flags;
+    let workspace = flags.load_settings()?;
     // A program that logs in its own way has set that up already, and keeps it.
     let _ = logging::start(&workspace.config.log);
     let signals = Signals::take().map_err(StartError::Signals)?;
-    let data_dir = workspace.data_dir();
-    let serving =
-        Serving::start(Plan { config: workspace.config, data_dir, agents: vec![Hosted::new(name.as_str(), agent)] });
+    let agents = vec![Hosted::new(name.as_str(), agent)];
+    let serving = Serving::start(Plan { workspace, agents, read_again: Box::new(move || flags.load_settings()) });
     let serving = serving.await?;
     let printer = Printer::new(Output::Text);
-    for warning in workspace.warnings.iter().chain(&serving.warnings) {
+    for warning in &serving.warnings {
         printer.warning(warning);
     }
     serving.greeting.print(printer);
-    let stop = stop_signal(signals, move || printer.line("stopping; Ctrl-C again stops at once"));
+    let stop = stop_signal(signals, serving.reloader(), move || printer.line("stopping; Ctrl-C again stops at once"));
     serving.run(stop).await
 }

@@ -10,7 +10,9 @@ mod greeting;
 mod listen;
 mod network_file_system;
 mod open_files;
+mod outbound;
 mod port_holder;
+mod reload;
 mod settings;
 mod signals;
 
@@ -18,10 +20,10 @@ pub(crate) use data_dir::{RESTORE, open_problem};
 pub use error::StartError;
 pub(crate) use fleet::hosted;
 pub use greeting::Greeting;
+pub use reload::{Reloaded, Reloader, WorkspaceReader};
 pub(crate) use signals::{Signals, stop_signal};
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use switchboard_engine::clock::{Clock, SystemClock};
@@ -31,28 +33,31 @@ use switchboard_server::{Options, Server, Tls};
 use switchboard_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::Config;
+use crate::config::{Config, Workspace};
 use crate::control::{ControlListener, ControlRoom, Status};
 use crate::keys::{KeyDesk, KeyRing};
+use crate::serve::outbound::Outbound;
 
 /// What to serve.
 pub struct Plan {
-    /// The settings.
-    pub config: Config,
-    /// Where the data is.
-    pub data_dir: PathBuf,
+    /// The settings, and where the data is.
+    pub workspace: Workspace,
     /// Who is served.
     pub agents: Vec<Hosted>,
+    /// Reads the workspace again while the server runs.
+    pub read_again: WorkspaceReader,
 }
 
 /// A server that is ready to serve.
 pub struct Serving {
     listener: TcpListener,
     engine: Engine,
+    outbound: Outbound,
     options: Options,
     ring: Arc<KeyRing>,
     control: ControlListener,
     room: Arc<ControlRoom>,
+    reloader: Arc<Reloader>,
     /// What to tell people.
     pub greeting: Greeting,
     /// What is not wrong but probably not meant.
@@ -66,11 +71,12 @@ impl Serving {
     /// # Errors
     /// Whatever is in the way, in plain words.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let Plan { config, data_dir, agents } = plan;
-        let tls = open_tls(&config)?;
+        let Plan { workspace, agents, read_again } = plan;
+        let (config, data_dir) = (&workspace.config, workspace.data_dir());
+        let tls = open_tls(config)?;
         let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
         let data_dir = data_dir::create(&data_dir)?;
-        let store = open_store(&config, &data_dir, address)?;
+        let store = open_store(config, &data_dir, address)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let loopback = address.ip().is_loopback();
         let keys = store.list_keys().await.map_err(StartError::Store)?;
@@ -81,7 +87,7 @@ impl Serving {
         }
         let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
         let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
-        let mut greeting = Greeting::new(&config, address, &data_dir, &agents, usable, ring.is_open());
+        let mut greeting = Greeting::new(config, address, &data_dir, &agents, usable, ring.is_open());
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
         let directory = Arc::new(FixedDirectory::new(agents, default_agent));
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
@@ -91,11 +97,13 @@ impl Serving {
             Arc::clone(&store) as Arc<dyn Store>,
             directory,
             Arc::clone(&clock),
-            settings::engine(&config),
+            settings::engine(config),
         );
         let engine = engine.await.map_err(StartError::Store)?;
+        let outbound = Outbound::open(config, &engine, &store, &clock).await?;
         let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
         let desk = KeyDesk::new(store, clock, Some(Arc::clone(&ring)));
+        let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
         let asked = Arc::clone(&ring);
         let is_tls = tls.is_some();
         let status = move || Status {
@@ -106,15 +114,20 @@ impl Serving {
             agents: names.clone(),
             keys_required: !asked.is_open(),
         };
+        let warned = warnings(config, address, &data_dir);
+        let options = settings::server(config, address, tls);
+        let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone());
         Ok(Self {
             listener,
             engine,
-            options: settings::server(&config, address, tls),
+            outbound,
+            options,
             ring,
             control,
-            room: Arc::new(ControlRoom::new(desk, data_dir.clone()).of_server(status)),
+            room: Arc::new(room.of_server(status, Arc::clone(&reloader))),
+            reloader,
             greeting,
-            warnings: warnings(&config, address, &data_dir),
+            warnings: workspace.warnings.into_iter().chain(warned).collect(),
         })
     }
 
@@ -126,12 +139,18 @@ impl Serving {
         self.listener.local_addr()
     }
 
+    /// Reads the configuration again, for whoever hears the signal for it.
+    #[must_use]
+    pub fn reloader(&self) -> Arc<Reloader> {
+        Arc::clone(&self.reloader)
+    }
+
     /// Serves until the stop signal, then lets running tasks end within the drain time.
     ///
     /// # Errors
     /// If the listener failed, or the store could not be closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
-        let Self { listener, engine, options, ring, control, room, .. } = self;
+        let Self { listener, engine, outbound, options, ring, control, room, .. } = self;
         // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
         let done = CancellationToken::new();
         let control = tokio::spawn(control.run(room, done.clone()));
@@ -140,7 +159,10 @@ impl Serving {
             engine.shutdown().await
         };
         let options = Options { open: ring.is_open(), ..options };
+        let Outbound { webhooks, callbacks, .. } = outbound;
+        webhooks.start();
         let server = Server::new(engine.clone(), options, Arc::clone(&ring) as _).open_until(ring.keyed());
+        let server = server.with_webhooks(webhooks).with_callbacks(callbacks);
         let served = async {
             let served = match tokio::net::TcpListener::from_std(listener) {
                 Ok(listener) => server.run(listener, stop.clone().cancelled_owned()).await,

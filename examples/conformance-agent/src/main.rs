@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use switchboard::StartError;
-use switchboard::config::Config;
-use switchboard::config::address::BindAddress;
+use switchboard::cli::ConfigFlags;
 use switchboard::config::cards::CardForm;
 use switchboard::logging;
 use switchboard::printer::{Output, Printer};
@@ -71,15 +70,19 @@ enum Blocking {
 #[tokio::main]
 async fn main() -> Result<(), StartError> {
     let flags = Flags::parse();
-    let mut config = Config::default();
-    config.server.bind = BindAddress(flags.bind);
-    config.cards.default = match flags.cards {
+    let settings = ConfigFlags {
+        workspace: PathBuf::from("."),
+        bind: Some(flags.bind.to_string()),
+        data_dir: Some(flags.data_dir.clone()),
+    };
+    let mut workspace = settings.load_settings()?;
+    workspace.config.cards.default = match flags.cards {
         Cards::Hybrid => CardForm::Hybrid,
         Cards::V1 => CardForm::V1,
         Cards::V03 => CardForm::V03,
     };
     let printer = Printer::new(Output::Text);
-    if let Err(error) = logging::start(&config.log) {
+    if let Err(error) = logging::start(&workspace.config.log) {
         printer.warning(&error.to_string());
     }
     let agent = Conformance {
@@ -91,9 +94,9 @@ async fn main() -> Result<(), StartError> {
     let switches = Switches { v03_blocking: flags.v03_blocking == Blocking::Block, ..Switches::default() };
     let stop = stop_signal().map_err(StartError::Signals)?;
     let serving = Serving::start(Plan {
-        config,
-        data_dir: flags.data_dir,
+        workspace,
         agents: vec![Hosted::new("conformance", agent).switches(switches)],
+        read_again: Box::new(move || settings.load_settings()),
     });
     let serving = serving.await?;
     for warning in &serving.warnings {

@@ -43,6 +43,7 @@ impl Bench {
             metadata: None,
             idempotency_key: None,
             push_config: None,
+            webhook: None,
             return_immediately: false,
             streaming: false,
         };

@@ -84,8 +84,9 @@ impl<'a> Environments<'a> {
             program::run(npm.current_dir(&directory))
         })?;
         // A module finds its packages beside itself, so the programs go where the packages are.
-        copy(&self.sources.join("runner.mjs"), &self.directory.join("runner.mjs"))?;
-        copy(&sources.join("client.mjs"), &directory.join("client.mjs"))?;
+        for (from, to) in [(self.sources, &self.directory), (&sources, &directory)] {
+            copy_programs(from, to)?;
+        }
         let mut command = Command::new(node.join("bin/node"));
         command.arg("client.mjs").current_dir(&directory);
         Ok(command)
@@ -131,6 +132,17 @@ fn ensure(directory: &Path, pins: &str, make: impl FnOnce() -> anyhow::Result<()
 
 fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Every module of a folder.
+fn copy_programs(from: &Path, to: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(from).with_context(|| format!("cannot read {}", from.display()))? {
+        let entry = entry?;
+        if entry.path().extension().is_some_and(|extension| extension == "mjs") {
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {

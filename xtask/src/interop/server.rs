@@ -40,22 +40,28 @@ struct Secret {
 }
 
 impl Server {
-    /// One that everybody may call.
+    /// One that everybody may call, and that calls webhooks on this machine.
     pub(crate) fn open(log: &Path) -> anyhow::Result<Self> {
-        Self::start(tempfile::tempdir()?, None, log)
+        Self::start(tempfile::tempdir()?, None, ("PUSH_NOTIFICATION_ALLOWED_CIDRS", "127.0.0.0/8"), log)
     }
 
-    /// One that wants its key.
+    /// One that wants its key, and has no webhooks.
     pub(crate) fn keyed(log: &Path) -> anyhow::Result<Self> {
         let workspace = tempfile::tempdir()?;
         let printed = program::output(&mut switchboard(workspace.path(), &["keys", "create"]))?;
         let created: Created = serde_json::from_str(&printed).context("the new key cannot be read")?;
-        Self::start(workspace, Some(created.key.secret), log)
+        Self::start(workspace, Some(created.key.secret), ("SWITCHBOARD_WEBHOOKS_ENABLED", "false"), log)
     }
 
     /// Starts it on a free port. It accepts connections once it has said which.
-    fn start(workspace: tempfile::TempDir, key: Option<String>, log: &Path) -> anyhow::Result<Self> {
+    fn start(
+        workspace: tempfile::TempDir,
+        key: Option<String>,
+        (setting, value): (&str, &str),
+        log: &Path,
+    ) -> anyhow::Result<Self> {
         let mut child = switchboard(workspace.path(), &["serve", "--bind", "127.0.0.1:0"])
+            .env(setting, value)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(File::create(log).with_context(|| format!("cannot create {}", log.display()))?)
@@ -90,7 +96,7 @@ fn switchboard(workspace: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(program::root().join("target/debug/switchboard"));
     // The settings of whoever runs the tests are not for this server.
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SWITCHBOARD_") {
+        if ["SWITCHBOARD_", "PUSH_NOTIFICATION_"].iter().any(|start| name.to_string_lossy().starts_with(start)) {
             command.env_remove(name);
         }
     }

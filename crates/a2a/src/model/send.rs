@@ -75,6 +75,21 @@ pub struct PushConfig {
     /// What to authenticate with at the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authentication: Option<AuthenticationInfo>,
+    /// What to send, if not what its version says. An addition of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<PushPayload>,
+}
+
+/// What a receiver is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PushPayload {
+    /// The whole task as of the event.
+    Task,
+    /// The change of status, with what the task has made once it is completed.
+    StatusUpdate,
+    /// What a stream would carry.
+    StreamResponse,
 }
 
 /// An HTTP authentication scheme and its credentials.

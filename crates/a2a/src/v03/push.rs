@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Binding;
-use crate::{AuthenticationInfo, PushConfig};
+use crate::{AuthenticationInfo, PushConfig, PushPayload};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,6 +24,8 @@ struct Inner<'a> {
     token: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     authentication: Option<Authentication<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<PushPayload>,
 }
 
 #[derive(Serialize)]
@@ -45,6 +47,7 @@ pub(crate) fn push_config(binding: Binding, config: &PushConfig) -> PushView<'_>
             url: &config.url,
             token: config.token.as_deref(),
             authentication: config.authentication.as_ref().map(authentication),
+            payload: config.payload,
         },
     }
 }

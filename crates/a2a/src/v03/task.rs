@@ -35,7 +35,7 @@ pub(super) struct StatusView<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ArtifactView<'a> {
+pub(crate) struct ArtifactView<'a> {
     artifact_id: &'a ArtifactId,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -74,7 +74,7 @@ pub(super) fn status(binding: Binding, status: &TaskStatus) -> StatusView<'_> {
     }
 }
 
-pub(super) fn artifact(binding: Binding, artifact: &Artifact) -> ArtifactView<'_> {
+pub(crate) fn artifact(binding: Binding, artifact: &Artifact) -> ArtifactView<'_> {
     ArtifactView {
         artifact_id: &artifact.artifact_id,
         name: artifact.name.as_deref(),

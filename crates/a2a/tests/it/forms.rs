@@ -1,8 +1,9 @@
 //! One object in three dialects, typed by hand from the specification.
 
 use switchboard_a2a::{
-    Artifact, AuthenticationInfo, Dialect, Json, ListResponse, Message, Metadata, Part, PartContent, PushConfig, Role,
-    StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus, TaskStatusUpdate, Timestamp, encode,
+    Artifact, AuthenticationInfo, Dialect, Json, ListResponse, Message, Metadata, Part, PartContent, PushConfig,
+    PushPayload, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus, TaskStatusUpdate, Timestamp,
+    encode,
 };
 
 fn text(bytes: Vec<u8>) -> String {
@@ -150,6 +151,7 @@ fn a_webhook() {
             scheme: "Bearer".to_owned(),
             credentials: Some("s3cr3t".to_owned()),
         }),
+        payload: None,
     };
     let forms = [
         r#"{"id":"p1","taskId":"t1","url":"https://cb.test/h","token":"opaque","authentication":{"scheme":"Bearer","credentials":"s3cr3t"}}"#,
@@ -159,6 +161,15 @@ fn a_webhook() {
     for (dialect, form) in Dialect::ALL.into_iter().zip(forms) {
         assert_eq!(text(encode::encode_push_config(dialect, &config)), form);
         assert_eq!(serde_json::from_str::<PushConfig>(form).unwrap(), config);
+    }
+    let chosen = PushConfig { payload: Some(PushPayload::StatusUpdate), token: None, authentication: None, ..config };
+    let forms = [
+        r#"{"id":"p1","taskId":"t1","url":"https://cb.test/h","payload":"status-update"}"#,
+        r#"{"taskId":"t1","pushNotificationConfig":{"id":"p1","url":"https://cb.test/h","payload":"status-update"}}"#,
+    ];
+    for (dialect, form) in Dialect::ALL.into_iter().zip(forms) {
+        assert_eq!(text(encode::encode_push_config(dialect, &chosen)), form);
+        assert_eq!(serde_json::from_str::<PushConfig>(form).unwrap(), chosen);
     }
     assert_eq!(text(encode::encode_push_list(Dialect::V03Rpc, &[], "")), "[]");
     assert_eq!(text(encode::encode_push_list(Dialect::V1, &[], "")), r#"{"configs":[],"nextPageToken":""}"#);

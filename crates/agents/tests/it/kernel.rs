@@ -37,6 +37,7 @@ impl Kernel {
             metadata,
             idempotency_key: None,
             push_config: None,
+            webhook: None,
             return_immediately: false,
             streaming: false,
         };

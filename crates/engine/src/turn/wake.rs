@@ -10,7 +10,7 @@ use crate::live::LiveTask;
 use crate::metric_definitions as metric;
 use crate::queue::Place;
 use crate::recover::NotWritten;
-use crate::store::{Phase, RowState};
+use crate::store::{Phase, RowState, Sides};
 use crate::turn::{Begin, RETRY, drive};
 
 impl Inner {
@@ -34,7 +34,7 @@ impl Inner {
         };
         live.wake();
         if let Some((permit, begin)) = begin {
-            self.work.spawn(drive(self.clone(), live, permit, begin, None));
+            self.work.spawn(drive(self.clone(), live, permit, begin, Sides::default()));
         }
     }
 
@@ -68,7 +68,7 @@ impl Inner {
                 let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
                 let burst = Burst::default();
                 core.waking = true;
-                Ok((Writing { burst, row, class: Class::Inbox, send: None, refusable: false }, ()))
+                Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
             });
             match claimed.await {
                 Ok(_) => {

@@ -231,6 +231,7 @@ pub(crate) fn request(message: Message) -> Send {
         metadata: None,
         idempotency_key: None,
         push_config: None,
+        webhook: None,
         return_immediately: false,
         streaming: true,
     }

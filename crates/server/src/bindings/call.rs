@@ -33,6 +33,8 @@ pub(super) struct Call<'a> {
 pub(super) enum Outcome {
     /// The result was written to the buffer.
     Written,
+    /// It is done, and there is nothing to say.
+    Nothing,
     /// The result comes in pieces.
     Events(Box<Events>),
 }
@@ -65,9 +67,9 @@ impl Call<'_> {
                 Box::pin(self.find_agent_of(&id)).await?;
                 return Box::pin(subscribe::answer(self, &id)).await.map(events);
             }
-            Request::Push(_) => {
-                self.find_agent()?;
-                return Err(push::not_supported());
+            Request::Push(request) => {
+                Box::pin(self.find_agent_of(&push::task_of(&request))).await?;
+                return Box::pin(push::answer(self, request, out)).await;
             }
             Request::ExtendedCard { .. } => match self.operation {
                 Operation::GetCard => extended_card::answer_or_public(self, out)?,

@@ -88,7 +88,7 @@ fn written(state: &State, address: &Address, form: CardForm) -> Result<Arc<Writt
         }
         cards.swap_remove(index);
     }
-    let card = describe::agent(&state.options, address, &hosted, false);
+    let card = describe::agent(state, address, &hosted, false);
     let written = Arc::new(Written { hosted, document: Document::new(card.encode(form)) });
     cards.push((address.clone(), form, written.clone()));
     Ok(written)

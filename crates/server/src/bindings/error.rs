@@ -10,6 +10,9 @@ pub(super) fn of(refusal: Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
         Refusal::TaskNotFound(id) => Error::task_not_found(quote::name(id.as_str())),
+        Refusal::WebhookNotFound { task, .. } => {
+            Error::with_message(ErrorKind::TaskNotFound, message).detail("taskId", quote::name(task.as_str()))
+        }
         Refusal::NotCancelable { id, state } => {
             let error = Error::with_message(ErrorKind::TaskNotCancelable, message);
             error.detail("taskId", id).detail("state", state_label(state))

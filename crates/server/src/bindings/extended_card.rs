@@ -23,7 +23,7 @@ pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error
         return Err(Error::with_message(not_offered, message));
     }
     let hosted = resolved.map_err(error::of)?;
-    let card = describe::agent(options, &call.address, &hosted, true);
+    let card = describe::agent(call.state, &call.address, &hosted, true);
     call.hosted = Some(hosted);
     out.extend_from_slice(&card.encode(form(call.dialect)));
     Ok(())

@@ -68,6 +68,10 @@ async fn perform(
             out.push(b'}');
             (binding.success(dialect, out), None)
         }
+        Ok(Outcome::Nothing) => {
+            out.extend_from_slice(b"null}");
+            (binding.success(dialect, out), None)
+        }
         Ok(Outcome::Events(events)) => (sse::response(state, &exchange.identity, dialect, binding, *events), None),
         // v0.3 readers of a stream take nothing but a stream.
         Err(error) if dialect == Dialect::V03Rpc && operation.is_streaming() && is_answer(&error) => {

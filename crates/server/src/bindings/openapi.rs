@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind};
 
+use self::assemble::Present;
 use super::document::Document;
 use super::reply::{self, Binding};
 use crate::{Body, Exchange, Measured, State};
@@ -21,7 +22,12 @@ pub(super) struct Description(OnceLock<Option<Document>>);
 
 /// Answers with the document.
 pub(super) fn answer(state: &State, exchange: &Exchange) -> Response<Body> {
-    let written = state.bindings.openapi.0.get_or_init(|| match assemble::document(&state.options) {
+    let present = Present {
+        webhooks: state.webhooks().is_some(),
+        outbox: state.outbox.is_some(),
+        callbacks: state.callbacks.is_some(),
+    };
+    let written = state.bindings.openapi.0.get_or_init(|| match assemble::document(&state.options, present) {
         Ok(document) => Some(Document::new(document.to_string().into_bytes())),
         Err(error) => {
             tracing::error!(%error, "the parts of /openapi.json do not fit together, this is a bug");

@@ -8,7 +8,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
-use switchboard_a2a::{Error, ListRequest, Timestamp};
+use switchboard_a2a::{Error, ListRequest, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::Place;
 use switchboard_engine::{Address, CallerId};
@@ -21,18 +21,28 @@ type Half = [u8; HALF];
 /// The tokens of one question.
 pub struct Tokens {
     secret: [u8; 32],
-    /// The hash of the question: who asks, where, and for which tasks.
+    /// The hash of the question: who asks, where, and for what.
     question: [u8; 32],
 }
 
 impl Tokens {
-    /// The question, and the secret that no caller knows.
+    /// The question for tasks, and the secret that no caller knows.
     pub fn new(secret: [u8; 32], caller: &CallerId, address: &Address, request: &ListRequest) -> Self {
-        let mut hasher = Sha256::new();
         let context = request.context_id.as_ref().map(|context| context.as_str());
         let state = request.status.map(switchboard_engine::state_label);
         let since = request.status_timestamp_after.map(|at| at.0.to_string());
         let texts = [Some(caller.as_str()), Some(address.as_str()), context, state, since.as_deref()];
+        Self::of(secret, &texts)
+    }
+
+    /// The question for the webhooks of a task, whose places have no time. It has fewer texts than the one for tasks, so
+    /// that neither takes the other's tokens.
+    pub(super) fn of_webhooks(secret: [u8; 32], caller: &CallerId, address: &Address, task: &TaskId) -> Self {
+        Self::of(secret, &[Some(caller.as_str()), Some(address.as_str()), Some(task.as_str())])
+    }
+
+    fn of(secret: [u8; 32], texts: &[Option<&str>]) -> Self {
+        let mut hasher = Sha256::new();
         for text in texts {
             // The length in front keeps neighbours apart; an absent text differs from an empty one.
             hasher.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
@@ -50,7 +60,7 @@ impl Tokens {
 
     /// Reads a token that was given for the same question.
     pub fn read(&self, token: &str) -> Result<Place, Error> {
-        let problem = "is not a token of this server for these filters: ask again without it";
+        let problem = "is not a token of this server for this question: ask again without it";
         let invalid = || Error::invalid_field("pageToken", problem);
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;
         let Some((tag, hidden)) = bytes.split_first_chunk::<HALF>() else { return Err(invalid()) };
@@ -107,6 +117,7 @@ mod tests {
             Tokens::new([7; 32], &CallerId::from("bob"), &address, &question),
             Tokens::new([7; 32], &caller, &Address::Agent("echo".into()), &question),
             Tokens::new([7; 32], &caller, &address, &filtered),
+            Tokens::of_webhooks([7; 32], &caller, &address, &TaskId::from("")),
         ] {
             assert!(other.read(&token).is_err());
         }

@@ -9,7 +9,7 @@ use switchboard_a2a::Error;
 const LONGEST_NAME: usize = 80;
 
 /// Decodes one path segment. A `%` without two digits stands for itself.
-pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
     match bytes(text) {
         Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
         Cow::Owned(decoded) => String::from_utf8(decoded).ok().map(Cow::Owned),
@@ -17,7 +17,7 @@ pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The pairs of a query, in order; `+` is a space there.
-pub(super) fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error> {
+pub(crate) fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error> {
     let read = |(key, value): (&str, &str)| match (form(key), form(value)) {
         (Some(key), Some(value)) => Ok((key, value)),
         _ => {

@@ -1,8 +1,124 @@
-//! Webhooks, which no card here offers: each operation on them says so, as the protocol demands.
+//! Webhooks: setting one, reading one or all of a task, deleting one, and the one that comes with a message.
+//!
+//! Where the server has none, each operation says so, as the protocol demands.
 
-use switchboard_a2a::{Error, ErrorKind};
+use switchboard_a2a::{Dialect, Error, ErrorKind, PushConfig, PushRequest, TaskId, Timestamp, encode};
+use switchboard_engine::Error as Refusal;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey};
+use switchboard_webhooks::Webhooks;
 
-/// The answer to every request about webhooks.
-pub(super) fn not_supported() -> Error {
-    Error::new(ErrorKind::PushNotSupported)
+use super::call::{Call, Outcome};
+use super::error;
+use super::page_token::Tokens;
+
+/// How many webhooks a page holds if the caller does not say.
+const PAGE_SIZE: u32 = 50;
+/// How many are read at once for a caller that knows no pages.
+const STEP: usize = 100;
+
+/// The task that a request is about. Without one it is about a task that nobody has.
+pub(super) fn task_of(request: &PushRequest) -> TaskId {
+    match request {
+        PushRequest::Create(config) => TaskId::from(config.task_id.clone().unwrap_or_default()),
+        PushRequest::Get { task_id, .. } | PushRequest::List { task_id, .. } | PushRequest::Delete { task_id, .. } => {
+            task_id.clone()
+        }
+    }
+}
+
+/// Does what is asked with a task's webhooks.
+pub(super) async fn answer(call: &Call<'_>, request: PushRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+    let webhooks = offered(call)?;
+    let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
+    let task = task_of(&request);
+    let found = match request {
+        PushRequest::Create(config) => webhooks.set(address, caller, dialect.version(), &task, &config).await,
+        PushRequest::Get { id, .. } => webhooks.get(address, caller, &task, id.as_deref()).await,
+        PushRequest::List { page_size, page_token, .. } => {
+            list(call, webhooks, &task, page_size, page_token.as_deref(), out).await?;
+            return Ok(Outcome::Written);
+        }
+        PushRequest::Delete { id, .. } => {
+            webhooks.delete(address, caller, &task, &id).await.map_err(error::of)?;
+            return Ok(Outcome::Nothing);
+        }
+    };
+    out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(error::of)?));
+    Ok(Outcome::Written)
+}
+
+/// Writes a page. JSON-RPC of version 0.3 has no pages: there it is all of them.
+async fn list(
+    call: &Call<'_>,
+    webhooks: &Webhooks,
+    task: &TaskId,
+    page_size: Option<u32>,
+    page_token: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let (address, caller) = (&call.address, &call.identity.caller);
+    let mut after = WebhookKey(0);
+    if call.dialect == Dialect::V03Rpc {
+        let mut configs = Vec::new();
+        loop {
+            let (some, next) = webhooks.list(address, caller, task, after, STEP).await.map_err(error::of)?;
+            configs.extend(some);
+            let Some(next) = next else { break };
+            after = next;
+        }
+        out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, ""));
+        return Ok(());
+    }
+    let tokens = Tokens::of_webhooks(call.state.engine.secret(), &caller.id, address, task);
+    if let Some(token) = page_token {
+        let (_, TaskKey(key)) = tokens.read(token)?;
+        after = WebhookKey(key);
+    }
+    let page_size = usize::try_from(page_size.unwrap_or(PAGE_SIZE)).unwrap_or(usize::MAX);
+    let (configs, next) = webhooks.list(address, caller, task, after, page_size).await.map_err(error::of)?;
+    let token = next.map(|WebhookKey(key)| tokens.write((Timestamp(0), TaskKey(key)))).unwrap_or_default();
+    out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, &token));
+    Ok(())
+}
+
+/// A webhook that came with a message: as it was sent, and ready to be stored with the message.
+type Inline = (Option<PushConfig>, Option<NewWebhook>);
+
+/// Checks the webhook of a message. What is wrong with it is wrong with the message, unless the message was sent before:
+/// then it was right, and its webhook is set.
+pub(super) async fn inline(
+    call: &Call<'_>,
+    config: PushConfig,
+    task: Option<TaskId>,
+    key: Option<&str>,
+) -> Result<Box<Inline>, Error> {
+    let webhooks = offered(call)?;
+    let (engine, caller) = (&call.state.engine, &call.identity.caller);
+    if let Some(task) = task {
+        // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
+        engine.find(&call.address, caller, &task).await.map_err(error::of)?;
+    }
+    let prepared = webhooks.prepare(call.dialect.version(), &config).await;
+    if let (Err(_), Some(key)) = (&prepared, key)
+        && engine.was_sent(caller, &call.address, key).await.map_err(error::of)?
+    {
+        return Ok(Box::new((Some(config), None)));
+    }
+    let webhook = prepared.map_err(|refusal| match refusal {
+        Refusal::Invalid { field, problem } => {
+            let member = match call.dialect {
+                Dialect::V1 => "taskPushNotificationConfig",
+                Dialect::V03Rpc => "pushNotificationConfig",
+                Dialect::V03Rest => "pushNotification",
+            };
+            Error::invalid_field(format!("configuration.{member}.{field}"), problem)
+        }
+        other => error::of(other),
+    })?;
+    Ok(Box::new((Some(config), Some(webhook))))
+}
+
+fn offered<'a>(call: &Call<'a>) -> Result<&'a Webhooks, Error> {
+    call.state.webhooks().ok_or_else(|| Error::new(ErrorKind::PushNotSupported))
 }

@@ -47,6 +47,7 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
     };
     let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => (Binding::Rest.success(dialect, out), None),
+        Ok(Outcome::Nothing) => (Binding::Rest.success(dialect, b"{}".to_vec()), None),
         Ok(Outcome::Events(events)) => {
             (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)
         }
@@ -67,7 +68,7 @@ async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Ve
     let query = percent::query(exchange.query())?;
     let parts = RestParts {
         task_id: path.task_id.as_deref(),
-        config_id: path.config_id.as_deref(),
+        config_id: path.config_id.as_deref().or_else(|| named_beside(call, &query)),
         tenant: None,
         query: &query,
         body: &exchange.body,
@@ -77,4 +78,14 @@ async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Ve
         call.address = tenant::resolve(call.address.clone(), Some(named))?;
     }
     call.perform(request, out).await
+}
+
+/// Version 0.3 takes the configuration alone for the body, so that the name of a new one stands in the query.
+fn named_beside<'a>(call: &Call<'_>, query: &'a [(String, String)]) -> Option<&'a str> {
+    if (call.dialect, call.operation) != (Dialect::V03Rest, Operation::CreatePushConfig) {
+        return None;
+    }
+    let found =
+        query.iter().find(|(name, value)| matches!(name.as_str(), "configId" | "config_id") && !value.is_empty());
+    found.map(|(_, value)| value.as_str())
 }

@@ -58,22 +58,28 @@ pub(super) async fn submit(
 ) -> Result<Submitted, Error> {
     limits::parts(&call.state.options, &request.message)?;
     let configuration = request.configuration.unwrap_or_default();
-    if configuration.task_push_notification_config.is_some() {
-        return Err(push::not_supported());
-    }
     let mut idempotency_key = key(call)?;
     let by_message_id = idempotency_key.is_none() && dedupes(call.hosted.as_ref());
     let message_id = by_message_id.then(|| request.message.message_id.to_string());
     if let Some(id) = &message_id {
         idempotency_key = Some(format!("message:{id}"));
     }
+    let (push_config, webhook) = match configuration.task_push_notification_config {
+        // Boxed, because hardly any message has one and every message would carry its size along.
+        Some(config) => {
+            let key = idempotency_key.as_deref();
+            *Box::pin(push::inline(call, config, request.message.task_id.clone(), key)).await?
+        }
+        None => (None, None),
+    };
     let send = Send {
         address: call.address.clone(),
         message: request.message,
         accepted_output_modes: configuration.accepted_output_modes,
         metadata: request.metadata,
         idempotency_key,
-        push_config: None,
+        push_config,
+        webhook,
         return_immediately,
         streaming: call.operation.is_streaming(),
     };

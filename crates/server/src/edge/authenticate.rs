@@ -30,12 +30,16 @@ pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identit
     state.authenticator.authenticate(token).ok_or(Stranger::Unknown)
 }
 
+/// What the bearer of a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = scheme.eq_ignore_ascii_case("bearer").then(|| token.trim());
+    token.filter(|token| !token.is_empty())
+}
+
 fn token(headers: &HeaderMap) -> Option<&str> {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).and_then(|value| {
-        let (scheme, token) = value.trim().split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-    });
-    let token = bearer.or_else(|| headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim));
+    let token = bearer(headers).or_else(|| headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim));
     token.filter(|token| !token.is_empty())
 }
 
@@ -59,7 +63,7 @@ impl Stranger {
     }
 
     /// The same for programs (RFC 6750).
-    pub(super) fn challenge(self) -> HeaderValue {
+    pub(crate) fn challenge(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Missing => "Bearer realm=\"switchboard\"",
             Self::Unknown => "Bearer realm=\"switchboard\", error=\"invalid_token\"",

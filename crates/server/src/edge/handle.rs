@@ -11,7 +11,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use switchboard_a2a::{Error, ErrorKind};
+use switchboard_a2a::{Error, ErrorKind, TaskId};
 use switchboard_engine::Address;
 
 use super::access_log::AccessLog;
@@ -23,7 +23,7 @@ use super::request_id::X_REQUEST_ID;
 use super::{cors, head_limits, landing, plain, strict_transport};
 use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
-use crate::{Body, Exchange, Identity, Measured, State, bindings};
+use crate::{Body, Exchange, Identity, Measured, State, api, bindings};
 
 /// When it is worth coming back after a stop: a restart takes about as long.
 const STOPPING_RETRY_MS: u64 = 5_000;
@@ -32,6 +32,7 @@ const STOPPING_RETRY_MS: u64 = 5_000;
 enum Place {
     A2a(Route),
     Operations(Check),
+    Api(api::Route),
     /// With the methods there are, and whose address it is.
     WrongMethod(&'static str, Address),
     Nothing,
@@ -129,6 +130,10 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
     };
     let (mut response, counted) = match place {
         Place::A2a(route) => (through_binding(state, activity, route, parts, body, &identity).await, true),
+        // Boxed, so that its size is not carried along with every message.
+        Place::Api(api::Route::Callback(task)) => {
+            (Box::pin(call_back(state, activity, &task, parts, body)).await, false)
+        }
         other => {
             request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             (by_itself(state, other, &parts, &identity).await, false)
@@ -141,7 +146,8 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
         _ => None,
     };
     if let Some(challenge) = challenge {
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        // Where another token is wanted, that has been said.
+        response.headers_mut().entry(WWW_AUTHENTICATE).or_insert(challenge);
     }
     Answered { response, identity: Some(identity), counted, origin }
 }
@@ -152,6 +158,11 @@ fn find(path: &str, method: &Method) -> Place {
             Method::GET => Place::Operations(check),
             _ => Place::WrongMethod("GET, HEAD", Address::Root),
         };
+    }
+    match api::find(path, method) {
+        api::Found::Route(route) => return Place::Api(route),
+        api::Found::WrongMethod(allow) => return Place::WrongMethod(allow, Address::Root),
+        api::Found::None => {}
     }
     match routes::find(path, method) {
         Found::Route(route) => Place::A2a(route),
@@ -166,6 +177,7 @@ impl Place {
         match self {
             Self::A2a(route) => route.public,
             Self::Operations(check) => check.is_public(),
+            Self::Api(route) => route.is_public(),
             Self::WrongMethod(..) | Self::Nothing => true,
         }
     }
@@ -176,9 +188,46 @@ async fn through_binding(
     activity: &Activity,
     route: Route,
     parts: Parts,
-    mut body: Incoming,
+    body: Incoming,
     identity: &Arc<Identity>,
 ) -> Response<Body> {
+    let bytes = match read(state, activity, &parts, body).await {
+        Ok(bytes) => bytes,
+        Err(not_read) => {
+            let NotRead { error, sent, .. } = &*not_read;
+            let response = bindings::refuse(state, &route, &parts.headers, sent.as_deref(), error);
+            return not_read.finish(&parts, response);
+        }
+    };
+    let Parts { uri, headers, .. } = parts;
+    let exchange = Exchange { uri, headers, body: bytes, identity: Arc::clone(identity) };
+    bindings::answer(state, route, exchange).await
+}
+
+/// What another server tells about a task.
+async fn call_back(
+    state: &Arc<State>,
+    activity: &Activity,
+    task: &TaskId,
+    parts: Parts,
+    mut body: Incoming,
+) -> Response<Body> {
+    let admitted = match api::admit(state, task, &parts.headers).await {
+        Ok(admitted) => admitted,
+        Err(response) => {
+            let limit = state.options.request_body;
+            request_body::take_leave(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            return response;
+        }
+    };
+    match read(state, activity, &parts, body).await {
+        Ok(bytes) => api::receive(state, admitted, &parts.headers, &bytes).await,
+        Err(not_read) => not_read.finish(&parts, plain::refusal(&not_read.error)),
+    }
+}
+
+/// Reads the body.
+async fn read(state: &State, activity: &Activity, parts: &Parts, mut body: Incoming) -> Result<Bytes, Box<NotRead>> {
     let options = &state.options;
     let patience = Patience::new(options.header_timeout, options.body_timeout);
     let read = tokio::select! {
@@ -186,14 +235,13 @@ async fn through_binding(
         read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, patience) => read,
         () = state.engine.drained().cancelled() => Err(Unread::Stopping),
     };
-    let bytes = match read {
-        Ok(bytes) => bytes,
-        Err(unread) => return not_read(state, activity, &route, &parts, body, unread).await,
-    };
-    activity.body_is_read();
-    let Parts { uri, headers, .. } = parts;
-    let exchange = Exchange { uri, headers, body: bytes, identity: Arc::clone(identity) };
-    bindings::answer(state, route, exchange).await
+    match read {
+        Ok(bytes) => {
+            activity.body_is_read();
+            Ok(bytes)
+        }
+        Err(unread) => Err(Box::new(not_read(state, activity, parts, body, unread).await)),
+    }
 }
 
 /// Answers of the server itself.
@@ -203,24 +251,42 @@ async fn by_itself(state: &State, place: Place, parts: &Parts, identity: &Identi
         Place::Operations(check) => health::answer(state, check, identity).await,
         Place::WrongMethod(allow, address) => {
             let nobody = bindings::nobody_at(state, &address);
-            let is_for_people = landing::is_wanted(&parts.method, &parts.headers);
+            // People open A2A addresses with a browser; what is under /api they have from the manual.
+            let is_for_people = landing::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
             nobody.unwrap_or_else(|| match is_for_people {
                 true => landing::page(state),
                 false => plain::wrong_method(path, &parts.method, allow),
             })
         }
-        Place::A2a(_) | Place::Nothing => plain::nothing_at(path),
+        Place::Api(api::Route::Webhooks(ask)) => api::answer(state, ask, &parts.uri, identity).await,
+        Place::A2a(_) | Place::Api(_) | Place::Nothing => plain::nothing_at(path),
     }
 }
 
-async fn not_read(
-    state: &State,
-    activity: &Activity,
-    route: &Route,
-    parts: &Parts,
-    mut body: Incoming,
-    unread: Unread,
-) -> Response<Body> {
+/// Why a request whose body was not read is refused.
+struct NotRead {
+    error: Error,
+    /// Where it is not the status of the error: the body did not come to its end then.
+    status: Option<StatusCode>,
+    /// What there is of a small body.
+    sent: Option<Bytes>,
+}
+
+impl NotRead {
+    /// The response, once it says what is wrong.
+    fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
+        if let Some(status) = self.status {
+            *response.status_mut() = status;
+            // What is left of the body would be taken for the next request.
+            if parts.version != Version::HTTP_2 {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+        }
+        response
+    }
+}
+
+async fn not_read(state: &State, activity: &Activity, parts: &Parts, mut body: Incoming, unread: Unread) -> NotRead {
     let limit = state.options.request_body;
     let mut sent = None;
     let (status, error) = match unread {
@@ -247,15 +313,7 @@ async fn not_read(
             (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
         }
     };
-    let mut response = bindings::refuse(state, route, &parts.headers, sent.as_deref(), &error);
-    if let Some(status) = status {
-        *response.status_mut() = status;
-        // What is left of the body would be taken for the next request.
-        if parts.version != Version::HTTP_2 {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-    }
-    response
+    NotRead { error, status, sent }
 }
 
 fn late(message: String, limit: &str) -> Error {
@@ -273,10 +331,7 @@ fn refused(
 ) -> Answered {
     let (response, counted) = match place {
         Place::A2a(route) => (bindings::refuse(state, route, &parts.headers, sent, error), true),
-        _ => {
-            let status = StatusCode::from_u16(error.kind.entry().http).unwrap_or(StatusCode::FORBIDDEN);
-            (plain::error(status, &error.message), false)
-        }
+        _ => (plain::refusal(error), false),
     };
     Answered { response, identity: None, counted, origin }
 }

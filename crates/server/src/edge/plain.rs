@@ -1,9 +1,10 @@
 //! Answers of the server itself, where no binding is concerned: small JSON documents.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
 use serde::Serialize;
+use switchboard_a2a::Error;
 
 use crate::Body;
 
@@ -28,6 +29,7 @@ pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
         StatusCode::FORBIDDEN => "PERMISSION_DENIED",
         StatusCode::NOT_FOUND => "NOT_FOUND",
         StatusCode::METHOD_NOT_ALLOWED => "UNIMPLEMENTED",
+        StatusCode::CONFLICT => "FAILED_PRECONDITION",
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "RESOURCE_EXHAUSTED",
         StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
         status if status.is_client_error() => "INVALID_ARGUMENT",
@@ -35,6 +37,17 @@ pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
     };
     let error = serde_json::json!({ "code": status.as_u16(), "status": name, "message": message });
     json(status, &serde_json::json!({ "error": error }))
+}
+
+/// A refusal of the edge, which says when to come again if that helps.
+pub(crate) fn refusal(refused: &Error) -> Response<Body> {
+    let status = StatusCode::from_u16(refused.kind.entry().http).unwrap_or(StatusCode::FORBIDDEN);
+    let mut response = error(status, &refused.message);
+    let wait = refused.metadata.iter().find(|(key, _)| key == "retryAfterMs");
+    if let Some(milliseconds) = wait.and_then(|(_, value)| value.parse::<u64>().ok()) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1_000)));
+    }
+    response
 }
 
 /// Something is there, but not for this method.

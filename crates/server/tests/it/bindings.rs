@@ -2,10 +2,10 @@
 
 mod agents;
 mod cards;
-mod client;
+pub(crate) mod client;
 mod closing;
 mod direct;
-mod doors;
+pub(crate) mod doors;
 mod errors;
 mod extensions;
 mod idempotency;
@@ -18,4 +18,5 @@ mod routing;
 mod tenants;
 mod turns;
 mod versions;
-mod world;
+pub(crate) mod webhooks;
+pub(crate) mod world;

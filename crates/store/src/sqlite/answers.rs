@@ -1,6 +1,6 @@
 //! Gives a whole commit's answers to the async world with one wake-up.
 //!
-//! Answering from the writer's thread wakes the runtime once per append, and on a busy core each of these wake-ups takes
+//! Answering from the writer's thread wakes the runtime once per write, and on a busy core each of these wake-ups takes
 //! the core away from the writer. So all answers of a commit go to one task of the runtime, which hands them out there.
 
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use switchboard_engine::store::{Appended, StoreError};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{mpsc, oneshot};
 
-/// What an append came to.
-pub(crate) type Outcome = Result<Appended, StoreError>;
+/// What a write came to; nothing more to say if it was no append.
+pub(crate) type Outcome = Result<Option<Appended>, StoreError>;
 
 /// Answers that reach their askers when they are dropped, wherever that happens: in the task that hands them out, or,
 /// if its runtime has ended, with the channel to it.
@@ -68,7 +68,7 @@ impl Desk {
     }
 }
 
-/// Tells everybody what their append came to.
+/// Tells everybody what their write came to.
 pub(crate) fn answer_all(answers: impl Iterator<Item = (Reply, Outcome)>) {
     let mut channel: Option<Channel> = None;
     let mut gathered = Answers(Vec::with_capacity(answers.size_hint().0));

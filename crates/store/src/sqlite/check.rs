@@ -3,6 +3,7 @@
 
 mod logs;
 mod rows;
+mod webhooks;
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -81,6 +82,7 @@ pub fn check(directory: &Path) -> Result<Report, CheckError> {
     integrity(&moment, &mut report)?;
     logs::check(&moment, &mut report)?;
     rows::check(&moment, &mut report)?;
+    webhooks::check(&moment, &mut report)?;
     Ok(report)
 }
 

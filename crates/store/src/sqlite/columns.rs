@@ -5,6 +5,7 @@ use std::str::FromStr;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use switchboard_a2a::TaskState;
 use switchboard_engine::store::Phase;
+use switchboard_engine::store::webhooks::{DeliveryState, WebhookState};
 use uuid::Uuid;
 
 pub(crate) fn state_number(state: TaskState) -> i64 {
@@ -57,6 +58,35 @@ pub(crate) fn phase_from(column: usize, number: i64) -> rusqlite::Result<Phase> 
         2 => Phase::Interrupted,
         3 => Phase::Parked,
         4 => Phase::Done,
+        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
+    })
+}
+
+/// Ordered so that `state < 2` is everything that still has to be told something.
+pub(crate) fn webhook_state_number(state: WebhookState) -> i64 {
+    match state {
+        WebhookState::Active => 0,
+        WebhookState::Paused => 1,
+        WebhookState::Disabled => 2,
+        WebhookState::Finished => 3,
+    }
+}
+
+pub(crate) fn webhook_state_from(column: usize, number: i64) -> rusqlite::Result<WebhookState> {
+    Ok(match number {
+        0 => WebhookState::Active,
+        1 => WebhookState::Paused,
+        2 => WebhookState::Disabled,
+        3 => WebhookState::Finished,
+        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
+    })
+}
+
+pub(crate) fn delivery_state_from(column: usize, number: i64) -> rusqlite::Result<DeliveryState> {
+    Ok(match number {
+        0 => DeliveryState::Pending,
+        1 => DeliveryState::Delivered,
+        2 => DeliveryState::Dead,
         _ => return Err(rusqlite::Error::IntegralValueOutOfRange(column, number)),
     })
 }
@@ -139,6 +169,10 @@ mod tests {
         for number in 0..5 {
             assert_eq!(phase_number(phase_from(0, number).unwrap()), number);
         }
+        for number in 0..4 {
+            assert_eq!(webhook_state_number(webhook_state_from(0, number).unwrap()), number);
+        }
         assert!(state_from(0, 9).is_err() && phase_from(0, 5).is_err());
+        assert!(webhook_state_from(0, 4).is_err() && delivery_state_from(0, 3).is_err());
     }
 }

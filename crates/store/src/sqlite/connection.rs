@@ -21,6 +21,8 @@ const PAGE_BYTES: i64 = 8192;
 const WRITER_CACHE_KIB: i64 = 8192;
 /// Readers lean on the operating system's cache.
 const READER_CACHE_KIB: i64 = 4096;
+/// Everything that is written beside appends stays prepared; appends have their own statements.
+const WRITER_STATEMENTS: usize = 64;
 /// A log that grew beyond this is cut when it is restarted.
 const JOURNAL_LIMIT_BYTES: i64 = 64 << 20;
 
@@ -39,6 +41,7 @@ pub(crate) fn open_for_writing(path: &Path, options: &Options) -> rusqlite::Resu
     connection.pragma_update(None, "journal_size_limit", JOURNAL_LIMIT_BYTES)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE_KIB)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(WRITER_STATEMENTS);
     if let Some(max_bytes) = options.max_file_bytes {
         let page_size: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
         connection.pragma_update(

@@ -11,15 +11,15 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use switchboard_engine::store::{Append, Appended, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::answers::{Desk, Reply};
+use super::answers::{Desk, Outcome, Reply};
 use super::writer::session::Session;
 
 /// Room for 64 MiB of each class, counted in KiB …
 const ROOM_KIB: usize = 64 << 10;
-/// … and for 4,096 appends of each class, because each takes at least this much of it.
+/// … and for 4,096 writes of each class, because each takes at least this much of it.
 const LEAST_KIB: usize = 16;
-/// One transaction takes at most so many appends …
-const BATCH_APPENDS: usize = 512;
+/// One transaction takes at most so many writes …
+const BATCH_WRITES: usize = 512;
 /// … or about so many bytes, so that the first of them does not wait for ever.
 const BATCH_BYTES: usize = 8 << 20;
 /// How often the writer tries by itself whether it can write again.
@@ -28,25 +28,52 @@ pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A write that has its own transaction; replies to whoever asked, and returns the error for the writer to judge.
 pub(crate) type Alone = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;
 
-/// An append and who waits for it.
-pub(crate) struct QueuedAppend {
-    pub(crate) append: Append,
+/// A write that is no append and shares its commit. It is run again if what it shared the first commit with broke that.
+pub(crate) type Joined = Box<dyn Fn(&mut Session<'_>) -> rusqlite::Result<()> + Send>;
+
+/// What shares a commit with whatever else is to be written.
+#[expect(clippy::large_enum_variant, reason = "nearly every write is an append")]
+pub(crate) enum Write {
+    Append(Append),
+    Joined { work: Joined, bytes: usize },
+}
+
+impl Write {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Append(append) => append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len),
+            Self::Joined { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Whether it may be refused when the store is behind.
+    fn is_refusable(&self) -> bool {
+        match self {
+            Self::Append(append) => append.refusable,
+            Self::Joined { .. } => false,
+        }
+    }
+}
+
+/// A write and who waits for it.
+pub(crate) struct Queued {
+    pub(crate) write: Write,
     pub(crate) reply: Reply,
     queued_at: Instant,
-    /// Given back when the append has been answered.
+    /// Given back when the write has been answered.
     _room: OwnedSemaphorePermit,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly every job is an append")]
 enum Job {
-    Append(QueuedAppend),
+    Write(Queued),
     Alone(Alone),
     Close(oneshot::Sender<()>),
 }
 
 /// What the writer does next.
 pub(crate) enum Work {
-    Appends(Vec<QueuedAppend>),
+    Writes(Vec<Queued>),
     Alone(Alone),
     /// Everything before it is written; end cleanly and tell.
     Close(oneshot::Sender<()>),
@@ -59,7 +86,7 @@ pub(crate) enum Work {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// When the oldest append was queued that the writer has taken and not yet answered.
+    /// When the oldest write was queued that the writer has taken and not yet answered.
     in_flight_since: Option<Instant>,
     writer_sleeps: bool,
     /// No more jobs are taken.
@@ -70,10 +97,10 @@ struct State {
 }
 
 impl State {
-    /// How long the oldest unanswered append has waited.
+    /// How long the oldest unanswered write has waited.
     fn delay(&self, now: Instant) -> Duration {
         let queued = self.jobs.iter().find_map(|job| match job {
-            Job::Append(append) => Some(append.queued_at),
+            Job::Write(queued) => Some(queued.queued_at),
             Job::Alone(_) | Job::Close(_) => None,
         });
         self.in_flight_since.or(queued).map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
@@ -107,9 +134,21 @@ impl Queue {
         }
     }
 
-    /// Waits for room, then for the commit. Once queued it is written even if the caller stops waiting.
+    /// Writes events.
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, StoreError> {
-        let room = self.room(&append).await?;
+        let appended = self.write(Write::Append(append)).await?;
+        appended.ok_or_else(|| self.lost())
+    }
+
+    /// Does something else in one commit with what is written at that moment; `bytes` is about what it writes.
+    pub(crate) async fn join(&self, work: Joined, bytes: usize) -> Result<(), StoreError> {
+        self.write(Write::Joined { work, bytes }).await.map(|_| ())
+    }
+
+    /// Waits for room, then for the commit. Once queued it is written even if the caller stops waiting.
+    async fn write(&self, write: Write) -> Outcome {
+        let refusable = write.is_refusable();
+        let room = self.room(write.bytes(), refusable).await?;
         let (reply, answer) = self.desk.reply();
         {
             let mut state = self.state.lock();
@@ -117,26 +156,23 @@ impl Queue {
             if state.closing {
                 return Err(StoreError::Closed);
             }
-            if append.refusable
-                && let Some(error) = state.overload(queued_at, self.max_delay)
-            {
+            if refusable && let Some(error) = state.overload(queued_at, self.max_delay) {
                 return Err(error);
             }
-            state.jobs.push_back(Job::Append(QueuedAppend { append, reply, queued_at, _room: room }));
+            state.jobs.push_back(Job::Write(Queued { write, reply, queued_at, _room: room }));
             self.wake_writer(state);
         }
         answer.await.unwrap_or_else(|_| Err(self.lost()))
     }
 
-    async fn room(&self, append: &Append) -> Result<OwnedSemaphorePermit, StoreError> {
-        let bytes = append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len);
+    async fn room(&self, bytes: usize, refusable: bool) -> Result<OwnedSemaphorePermit, StoreError> {
         let kib = u32::try_from((bytes / 1024).clamp(LEAST_KIB, ROOM_KIB)).unwrap_or(u32::MAX);
-        let room = if append.refusable { &self.new_work } else { &self.reserve };
+        let room = if refusable { &self.new_work } else { &self.reserve };
         if let Ok(permit) = Arc::clone(room).try_acquire_many_owned(kib) {
             return Ok(permit);
         }
         let wait = Arc::clone(room).acquire_many_owned(kib);
-        if !append.refusable {
+        if !refusable {
             return wait.await.map_err(|_| StoreError::Closed);
         }
         match tokio::time::timeout(self.max_delay, wait).await {
@@ -244,7 +280,7 @@ impl Queue {
     /// the queue still grows makes one commit of what would be many; on an idle core it costs a microsecond.
     fn let_others_join<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let mut seen = 0;
-        while state.jobs.len() > seen && state.jobs.len() < BATCH_APPENDS {
+        while state.jobs.len() > seen && state.jobs.len() < BATCH_WRITES {
             seen = state.jobs.len();
             MutexGuard::unlocked(&mut state, std::thread::yield_now);
         }
@@ -252,15 +288,15 @@ impl Queue {
     }
 
     fn take_jobs(&self, mut state: MutexGuard<'_, State>) -> Work {
-        let mut appends = Vec::with_capacity(state.jobs.len().min(BATCH_APPENDS));
+        let mut writes = Vec::with_capacity(state.jobs.len().min(BATCH_WRITES));
         let mut bytes = 0;
-        while appends.len() < BATCH_APPENDS && bytes < BATCH_BYTES {
+        while writes.len() < BATCH_WRITES && bytes < BATCH_BYTES {
             match state.jobs.pop_front() {
-                Some(Job::Append(queued)) => {
-                    bytes += queued.append.events.len() + queued.append.snapshot.as_ref().map_or(0, bytes::Bytes::len);
-                    appends.push(queued);
+                Some(Job::Write(queued)) => {
+                    bytes += queued.write.bytes();
+                    writes.push(queued);
                 }
-                Some(other) if !appends.is_empty() => {
+                Some(other) if !writes.is_empty() => {
                     state.jobs.push_front(other);
                     break;
                 }
@@ -269,10 +305,10 @@ impl Queue {
                 None => break,
             }
         }
-        state.in_flight_since = appends.first().map(|first| first.queued_at);
+        state.in_flight_since = writes.first().map(|first| first.queued_at);
         let waited = state.delay(Instant::now());
         metrics::histogram!(crate::metric_definitions::QUEUE_DELAY_SECONDS).record(waited.as_secs_f64());
-        Work::Appends(appends)
+        Work::Writes(writes)
     }
 
     fn wake_writer(&self, state: MutexGuard<'_, State>) {
@@ -286,4 +322,49 @@ impl Queue {
 
 fn overloaded(delay: Duration) -> StoreError {
     StoreError::Overloaded { delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX) }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use switchboard_a2a::{TaskState, Timestamp};
+    use switchboard_engine::ids::{Fence, Seq, TaskKey};
+    use switchboard_engine::store::{Guard, Phase, RowState, Sides};
+
+    use super::*;
+
+    fn append() -> Append {
+        let row = RowState {
+            state: TaskState::Working,
+            status_at: Timestamp(1),
+            phase: Phase::Running,
+            fence: Fence(1),
+            expires_at: None,
+            hidden: false,
+            recoveries: 0,
+        };
+        let guard = Guard::Inbox { key: TaskKey(1), version: Seq(1) };
+        let sides = Sides::default();
+        Append { guard, events: bytes::Bytes::new(), count: 0, row, snapshot: None, sides, refusable: true }
+    }
+
+    #[tokio::test]
+    async fn what_is_no_append_joins_the_commit_of_the_appends_around_it() {
+        let queue = Queue::new(Duration::ZERO);
+        let joined = |bytes| queue.join(Box::new(|_| Ok(())), bytes);
+        // Each is queued when it is first asked how far it is.
+        assert!(queue.append(append()).now_or_never().is_none());
+        assert!(joined(100).now_or_never().is_none());
+        assert!(joined(BATCH_BYTES).now_or_never().is_none());
+        // The store is behind by now, which keeps new work out and nothing else.
+        while queue.ready().is_ok() {}
+        assert!(matches!(queue.append(append()).now_or_never(), Some(Err(StoreError::Overloaded { .. }))));
+        assert!(joined(100).now_or_never().is_none());
+
+        let Work::Writes(first) = queue.take() else { panic!("no writes") };
+        let appends: Vec<bool> = first.iter().map(|queued| matches!(queued.write, Write::Append(_))).collect();
+        assert_eq!(appends, [true, false, false], "in order, until there are bytes enough");
+        let Work::Writes(second) = queue.take() else { panic!("no writes") };
+        assert_eq!(second.len(), 1);
+    }
 }

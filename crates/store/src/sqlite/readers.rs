@@ -1,8 +1,10 @@
 //! Threads that read. Each has a read-only connection, they share one queue, and what a thread finds waiting there it
 //! does in one short read transaction. No database call ever runs on an async thread, and no transaction outlives its batch.
 
+pub(crate) mod callbacks;
 pub(crate) mod census;
 pub(crate) mod context;
+pub(crate) mod deliveries;
 pub(crate) mod evictable;
 pub(crate) mod keys;
 pub(crate) mod list;
@@ -12,6 +14,7 @@ pub(crate) mod names;
 pub(crate) mod row;
 pub(crate) mod send;
 pub(crate) mod waiting;
+pub(crate) mod webhooks;
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,11 +3,17 @@
 
 pub(crate) mod append;
 pub(crate) mod batch;
+pub(crate) mod callbacks;
+pub(crate) mod dead_letters;
+pub(crate) mod endpoints;
 pub(crate) mod evict;
 pub(crate) mod names;
+pub(crate) mod outbox;
 pub(crate) mod session;
+pub(crate) mod signing;
 pub(crate) mod statements;
 pub(crate) mod tally;
+pub(crate) mod webhooks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -101,7 +107,7 @@ impl Writer {
         };
         loop {
             let failed = match self.queue.take() {
-                Work::Appends(appends) => session.write(appends, &self.queue),
+                Work::Writes(writes) => session.write(writes, &self.queue),
                 Work::Alone(work) => {
                     let failed = work(&mut session);
                     self.queue.finished(failed.as_ref().map(plain));
@@ -144,8 +150,8 @@ impl Writer {
                 return End::Reopen;
             }
             match self.queue.take() {
-                Work::Appends(appends) => {
-                    answer_all(appends.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
+                Work::Writes(writes) => {
+                    answer_all(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
                 }
                 // Dropping it tells whoever waits to look at the failure.
                 Work::Alone(work) => drop(work),

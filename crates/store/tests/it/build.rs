@@ -2,9 +2,12 @@
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
-use switchboard_engine::ids::{Fence, Seq, TaskKey};
+use switchboard_engine::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
+use switchboard_engine::store::webhooks::{
+    Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
+};
 use switchboard_engine::store::{
-    Append, Guard, ListQuery, NewTask, Phase, RowState, SendRecord, SendScope, Store, StoreError,
+    Append, Guard, ListQuery, NewTask, Phase, RowState, SendRecord, SendScope, Sides, Store, StoreError,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -49,7 +52,7 @@ pub(crate) fn append(guard: Guard, events: &[&str], row: RowState) -> Append {
         count: u32::try_from(events.len()).unwrap(),
         row,
         snapshot: None,
-        send: None,
+        sides: Sides::default(),
         refusable: false,
     }
 }
@@ -72,11 +75,81 @@ pub(crate) fn with_snapshot(append: Append, snapshot: &str) -> Append {
 
 pub(crate) fn with_send(append: Append, owner: &str, address: &str, key: &str) -> Append {
     let send = SendRecord { scope: scope(owner, address, key), digest: [7; 32], task: None, seq: Seq(0) };
-    Append { send: Some(send), ..append }
+    Append { sides: Sides { send: Some(send), ..append.sides }, ..append }
 }
 
 pub(crate) fn scope(owner: &str, address: &str, key: &str) -> SendScope {
     SendScope { owner: owner.into(), address: address.to_owned(), key: key.to_owned() }
+}
+
+/// A webhook that begins with the next event after `cursor`; at most two to a task.
+pub(crate) fn webhook(id: &str, endpoint: &str, cursor: u64) -> NewWebhook {
+    NewWebhook {
+        id: id.to_owned(),
+        config: format!("{{\"url\":\"{endpoint}/{id}\"}}"),
+        endpoint: endpoint.to_owned(),
+        cursor: Seq(cursor),
+        late: false,
+        max: 2,
+        at: Timestamp(5),
+    }
+}
+
+pub(crate) fn with_webhook(append: Append, webhook: NewWebhook) -> Append {
+    Append { sides: Sides { webhook: Some(webhook), ..append.sides }, ..append }
+}
+
+/// A delivery of the events `first` to `last`, made at a time.
+pub(crate) fn delivery(first: u64, last: u64, at: i64) -> NewDelivery {
+    NewDelivery {
+        first: Seq(first),
+        last: Cursor { epoch: Epoch(1), seq: Seq(last) },
+        about: "working".to_owned(),
+        form: 3,
+        body: Bytes::from(format!("events {first} to {last}")),
+        at: Timestamp(at),
+    }
+}
+
+/// An attempt that ended at a time with a status.
+pub(crate) fn attempt(at: i64, status: u16) -> Attempt {
+    let problem = if status < 300 { String::new() } else { format!("it said {status}") };
+    Attempt { at: Timestamp(at), duration_ms: 12, status: Some(status), problem }
+}
+
+/// Creates a task with three events and a webhook that has heard of none; their keys.
+pub(crate) async fn make_watched(
+    store: &(impl Store + WebhookStore),
+    id: &str,
+    endpoint: &str,
+    row: RowState,
+) -> (TaskKey, WebhookKey) {
+    let made = with_webhook(create(&new_task("ann", "echo", "c"), &["1", "2", "3"], row), webhook(id, endpoint, 0));
+    let key = store.append(made).await.unwrap().key;
+    (key, store.webhook(key, id).await.unwrap().unwrap().key)
+}
+
+/// The delivery that is next in the order of a webhook.
+pub(crate) async fn next(store: &impl WebhookStore, webhook: WebhookKey) -> Option<DeliveryRow> {
+    store.head(webhook).await.unwrap().unwrap().delivery
+}
+
+/// Makes the next delivery of a webhook.
+pub(crate) async fn prepare(store: &impl WebhookStore, webhook: WebhookKey, delivery: NewDelivery) -> DeliveryKey {
+    store.outbox(OutboxWrite::Prepare { webhook, delivery }).await.unwrap();
+    next(store, webhook).await.unwrap().key
+}
+
+/// Makes the next delivery of a webhook and gives it up.
+pub(crate) async fn bury(
+    store: &impl WebhookStore,
+    webhook: WebhookKey,
+    delivery: NewDelivery,
+    at: i64,
+) -> DeliveryKey {
+    let delivery = prepare(store, webhook, delivery).await;
+    store.outbox(OutboxWrite::Dead { delivery, attempt: attempt(at, 500), finished: false }).await.unwrap();
+    delivery
 }
 
 /// Creates a task with one event; its name and key.

@@ -4,6 +4,8 @@ mod check;
 mod files;
 mod keys;
 mod limits;
+mod migration;
+mod sharing;
 
 use switchboard_store::{Durability, Options, SqliteStore};
 use tempfile::TempDir;

@@ -2,18 +2,24 @@
 //! [`conformance!`] makes the tests of one store.
 
 pub(crate) mod appends;
+pub(crate) mod callbacks;
+pub(crate) mod dead_letters;
 pub(crate) mod idempotency;
 pub(crate) mod keeping;
 pub(crate) mod lists;
 pub(crate) mod logs;
 pub(crate) mod model;
+pub(crate) mod outbox;
 pub(crate) mod waiting;
+pub(crate) mod webhooks;
 
 use switchboard_engine::store::Store;
+use switchboard_engine::store::callbacks::CallbackStore;
+use switchboard_engine::store::webhooks::WebhookStore;
 
 /// A place where a store can be opened, and opened again.
 pub(crate) trait Fixture {
-    type Store: Store;
+    type Store: Store + WebhookStore + CallbackStore;
 
     /// An empty place.
     fn new() -> Self;
@@ -84,6 +90,41 @@ macro_rules! conformance_suite {
                 a_crash_raises_the_epoch_and_loses_nothing,
                 a_store_has_a_secret_of_its_own_and_keeps_it,
                 a_closed_store_says_so,
+            }
+            webhooks {
+                a_webhook_is_set_with_an_append,
+                one_webhook_too_many_is_refused_and_leaves_nothing,
+                a_webhook_that_goes_on_keeps_its_place_when_it_is_replaced,
+                a_webhook_at_its_end_begins_again_when_it_is_replaced,
+                a_direct_reply_is_told_to_nobody,
+                a_deleted_webhook_is_gone_for_good,
+                webhooks_with_something_to_tell_are_found,
+                operators_see_webhooks,
+            }
+            outbox {
+                deliveries_come_one_after_the_other,
+                a_step_that_comes_too_late_does_nothing,
+                what_is_due_comes_in_its_order,
+                a_paused_webhook_is_not_due,
+                a_disabled_webhook_is_told_nothing,
+                an_endpoint_is_released_at_once,
+                the_newest_hundred_deliveries_are_kept,
+                a_crash_keeps_webhooks_and_deliveries,
+                secrets_are_rotated,
+            }
+            dead_letters {
+                what_is_given_up_is_kept_and_sent_once_more,
+                what_was_delivered_can_be_sent_once_more,
+                what_was_never_tried_is_given_up,
+                dead_letters_go_by_age_and_by_number,
+                a_task_stays_while_somebody_has_to_be_told,
+                dead_letters_outlive_their_task,
+            }
+            callbacks {
+                a_callback_belongs_to_its_task,
+                updates_wait_in_order_until_they_are_taken,
+                an_update_is_known_by_its_name,
+                callbacks_go_with_their_task,
             }
             model { random_appends_do_what_a_list_would }
         }

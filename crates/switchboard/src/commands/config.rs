@@ -1,4 +1,5 @@
-//! `switchboard config`: looks at the configuration without starting anything.
+//! `switchboard config`: looks at the configuration, and has a running server look again.
 
 pub mod check;
+pub mod reload;
 pub mod schema;

@@ -23,22 +23,19 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
     };
-    match runtime.block_on(serve(workspace, printer)) {
+    match runtime.block_on(serve(workspace, flags.clone(), printer)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => printer.failure(&error.to_string(), &error.next_step()),
     }
 }
 
-async fn serve(workspace: Workspace, printer: Printer) -> Result<(), StartError> {
+async fn serve(workspace: Workspace, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
     let signals = Signals::take().map_err(StartError::Signals)?;
     let drain = workspace.config.tasks.drain;
-    let serving = Serving::start(Plan {
-        data_dir: workspace.data_dir(),
-        agents: hosted(&workspace.agents),
-        config: workspace.config,
-    });
+    let agents = hosted(&workspace.agents);
+    let serving = Serving::start(Plan { workspace, agents, read_again: Box::new(move || flags.load()) });
     let serving = serving.await?;
-    for warning in workspace.warnings.iter().chain(&serving.warnings) {
+    for warning in &serving.warnings {
         printer.warning(warning);
     }
     if printer.is_json() {
@@ -46,7 +43,7 @@ async fn serve(workspace: Workspace, printer: Printer) -> Result<(), StartError>
     } else {
         serving.greeting.print(printer);
     }
-    let stop = stop_signal(signals, move || {
+    let stop = stop_signal(signals, serving.reloader(), move || {
         if !printer.is_json() {
             printer.line(format!("stopping: running tasks have {drain} to end; Ctrl-C again stops at once"));
         }

@@ -1,4 +1,5 @@
-//! Addresses as settings: where to listen, what the world calls us, which web pages and networks are trusted.
+//! Addresses as settings: where to listen, what the world calls us, which web pages, hosts and networks are trusted, whom
+//! to ask for names.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use http::Uri;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
+use switchboard_egress::Allowlist;
 
 use crate::config::problem::Mismatch;
 use crate::config::value::Scalar;
@@ -97,6 +99,12 @@ pub struct Network {
 }
 
 impl Network {
+    /// A network of that one address.
+    #[must_use]
+    pub fn of_one(address: IpAddr) -> Self {
+        Self { address, prefix: if address.is_ipv4() { 32 } else { 128 } }
+    }
+
     /// Whether the address lies in this network.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -129,6 +137,57 @@ impl Scalar for Network {
     }
 }
 
+/// A host that may be called although it is not public: `host`, `host:port` or `*.domain`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowedHost(String);
+
+impl AllowedHost {
+    /// The entry as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Scalar for AllowedHost {
+    const WRITE: &'static str = "a host such as hooks.internal, hooks.internal:8080 or *.internal, without http://";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        match Allowlist::parse([text], [""; 0]) {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(_) => Err(Mismatch::new(format!("\"{text}\" is not a host"), format!("write {}", Self::WRITE))),
+        }
+    }
+}
+
+/// A nameserver: its address, and its port unless that is the usual one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nameserver(pub SocketAddr);
+
+impl Nameserver {
+    const PORT: u16 = 53;
+}
+
+impl fmt::Display for Nameserver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.port() {
+            Self::PORT => write!(formatter, "{}", self.0.ip()),
+            _ => write!(formatter, "{}", self.0),
+        }
+    }
+}
+
+impl Scalar for Nameserver {
+    const WRITE: &'static str = "an address, such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:5353";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let with_port = || text.parse::<SocketAddr>().ok().filter(|address| address.port() != 0);
+        let address = text.parse::<IpAddr>().ok().map(|address| SocketAddr::from((address, Self::PORT)));
+        let wrong = || Mismatch::new(format!("\"{text}\" is not an address"), format!("write {}", Self::WRITE));
+        address.or_else(with_port).map(Self).ok_or_else(wrong)
+    }
+}
+
 /// An absolute http or https address with a host and without a user name.
 fn web_address(text: &str) -> Option<Uri> {
     let uri: Uri = text.parse().ok()?;
@@ -157,6 +216,18 @@ impl Serialize for WebOrigin {
 }
 
 impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl Serialize for AllowedHost {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for Nameserver {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -199,6 +270,26 @@ impl JsonSchema for Network {
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$", "examples": ["10.0.0.0/8"] })
+    }
+}
+
+impl JsonSchema for AllowedHost {
+    fn schema_name() -> Cow<'static, str> {
+        "AllowedHost".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[^/?#@\\s]+$", "examples": ["hooks.internal:8080", "*.internal"] })
+    }
+}
+
+impl JsonSchema for Nameserver {
+    fn schema_name() -> Cow<'static, str> {
+        "Nameserver".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:\\[\\]]+$", "examples": ["10.0.0.2", "10.0.0.2:5353"] })
     }
 }
 
@@ -252,6 +343,31 @@ mod tests {
         assert!(!network("0.0.0.0/0").contains(address("::1")));
         for text in ["10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
             assert!(Network::from_text(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_to_call_is_no_url() {
+        for text in ["hooks.internal", "hooks.internal:8080", "*.internal", "127.0.0.1:9000", "[::1]:80", "::1"] {
+            assert_eq!(AllowedHost::from_text(text).unwrap().as_str(), text);
+        }
+        for text in ["http://hooks.internal", "hooks.internal/path", "a b", "", "hooks:0", "hooks:99999", "*.127.0.0.1"]
+        {
+            assert!(AllowedHost::from_text(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_nameserver_may_leave_its_port_out() {
+        let read = |text| Nameserver::from_text(text).map(|nameserver| nameserver.0.to_string());
+        assert_eq!(read("10.0.0.2").unwrap(), "10.0.0.2:53");
+        assert_eq!(read("fd00::2").unwrap(), "[fd00::2]:53");
+        assert_eq!(read("[fd00::2]:5353").unwrap(), "[fd00::2]:5353");
+        for text in ["10.0.0.2", "10.0.0.2:5353", "fd00::2", "[fd00::2]:5353"] {
+            assert_eq!(Nameserver::from_text(text).unwrap().to_string(), text);
+        }
+        for text in ["dns.internal", "10.0.0.2:0", "10.0.0.2:99999", "udp://10.0.0.2", ""] {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Agent {
     /// Off, because real clients reuse ids; an `Idempotency-Key` header always works.
     #[schemars(default)]
     pub dedupe_message_id: bool,
+    /// What webhooks of this agent's tasks are sent.
+    #[schemars(default)]
+    pub webhooks: AgentWebhooks,
     /// Skills on the card.
     ///
     /// Replace what the agent says of itself; an empty list leaves that as it is.
@@ -97,6 +100,44 @@ pub struct AgentStreams {
     pub close_on_input_required: bool,
 }
 
+/// What webhooks are sent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct AgentWebhooks {
+    /// Form of a delivery, for webhooks that do not say it themselves.
+    ///
+    /// Without it version 1.0 gets stream responses and version 0.3 tasks.
+    pub payload: Option<WebhookPayload>,
+    /// Events that are delivered.
+    pub events: WebhookEvents,
+}
+
+/// Form of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookPayload {
+    /// The whole task as of the event.
+    Task,
+    /// The change of status, with what the task has made once it is completed.
+    StatusUpdate,
+    /// What a stream would carry.
+    StreamResponse,
+}
+
+/// Events that are delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WebhookEvents {
+    /// Every change of status, and in version 1.0 every artifact update.
+    #[default]
+    All,
+    /// Every change of status.
+    Status,
+    /// Only when the task ends or waits for somebody.
+    Stops,
+}
+
 /// A skill on the card.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -133,6 +174,7 @@ impl Agent {
             v03: Version03::default(),
             streams: AgentStreams::default(),
             dedupe_message_id: false,
+            webhooks: AgentWebhooks::default(),
             skills: Vec::new(),
             origin,
         }
@@ -178,6 +220,7 @@ impl Agent {
         agent.v03 = switches.v03;
         agent.streams = switches.streams;
         agent.dedupe_message_id = switches.dedupe_message_id;
+        agent.webhooks = switches.webhooks;
         agent.skills = switches.skills;
         Some(agent)
     }
@@ -190,6 +233,7 @@ struct AgentSwitches {
     v03: Version03,
     streams: AgentStreams,
     dedupe_message_id: bool,
+    webhooks: AgentWebhooks,
     skills: Vec<Skill>,
 }
 
@@ -204,6 +248,10 @@ impl AgentSwitches {
             section.read("closeOnInputRequired", &mut self.streams.close_on_input_required);
         });
         section.read("dedupeMessageId", &mut self.dedupe_message_id);
+        section.section("webhooks", |section| {
+            section.read("payload", &mut self.webhooks.payload);
+            section.read("events", &mut self.webhooks.events);
+        });
         section.each("skills", |section, _| self.skills.extend(Skill::read(section)));
     }
 }
@@ -259,5 +307,23 @@ impl Scalar for Blocking {
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         choice(text, &[("block", Self::Block), ("return", Self::Return)])
+    }
+}
+
+impl Scalar for WebhookPayload {
+    const WRITE: &'static str = "task, status-update or stream-response";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let choices =
+            [("task", Self::Task), ("status-update", Self::StatusUpdate), ("stream-response", Self::StreamResponse)];
+        choice(text, &choices)
+    }
+}
+
+impl Scalar for WebhookEvents {
+    const WRITE: &'static str = "all, status or stops";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &[("all", Self::All), ("status", Self::Status), ("stops", Self::Stops)])
     }
 }

@@ -1,10 +1,14 @@
-//! `webhooks`: used by push notifications. Which receivers may be called, and how patiently.
+//! `webhooks`: push notifications. Whether callers may set them, which receivers may be called, and how patiently.
+
+use std::net::SocketAddr;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use switchboard_egress::Allowlist;
 
-use crate::config::address::Network;
+use crate::config::address::{AllowedHost, Nameserver, Network};
 use crate::config::section::Section;
+use crate::config::size::Count;
 use crate::config::time_span::TimeSpan;
 
 /// Push notifications.
@@ -12,35 +16,84 @@ use crate::config::time_span::TimeSpan;
 #[serde(rename_all = "camelCase")]
 #[schemars(default, deny_unknown_fields)]
 pub struct Webhooks {
-    /// Private host names that may be called.
+    /// Whether callers can set webhooks, and whether they are delivered to.
     ///
-    /// Used by push notifications. Public hosts need no entry.
-    pub allowed_hosts: Vec<String>,
+    /// Off, agent cards say so and what was set before waits.
+    pub enabled: bool,
+    /// Private hosts that may be called.
+    ///
+    /// `host`, `host:port` or `*.domain`; any address is fine for them. Public hosts need no entry. Those in
+    /// `PUSH_NOTIFICATION_ALLOWED_HOSTS` are added. `switchboard config reload` applies a change.
+    pub allowed_hosts: Vec<AllowedHost>,
     /// Private networks that may be called.
     ///
-    /// Used by push notifications. Public addresses need no entry.
+    /// Public addresses need no entry. Those in `PUSH_NOTIFICATION_ALLOWED_CIDRS` are added. `switchboard config reload`
+    /// applies a change.
     pub allowed_cidrs: Vec<Network>,
-    /// Time a receiver has to answer.
+    /// Nameservers that receivers' names are looked up with.
     ///
-    /// Used by push notifications.
+    /// An address, with a port or without; empty for the system's. `switchboard config reload` applies a change.
+    pub nameservers: Vec<Nameserver>,
+    /// Webhooks a task may have.
+    pub per_task: Count,
+    /// Whether reading a webhook tells its token and credentials.
+    ///
+    /// Off, they can only be written.
+    pub return_secrets: bool,
+    /// Time a receiver has to answer, connecting included.
     pub timeout: TimeSpan,
-    /// Time a finished task is kept for receivers that lag behind.
-    ///
-    /// Used by push notifications.
-    pub hold_tasks: TimeSpan,
+    /// Time a receiver has to accept a connection, and once more to agree on TLS.
+    pub connect_timeout: TimeSpan,
     /// Waits between the attempts to deliver.
     ///
-    /// Used by push notifications. One attempt follows each of them.
+    /// One attempt follows each of them, then the delivery is a dead letter. Each is made up to a tenth longer by chance.
     pub retries: Vec<TimeSpan>,
+    /// Time an ended task is kept for receivers that lag behind.
+    ///
+    /// Then what they were not told is a dead letter.
+    pub hold_tasks: TimeSpan,
+    /// Deliveries under way at a time.
+    pub parallel: Count,
+    /// Deliveries under way at a time to one endpoint: scheme, host and port.
+    pub parallel_per_endpoint: Count,
+    /// Failures of an endpoint in a row that pause it for all its webhooks.
+    ///
+    /// Time paused uses up no attempt.
+    pub pause_after: Count,
+    /// Time an endpoint is paused first.
+    ///
+    /// Then one delivery tries it, and each further failure doubles the time.
+    pub pause: TimeSpan,
+    /// Longest time an endpoint is paused.
+    pub max_pause: TimeSpan,
+    /// Deliveries that were given up.
+    pub dead_letters: DeadLetters,
+}
+
+/// How long and how many dead letters are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct DeadLetters {
+    /// Age at which a dead letter goes.
+    pub max_age: TimeSpan,
+    /// Dead letters kept.
+    ///
+    /// The oldest go first.
+    pub max: Count,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
         Self {
+            enabled: true,
             allowed_hosts: Vec::new(),
             allowed_cidrs: Vec::new(),
+            nameservers: Vec::new(),
+            per_task: Count::new(100),
+            return_secrets: false,
             timeout: TimeSpan::from_seconds(10),
-            hold_tasks: TimeSpan::from_days(7),
+            connect_timeout: TimeSpan::from_seconds(10),
             retries: vec![
                 TimeSpan::from_seconds(1),
                 TimeSpan::from_seconds(3),
@@ -55,17 +108,70 @@ impl Default for Webhooks {
                 TimeSpan::from_hours(20),
                 TimeSpan::from_hours(24),
             ],
+            hold_tasks: TimeSpan::from_days(7),
+            parallel: Count::new(256),
+            parallel_per_endpoint: Count::new(8),
+            pause_after: Count::new(5),
+            pause: TimeSpan::from_seconds(10),
+            max_pause: TimeSpan::from_minutes(5),
+            dead_letters: DeadLetters::default(),
         }
+    }
+}
+
+impl Default for DeadLetters {
+    fn default() -> Self {
+        Self { max_age: TimeSpan::from_days(30), max: Count::new(10_000) }
     }
 }
 
 impl Webhooks {
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("enabled", &mut self.enabled);
         section.read("allowedHosts", &mut self.allowed_hosts);
         section.read("allowedCidrs", &mut self.allowed_cidrs);
+        section.read("nameservers", &mut self.nameservers);
+        section.read("perTask", &mut self.per_task);
+        section.read("returnSecrets", &mut self.return_secrets);
         section.read("timeout", &mut self.timeout);
         section.refuse_zero("timeout", self.timeout);
-        section.read("holdTasks", &mut self.hold_tasks);
+        section.read("connectTimeout", &mut self.connect_timeout);
+        section.refuse_zero("connectTimeout", self.connect_timeout);
         section.read("retries", &mut self.retries);
+        section.read("holdTasks", &mut self.hold_tasks);
+        section.read("parallel", &mut self.parallel);
+        section.read("parallelPerEndpoint", &mut self.parallel_per_endpoint);
+        section.read("pauseAfter", &mut self.pause_after);
+        section.read("pause", &mut self.pause);
+        section.refuse_zero("pause", self.pause);
+        section.read("maxPause", &mut self.max_pause);
+        if self.pause > self.max_pause {
+            let key = if section.is_set("pause") { "pause" } else { "maxPause" };
+            section.refuse(
+                key,
+                format!("a pause begins with {} and may last only {}", self.pause, self.max_pause),
+                "make webhooks.maxPause at least as long as webhooks.pause",
+            );
+        }
+        section.section("deadLetters", |section| {
+            section.read("maxAge", &mut self.dead_letters.max_age);
+            section.read("max", &mut self.dead_letters.max);
+        });
+    }
+
+    /// What may be called although it is not public.
+    #[must_use]
+    pub fn allowlist(&self) -> Allowlist {
+        let hosts: Vec<&str> = self.allowed_hosts.iter().map(AllowedHost::as_str).collect();
+        let networks: Vec<String> = self.allowed_cidrs.iter().map(Network::to_string).collect();
+        // All of them were read before; one that could not be read again would be left out, which allows less.
+        let (allowlist, _) = Allowlist::from_text(&hosts.join(" "), &networks.join(" "));
+        allowlist
+    }
+
+    /// Where names are looked up; empty for the system's nameservers.
+    #[must_use]
+    pub fn nameserver_addresses(&self) -> Vec<SocketAddr> {
+        self.nameservers.iter().map(|nameserver| nameserver.0).collect()
     }
 }

@@ -12,7 +12,9 @@ use crate::config::agents::{self, Agent};
 use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
 use crate::config::section::Reader;
-use crate::config::{Config, Origin, Overrides, Problem, Problems, Setting, environment, substitution, suggestion};
+use crate::config::{
+    Config, Origin, Overrides, Problem, Problems, Setting, environment, push_notification, substitution, suggestion,
+};
 
 /// What was found in a workspace folder.
 #[derive(Debug, Clone)]
@@ -143,7 +145,10 @@ impl<'a> Loader<'a> {
         reader.read("", node.as_ref(), |root| config.read(root));
         config.server.tls.start_at(self.folder);
         self.problems.append(&mut reader.problems);
-        (config, reader.settings)
+        let mut settings = reader.settings;
+        let environment = &self.overrides.environment;
+        self.warnings.append(&mut push_notification::add(environment, &mut config.webhooks, &mut settings));
+        (config, settings)
     }
 
     fn agents(&mut self) -> Vec<Agent> {

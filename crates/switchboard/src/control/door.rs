@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::Store;
 use switchboard_store::{Holder, OpenError, Options, SqliteStore, database_path, holder};
+use switchboard_webhooks::WebhookDesk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
@@ -142,7 +143,8 @@ impl Door {
         let opened = SqliteStore::open(data_dir, options);
         let store = Arc::new(opened.map_err(|error: OpenError| Box::new(open_problem(data_dir, error)))?);
         let desk = KeyDesk::new(Arc::clone(&store), Arc::new(SystemClock), None);
-        let room = ControlRoom::new(desk, data_dir.to_owned());
+        let webhooks = WebhookDesk::of_store(Arc::clone(&store), Arc::new(SystemClock));
+        let room = ControlRoom::new(desk, webhooks, data_dir.to_owned());
         Ok(Self::File { room, store })
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::control::webhooks::WebhookRequest;
 use crate::keys::NewKey;
 
 /// What a command asks for.
@@ -29,6 +30,12 @@ pub enum Request {
         /// Where to; an absolute path that does not exist yet.
         file: PathBuf,
     },
+    /// Look after webhooks.
+    #[serde(rename = "webhooks")]
+    Webhooks(WebhookRequest),
+    /// Read the configuration again.
+    #[serde(rename = "config.reload")]
+    Reload,
     /// Say who you are.
     #[serde(rename = "status")]
     Status,
@@ -67,6 +74,11 @@ impl Refusal {
         self.next = next.into();
         self
     }
+}
+
+/// An answer as it is sent.
+pub(super) fn value(answer: impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(answer).map_err(Refusal::new)
 }
 
 /// A backup that was made.

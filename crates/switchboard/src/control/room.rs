@@ -3,34 +3,37 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::Serialize;
-use serde_json::Value;
 use switchboard_store::BackupError;
+use switchboard_webhooks::WebhookDesk;
 
-use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status};
+use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status, value};
+use crate::control::webhooks;
 use crate::keys::KeyDesk;
+use crate::serve::{Reloaded, Reloader};
 
 type StatusReader = Box<dyn Fn() -> Status + Send + Sync>;
 
 /// Answers requests.
 pub struct ControlRoom {
     desk: KeyDesk,
+    webhooks: WebhookDesk,
     data_dir: PathBuf,
-    status: Option<StatusReader>,
+    server: Option<(StatusReader, Arc<Reloader>)>,
 }
 
 impl ControlRoom {
     /// A room over a data directory that this process holds.
     #[must_use]
-    pub fn new(desk: KeyDesk, data_dir: PathBuf) -> Self {
-        Self { desk, data_dir, status: None }
+    pub fn new(desk: KeyDesk, webhooks: WebhookDesk, data_dir: PathBuf) -> Self {
+        Self { desk, webhooks, data_dir, server: None }
     }
 
-    /// The same for a server, which can say how it is.
+    /// The same for a server, which can say how it is and read its configuration again.
     #[must_use]
-    pub fn of_server(mut self, status: impl Fn() -> Status + Send + Sync + 'static) -> Self {
-        self.status = Some(Box::new(status));
+    pub fn of_server(mut self, status: impl Fn() -> Status + Send + Sync + 'static, reloader: Arc<Reloader>) -> Self {
+        self.server = Some((Box::new(status), reloader));
         self
     }
 
@@ -41,17 +44,30 @@ impl ControlRoom {
             Request::ListKeys => self.desk.list().await.map_err(Refusal::new).and_then(value),
             Request::RevokeKey { id } => self.desk.revoke(&id).await.map_err(Refusal::new).and_then(value),
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
-            Request::Status => match &self.status {
-                Some(status) => value(status()),
-                None => Err(Refusal::new(format!("no server runs on the data directory {}", self.data_dir.display()))),
+            Request::Webhooks(request) => webhooks::answer(&self.webhooks, &self.desk, request).await,
+            Request::Reload => match &self.server {
+                Some((_, reloader)) => reload(Arc::clone(reloader)).await.and_then(value),
+                None => Err(self.no_server()),
+            },
+            Request::Status => match &self.server {
+                Some((status, _)) => value(status()),
+                None => Err(self.no_server()),
             },
         };
         answer.map_or_else(Reply::Refused, Reply::Done)
     }
+
+    fn no_server(&self) -> Refusal {
+        Refusal::new(format!("no server runs on the data directory {}", self.data_dir.display()))
+    }
 }
 
-fn value(answer: impl Serialize) -> Result<Value, Refusal> {
-    serde_json::to_value(answer).map_err(Refusal::new)
+/// Reads files, so it has a thread of its own.
+async fn reload(reloader: Arc<Reloader>) -> Result<Reloaded, Refusal> {
+    let reloaded = tokio::task::spawn_blocking(move || reloader.reload()).await.map_err(Refusal::new)?;
+    reloaded.map_err(|problems| {
+        Refusal::new(problems).with_next("nothing has changed; fix what is named above and run it again")
+    })
 }
 
 /// Copies on a thread of its own: a large file takes a while.

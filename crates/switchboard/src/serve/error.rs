@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use switchboard_egress::SetupError;
 use switchboard_engine::store::StoreError;
 use switchboard_server::TlsError;
 use switchboard_store::Holder;
@@ -66,6 +67,9 @@ pub enum StartError {
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(#[source] StoreError),
+    /// The client for webhooks cannot be set up.
+    #[error("cannot set up the client for webhooks: {0}")]
+    Egress(#[source] SetupError),
     /// The control socket cannot be opened.
     #[error("cannot open the control socket in the data directory: {0}")]
     Control(#[source] io::Error),
@@ -98,7 +102,12 @@ impl StartError {
             Self::DataUnusable { next, .. } => (*next).to_owned(),
             Self::Store(_) => "switchboard db check looks for damage".to_owned(),
             Self::Config(_) => "switchboard config check says what is in force".to_owned(),
-            Self::Tls(_) | Self::Control(_) | Self::Serving(_) | Self::Signals(_) | Self::AgentName(_) => String::new(),
+            Self::Tls(_)
+            | Self::Egress(_)
+            | Self::Control(_)
+            | Self::Serving(_)
+            | Self::Signals(_)
+            | Self::AgentName(_) => String::new(),
         }
     }
 

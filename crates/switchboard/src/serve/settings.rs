@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use switchboard_egress as egress;
 use switchboard_engine::Settings;
 use switchboard_server::{CardDefault, Options, Tls};
 use switchboard_store as store;
+use switchboard_webhooks as webhooks;
 
 use crate::config::Config;
 use crate::config::cards::CardForm;
@@ -103,5 +105,78 @@ pub(super) fn store(config: &Config, address: SocketAddr) -> store::Options {
         max_queue_delay: config.store.max_queue_delay.duration(),
         note: format!("switchboard on {}", config.server.url_at(address).as_str()),
         ..store::Options::default()
+    }
+}
+
+/// For the way out.
+pub(super) fn egress(config: &Config) -> egress::Options {
+    egress::Options {
+        allowlist: config.webhooks.allowlist(),
+        nameservers: config.webhooks.nameserver_addresses(),
+        connect_timeout: config.webhooks.connect_timeout.duration(),
+        ..egress::Options::default()
+    }
+}
+
+/// For webhooks.
+pub(super) fn webhooks(config: &Config) -> webhooks::Options {
+    let webhooks = &config.webhooks;
+    webhooks::Options {
+        enabled: webhooks.enabled,
+        per_task: webhooks.per_task.get(),
+        return_secrets: webhooks.return_secrets,
+        timeout: webhooks.timeout.duration(),
+        retries: webhooks.retries.iter().map(|wait| wait.duration()).collect(),
+        hold_tasks: webhooks.hold_tasks.duration(),
+        parallel: webhooks.parallel.get(),
+        parallel_per_endpoint: webhooks.parallel_per_endpoint.get(),
+        pause_after: u32::try_from(webhooks.pause_after.get()).unwrap_or(u32::MAX),
+        pause: webhooks.pause.duration(),
+        max_pause: webhooks.max_pause.duration(),
+        dead_letter_age: webhooks.dead_letters.max_age.duration(),
+        dead_letters: webhooks.dead_letters.max.get(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::size::Count;
+    use crate::config::time_span::TimeSpan;
+    use crate::config::webhooks::{DeadLetters, Webhooks};
+
+    use super::*;
+
+    /// The tests of the other crates set their options, not the configuration: a mix-up between the two would show here
+    /// only, so no two values are the same.
+    #[test]
+    fn every_setting_of_webhooks_reaches_its_option() {
+        let seconds = TimeSpan::from_seconds;
+        let config = Config {
+            webhooks: Webhooks {
+                enabled: false,
+                per_task: Count::new(1),
+                return_secrets: true,
+                timeout: seconds(2),
+                connect_timeout: seconds(3),
+                retries: vec![seconds(4), seconds(5)],
+                hold_tasks: seconds(6),
+                parallel: Count::new(7),
+                parallel_per_endpoint: Count::new(8),
+                pause_after: Count::new(9),
+                pause: seconds(10),
+                max_pause: seconds(11),
+                dead_letters: DeadLetters { max_age: seconds(12), max: Count::new(13) },
+                ..Webhooks::default()
+            },
+            ..Config::default()
+        };
+        let options = webhooks(&config);
+        let spans = [options.timeout, options.hold_tasks, options.pause, options.max_pause, options.dead_letter_age];
+        assert_eq!(spans.map(|span| span.as_secs()), [2, 6, 10, 11, 12]);
+        assert_eq!(options.retries, [4, 5].map(Duration::from_secs));
+        let counts = [options.per_task, options.parallel, options.parallel_per_endpoint, options.dead_letters];
+        assert_eq!((counts, options.pause_after), ([1, 7, 8, 13], 9));
+        assert_eq!((options.enabled, options.return_secrets), (false, true));
+        assert_eq!(egress(&config).connect_timeout, Duration::from_secs(3));
     }
 }

@@ -87,6 +87,57 @@ fn values_that_contradict_each_other_are_refused() {
 }
 
 #[test]
+fn webhook_settings_that_cannot_be_are_refused() {
+    let span = "write a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
+    let count = "write a whole number of at least 1, such as 1000";
+    let content = "webhooks:
+  enabled: perhaps
+  allowedHosts: [hooks.internal, https://hooks.internal/path]
+  allowedCidrs: [10.0.0.0/64]
+  nameservers: [dns.internal]
+  perTask: 0
+  returnSecrets: 1
+  timeout: 0s
+  connectTimeout: 0s
+  retries: [1s, soon]
+  holdTasks: 7
+  parallel: 0
+  parallelPerEndpoint: -1
+  pauseAfter: 0
+  pause: 10m
+  deadLetters:
+    maxAge: old
+    max: 0
+    min: 1
+";
+    switchboard(content).refused(&[
+        "switchboard.yaml:2: webhooks.enabled: \"perhaps\" is neither true nor false: write true or false",
+        "switchboard.yaml:3: webhooks.allowedHosts: \"https://hooks.internal/path\" is not a host: write a host such as hooks.internal, hooks.internal:8080 or *.internal, without http://",
+        "switchboard.yaml:4: webhooks.allowedCidrs: \"10.0.0.0/64\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        "switchboard.yaml:5: webhooks.nameservers: \"dns.internal\" is not an address: write an address, such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:5353",
+        &format!("switchboard.yaml:6: webhooks.perTask: 0 leaves room for nothing: {count}"),
+        "switchboard.yaml:7: webhooks.returnSecrets: \"1\" is neither true nor false: write true or false",
+        &format!("switchboard.yaml:8: webhooks.timeout: 0s leaves no time at all: {span}"),
+        &format!("switchboard.yaml:9: webhooks.connectTimeout: 0s leaves no time at all: {span}"),
+        &format!("switchboard.yaml:10: webhooks.retries: \"soon\" is not a length of time: {span}"),
+        &format!("switchboard.yaml:11: webhooks.holdTasks: \"7\" has no unit: {span}"),
+        &format!("switchboard.yaml:12: webhooks.parallel: 0 leaves room for nothing: {count}"),
+        &format!("switchboard.yaml:13: webhooks.parallelPerEndpoint: \"-1\" is not a whole number: {count}"),
+        &format!("switchboard.yaml:14: webhooks.pauseAfter: 0 leaves room for nothing: {count}"),
+        "switchboard.yaml:15: webhooks.pause: a pause begins with 10m and may last only 5m: make webhooks.maxPause at least as long as webhooks.pause",
+        &format!("switchboard.yaml:17: webhooks.deadLetters.maxAge: \"old\" is not a length of time: {span}"),
+        &format!("switchboard.yaml:18: webhooks.deadLetters.max: 0 leaves room for nothing: {count}"),
+        "switchboard.yaml:19: webhooks.deadLetters.min: unknown key: the keys here are maxAge, max",
+    ]);
+    switchboard("webhooks: { pause: 0s }\n")
+        .refused(&[&format!("switchboard.yaml:1: webhooks.pause: 0s leaves no time at all: {span}")]);
+    agents("agents:\n  - name: a\n    builtin: echo\n    webhooks: { payload: tasks, events: some }\n").refused(&[
+        "agents.yaml:4: agents[0].webhooks.payload: \"tasks\" is not one of its values: did you mean task? (one of task, status-update, stream-response)",
+        "agents.yaml:4: agents[0].webhooks.events: \"some\" is not one of its values: the choices are all, status, stops",
+    ]);
+}
+
+#[test]
 fn what_this_version_cannot_do_is_refused_and_not_ignored() {
     switchboard("store:\n  url: postgres://me:secret@db/x\n").refused(&[
         "switchboard.yaml:2: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",

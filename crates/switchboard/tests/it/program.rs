@@ -62,13 +62,18 @@ impl Workspace {
         self
     }
 
+    /// The environment variables it sets.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        self.variables.clone().into_iter()
+    }
+
     /// Runs the binary with this folder as the current one.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {
         let output = Command::new(env!("CARGO_BIN_EXE_switchboard"))
             .args(arguments)
             .current_dir(self.path())
             .env_clear()
-            .envs(self.variables.clone())
+            .envs(self.variables())
             .output()
             .unwrap();
         Run {

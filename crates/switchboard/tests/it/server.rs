@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::{self, Answer};
 use crate::program::Workspace;
@@ -53,6 +53,7 @@ impl Server {
         let mut child = command
             .current_dir(workspace.path())
             .env_clear()
+            .envs(workspace.variables())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -85,6 +86,19 @@ impl Server {
         let message = json!({ "message": { "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": text }] } });
         let path = format!("/a2a/{agent}/message:{operation}");
         self.call("POST", &path, key, &message.to_string())
+    }
+
+    /// Sends a text to an agent with a webhook, and does not wait for the task to end.
+    pub(crate) fn send_with(&self, agent: &str, text: &str, webhook: &Value) -> Answer {
+        let body = json!({
+            "message": { "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": text }] },
+            "configuration": { "returnImmediately": true, "taskPushNotificationConfig": webhook },
+        });
+        self.post(&format!("/a2a/{agent}/message:send"), "", &body.to_string())
+    }
+
+    pub(crate) fn post(&self, path: &str, key: &str, body: &str) -> Answer {
+        self.call("POST", path, key, body)
     }
 
     fn call(&self, method: &str, path: &str, key: &str, body: &str) -> Answer {

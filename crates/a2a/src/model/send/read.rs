@@ -3,7 +3,7 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::{AuthenticationInfo, PushConfig, SendConfiguration, SendResponse};
+use super::{AuthenticationInfo, PushConfig, PushPayload, SendConfiguration, SendResponse};
 use crate::StreamResponse;
 use crate::lenient::{count, non_empty, optional_flag, optional_object, or_default};
 
@@ -65,6 +65,7 @@ pub(crate) struct PushWire {
     token: Option<String>,
     #[serde(deserialize_with = "optional_object")]
     authentication: Option<AuthenticationInfo>,
+    payload: Option<PushPayload>,
     /// `tasks/{task}/pushNotificationConfigs/{config}`, on v0.3 REST.
     #[serde(deserialize_with = "non_empty")]
     name: Option<String>,
@@ -106,6 +107,7 @@ impl PushWire {
             url: inner.url.or(self.url),
             token: inner.token.or(self.token),
             authentication: inner.authentication.or(self.authentication),
+            payload: inner.payload.or(self.payload),
             ..Self::default()
         }
     }
@@ -120,6 +122,7 @@ impl PushWire {
             url: flat.url.ok_or("url")?,
             token: flat.token,
             authentication: flat.authentication,
+            payload: flat.payload,
         })
     }
 }

@@ -5,16 +5,11 @@ use switchboard_a2a::card::{
 };
 use switchboard_engine::{Address, Hosted, Skill};
 
-use crate::Options;
 use crate::bindings::extensions::RESUMPTION;
+use crate::{Options, State};
 
 /// The card of one agent at an address. Private skills are for known callers.
-pub(in crate::bindings) fn agent(
-    options: &Options,
-    address: &Address,
-    hosted: &Hosted,
-    with_private: bool,
-) -> AgentCard {
+pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Hosted, with_private: bool) -> AgentCard {
     let manifest = &hosted.manifest;
     let mut extensions: Vec<AgentExtension> = Vec::new();
     for extension in &manifest.extensions {
@@ -34,17 +29,18 @@ pub(in crate::bindings) fn agent(
         default_input_modes: manifest.input_modes.clone(),
         default_output_modes: manifest.output_modes.clone(),
         skills: shown.map(described).collect(),
-        ..base(options, address, manifest.streaming, extensions)
+        ..base(state, address, manifest.streaming, extensions)
     }
 }
 
 /// What every card here has: its interfaces, its capabilities and its ways to authenticate.
-fn base(options: &Options, address: &Address, streaming: bool, extensions: Vec<AgentExtension>) -> AgentCard {
+fn base(state: &State, address: &Address, streaming: bool, extensions: Vec<AgentExtension>) -> AgentCard {
+    let options = &state.options;
     let mut card = AgentCard {
         supported_interfaces: interfaces(options, address),
         capabilities: AgentCapabilities {
             streaming: Some(streaming),
-            push_notifications: Some(false),
+            push_notifications: Some(state.webhooks().is_some()),
             extensions,
             // It is for callers that showed a key, and an open server takes none.
             extended_agent_card: Some(!options.open),

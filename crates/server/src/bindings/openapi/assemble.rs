@@ -29,12 +29,36 @@ const KEYS: &str = include_str!("keys.json");
 /// What a server that collects metrics has besides.
 const METRICS: &str = include_str!("metrics.json");
 
-/// The document of a server with these options.
-pub(super) fn document(options: &Options) -> Result<Value, serde_json::Error> {
+/// What a server has besides where callers may set webhooks.
+const WEBHOOKS: &str = include_str!("webhooks.json");
+
+/// And for those who look after them.
+const OPERATORS: &str = include_str!("operators.json");
+
+/// What a server has besides that takes callbacks.
+const CALLBACKS: &str = include_str!("callbacks.json");
+
+/// What else is there, apart from what the options say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Present {
+    /// Callers may set webhooks.
+    pub(super) webhooks: bool,
+    /// There are webhooks to look after.
+    pub(super) outbox: bool,
+    /// Callbacks are taken.
+    pub(super) callbacks: bool,
+}
+
+/// The document of a server with these options and what else there is.
+pub(super) fn document(options: &Options, present: Present) -> Result<Value, serde_json::Error> {
     let keys = (!options.open).then_some(KEYS);
     let metrics = options.metrics.is_some().then_some(METRICS);
     let mut document = json!({});
-    for part in PARTS.into_iter().chain(keys).chain(metrics) {
+    let webhooks = present.webhooks.then_some(WEBHOOKS);
+    let operators = present.outbox.then_some(OPERATORS);
+    let callbacks = present.callbacks.then_some(CALLBACKS);
+    let more = [keys, metrics, webhooks, operators, callbacks].into_iter().flatten();
+    for part in PARTS.into_iter().chain(more) {
         lay_over(&mut document, serde_json::from_str(part)?);
     }
     let base = options.public_base_url.trim_end_matches('/');
@@ -53,7 +77,7 @@ pub(super) fn document(options: &Options) -> Result<Value, serde_json::Error> {
     Ok(document)
 }
 
-/// Objects are joined member by member; anything else takes the place of what was there.
+/// Objects are joined member by member and lists one behind the other; anything else takes the place of what was there.
 fn lay_over(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
@@ -61,6 +85,7 @@ fn lay_over(below: &mut Value, above: Value) {
                 lay_over(below.entry(name).or_insert(Value::Null), value);
             }
         }
+        (Value::Array(below), Value::Array(above)) => below.extend(above),
         (below, above) => *below = above,
     }
 }
@@ -109,7 +134,10 @@ mod tests {
 
     use super::*;
     use crate::bindings::routes::{self, Found};
-    use crate::health;
+    use crate::{api, health};
+
+    const ALL: Present = Present { webhooks: true, outbox: true, callbacks: true };
+    const NONE: Present = Present { webhooks: false, outbox: false, callbacks: false };
 
     fn all() -> Options {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
@@ -131,42 +159,48 @@ mod tests {
 
     #[test]
     fn every_address_that_is_described_is_routed() {
-        let offered = offered(&document(&all()).unwrap());
-        assert!(offered.len() > 20, "{offered:?}");
+        let offered = offered(&document(&all(), ALL).unwrap());
+        assert!(offered.len() > 40, "{offered:?}");
         for (method, path) in offered {
-            let path = path.replace("{agent}", "echo").replace("{id}", "t1");
+            let path = path.replace("{agent}", "echo").replace("{id}", "t1").replace("{configId}", "p1");
+            let path = path.replace("{number}", "1").replace("{task}", "t1");
             let method: Method = method.parse().unwrap();
             let routed = matches!(routes::find(&path, &method), Found::Route(_));
+            let routed = routed || matches!(api::find(&path, &method), api::Found::Route(_));
             assert!(routed || health::find(&path).is_some() && method == Method::GET, "{method} {path}");
         }
     }
 
     #[test]
-    fn every_route_of_rest_is_described_but_those_of_webhooks() {
-        let offered = offered(&document(&all()).unwrap());
-        let mut walked = 0;
-        for place in &routes::REST {
-            for (method, operation) in place.offers {
-                for mount in ["/a2a", "/a2a/{agent}"] {
-                    let described = offered.contains(&(method.to_string(), format!("{mount}{}", place.path)));
-                    assert_eq!(described, !is_about_webhooks(*operation), "{method} {mount}{}", place.path);
-                    walked += 1;
+    fn every_route_of_rest_is_described_and_those_of_webhooks_where_there_are_any() {
+        for present in [ALL, NONE] {
+            let offered = offered(&document(&all(), present).unwrap());
+            let mut walked = 0;
+            for place in &routes::REST {
+                for (method, operation) in place.offers {
+                    for mount in ["/a2a", "/a2a/{agent}"] {
+                        let described = offered.contains(&(method.to_string(), format!("{mount}{}", place.path)));
+                        let works = present.webhooks || !is_about_webhooks(*operation);
+                        assert_eq!(described, works, "{method} {mount}{}", place.path);
+                        walked += 1;
+                    }
                 }
             }
+            assert_eq!(walked, 24);
         }
-        assert_eq!(walked, 24);
     }
 
     #[test]
     fn json_rpc_has_the_methods_of_rest() {
-        for open in [true, false] {
-            let document = document(&Options { open, ..Options::default() }).unwrap();
+        for (open, present) in [(true, NONE), (false, NONE), (true, ALL), (false, ALL)] {
+            let document = document(&Options { open, ..Options::default() }, present).unwrap();
             let request = &document["components"]["schemas"]["JsonRpcRequest"];
             let mapping = request["discriminator"]["mapping"].as_object().unwrap();
             let listed: BTreeSet<&str> = mapping.keys().map(String::as_str).collect();
             let works = |operation: Operation| !open || operation != Operation::GetExtendedCard;
             let operations = routes::REST.iter().flat_map(|place| place.offers).map(|(_, operation)| *operation);
-            let operations = operations.filter(|operation| !is_about_webhooks(*operation) && works(*operation));
+            let operations = operations.filter(|operation| present.webhooks || !is_about_webhooks(*operation));
+            let operations = operations.filter(|operation| works(*operation));
             let expected: BTreeSet<&str> = operations.map(|operation| operation.method(Version::V1)).collect();
             assert_eq!(listed, expected);
             assert_eq!(request["oneOf"].as_array().unwrap().len(), expected.len());
@@ -179,7 +213,7 @@ mod tests {
 
     #[test]
     fn errors_have_the_reasons_there_are() {
-        let document = document(&all()).unwrap();
+        let document = document(&all(), ALL).unwrap();
         let reasons = document["components"]["schemas"]["ErrorInfo"]["properties"]["reason"]["enum"].clone();
         let known: Vec<&str> = ErrorKind::ALL.into_iter().map(|kind| kind.entry().reason).collect();
         assert_eq!(reasons, json!(known));
@@ -187,9 +221,16 @@ mod tests {
 
     #[test]
     fn what_does_not_work_here_is_left_out() {
-        let open = document(&Options::default()).unwrap();
-        let keyed = document(&all()).unwrap();
-        for (path, only_with) in [("/a2a/extendedAgentCard", true), ("/metrics", true), ("/a2a/message:send", false)] {
+        let open = document(&Options::default(), NONE).unwrap();
+        let keyed = document(&all(), ALL).unwrap();
+        for (path, only_with) in [
+            ("/a2a/extendedAgentCard", true),
+            ("/metrics", true),
+            ("/a2a/tasks/{id}/pushNotificationConfigs", true),
+            ("/api/webhooks", true),
+            ("/api/a2a/callback/{task}", true),
+            ("/a2a/message:send", false),
+        ] {
             assert_eq!(open["paths"].get(path).is_none(), only_with, "{path}");
             assert!(keyed["paths"].get(path).is_some(), "{path}");
         }
@@ -199,6 +240,9 @@ mod tests {
         assert!(keyed["paths"]["/healthz"]["get"]["responses"].get("401").is_none());
         let required = |document: &Value| document["components"]["parameters"]["Version"]["required"].clone();
         assert_eq!(required(&open), false);
-        assert_eq!(required(&document(&Options { strict_version: true, ..Options::default() }).unwrap()), true);
+        let strict = Options { strict_version: true, ..Options::default() };
+        assert_eq!(required(&document(&strict, NONE).unwrap()), true);
+        let inline = "/components/schemas/SendMessageConfiguration/properties/taskPushNotificationConfig";
+        assert!(open.pointer(inline).is_none() && keyed.pointer(inline).is_some());
     }
 }

@@ -29,9 +29,14 @@ impl Ask {
         self.raw(body.to_string())
     }
 
-    pub(crate) fn raw(mut self, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn raw(self, body: impl Into<Bytes>) -> Self {
+        self.typed("application/json", body)
+    }
+
+    /// A body of a media type.
+    pub(crate) fn typed(mut self, media_type: &str, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
-        self.header("content-type", "application/json")
+        self.header("content-type", media_type)
     }
 
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {

@@ -71,15 +71,22 @@ async fn ended_tasks_take_no_cancel_no_message_and_no_subscription() {
 
 #[tokio::test]
 async fn webhooks_are_not_supported_and_say_so() {
-    let world = World::start().await;
+    let mut switched_off = Plan::default().and_webhooks();
+    switched_off.webhooks.as_mut().unwrap().0.enabled = false;
+    for world in [World::start().await, switched_off.start().await] {
+        no_webhooks(&world).await;
+    }
+}
+
+async fn no_webhooks(world: &World) {
     let expected = Expected(-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", 400, 400);
     for door in ALL {
-        let task = door.sent_task(&door.send(&world, "hello").reply().await);
+        let task = door.sent_task(&door.send(world, "hello").reply().await);
         let id = task["id"].as_str().unwrap();
         for operation in
             [Operation::CreatePush(id), Operation::GetPush(id), Operation::ListPush(id), Operation::DeletePush(id)]
         {
-            let reply = door.ask(&world, "", operation.clone()).reply().await;
+            let reply = door.ask(world, "", operation.clone()).reply().await;
             let found = door.error(&reply);
             check(door, found, &expected);
         }
@@ -90,7 +97,7 @@ async fn webhooks_are_not_supported_and_say_so() {
         };
         let params =
             json!({"message": door.message("hello"), "configuration": {member: {"url": "https://hook.test/"}}});
-        let reply = door.ask(&world, "", Operation::Send(params)).reply().await;
+        let reply = door.ask(world, "", Operation::Send(params)).reply().await;
         check(door, door.error(&reply), &expected);
     }
 }

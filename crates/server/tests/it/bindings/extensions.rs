@@ -76,7 +76,15 @@ async fn what_the_agent_insists_on_must_be_declared() {
     let task = Door::RpcV1.sent_task(&reply);
     let id = task["id"].as_str().unwrap();
     for door in ALL {
-        for operation in [Operation::Get(id, None), Operation::Cancel(id), Operation::Subscribe(id)] {
+        for operation in [
+            Operation::Get(id, None),
+            Operation::Cancel(id),
+            Operation::Subscribe(id),
+            Operation::CreatePush(id),
+            Operation::GetPush(id),
+            Operation::ListPush(id),
+            Operation::DeletePush(id),
+        ] {
             let reply = door.ask(&world, "", operation.clone()).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
             assert!(body.contains(TRACE), "{door:?} {operation:?}: {body}");

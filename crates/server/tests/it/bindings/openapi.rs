@@ -6,13 +6,17 @@ mod schemas;
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use switchboard_a2a::TaskId;
 
-use self::schemas::described;
+use self::schemas::{Schemas, described};
 use super::client::Ask;
 use super::doors::Door;
+use super::webhooks::receiver::Receiver;
 use super::world::{Plan, World};
 
 const PATH: &str = "/openapi.json";
+/// May call every agent, and look after the server.
+const KEY: &str = "operator";
 
 /// Every method, path and operation.
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
@@ -45,7 +49,10 @@ fn references(value: &Value, found: &mut Vec<String>) {
 
 #[tokio::test]
 async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
-    for plan in [Plan::default(), Plan::with_keys().0] {
+    let mut switched_off = Plan::default().and_webhooks();
+    switched_off.webhooks.as_mut().unwrap().0.enabled = false;
+    let with_webhooks = [Plan::default().and_webhooks(), Plan::with_keys().0.and_webhooks(), switched_off];
+    for plan in [Plan::default(), Plan::with_keys().0].into_iter().chain(with_webhooks) {
         let document = described(&plan.start().await).await;
         assert_eq!(document["openapi"], "3.1.0");
         assert_eq!(document["servers"][0]["url"], "http://agents.test");
@@ -85,26 +92,68 @@ async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
     }
 }
 
+/// A path with its parameters filled in, for a task of its own with a webhook of its own.
+async fn filled(world: &World, receiver: &Receiver, path: &str) -> String {
+    let ask = |path: &str, body: &Value| world.post(path, body).version("1.0").key(KEY).reply();
+    let params = json!({"message": Door::RestV1.message("ask")});
+    let task = Door::RestV1.sent_task(&ask("/a2a/worker/message:send", &params).await)["id"].clone();
+    let task = task.as_str().unwrap();
+    let path = path.replace("{agent}", "worker").replace("{id}", task);
+    if path.contains("pushNotificationConfigs") || path.contains("{number}") {
+        let config = json!({"id": "p1", "url": receiver.url("/")});
+        assert_eq!(ask(&format!("/a2a/tasks/{task}/pushNotificationConfigs"), &config).await.status, 200);
+    }
+    let numbered = async |list: &str, member: &str, number: &str| loop {
+        let page = world.get(&format!("/api/webhooks{list}?pageSize=100")).key(KEY).reply().await.json();
+        let found = page[member].as_array().unwrap().iter().find(|entry| entry["taskId"] == task).cloned();
+        match found {
+            Some(entry) => break entry[number].to_string(),
+            // The attempt is not over yet.
+            None => tokio::task::yield_now().await,
+        }
+    };
+    if path.contains("/deliveries/{number}") {
+        return path.replace("{number}", &numbered("/dead-letters", "deadLetters", "delivery").await);
+    }
+    if path.contains("{number}") {
+        let number = numbered("", "webhooks", "webhook").await;
+        if path.ends_with(":resume") {
+            assert_eq!(ask(&format!("/api/webhooks/{number}:pause"), &json!({})).await.status, 200);
+        }
+        return path.replace("{number}", &number);
+    }
+    path.replace("{configId}", "p1").replace("{task}", task)
+}
+
 #[tokio::test]
 async fn every_operation_answers() {
     let (plan, _) = Plan::with_keys();
-    let world = plan.start().await;
+    let world = plan.and_webhooks().start().await;
+    let receiver = Receiver::start().await;
+    receiver.answer_with(404);
     let document = described(&world).await;
-    let params = json!({"message": Door::RestV1.message("ask")});
-    for (method, path, operation) in operations(&document) {
-        let sent = world.post("/a2a/worker/message:send", &params).version("1.0").key("ann").reply().await;
-        let task = sent.json()["task"]["id"].as_str().unwrap().to_owned();
-        let path = path.replace("{agent}", "worker").replace("{id}", &task);
-        let method = if method == "POST" { "POST" } else { "GET" };
+    let schemas = Schemas::strict(&document);
+    let mut checked = 0;
+    for (method, template, operation) in operations(&document) {
+        let path = filled(&world, &receiver, &template).await;
+        let method = ["GET", "POST", "DELETE"].into_iter().find(|known| *known == method).unwrap();
         let mut ask = Ask::new(world.address, method, &path).version("1.0");
         if operation.get("security").is_none() {
             let refused = ask.clone().reply().await;
             assert_eq!(refused.status, 401, "{method} {path} is said to need a key");
-            ask = ask.key("ann");
+            ask = ask.key(KEY);
+        }
+        if let Some(task) = path.strip_prefix("/api/a2a/callback/") {
+            let token = world.callbacks.open(&TaskId::from(task)).await.unwrap();
+            ask = ask.header("x-a2a-notification-token", &token);
         }
         let body = match path.rsplit('/').next().unwrap() {
             "message:send" | "message:stream" => json!({"message": Door::RestV1.message("hello")}),
             "a2a" | "worker" => json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"}),
+            "pushNotificationConfigs" if method == "POST" => json!({"url": receiver.url("/")}),
+            _ if template.contains("/callback/") => {
+                json!({"task": {"id": "r", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}})
+            }
             _ => Value::Null,
         };
         let ask = if body.is_null() { ask } else { ask.body(&body) };
@@ -122,7 +171,14 @@ async fn every_operation_answers() {
         }
         let media_type = reply.header("content-type").split(';').next().unwrap();
         assert!(answer["content"].get(media_type).is_some(), "{method} {path}: {media_type}");
+        // The cards have a test of their own: without a version they are for readers of both.
+        let schema = answer["content"][media_type]["schema"]["$ref"].as_str().filter(|name| !name.ends_with("Card"));
+        if let Some(schema) = schema {
+            schemas.check(schema.rsplit('/').next().unwrap(), &reply.json());
+            checked += 1;
+        }
     }
+    assert!(checked > 20, "{checked}");
 }
 
 #[tokio::test]

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Scopes, Settings};
 use switchboard_server::{Authenticator, Identity, OpenDoor, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
+use switchboard_webhooks::{Callbacks, Webhooks};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -22,6 +25,10 @@ pub(crate) struct World {
     pub(crate) gate: Arc<Semaphore>,
     /// Stops the server.
     pub(crate) stop: CancellationToken,
+    /// An open server needs keys once this is cancelled.
+    pub(crate) keyed: CancellationToken,
+    /// Where other servers' news come in, on a server with webhooks.
+    pub(crate) callbacks: Callbacks,
     _stops: DropGuard,
     _directory: tempfile::TempDir,
 }
@@ -34,6 +41,8 @@ pub(crate) struct Plan {
     pub(crate) default_agent: Option<AgentName>,
     pub(crate) settings: Settings,
     pub(crate) gate: Arc<Semaphore>,
+    /// With webhooks, and what of the network they may reach.
+    pub(crate) webhooks: Option<(switchboard_webhooks::Options, Allowlist)>,
 }
 
 impl Default for Plan {
@@ -45,6 +54,7 @@ impl Default for Plan {
             default_agent: Some("worker".into()),
             settings: Settings::default(),
             gate: Arc::new(Semaphore::new(0)),
+            webhooks: None,
         }
     }
 }
@@ -65,7 +75,13 @@ impl World {
 }
 
 impl Plan {
-    /// With keys: `ann` and `bob` may call every agent, `guest` only `talker`.
+    /// The same with webhooks, which may go to this machine and to `hook.test`.
+    pub(crate) fn and_webhooks(self) -> Self {
+        let allowed = Allowlist::parse(["hook.test"], ["127.0.0.1/32"]).unwrap();
+        Self { webhooks: Some((switchboard_webhooks::Options::default(), allowed)), ..self }
+    }
+
+    /// With keys: `ann` and `bob` may call every agent, `guest` only `talker`; `operator` is one.
     pub(crate) fn with_keys() -> (Self, Keys) {
         let keys = Keys::default();
         let mut plan = Self { authenticator: Arc::new(keys.clone()), ..Self::default() };
@@ -79,18 +95,38 @@ impl Plan {
         let store = Arc::new(SqliteStore::open(directory.path(), store_options).unwrap());
         let agents = self.agents.unwrap_or_else(|| agents::usual(&self.gate));
         let agents = Arc::new(FixedDirectory::new(agents, self.default_agent));
-        let engine = Engine::start(store, agents, Arc::new(SystemClock), self.settings).await.unwrap();
+        let clock = Arc::new(SystemClock);
+        let engine = Engine::start(store.clone(), agents, clock.clone(), self.settings).await.unwrap();
+        let callbacks = Callbacks::new(store.clone(), clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let server = Server::new(engine.clone(), self.options, self.authenticator);
+        let keyed = CancellationToken::new();
+        let mut server = Server::new(engine.clone(), self.options, self.authenticator).open_until(keyed.clone());
+        if let Some((options, allowlist)) = self.webhooks {
+            // Nobody answers there, so that no test asks the real world for a name, and none need wait for it.
+            let nameservers = vec![SocketAddr::from(([127, 0, 0, 1], 9))];
+            let dns_timeout = Duration::from_millis(50);
+            let egress = switchboard_egress::Options { allowlist, nameservers, dns_timeout, ..Default::default() };
+            let webhooks = Webhooks::new(engine.clone(), store, Egress::new(egress).unwrap(), options).await.unwrap();
+            webhooks.start();
+            server = server.with_webhooks(webhooks).with_callbacks(callbacks.clone());
+        }
         tokio::spawn(server.run(listener, stop.clone().cancelled_owned()));
         let stopped = stop.clone().cancelled_owned();
         tokio::spawn(async move {
             stopped.await;
             engine.shutdown().await
         });
-        World { address, gate: self.gate, _stops: stop.clone().drop_guard(), stop, _directory: directory }
+        World {
+            address,
+            gate: self.gate,
+            _stops: stop.clone().drop_guard(),
+            stop,
+            keyed,
+            callbacks,
+            _directory: directory,
+        }
     }
 }
 
@@ -101,11 +137,17 @@ pub(crate) struct Keys(Arc<HashMap<&'static str, Arc<Identity>>>);
 impl Default for Keys {
     fn default() -> Self {
         let identity = |name: &'static str, agents: AgentScope| {
-            let caller = Caller { id: CallerId::from(name), scopes: Scopes { agents, admin: false } };
+            let scopes = Scopes { agents, admin: name == "operator" };
+            let caller = Caller { id: CallerId::from(name), scopes };
             (name, Arc::new(Identity::new(caller)))
         };
         let only = AgentScope::Only(vec!["talker".into()]);
-        let all = [identity("ann", AgentScope::All), identity("bob", AgentScope::All), identity("guest", only)];
+        let all = [
+            identity("ann", AgentScope::All),
+            identity("bob", AgentScope::All),
+            identity("operator", AgentScope::All),
+            identity("guest", only),
+        ];
         Self(Arc::new(all.into()))
     }
 }

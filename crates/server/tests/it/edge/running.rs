@@ -124,6 +124,7 @@ impl Running {
             metadata: None,
             idempotency_key: None,
             push_config: None,
+            webhook: None,
             return_immediately: false,
             streaming: false,
         };

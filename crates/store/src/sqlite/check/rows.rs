@@ -6,7 +6,7 @@ use super::Report;
 use crate::sqlite::columns::{IdentifierText, TERMINAL_STATES};
 
 /// Conditions on a task's row that must never hold, and how to say that one does.
-const NEVER: [(&str, &str); 6] = [
+const NEVER: [(&str, &str); 7] = [
     ("phase <> 4 AND {terminal}", "it is in a terminal state but not done"),
     ("phase = 4 AND hidden = 0 AND NOT {terminal}", "it is done but not in a terminal state"),
     ("(phase = 1) <> (lease IS NOT NULL)", "it holds a lease although no turn runs, or a turn runs without one"),
@@ -17,10 +17,14 @@ const NEVER: [(&str, &str); 6] = [
          AND task_key = task.key AND snapshot IS NOT NULL)",
         "its snapshot is missing",
     ),
+    (
+        "webhooks <> (SELECT count(*) FROM webhook WHERE task_key = task.key)",
+        "its row counts other webhooks than there are",
+    ),
 ];
 
 /// Rows of other tables that belong to no task.
-const ORPHANS: [(&str, &str); 2] = [
+const ORPHANS: [(&str, &str); 4] = [
     (
         "SELECT id FROM event WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key \
          AND (first_seq > 1 OR first_row = event.id))",
@@ -29,6 +33,12 @@ const ORPHANS: [(&str, &str); 2] = [
     (
         "SELECT address || ' ' || key FROM send WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key)",
         "idempotency key",
+    ),
+    ("SELECT task_key FROM callback WHERE NOT EXISTS (SELECT 1 FROM task WHERE task.key = task_key)", "callback"),
+    (
+        "SELECT id FROM callback_update WHERE NOT EXISTS (SELECT 1 FROM callback \
+         WHERE callback.task_key = callback_update.task_key)",
+        "callback update",
     ),
 ];
 

@@ -12,6 +12,10 @@ use crate::sqlite::columns::TERMINAL_STATES;
 /// What a task takes in the file besides its events and its snapshot, roughly.
 const ROW_BYTES: u64 = 512;
 
+/// A webhook that is active or paused still has to read its task.
+const NOBODY_TO_TELL: &str =
+    "(webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook WHERE webhook.task_key = task.key AND webhook.state < 2))";
+
 struct Candidate {
     ended_at: i64,
     key: i64,
@@ -64,14 +68,18 @@ impl Reading {
 
     fn oldest(&self, before: i64, max: usize) -> rusqlite::Result<Vec<Candidate>> {
         let mut oldest = Vec::new();
-        let group = "SELECT status_at, key, bytes FROM task INDEXED BY task_listing WHERE owner = ?1 AND agent = ?2 \
-                     AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 ORDER BY status_at, key";
+        let group = format!(
+            "SELECT status_at, key, bytes FROM task INDEXED BY task_listing WHERE owner = ?1 AND agent = ?2 \
+             AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 AND {NOBODY_TO_TELL} ORDER BY status_at, key"
+        );
         for (owner, agent, state) in self.ended_groups()? {
-            self.merge_oldest(&mut oldest, max, group, (owner, agent, state, before))?;
+            self.merge_oldest(&mut oldest, max, &group, (owner, agent, state, before))?;
         }
-        let hidden = "SELECT status_at, key, bytes FROM task INDEXED BY task_hidden \
-                      WHERE hidden = 1 AND status_at < ?1 AND phase = 4 ORDER BY status_at, key";
-        self.merge_oldest(&mut oldest, max, hidden, [before])?;
+        let hidden = format!(
+            "SELECT status_at, key, bytes FROM task INDEXED BY task_hidden \
+             WHERE hidden = 1 AND status_at < ?1 AND phase = 4 AND {NOBODY_TO_TELL} ORDER BY status_at, key"
+        );
+        self.merge_oldest(&mut oldest, max, &hidden, [before])?;
         Ok(oldest)
     }
 

@@ -11,7 +11,7 @@ use crate::sqlite::columns::{IdentifierText, phase_from, state_from};
 
 /// The columns that [`Reading::task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
-     hidden, recoveries, last_seq, bytes, first_row, snapshot_row";
+     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks";
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
 
@@ -133,6 +133,7 @@ fn raw_task(row: &Row<'_>) -> rusqlite::Result<RawTask> {
         },
         last_seq: Seq(row.get::<_, i64>(12)?.cast_unsigned()),
         bytes: row.get::<_, i64>(13)?.cast_unsigned(),
+        watched: row.get::<_, i64>(16)? > 0,
     };
     Ok(RawTask {
         row: task,

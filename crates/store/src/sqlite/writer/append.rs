@@ -1,4 +1,5 @@
-//! One append: whether the writer may, then the event row, the task's row, the idempotency key and the counters.
+//! One append: whether the writer may, then the event row, the task's row, the idempotency key, the webhook and the
+//! counters.
 //!
 //! Everything that can refuse it is looked at before anything is written, so that a refusal leaves no trace.
 
@@ -33,6 +34,7 @@ struct Found {
     fence: i64,
     expires_at: Option<i64>,
     last_seq: i64,
+    webhooks: i64,
 }
 
 impl Session<'_> {
@@ -67,7 +69,8 @@ impl Session<'_> {
     fn create(&mut self, new: &NewTask, append: &Append) -> Result<Appended, AppendFailure> {
         let owner = self.names.number(&mut self.statements, new.owner.as_str())?;
         let agent = self.names.number(&mut self.statements, new.agent.as_str())?;
-        let send_owner = self.check_send(append.send.as_ref())?;
+        let send_owner = self.check_send(append.sides.send.as_ref())?;
+        let plan = self.plan_webhook(None, append)?;
         let key = self.next_task;
         let event = (append.count > 0).then_some(self.next_event);
         let snapshot_row = append.snapshot.as_ref().and(event);
@@ -96,13 +99,15 @@ impl Session<'_> {
         }
         self.next_task += 1;
         let event = self.insert_event(key, 1, append)?;
-        self.insert_send(send_owner, key, 1, append.send.as_ref())?;
+        self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
+        self.write_webhook(key, plan)?;
         self.tally.add(counter(owner, agent, row), 1);
         Ok(Appended { key: TaskKey(key), first_seq: Seq(1), row: event.unwrap_or(0) })
     }
 
     fn extend(&mut self, key: TaskKey, found: &Found, append: &Append) -> Result<Appended, AppendFailure> {
-        let send_owner = self.check_send(append.send.as_ref())?;
+        let send_owner = self.check_send(append.sides.send.as_ref())?;
+        let plan = self.plan_webhook(Some((key, found.webhooks)), append)?;
         let first_seq = found.last_seq + 1;
         let event = self.insert_event(key.0, first_seq, append)?;
         if first_seq == 1 && event.is_some() {
@@ -118,7 +123,8 @@ impl Session<'_> {
             }
         };
         self.update_task(key, found, append, snapshot_row)?;
-        self.insert_send(send_owner, key.0, first_seq, append.send.as_ref())?;
+        self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
+        self.write_webhook(key.0, plan)?;
         self.tally.moved(found.counter, counter(found.counter.owner, found.counter.agent, &append.row));
         Ok(Appended { key, first_seq: Seq(first_seq.cast_unsigned()), row: event.unwrap_or(0) })
     }
@@ -140,6 +146,7 @@ impl Session<'_> {
                 fence: row.get(5)?,
                 expires_at: row.get(6)?,
                 last_seq: row.get(8)?,
+                webhooks: row.get(9)?,
             })
         });
         found.optional()?.ok_or(AppendFailure::Refused(StoreError::Missing))

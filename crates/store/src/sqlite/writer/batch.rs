@@ -1,46 +1,59 @@
-//! Many appends, one commit. An append that may not be written fails alone; an error of the disk fails all of them, and
+//! Many writes, one commit. One that may not be written fails alone; an error of the disk fails all of them, and
 //! nobody is told of a success before the commit.
 
 use std::time::Instant;
+
+use switchboard_engine::store::Appended;
 
 use super::append::AppendFailure;
 use super::session::Session;
 use crate::metric_definitions::{COMMIT_APPENDS, COMMIT_SECONDS};
 use crate::sqlite::answers::{Outcome, answer_all};
 use crate::sqlite::failure::{is_of_one_append, plain};
-use crate::sqlite::queue::{Queue, QueuedAppend};
+use crate::sqlite::queue::{Queue, Queued, Write};
 
 type Outcomes = Vec<Outcome>;
 
 impl Session<'_> {
     /// Writes and answers a batch; returns the error if none of it could be written.
-    pub(crate) fn write(&mut self, appends: Vec<QueuedAppend>, queue: &Queue) -> Option<rusqlite::Error> {
+    pub(crate) fn write(&mut self, writes: Vec<Queued>, queue: &Queue) -> Option<rusqlite::Error> {
         let begun = Instant::now();
-        let mut result = self.transaction(|session| session.append_all(&appends));
+        let mut result = self.transaction(|session| session.write_all(&writes));
         if result.as_ref().is_err_and(is_of_one_append) {
-            // Savepoints cost on every append what this costs once in a blue moon: write all again, each one apart.
-            result = self.transaction(|session| session.append_apart(&appends));
+            // Savepoints cost on every write what this costs once in a blue moon: write all again, each one apart.
+            result = self.transaction(|session| session.write_apart(&writes));
         }
         metrics::histogram!(COMMIT_SECONDS).record(begun.elapsed().as_secs_f64());
-        metrics::histogram!(COMMIT_APPENDS).record(appends.len() as f64);
+        metrics::histogram!(COMMIT_APPENDS).record(writes.len() as f64);
         queue.finished(result.as_ref().err().map(plain));
         match result {
             Ok(outcomes) => {
-                answer_all(appends.into_iter().map(|queued| queued.reply).zip(outcomes));
+                answer_all(writes.into_iter().map(|queued| queued.reply).zip(outcomes));
                 None
             }
             Err(error) => {
-                answer_all(appends.into_iter().map(|queued| (queued.reply, Err(plain(&error)))));
+                answer_all(writes.into_iter().map(|queued| (queued.reply, Err(plain(&error)))));
                 Some(error)
             }
         }
     }
 
-    fn append_all(&mut self, appends: &[QueuedAppend]) -> rusqlite::Result<Outcomes> {
-        let mut outcomes = Outcomes::with_capacity(appends.len());
-        for queued in appends {
-            match self.append(&queued.append) {
-                Ok(appended) => outcomes.push(Ok(appended)),
+    /// What it came to: nothing but itself if it was no append.
+    fn write_one(&mut self, write: &Write) -> Result<Option<Appended>, AppendFailure> {
+        match write {
+            Write::Append(append) => self.append(append).map(Some),
+            Write::Joined { work, .. } => {
+                work(self)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn write_all(&mut self, writes: &[Queued]) -> rusqlite::Result<Outcomes> {
+        let mut outcomes = Outcomes::with_capacity(writes.len());
+        for queued in writes {
+            match self.write_one(&queued.write) {
+                Ok(written) => outcomes.push(Ok(written)),
                 Err(AppendFailure::Refused(error)) => outcomes.push(Err(error)),
                 Err(AppendFailure::Database(error)) => return Err(error),
             }
@@ -48,15 +61,15 @@ impl Session<'_> {
         Ok(outcomes)
     }
 
-    fn append_apart(&mut self, appends: &[QueuedAppend]) -> rusqlite::Result<Outcomes> {
-        let mut outcomes = Outcomes::with_capacity(appends.len());
-        for queued in appends {
+    fn write_apart(&mut self, writes: &[Queued]) -> rusqlite::Result<Outcomes> {
+        let mut outcomes = Outcomes::with_capacity(writes.len());
+        for queued in writes {
             self.statements.savepoint.execute([])?;
-            match self.append(&queued.append) {
-                Ok(appended) => outcomes.push(Ok(appended)),
+            match self.write_one(&queued.write) {
+                Ok(written) => outcomes.push(Ok(written)),
                 Err(AppendFailure::Refused(error)) => outcomes.push(Err(error)),
                 Err(AppendFailure::Database(error)) if is_of_one_append(&error) => {
-                    tracing::error!(%error, "an append could not be written");
+                    tracing::error!(%error, "one write of many could not be made");
                     self.statements.undo.execute([])?;
                     self.names.forget();
                     outcomes.push(Err(plain(&error)));

@@ -13,7 +13,7 @@ const VACUUM_PAGES: i64 = 256;
 const SPARE_PAGES: i64 = 256;
 
 impl Session<'_> {
-    /// Deletes those of the tasks that have ended, in one transaction; says how many there were.
+    /// Deletes those of the tasks that have ended and have nobody left to tell, in one transaction; says how many there were.
     pub(crate) fn evict(&mut self, keys: &[i64]) -> rusqlite::Result<usize> {
         self.transaction(|session| {
             session.keep_numbers()?;
@@ -46,19 +46,25 @@ impl Session<'_> {
 
     fn evict_one(&mut self, key: i64) -> rusqlite::Result<bool> {
         let connection = self.connection;
-        let sql = "DELETE FROM task WHERE key = ?1 AND phase = ?2 RETURNING owner, agent, state, hidden, first_row";
+        let sql = "DELETE FROM task WHERE key = ?1 AND phase = ?2 AND (webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook \
+                   WHERE task_key = ?1 AND webhook.state < 2)) RETURNING owner, agent, state, hidden, first_row, webhooks";
         let mut delete_task = connection.prepare_cached(sql)?;
         let deleted = delete_task.query_row((key, phase_number(Phase::Done)), |row| {
             let (owner, agent, state, hidden) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((Counter { owner, agent, state, hidden, parked: false }, row.get::<_, Option<i64>>(4)?))
+            let (first_row, webhooks): (Option<i64>, i64) = (row.get(4)?, row.get(5)?);
+            Ok((Counter { owner, agent, state, hidden, parked: false }, first_row, webhooks))
         });
-        let Some((counter, first_row)) = deleted.optional()? else {
+        let Some((counter, first_row, webhooks)) = deleted.optional()? else {
             return Ok(false);
         };
         self.tally.add(counter, -1);
         connection.prepare_cached("DELETE FROM event WHERE id = ?1")?.execute([first_row])?;
         connection.prepare_cached("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1")?.execute([key])?;
         connection.prepare_cached("DELETE FROM send WHERE task_key = ?1")?.execute([key])?;
+        self.evict_callback(key)?;
+        if webhooks > 0 {
+            self.evict_webhooks(key)?;
+        }
         Ok(true)
     }
 
@@ -68,5 +74,59 @@ impl Session<'_> {
         let sql = "DELETE FROM tally WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = ?4 AND parked = ?5 AND n = 0";
         self.connection.prepare_cached(sql)?.execute((owner, agent, state, hidden, parked))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use switchboard_a2a::{TaskId, TaskState, Timestamp};
+    use switchboard_engine::ids::{Fence, Seq};
+    use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
+    use switchboard_engine::store::{Append, Guard, NewTask, Phase, RowState, Sides, Store};
+
+    use crate::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_webhook_that_is_set_after_a_task_was_chosen_saves_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
+        let id = TaskId::generate();
+        let webhook = NewWebhook {
+            id: "a".to_owned(),
+            config: "{}".to_owned(),
+            endpoint: "https://one".to_owned(),
+            cursor: Seq(0),
+            late: true,
+            max: 1,
+            at: Timestamp(1),
+        };
+        let append = Append {
+            guard: Guard::Create(NewTask {
+                id: id.clone(),
+                owner: "ann".into(),
+                agent: "echo".into(),
+                context: "c".into(),
+            }),
+            events: Bytes::from_static(b"1"),
+            count: 1,
+            row: RowState {
+                state: TaskState::Completed,
+                status_at: Timestamp(1),
+                phase: Phase::Done,
+                fence: Fence(1),
+                expires_at: None,
+                hidden: false,
+                recoveries: 0,
+            },
+            snapshot: None,
+            sides: Sides { send: None, webhook: Some(webhook) },
+            refusable: false,
+        };
+        let key = store.append(append).await.unwrap().key;
+        assert_eq!(store.write(move |session| session.evict(&[key.0])).await.unwrap(), 0);
+        assert!(store.row(&id).await.unwrap().is_some());
+        assert!(store.delete_webhook(key, "a").await.unwrap());
+        assert_eq!(store.write(move |session| session.evict(&[key.0])).await.unwrap(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
+use rusqlite::{Connection, Params};
 
 use super::names::Names;
 use super::statements::Statements;
@@ -22,6 +22,8 @@ pub(crate) struct Session<'c> {
     /// Numbers are never given twice, not even after the row that had the highest one is evicted: [`Self::keep_numbers`].
     pub(crate) next_task: i64,
     pub(crate) next_event: i64,
+    pub(crate) next_webhook: i64,
+    pub(crate) next_delivery: i64,
     /// Held during a transaction, so that the checkpointer can restart the log between two of them.
     gate: Arc<Mutex<()>>,
 }
@@ -31,6 +33,8 @@ impl<'c> Session<'c> {
         let highest = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
         let task = highest("SELECT max(key) FROM task")?.max(meta(connection, "highest_task")?);
         let event = highest("SELECT max(id) FROM event")?.max(meta(connection, "highest_event")?);
+        let webhook = highest("SELECT max(key) FROM webhook")?.max(meta(connection, "highest_webhook")?);
+        let delivery = highest("SELECT max(key) FROM delivery")?.max(meta(connection, "highest_delivery")?);
         Ok(Self {
             connection,
             statements: Statements::prepare(connection)?,
@@ -39,6 +43,8 @@ impl<'c> Session<'c> {
             start,
             next_task: task.unwrap_or(0) + 1,
             next_event: event.unwrap_or(0) + 1,
+            next_webhook: webhook.unwrap_or(0) + 1,
+            next_delivery: delivery.unwrap_or(0) + 1,
             gate,
         })
     }
@@ -62,6 +68,11 @@ impl<'c> Session<'c> {
         result
     }
 
+    /// Runs a statement that is not on the path of every append; it stays prepared all the same.
+    pub(crate) fn run(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+        self.connection.prepare_cached(sql)?.execute(params)
+    }
+
     /// Writes the gathered counters into the open transaction.
     pub(crate) fn flush_tally(&mut self) -> rusqlite::Result<Vec<Counter>> {
         self.tally.write(&mut self.statements.count)
@@ -71,6 +82,13 @@ impl<'c> Session<'c> {
     pub(crate) fn keep_numbers(&self) -> rusqlite::Result<()> {
         set_meta(self.connection, "highest_task", self.next_task - 1)?;
         set_meta(self.connection, "highest_event", self.next_event - 1)?;
+        self.keep_webhook_numbers()
+    }
+
+    /// The same for what deletes no tasks.
+    pub(crate) fn keep_webhook_numbers(&self) -> rusqlite::Result<()> {
+        set_meta(self.connection, "highest_webhook", self.next_webhook - 1)?;
+        set_meta(self.connection, "highest_delivery", self.next_delivery - 1)?;
         Ok(())
     }
 

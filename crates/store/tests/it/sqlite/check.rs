@@ -1,11 +1,18 @@
 //! `check` says nothing about a sound file and names every damage that is planted.
 
-use switchboard_a2a::TaskId;
-use switchboard_engine::store::Store;
+use bytes::Bytes;
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::Seq;
+use switchboard_engine::store::callbacks::CallbackStore;
+use switchboard_engine::store::webhooks::{OutboxWrite, WebhookStore};
+use switchboard_engine::store::{Retention, Store};
 use switchboard_store::check;
 
 use super::SqliteFixture;
-use crate::build::{create, done, hidden, make, new_task, owner, parked, row, with_send, with_snapshot, working};
+use crate::build::{
+    bury, create, delivery, done, hidden, make, make_watched, new_task, owner, parked, prepare, row, with_send,
+    with_snapshot, working,
+};
 use crate::suite::Fixture;
 
 /// A store with one of everything, closed.
@@ -21,6 +28,17 @@ async fn sound() -> (SqliteFixture, TaskId) {
     make(&store, "bob", "guide", "c", parked(1, 9)).await;
     make(&store, "bob", "guide", "c", hidden(done(1, 1))).await;
     store.append(create(&new_task("bob", "guide", "c"), &[], row(1))).await.unwrap();
+    let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
+    bury(&store, hook, delivery(1, 1, 10), 11).await;
+    prepare(&store, hook, delivery(2, 2, 12)).await;
+    // Its task is gone; its dead letter is not.
+    let (_, bereft) = make_watched(&store, "a", "https://two", done(0, 1)).await;
+    bury(&store, bereft, delivery(1, 3, 10), 11).await;
+    store.outbox(OutboxWrite::Finished { webhook: bereft, cursor: Seq(3) }).await.unwrap();
+    let oldest = Retention { ended_before: Timestamp(1), max_tasks: u64::MAX, max_bytes: u64::MAX };
+    assert_eq!(store.evict(oldest, 9).await.unwrap(), 1);
+    assert!(store.open_callback(&task.id, [1; 32]).await.unwrap());
+    store.add_update(key, "u", Bytes::from_static(b"news"), Timestamp(12), 9).await.unwrap();
     store.close().await.unwrap();
     (fixture, task.id)
 }
@@ -29,7 +47,7 @@ async fn sound() -> (SqliteFixture, TaskId) {
 async fn a_sound_file_has_no_problems() {
     let (fixture, _) = sound().await;
     let report = check(fixture.directory.path()).unwrap();
-    assert_eq!((report.tasks, report.event_rows, report.problems), (5, 6, vec![]));
+    assert_eq!((report.tasks, report.event_rows, report.problems), (6, 7, vec![]));
     let _server = fixture.open();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
 }
@@ -48,6 +66,7 @@ async fn every_planted_damage_is_named() {
         ("UPDATE task SET phase = 1, state = 2, lease = 77 WHERE key = 1", "a start that has not happened"),
         ("UPDATE task SET fence = -1 WHERE key = 1", "its fence or recoveries are negative"),
         ("UPDATE event SET snapshot = NULL", "its snapshot is missing"),
+        ("UPDATE task SET webhooks = 1 WHERE key = 1", "its row counts other webhooks than there are"),
         ("UPDATE task SET snapshot_row = 99 WHERE key = 1", "its snapshot is missing"),
     ];
     for (damage, words) in cases {
@@ -68,8 +87,28 @@ async fn damage_that_belongs_to_no_task_is_named() {
         ("INSERT INTO event VALUES (99, 404, 1, 1, 1, x'31', NULL)", "event row 99: its task is gone"),
         ("INSERT INTO event VALUES (99, 1, 1, 1, 1, x'31', NULL)", "event row 99: its task is gone"),
         ("INSERT INTO send VALUES (1, 'echo', 'k9', x'00', 404, 1)", "idempotency key echo k9: its task is gone"),
-        ("UPDATE tally SET n = n + 1 WHERE state = 3 AND hidden = 0", "says 2 tasks, there are 1"),
-        ("DELETE FROM tally WHERE state = 3 AND hidden = 0", "says 0 tasks, there are 1"),
+        ("UPDATE tally SET n = n + 1 WHERE state = 3 AND hidden = 0", "says 3 tasks, there are 2"),
+        ("DELETE FROM tally WHERE state = 3 AND hidden = 0", "says 0 tasks, there are 2"),
+        ("DELETE FROM webhook WHERE key = 1", "delivery 2: its webhook is gone"),
+        ("UPDATE webhook SET cursor = 9 WHERE key = 1", "webhook 1: it was told of events that its task does not have"),
+        ("UPDATE webhook SET cursor = 2 WHERE key = 1", "delivery 2: it is next although its webhook was told"),
+        (
+            "UPDATE webhook SET state = 1 WHERE key = 1",
+            "delivery 2: it is held although its webhook is active, or not held",
+        ),
+        (
+            "UPDATE delivery SET endpoint = 'x' WHERE key = 2",
+            "delivery 2: it goes to another endpoint than its webhook",
+        ),
+        ("UPDATE delivery SET attempted_at = NULL WHERE key = 1", "delivery 1: it is dead and nobody knows since when"),
+        (
+            "DROP INDEX delivery_head; UPDATE delivery SET state = 0 WHERE key = 1",
+            "webhook 1: more than one delivery is next in its order",
+        ),
+        ("DELETE FROM delivery WHERE key = 3", "webhook 2: its task is gone and it has no dead letters"),
+        ("UPDATE webhook SET state = 0 WHERE key = 2", "webhook 2: its task is gone and it waits for more"),
+        ("UPDATE callback SET task_key = 404", "callback 404: its task is gone"),
+        ("DELETE FROM callback", "callback update u: its task is gone"),
     ];
     for (damage, words) in cases {
         let (fixture, _) = sound().await;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::described;
 use super::schemas::Schemas;
 use crate::bindings::doors::{Door, Operation};
+use crate::bindings::webhooks::hook::busy_task;
 use crate::bindings::world::{Plan, World};
 
 const REST: Door = Door::RestV1;
@@ -115,6 +116,34 @@ async fn json_rpc() {
         schemas.check("JsonRpcErrorResponse", &refused);
         assert!(!schemas.fits("JsonRpcResultResponse", &refused));
     }
+}
+
+#[tokio::test]
+async fn webhooks_over_json_rpc() {
+    let world = Plan::default().and_webhooks().start().await;
+    let schemas = Schemas::strict(&described(&world).await);
+    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": "a", "method": method, "params": params});
+    let task = busy_task(&world, "").await;
+    let authentication = json!({"scheme": "Bearer", "credentials": "s"});
+    let config = json!({"taskId": task, "id": "p1", "url": "https://hook.test/", "token": "t", "payload": "task",
+        "authentication": authentication});
+    for (method, params) in [
+        ("CreateTaskPushNotificationConfig", config.clone()),
+        ("GetTaskPushNotificationConfig", json!({"taskId": task, "id": "p1"})),
+        ("ListTaskPushNotificationConfigs", json!({"taskId": task, "pageSize": 1})),
+        ("DeleteTaskPushNotificationConfig", json!({"taskId": task, "id": "p1"})),
+    ] {
+        let call = call(method, params);
+        schemas.check("JsonRpcRequest", &call);
+        let answer = world.post("/a2a", &call).version("1.0").reply().await.json();
+        schemas.check("JsonRpcResultResponse", &answer);
+        assert_eq!(answer["result"].is_null(), method.starts_with("Delete"), "{answer}");
+    }
+    let send = json!({"message": REST.message("hello"), "configuration": {"taskPushNotificationConfig": config}});
+    schemas.check("SendMessageRequest", &send);
+    assert_eq!(REST.ask(&world, "", Operation::Send(send)).reply().await.status, 200);
+    let without = call("CreateTaskPushNotificationConfig", json!({"url": "https://hook.test/"}));
+    assert!(!schemas.fits("JsonRpcRequest", &without), "the task is missing");
 }
 
 #[tokio::test]

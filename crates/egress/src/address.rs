@@ -1,0 +1,151 @@
+//! Which addresses are nobody's business from outside: everything that is not plainly a public unicast address.
+//!
+//! One table per family, taken from the registries of special-purpose addresses. IPv6 is an allowlist at heart: only
+//! 2000::/3 is global unicast today, and forms that carry an IPv4 address inside are refused whatever they carry,
+//! because a translator on the way could turn them into a private one. A translator with a prefix of its own looks
+//! like any public address; where one exists, only the network's own rules can close it.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{Ipv4Net, Ipv6Net};
+
+/// The class of a refused address. Safe to show for an address that the caller wrote, not for one that a name
+/// resolved to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// 0.0.0.0/8 and `::`: "this host", which many systems connect to themselves.
+    Unspecified,
+    /// 127.0.0.0/8 and `::1`.
+    Loopback,
+    /// RFC 1918, and unique local IPv6.
+    Private,
+    /// 169.254.0.0/16 and fe80::/10, where clouds keep their metadata services.
+    LinkLocal,
+    /// 100.64.0.0/10, shared by carriers and by overlay networks.
+    CarrierNat,
+    /// A cloud's own service behind an address that looks public.
+    Metadata,
+    /// 224.0.0.0/4 and ff00::/8.
+    Multicast,
+    /// Documentation and benchmarking ranges: never a real host.
+    Documentation,
+    /// IPv6 forms that carry an IPv4 address: compatible, NAT64, 6to4, Teredo, ISATAP.
+    Embedded,
+    /// Everything else that is set aside or not handed out.
+    Reserved,
+}
+
+impl Reason {
+    /// A short name for metrics and logs.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Unspecified => "unspecified",
+            Self::Loopback => "loopback",
+            Self::Private => "private",
+            Self::LinkLocal => "link_local",
+            Self::CarrierNat => "carrier_nat",
+            Self::Metadata => "metadata",
+            Self::Multicast => "multicast",
+            Self::Documentation => "documentation",
+            Self::Embedded => "embedded",
+            Self::Reserved => "reserved",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Unspecified => "the unspecified address",
+            Self::Loopback => "a loopback address",
+            Self::Private => "a private address",
+            Self::LinkLocal => "a link-local address",
+            Self::CarrierNat => "a shared carrier address",
+            Self::Metadata => "a cloud platform's own address",
+            Self::Multicast => "a multicast address",
+            Self::Documentation => "a documentation or benchmarking address",
+            Self::Embedded => "an ipv6 address that carries an ipv4 address",
+            Self::Reserved => "a reserved address",
+        })
+    }
+}
+
+const V4: [(Ipv4Net, Reason); 16] = [
+    (v4(0, 0, 0, 0, 8), Reason::Unspecified),
+    (v4(10, 0, 0, 0, 8), Reason::Private),
+    (v4(100, 64, 0, 0, 10), Reason::CarrierNat),
+    (v4(127, 0, 0, 0, 8), Reason::Loopback),
+    // Azure's platform address: inside a public block, yet answered by the machine's own host.
+    (v4(168, 63, 129, 16, 32), Reason::Metadata),
+    (v4(169, 254, 0, 0, 16), Reason::LinkLocal),
+    (v4(172, 16, 0, 0, 12), Reason::Private),
+    (v4(192, 0, 0, 0, 24), Reason::Reserved),
+    (v4(192, 0, 2, 0, 24), Reason::Documentation),
+    // The old 6to4 relay anycast.
+    (v4(192, 88, 99, 0, 24), Reason::Reserved),
+    (v4(192, 168, 0, 0, 16), Reason::Private),
+    (v4(198, 18, 0, 0, 15), Reason::Documentation),
+    (v4(198, 51, 100, 0, 24), Reason::Documentation),
+    (v4(203, 0, 113, 0, 24), Reason::Documentation),
+    (v4(224, 0, 0, 0, 4), Reason::Multicast),
+    (v4(240, 0, 0, 0, 4), Reason::Reserved),
+];
+
+const V6: [(Ipv6Net, Reason); 16] = [
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), Reason::Unspecified),
+    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), Reason::Loopback),
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), Reason::Embedded),
+    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), Reason::Embedded),
+    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), Reason::Embedded),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), Reason::Reserved),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), Reason::Embedded),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Reason::Reserved),
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Reason::Documentation),
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), Reason::Embedded),
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Reason::Documentation),
+    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), Reason::Reserved),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Reason::Private),
+    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Reason::LinkLocal),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Reason::Private),
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Reason::Multicast),
+];
+
+/// All that is handed out for global unicast so far.
+const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+
+/// Why nobody from outside may have `address` called; `None` for a public one.
+pub fn refused(address: IpAddr) -> Option<Reason> {
+    match unmapped(address) {
+        IpAddr::V4(address) => V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, reason)| *reason),
+        IpAddr::V6(address) => {
+            if let Some((_, reason)) = V6.iter().find(|(net, _)| net.contains(&address)) {
+                return Some(*reason);
+            }
+            if !GLOBAL_UNICAST.contains(&address) {
+                return Some(Reason::Reserved);
+            }
+            is_isatap(&address).then_some(Reason::Embedded)
+        }
+    }
+}
+
+/// An IPv4-mapped IPv6 address is the IPv4 address it stands for: the system connects to that one.
+pub fn unmapped(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+/// ISATAP keeps an IPv4 address in the interface identifier of any prefix.
+fn is_isatap(address: &Ipv6Addr) -> bool {
+    let segments = address.segments();
+    segments[5] == 0x5efe && matches!(segments[4], 0 | 0x200)
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, length: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length)
+}
+
+const fn v6(s: [u16; 8], length: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]), length)
+}

@@ -1,0 +1,113 @@
+//! Where the guard cannot be walked around: every new connection is made here, from a host to judged addresses to a
+//! socket, with no second lookup in between.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use http::Uri;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::error::{Phase, SendError};
+use crate::policy::Policy;
+use crate::stream::Stream;
+use crate::target::Target;
+use crate::tls::Tls;
+
+/// How long one address may take before the next is tried beside it, as RFC 8305 suggests.
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// How many of a name's addresses are tried; all of them are judged.
+const MOST_ADDRESSES: usize = 8;
+
+/// Makes the client's connections.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) tls: Tls,
+    pub(crate) connect_timeout: Duration,
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = SendError;
+    type Future = BoxFuture<'static, Result<Stream, SendError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), SendError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move { connector.connect(&uri).await })
+    }
+}
+
+impl Connector {
+    async fn connect(&self, uri: &Uri) -> Result<Stream, SendError> {
+        let target = Target::parse(&uri.to_string())?;
+        let addresses = self.policy.addresses(&target).await?;
+        let connecting = first_of(addresses, target.port());
+        let tcp = match timeout(self.connect_timeout, connecting).await {
+            Err(_) => return Err(SendError::Timeout { phase: Phase::Connect }),
+            Ok(Err(error)) => return Err(SendError::Connect(plain(&error))),
+            Ok(Ok(tcp)) => tcp,
+        };
+        // Small requests should leave at once; where it cannot be set they leave a little later.
+        let _ = tcp.set_nodelay(true);
+        if !target.is_https() {
+            return Ok(Stream::plain(tcp));
+        }
+        match timeout(self.connect_timeout, self.tls.handshake(&target, tcp)).await {
+            Err(_) => Err(SendError::Timeout { phase: Phase::Tls }),
+            Ok(Err(fault)) => Err(SendError::Tls(fault)),
+            Ok(Ok(tls)) => Ok(Stream::encrypted(tls)),
+        }
+    }
+}
+
+/// The first address that accepts. Each gets a short head start, so that a family without a route costs little.
+async fn first_of(addresses: Vec<IpAddr>, port: u16) -> io::Result<TcpStream> {
+    let mut waiting = addresses.into_iter().take(MOST_ADDRESSES);
+    let mut trying = FuturesUnordered::new();
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        let next = waiting.next();
+        let is_last = next.is_none();
+        if let Some(address) = next {
+            trying.push(TcpStream::connect(SocketAddr::new(address, port)));
+        }
+        let outcome = if is_last {
+            trying.next().await
+        } else {
+            match timeout(HEAD_START, trying.next()).await {
+                Err(_) => continue,
+                Ok(outcome) => outcome,
+            }
+        };
+        match outcome {
+            Some(Ok(tcp)) => return Ok(tcp),
+            Some(Err(error)) => last = error,
+            None if is_last => return Err(last),
+            None => {}
+        }
+    }
+}
+
+/// The system's own message may hold an address, so only the kind is told.
+fn plain(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "the connection was refused",
+        io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => "the connection was reset",
+        io::ErrorKind::TimedOut => "nobody answered",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "the host cannot be reached",
+        io::ErrorKind::PermissionDenied => "the system does not permit it",
+        _ => "the system could not connect",
+    }
+}

@@ -1,0 +1,177 @@
+//! The guarded HTTP client: the one way out to an address that somebody else chose.
+//!
+//! A set of rules and the connections made under it live and die together: [`Egress::reload`] replaces both, so a
+//! kept-alive connection never outlasts the permission it was made with.
+
+use std::error::Error;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, Version, header};
+use http_body_util::Full;
+use hyper_util::client::legacy::connect::capture_connection;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use parking_lot::RwLock;
+use tokio::time::{Instant, timeout};
+
+use crate::allowlist::Allowlist;
+use crate::answer;
+use crate::connector::Connector;
+use crate::error::{Phase, SendError, SetupError};
+use crate::options::Options;
+use crate::policy::{Policy, Standing};
+use crate::refusal::Refusal;
+use crate::resolver::Resolver;
+use crate::target::Target;
+use crate::tls::Tls;
+
+/// The longest head of an answer, in bytes. Nobody who answers a webhook needs more.
+const LONGEST_HEAD: usize = 64 * 1024;
+
+/// The guarded HTTP client. Clones share everything.
+#[derive(Clone)]
+pub struct Egress {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The allowlist and nameservers in here are those of the start; the current ones are in `rules`.
+    options: Options,
+    tls: Tls,
+    rules: RwLock<Arc<Rules>>,
+}
+
+/// What is allowed, and the connections made under it.
+struct Rules {
+    policy: Arc<Policy>,
+    client: Client<Connector, Full<Bytes>>,
+}
+
+impl Egress {
+    /// Sets the client up; the system's root certificates are read here.
+    ///
+    /// # Errors
+    /// When an extra root certificate cannot be used.
+    pub fn new(options: Options) -> Result<Self, SetupError> {
+        let tls = Tls::new(&options.extra_roots)?;
+        let rules = rules(&options, &tls, options.allowlist.clone(), &options.nameservers);
+        Ok(Self { shared: Arc::new(Shared { options, tls, rules: RwLock::new(Arc::new(rules)) }) })
+    }
+
+    /// Replaces the allowlist and the nameservers. Calls under way end by the old rules; the next ones find neither the
+    /// old connections nor the old answers of nameservers.
+    pub fn reload(&self, allowlist: Allowlist, nameservers: &[SocketAddr]) {
+        let rules = rules(&self.shared.options, &self.shared.tls, allowlist, nameservers);
+        *self.shared.rules.write() = Arc::new(rules);
+    }
+
+    /// Whether a URL may be called as far as its text says: all of [`Egress::check`] but the lookup.
+    ///
+    /// # Errors
+    /// The [`Refusal`] that says why not.
+    pub fn check_text(&self, url: &str) -> Result<Target, Refusal> {
+        let target = Target::parse(url)?;
+        self.rules().policy.judge(&target)?;
+        Ok(target)
+    }
+
+    /// Whether a URL may be called, for telling whoever registers it. The call itself is judged again.
+    ///
+    /// A host that the operator allows by name is not looked up.
+    ///
+    /// # Errors
+    /// The [`Refusal`] that says why not, a failed lookup included.
+    pub async fn check(&self, url: &str) -> Result<Target, Refusal> {
+        let target = Target::parse(url)?;
+        let rules = self.rules();
+        if let Standing::Name = rules.policy.judge(&target)? {
+            rules.policy.addresses(&target).await?;
+        }
+        Ok(target)
+    }
+
+    /// Sends a request and reads at most `maximum_body` bytes of the answer, all within `total`.
+    ///
+    /// Redirects are answers like any other. Once the head of the answer is there the call has succeeded; how its body
+    /// ended is told by a [`crate::BodyEnd`] in the extensions. The `Host` header always follows from the URL.
+    ///
+    /// # Errors
+    /// A [`SendError`] when there is no answer.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        total: Duration,
+        maximum_body: usize,
+    ) -> Result<Response<Bytes>, SendError> {
+        let start = Instant::now();
+        let rules = self.rules();
+        let target = Target::parse(&request.uri().to_string())?;
+        // A connection that is already open asks the connector nothing.
+        rules.policy.judge(&target)?;
+        let mut request = request.map(Full::new);
+        if request.method() == Method::CONNECT {
+            return Err(SendError::Method(Method::CONNECT));
+        }
+        *request.uri_mut() = target.uri().clone();
+        *request.version_mut() = Version::HTTP_11;
+        request.headers_mut().remove(header::HOST);
+        let connection = capture_connection(&mut request);
+        let head = match timeout(total, rules.client.request(request)).await {
+            Ok(Ok(head)) => head,
+            Ok(Err(error)) => return Err(understood(&error)),
+            Err(_) => {
+                let connected = connection.connection_metadata().is_some();
+                return Err(SendError::Timeout { phase: if connected { Phase::Answer } else { Phase::Connect } });
+            }
+        };
+        let (mut parts, body) = head.into_parts();
+        let (bytes, end) = answer::read(body, maximum_body, total.saturating_sub(start.elapsed())).await;
+        parts.extensions.clear();
+        parts.extensions.insert(end);
+        Ok(Response::from_parts(parts, bytes))
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.shared.rules.read())
+    }
+}
+
+impl fmt::Debug for Egress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Egress").field("allowlist", &self.rules().policy.allowlist).finish_non_exhaustive()
+    }
+}
+
+fn rules(options: &Options, tls: &Tls, allowlist: Allowlist, nameservers: &[SocketAddr]) -> Rules {
+    let resolver = Resolver::new(nameservers, options.dns_timeout);
+    let policy = Arc::new(Policy { allowlist, resolver });
+    let connector =
+        Connector { policy: Arc::clone(&policy), tls: tls.clone(), connect_timeout: options.connect_timeout };
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .timer(TokioTimer::new())
+        .pool_idle_timeout(options.idle_timeout)
+        .pool_max_idle_per_host(options.idle_per_host)
+        .http1_max_buf_size(LONGEST_HEAD)
+        .build(connector);
+    Rules { policy, client }
+}
+
+/// The client hides our own errors and its own behind boxes.
+fn understood(error: &ClientError) -> SendError {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(ours) = cause.downcast_ref::<SendError>() {
+            return ours.clone();
+        }
+        if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return SendError::NotHttp;
+        }
+        source = cause.source();
+    }
+    SendError::Broken
+}

@@ -1,0 +1,31 @@
+//! Calls to addresses that somebody else chose: webhooks, cards, remote agents.
+//!
+//! [`Egress`] looks at a URL's text, resolves its name once, judges every address and connects to exactly what it
+//! judged, so a name that changes its mind between the look and the call gains nothing. Nothing else is followed:
+//! no redirect, no proxy, no cookie. What an operator wants reached inside the network is named in an [`Allowlist`].
+
+pub mod address;
+mod allowlist;
+mod answer;
+mod connector;
+mod egress;
+mod error;
+mod options;
+mod policy;
+mod refusal;
+mod resolver;
+mod stream;
+mod target;
+mod tls;
+
+pub use rustls::pki_types::CertificateDer;
+
+pub use address::{Reason, refused};
+pub use allowlist::{Allowlist, BadEntry};
+pub use answer::BodyEnd;
+pub use egress::Egress;
+pub use error::{Phase, SendError, SetupError, TlsFault};
+pub use options::Options;
+pub use refusal::Refusal;
+pub use resolver::DnsError;
+pub use target::{MAXIMUM_LENGTH, Target};

@@ -1,0 +1,41 @@
+//! How the guarded client is set up, with the values that suit webhooks.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rustls::pki_types::CertificateDer;
+
+use crate::allowlist::Allowlist;
+
+/// How the guarded client is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What may be reached although it is not public.
+    pub allowlist: Allowlist,
+    /// The nameservers to ask; empty for the system's.
+    pub nameservers: Vec<SocketAddr>,
+    /// How long a lookup may take altogether.
+    pub dns_timeout: Duration,
+    /// How long connecting may take, and after it the TLS handshake.
+    pub connect_timeout: Duration,
+    /// How long a connection may wait for its next use.
+    pub idle_timeout: Duration,
+    /// How many connections may wait per host.
+    pub idle_per_host: usize,
+    /// Certificate authorities to trust besides the system's.
+    pub extra_roots: Vec<CertificateDer<'static>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            allowlist: Allowlist::default(),
+            nameservers: Vec::new(),
+            dns_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
+            idle_timeout: Duration::from_secs(30),
+            idle_per_host: 2,
+            extra_roots: Vec::new(),
+        }
+    }
+}

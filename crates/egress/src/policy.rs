@@ -1,0 +1,66 @@
+//! Whether a target may be called, and at which addresses.
+//!
+//! The only place where the allowlist, the address table and the resolver meet: the check at registration and the
+//! connector at call time both come through here, so they cannot come to different conclusions.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::address::refused;
+use crate::allowlist::Allowlist;
+use crate::refusal::Refusal;
+use crate::resolver::Resolver;
+use crate::target::Target;
+
+/// What `localhost` means, whatever a hosts file says.
+const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+pub(crate) struct Policy {
+    pub(crate) allowlist: Allowlist,
+    pub(crate) resolver: Resolver,
+}
+
+/// What can be said of a target without asking a nameserver.
+pub(crate) enum Standing {
+    /// These addresses are known and fine.
+    Known(Vec<IpAddr>),
+    /// The operator trusts the name, whatever it resolves to.
+    TrustedName,
+    /// The name's addresses decide.
+    Name,
+}
+
+impl Policy {
+    /// Judges without the network.
+    pub(crate) fn judge(&self, target: &Target) -> Result<Standing, Refusal> {
+        let trusted = self.allowlist.allows_host(target);
+        if let Some(address) = target.address() {
+            return match refused(address) {
+                Some(reason) if !trusted && !self.allowlist.allows_address(address) => Err(Refusal::Address(reason)),
+                _ => Ok(Standing::Known(vec![address])),
+            };
+        }
+        if target.is_localhost() {
+            // No nameserver is asked, so leaving out what is not permitted hides nothing.
+            let permitted = LOCALHOST.into_iter().filter(|address| trusted || self.allowlist.allows_address(*address));
+            let permitted: Vec<IpAddr> = permitted.collect();
+            return if permitted.is_empty() { Err(Refusal::Localhost) } else { Ok(Standing::Known(permitted)) };
+        }
+        Ok(if trusted { Standing::TrustedName } else { Standing::Name })
+    }
+
+    /// The addresses to connect to. One bad address among several refuses them all: a name that leads inside once will
+    /// do so again.
+    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
+        let trusted = match self.judge(target)? {
+            Standing::Known(addresses) => return Ok(addresses),
+            Standing::TrustedName => true,
+            Standing::Name => false,
+        };
+        let found = self.resolver.lookup(target.name()).await.map_err(Refusal::Unresolved)?;
+        let fine = |address: &IpAddr| refused(*address).is_none() || self.allowlist.allows_address(*address);
+        if !trusted && !found.iter().all(fine) {
+            return Err(Refusal::NotPublic);
+        }
+        Ok(found)
+    }
+}

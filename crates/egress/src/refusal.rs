@@ -1,0 +1,80 @@
+//! Why a URL is not called, in words that may go back to whoever sent it.
+//!
+//! What a name resolved to is never told: with it, anybody could map the network behind us by asking. An address that
+//! the caller wrote itself is no secret, so its class is named.
+
+use thiserror::Error;
+
+use crate::address::Reason;
+use crate::resolver::DnsError;
+use crate::target::MAXIMUM_LENGTH;
+
+/// Why a URL is not called.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Longer than [`MAXIMUM_LENGTH`], as sent or after normalisation.
+    #[error("the url is {length} bytes long, at most {MAXIMUM_LENGTH} are allowed")]
+    TooLong {
+        /// The length in bytes.
+        length: usize,
+    },
+    /// Parsers disagree about these characters, which is what an attacker wants.
+    #[error("the url contains a space, a backslash or a control character")]
+    Character,
+    /// Neither http nor https.
+    #[error("the url must begin with http:// or https://")]
+    Scheme,
+    /// A user name or password before the host.
+    #[error("the url must not contain a user name or password")]
+    UserInfo,
+    /// Nothing where the host should be.
+    #[error("the url has no host")]
+    NoHost,
+    /// The host is neither a name nor an address.
+    #[error("the host is not a valid name or address")]
+    Host,
+    /// Port 0, or not a port.
+    #[error("the port must be between 1 and 65535")]
+    Port,
+    /// Not a URL for some other reason.
+    #[error("the url is not well formed")]
+    Malformed,
+    /// `localhost` or a name under it.
+    #[error("the host is this machine itself")]
+    Localhost,
+    /// An address in the URL itself that is not public.
+    #[error("the host is {0}")]
+    Address(Reason),
+    /// A name of which at least one address is not public.
+    #[error("the host resolves to an address that is not public")]
+    NotPublic,
+    /// A name without an answer; what cannot be judged is not called.
+    #[error("the host cannot be resolved: {0}")]
+    Unresolved(DnsError),
+}
+
+impl Refusal {
+    /// Whether an allowlist entry of the operator would let it pass.
+    pub fn is_private(&self) -> bool {
+        matches!(self, Self::Localhost | Self::Address(_) | Self::NotPublic)
+    }
+
+    /// A short name for metrics and logs.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::TooLong { .. } => "too_long",
+            Self::Character => "character",
+            Self::Scheme => "scheme",
+            Self::UserInfo => "user_info",
+            Self::NoHost => "no_host",
+            Self::Host => "host",
+            Self::Port => "port",
+            Self::Malformed => "malformed",
+            Self::Localhost => "localhost",
+            Self::Address(reason) => reason.label(),
+            Self::NotPublic => "not_public",
+            Self::Unresolved(_) => "unresolved",
+        }
+    }
+}

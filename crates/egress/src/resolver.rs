@@ -1,0 +1,170 @@
+//! Names to addresses, by the system's nameservers or by the operator's.
+//!
+//! The system's configuration is read again when its files change: a server that outlives a change of network must not
+//! need a restart. That it cannot be read is told by the lookup, because a setup without names may never need it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{
+    ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
+};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use parking_lot::Mutex;
+use thiserror::Error;
+
+/// How long an answer is kept at most, whatever its time to live says: a moved endpoint is found again soon.
+const LONGEST_ANSWER: Duration = Duration::from_secs(300);
+
+/// The same for "no such name": an endpoint that was registered a moment too early is found soon.
+const LONGEST_ABSENCE: Duration = Duration::from_secs(10);
+
+/// How often the system's files are looked at.
+const LOOK_AT_FILES: Duration = Duration::from_secs(5);
+
+/// What the system's configuration is made of.
+const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
+
+/// Why a name has no address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DnsError {
+    /// There is no such name.
+    #[error("there is no such name")]
+    NoSuchName,
+    /// The name exists without an address.
+    #[error("the name has no address")]
+    NoAddress,
+    /// No nameserver answered in time.
+    #[error("no nameserver answered in time")]
+    TimedOut,
+    /// The nameservers refused, failed or could not be reached.
+    #[error("the nameservers gave no usable answer")]
+    Failed,
+    /// There are no nameservers to ask.
+    #[error("the nameserver configuration cannot be used: {0}")]
+    Unconfigured(Arc<str>),
+}
+
+/// Looks names up.
+pub(crate) struct Resolver {
+    source: Source,
+    timeout: Duration,
+}
+
+type Built = Result<TokioResolver, DnsError>;
+
+enum Source {
+    Given(Built),
+    System(Mutex<System>),
+}
+
+/// The system's nameservers as of the last look at the files.
+struct System {
+    looked: Instant,
+    modified: [Option<SystemTime>; SYSTEM_FILES.len()],
+    built: Built,
+}
+
+impl Resolver {
+    pub(crate) fn new(nameservers: &[SocketAddr], timeout: Duration) -> Self {
+        let source = if nameservers.is_empty() {
+            Source::System(Mutex::new(System {
+                looked: Instant::now(),
+                modified: modified(),
+                built: from_system(timeout),
+            }))
+        } else {
+            Source::Given(from_nameservers(nameservers, timeout))
+        };
+        Self { source, timeout }
+    }
+
+    /// Every address of the name, at least one. A caller must not assume that they are public.
+    pub(crate) async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
+        let resolver = self.current()?;
+        let answer = tokio::time::timeout(self.timeout, resolver.lookup_ip(name)).await;
+        let found: Vec<IpAddr> = match answer {
+            Err(_) => return Err(DnsError::TimedOut),
+            Ok(Err(error)) => return Err(understood(&error)),
+            Ok(Ok(found)) => found.iter().collect(),
+        };
+        if found.is_empty() {
+            return Err(DnsError::NoAddress);
+        }
+        Ok(found)
+    }
+
+    fn current(&self) -> Built {
+        match &self.source {
+            Source::Given(built) => built.clone(),
+            Source::System(system) => {
+                let mut system = system.lock();
+                if system.looked.elapsed() >= LOOK_AT_FILES {
+                    system.looked = Instant::now();
+                    let modified = modified();
+                    if modified != system.modified {
+                        system.modified = modified;
+                        system.built = from_system(self.timeout);
+                    }
+                }
+                system.built.clone()
+            }
+        }
+    }
+}
+
+fn modified() -> [Option<SystemTime>; SYSTEM_FILES.len()] {
+    SYSTEM_FILES.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok())
+}
+
+fn from_system(timeout: Duration) -> Built {
+    let mut builder = TokioResolver::builder_tokio().map_err(unconfigured)?;
+    bound(builder.options_mut(), timeout);
+    builder.build().map_err(unconfigured)
+}
+
+fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> Built {
+    let servers = nameservers.iter().map(|server| {
+        let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+            connection.port = server.port();
+            connection
+        });
+        NameServerConfig::new(server.ip(), true, connections.into())
+    });
+    let config = ResolverConfig::from_name_servers(servers.collect());
+    let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+    // Whoever names the nameservers wants them asked, not this machine's file.
+    builder.options_mut().use_hosts_file = ResolveHosts::Never;
+    bound(builder.options_mut(), timeout);
+    builder.build().map_err(unconfigured)
+}
+
+fn bound(options: &mut ResolverOpts, timeout: Duration) {
+    // Both families, always: an address that was never asked for was never judged.
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    // A lost packet leaves time for a second one.
+    options.timeout = options.timeout.min(timeout / 2);
+    options.positive_max_ttl = Some(LONGEST_ANSWER);
+    options.negative_max_ttl = Some(LONGEST_ABSENCE);
+}
+
+fn unconfigured(error: NetError) -> DnsError {
+    DnsError::Unconfigured(error.to_string().into())
+}
+
+fn understood(error: &NetError) -> DnsError {
+    if error.is_nx_domain() {
+        return DnsError::NoSuchName;
+    }
+    if error.is_no_records_found() {
+        return DnsError::NoAddress;
+    }
+    match error {
+        NetError::Timeout => DnsError::TimedOut,
+        _ => DnsError::Failed,
+    }
+}

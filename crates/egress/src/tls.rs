@@ -1,0 +1,73 @@
+//! Whom we believe: the system's certificate authorities (`SSL_CERT_FILE` and `SSL_CERT_DIR` are heeded) and the
+//! operator's own.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::error::{SetupError, TlsFault};
+use crate::target::Target;
+
+/// HTTP/2 where the other side has it.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Encrypts connections and checks who answers.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    connector: TlsConnector,
+    has_roots: bool,
+}
+
+impl Tls {
+    pub(crate) fn new(extra_roots: &[CertificateDer<'static>]) -> Result<Self, SetupError> {
+        let mut roots = RootCertStore::empty();
+        // A certificate that cannot be read is one fewer to believe: that fails safe, and a system's store may well
+        // hold one that this library is too strict for.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        for (index, root) in extra_roots.iter().enumerate() {
+            roots.add(root.clone()).map_err(|error| SetupError::Root { number: index + 1, why: error.to_string() })?;
+        }
+        let has_roots = !roots.is_empty();
+        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| SetupError::Tls(error.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), has_roots })
+    }
+
+    pub(crate) async fn handshake(&self, target: &Target, tcp: TcpStream) -> Result<TlsStream<TcpStream>, TlsFault> {
+        if !self.has_roots {
+            return Err(TlsFault::NoRoots);
+        }
+        let name = match target.address() {
+            Some(address) => ServerName::from(address),
+            None => ServerName::try_from(target.host().to_owned()).map_err(|_| TlsFault::WrongHost)?,
+        };
+        self.connector.connect(name, tcp).await.map_err(|error| fault(&error))
+    }
+}
+
+fn fault(error: &io::Error) -> TlsFault {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let Some(rustls::Error::InvalidCertificate(certificate)) = inner else {
+        return TlsFault::Handshake;
+    };
+    match certificate {
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => TlsFault::WrongHost,
+        CertificateError::Expired
+        | CertificateError::ExpiredContext { .. }
+        | CertificateError::NotValidYet
+        | CertificateError::NotValidYetContext { .. } => TlsFault::WrongTime,
+        // A root of the same name with another key fails by its signature.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::Untrusted,
+        _ => TlsFault::BadCertificate,
+    }
+}

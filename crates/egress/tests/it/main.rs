@@ -1,0 +1,15 @@
+//! The guard and the client through their public door. Everything stays on loopback; nothing waits by the clock.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod addresses;
+mod allowlist;
+mod delivery;
+mod encryption;
+mod environment;
+mod hostile;
+mod names;
+mod nameserver;
+mod receiver;
+mod reload;
+mod vectors;

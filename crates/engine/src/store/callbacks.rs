@@ -1,0 +1,62 @@
+//! What a callback asks of a store: an address of a task at which somebody outside tells of work that is done elsewhere.
+//!
+//! Updates are kept in the order they came until whoever works on the task has taken them. Their names are kept longer, so
+//! that an update that is sent again is known. All of it goes with the task.
+
+use bytes::Bytes;
+use switchboard_a2a::{TaskId, Timestamp};
+
+use super::StoreFuture;
+use crate::ids::TaskKey;
+
+/// A task's callback as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackRow {
+    /// The store's name of the task.
+    pub task_key: TaskKey,
+    /// The digest of what a sender has to know.
+    pub digest: [u8; 32],
+}
+
+/// What became of an update that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is kept, under this number: 1, 2, 3 … per task.
+    New(i64),
+    /// One of that name came before.
+    Known,
+    /// As many wait as may.
+    Full,
+}
+
+/// An update that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackUpdate {
+    /// Its number.
+    pub number: i64,
+    /// What its sender called it.
+    pub id: String,
+    /// What it says.
+    pub body: Bytes,
+    /// When it came.
+    pub at: Timestamp,
+}
+
+/// Durable callbacks. Implementations are cheap to share and safe to call from any thread.
+pub trait CallbackStore: Send + Sync + 'static {
+    /// Opens the callback of a task, or gives it another digest; says whether there is such a task.
+    fn open_callback(&self, task: &TaskId, digest: [u8; 32]) -> StoreFuture<bool>;
+
+    /// The callback of a task.
+    fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>>;
+
+    /// Keeps an update, unless one of its name is among the newest 1,000 or `max` of them wait already. Refused with
+    /// [`StoreError::Missing`](super::StoreError::Missing) if the task has no callback (any more).
+    fn add_update(&self, task: TaskKey, id: &str, body: Bytes, at: Timestamp, max: usize) -> StoreFuture<Added>;
+
+    /// Updates after a number that were not taken yet, in order.
+    fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>>;
+
+    /// Drops the bodies of updates up to a number.
+    fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()>;
+}

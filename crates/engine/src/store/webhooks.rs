@@ -1,0 +1,371 @@
+//! What the outbox asks of a store: webhooks with a cursor each in their task's log, and one row per delivery.
+//!
+//! A webhook comes into being with an append to its task ([`Sides`](super::Sides)), so that the numbers it starts at
+//! cannot move meanwhile. Everything after that is here. The store knows when a delivery is due and to which endpoint it
+//! goes; what is in a configuration and in a body is not its business.
+
+use bytes::Bytes;
+use switchboard_a2a::{TaskId, Timestamp};
+
+use super::StoreFuture;
+use crate::ids::{AgentName, CallerId, Cursor, Seq, TaskKey};
+
+/// The store's integer name of a webhook; operators use it too. Never used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WebhookKey(pub i64);
+
+/// The store's integer name of a delivery; operators use it too. Never used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeliveryKey(pub i64);
+
+/// A webhook as its caller set it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewWebhook {
+    /// Its name within its task. One of the same name is replaced: if it had come to its end or was disabled it begins
+    /// again at `cursor`, else it goes on where it is.
+    pub id: String,
+    /// What it is about, as JSON.
+    pub config: String,
+    /// The endpoint it goes to; all webhooks of one endpoint can be held back together.
+    pub endpoint: String,
+    /// The last event that it is not told of.
+    pub cursor: Seq,
+    /// Its task had stopped when it was set, so that it begins with the task as it is.
+    pub late: bool,
+    /// How many webhooks a task may have; one too many is refused with
+    /// [`StoreError::TooManyWebhooks`](super::StoreError::TooManyWebhooks).
+    pub max: usize,
+    /// When it was set.
+    pub at: Timestamp,
+}
+
+/// Whether a webhook is told of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WebhookState {
+    /// It is.
+    Active,
+    /// An operator holds it back.
+    Paused,
+    /// Its endpoint wants no more.
+    Disabled,
+    /// Its task has ended and all was told.
+    Finished,
+}
+
+/// A webhook as stored.
+#[derive(Clone, Debug)]
+pub struct WebhookRow {
+    /// The store's name of it.
+    pub key: WebhookKey,
+    /// The store's name of its task; the task itself may be gone if there are dead letters left.
+    pub task_key: TaskKey,
+    /// Its task.
+    pub task: TaskId,
+    /// Whose task.
+    pub owner: CallerId,
+    /// Who serves the task.
+    pub agent: AgentName,
+    /// Its name within its task.
+    pub id: String,
+    /// What it is about, as JSON.
+    pub config: String,
+    /// The endpoint it goes to.
+    pub endpoint: String,
+    /// The last event that is delivered, dead or not asked for.
+    pub cursor: Seq,
+    /// It begins with its task as it is, see [`NewWebhook::late`]; cleared once its cursor has moved.
+    pub late: bool,
+    /// Whether it is told of events.
+    pub state: WebhookState,
+    /// When it was set first.
+    pub created_at: Timestamp,
+}
+
+/// How far a delivery has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeliveryState {
+    /// Not delivered yet.
+    Pending,
+    /// The endpoint has it; its body is gone.
+    Delivered,
+    /// Given up; its body is kept.
+    Dead,
+}
+
+/// One body that is to be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDelivery {
+    /// The first event it tells of.
+    pub first: Seq,
+    /// The last event it tells of, with its epoch: part of its name at the endpoint.
+    pub last: Cursor,
+    /// What it tells, in a word or two: a task state, or that an artifact grew.
+    pub about: String,
+    /// Says in which form the body is; the store keeps it for whoever sends it.
+    pub form: u8,
+    /// The body.
+    pub body: Bytes,
+    /// When it was made.
+    pub at: Timestamp,
+}
+
+/// A delivery as stored.
+#[derive(Clone, Debug)]
+pub struct DeliveryRow {
+    /// The store's name of it.
+    pub key: DeliveryKey,
+    /// Its webhook.
+    pub webhook: WebhookKey,
+    /// The first event it tells of.
+    pub first: Seq,
+    /// The last event it tells of.
+    pub last: Cursor,
+    /// What it tells.
+    pub about: String,
+    /// The form of the body.
+    pub form: u8,
+    /// The body; none once it is delivered.
+    pub body: Option<Bytes>,
+    /// How far it has come.
+    pub state: DeliveryState,
+    /// An operator sends it once more, beside what comes in order.
+    pub replay: bool,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is to be tried next; only for a pending one.
+    pub due_at: Timestamp,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What the last attempt came to.
+    pub last_attempt: Option<Attempt>,
+}
+
+/// What one attempt came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// When it ended.
+    pub at: Timestamp,
+    /// How long it took.
+    pub duration_ms: u32,
+    /// The HTTP status, if there was an answer.
+    pub status: Option<u16>,
+    /// What went wrong, in plain words; empty if nothing did.
+    pub problem: String,
+}
+
+/// A webhook and what it is to deliver now: the one delivery that is next in its order, if it is made already.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The webhook.
+    pub webhook: WebhookRow,
+    /// Its next delivery.
+    pub delivery: Option<DeliveryRow>,
+    /// The last event of its task.
+    pub task_last: Seq,
+    /// When its task ended.
+    pub task_ended_at: Option<Timestamp>,
+}
+
+/// One step of one webhook. Each names what it expects, so that a step for a webhook that was deleted or replaced
+/// meanwhile does nothing.
+#[derive(Clone, Debug)]
+pub enum OutboxWrite {
+    /// The next delivery in order was made; it is due at once. Does nothing if there is one already.
+    Prepare {
+        /// The webhook.
+        webhook: WebhookKey,
+        /// The delivery.
+        delivery: NewDelivery,
+    },
+    /// The delivery in order or the replay was taken by its endpoint: its body goes, and the cursor of the webhook moves
+    /// to its last event unless it was a replay.
+    Delivered {
+        /// Which one.
+        delivery: DeliveryKey,
+        /// What the attempt came to.
+        attempt: Attempt,
+        /// Nothing more is to come: the webhook is finished.
+        finished: bool,
+        /// The one after it, if it is known already.
+        next: Option<NewDelivery>,
+    },
+    /// It was not taken and is tried again.
+    Failed {
+        /// Which one.
+        delivery: DeliveryKey,
+        /// What the attempt came to.
+        attempt: Attempt,
+        /// When it is tried again.
+        due_at: Timestamp,
+    },
+    /// It was not taken and is given up; its body stays. The cursor moves as for a delivered one.
+    Dead {
+        /// Which one.
+        delivery: DeliveryKey,
+        /// What the attempt came to.
+        attempt: Attempt,
+        /// Nothing more is to come: the webhook is finished.
+        finished: bool,
+    },
+    /// What was never tried is given up: made and dead in one.
+    Abandon {
+        /// The webhook.
+        webhook: WebhookKey,
+        /// What it was not told.
+        delivery: NewDelivery,
+        /// Why.
+        problem: String,
+    },
+    /// The endpoint wants no more: the delivery is dead, the webhook disabled.
+    Disabled {
+        /// Which delivery.
+        delivery: DeliveryKey,
+        /// What the attempt came to.
+        attempt: Attempt,
+    },
+    /// Its task has ended and nothing more is asked for.
+    Finished {
+        /// The webhook.
+        webhook: WebhookKey,
+        /// The last event of its task.
+        cursor: Seq,
+    },
+}
+
+/// Which webhooks an operator wants to see.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookFilter {
+    /// Of which task.
+    pub task: Option<TaskId>,
+    /// In which state.
+    pub state: Option<WebhookState>,
+    /// After which one.
+    pub after: WebhookKey,
+    /// How many.
+    pub max: usize,
+}
+
+/// A webhook as operators see it.
+#[derive(Clone, Debug)]
+pub struct WebhookSummary {
+    /// The webhook.
+    pub webhook: WebhookRow,
+    /// Its next delivery, without its body, if one is pending.
+    pub pending: Option<DeliveryRow>,
+    /// How many were delivered.
+    pub delivered: u64,
+    /// How many were given up.
+    pub dead: u64,
+    /// Whether its task has events that it was not told of.
+    pub lags: bool,
+}
+
+/// How the outbox stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutboxCensus {
+    /// Deliveries made and not yet taken.
+    pub pending: u64,
+    /// Deliveries given up.
+    pub dead: u64,
+    /// When the oldest pending one was made.
+    pub oldest_pending: Option<Timestamp>,
+}
+
+/// Durable webhooks. Implementations are cheap to share and safe to call from any thread.
+pub trait WebhookStore: Send + Sync + 'static {
+    /// One webhook of a task by its name.
+    fn webhook(&self, task: TaskKey, id: &str) -> StoreFuture<Option<WebhookRow>>;
+
+    /// The webhooks of a task after one of them, oldest first.
+    fn webhooks(&self, task: TaskKey, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRow>>;
+
+    /// Deletes a webhook with all its deliveries; says whether there was one.
+    fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool>;
+
+    /// One webhook with its next delivery.
+    fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<Head>>;
+
+    /// The active webhooks of a task.
+    fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<Route>>;
+
+    /// Active webhooks without a pending delivery whose task has events after their cursor or has ended, after a key.
+    fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<Route>>;
+
+    /// Pending deliveries of active webhooks (replays: of any) that are due until a time, in the order of their times and
+    /// keys, after a place in that order.
+    fn due_deliveries(&self, after: (Timestamp, DeliveryKey), until: Timestamp, max: usize) -> StoreFuture<Vec<Due>>;
+
+    /// When the next delivery after a time is due.
+    fn next_due(&self, after: Timestamp) -> StoreFuture<Option<Timestamp>>;
+
+    /// One delivery with its webhook.
+    fn delivery(&self, delivery: DeliveryKey) -> StoreFuture<Option<(WebhookRow, DeliveryRow)>>;
+
+    /// Takes a step, in one commit with whatever else is to be written at that moment.
+    fn outbox(&self, write: OutboxWrite) -> StoreFuture<()>;
+
+    /// Makes every pending delivery to an endpoint due now; says how many.
+    fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize>;
+
+    /// Active and paused webhooks of tasks that ended before a time.
+    fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>>;
+
+    /// Webhooks as operators see them, oldest first.
+    fn list_webhooks(&self, filter: WebhookFilter) -> StoreFuture<Vec<WebhookSummary>>;
+
+    /// The newest deliveries of a webhook, newest first, without their bodies.
+    fn deliveries(&self, webhook: WebhookKey, max: usize) -> StoreFuture<Vec<DeliveryRow>>;
+
+    /// Dead deliveries, oldest first, after a key, without their bodies.
+    fn dead_letters(&self, after: DeliveryKey, max: usize) -> StoreFuture<Vec<(WebhookRow, DeliveryRow)>>;
+
+    /// Has a delivered or dead delivery sent once more; says whether there was one.
+    fn replay(&self, delivery: DeliveryKey, now: Timestamp) -> StoreFuture<bool>;
+
+    /// Pauses an active webhook, or makes a paused or disabled one active again; says whether anything changed.
+    fn set_webhook_state(&self, webhook: WebhookKey, state: WebhookState, now: Timestamp) -> StoreFuture<bool>;
+
+    /// Deletes dead letters that died before a time, and the oldest beyond a number; says how many.
+    fn prune_dead_letters(&self, died_before: Timestamp, keep: usize) -> StoreFuture<usize>;
+
+    /// Which secrets deliveries are signed with.
+    fn signing(&self) -> StoreFuture<Signing>;
+
+    /// Begins a new generation of secrets; the one before is used until the time given.
+    fn rotate_signing(&self, previous_until: Timestamp) -> StoreFuture<Signing>;
+
+    /// How the outbox stands.
+    fn outbox_census(&self) -> StoreFuture<OutboxCensus>;
+}
+
+/// A webhook and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The webhook.
+    pub webhook: WebhookKey,
+    /// Its endpoint.
+    pub endpoint: String,
+}
+
+/// A delivery that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// When.
+    pub due_at: Timestamp,
+    /// Which one.
+    pub delivery: DeliveryKey,
+    /// Whether an operator sends it once more.
+    pub replay: bool,
+    /// Its webhook and where it goes.
+    pub route: Route,
+}
+
+/// Which secrets deliveries are signed with. The secrets themselves follow from the store's own
+/// ([`Store::secret`](super::Store::secret)) and this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signing {
+    /// Rises with every rotation; 1 at first.
+    pub generation: u64,
+    /// Until when the generation before is used too.
+    pub previous_until: Timestamp,
+}

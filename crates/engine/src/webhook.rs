@@ -1,0 +1,93 @@
+//! The kernel's part in webhooks: a webhook is set by an append to its task, like everything about a task, and whoever
+//! delivers is told which tasks have grown. A wake-up carries no data; losing one costs time, never an event.
+
+use std::sync::Arc;
+
+use switchboard_a2a::TaskId;
+
+use crate::append::{Class, Writing};
+use crate::burst::Burst;
+use crate::caller::Caller;
+use crate::directory::Address;
+use crate::engine::{Engine, Inner, visible};
+use crate::error::Error;
+use crate::ids::{Seq, TaskKey};
+use crate::live::Core;
+use crate::store::webhooks::NewWebhook;
+use crate::store::{Sides, StoreError};
+use crate::submit::named;
+
+/// Hears of every task that has grown and has a webhook. Must not block.
+pub type Watcher = Arc<dyn Fn(TaskKey) + Send + Sync>;
+
+impl Engine {
+    /// From now on this hears which tasks with webhooks have grown. The first one that is given stays.
+    pub fn tell(&self, watcher: Watcher) {
+        if self.inner.watcher.set(watcher).is_err() {
+            tracing::warn!("somebody else already hears of tasks that grow");
+        }
+    }
+
+    /// The store's name of a task that the caller may see at this address.
+    pub async fn find(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskKey, Error> {
+        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        let seen = row.filter(|row| visible(address, caller, &row.task, row.state.hidden));
+        seen.map(|row| row.key).ok_or_else(|| Error::TaskNotFound(id.clone()))
+    }
+
+    /// Sets a webhook of a task. Where it starts follows from the task: if that has ended or waits for somebody, with the
+    /// status that says so, else with the next event.
+    pub async fn set_webhook(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        id: &TaskId,
+        webhook: NewWebhook,
+    ) -> Result<(), Error> {
+        let live = self.inner.open(address, caller, id).await?;
+        let engine = self.inner.clone();
+        let webhook = named(Some(webhook), id);
+        // The connection may go away; a commit that memory has not heard of must not be.
+        let set = self.inner.work.spawn(async move {
+            let decide = |core: &mut Core| -> Result<(Writing, ()), Refusal> {
+                let stopped = core.is_done() || core.row.state.is_interrupted();
+                let sides = Sides {
+                    send: None,
+                    webhook: webhook.clone().map(|webhook| NewWebhook {
+                        cursor: if stopped { before_stop(core) } else { core.last_seq },
+                        late: stopped,
+                        ..webhook
+                    }),
+                };
+                let (burst, row) = (Burst::default(), core.row.clone());
+                Ok((Writing { burst, row, class: Class::Inbox, sides, refusable: true }, ()))
+            };
+            live.inbox(&engine, decide).await.map(|_| ()).map_err(|Refusal(error)| error)
+        });
+        let lost =
+            |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
+        set.await.map_err(lost)?
+    }
+}
+
+/// The event before the last status that ended a wait. An ended task's is its last event, which its snapshot need not say.
+fn before_stop(core: &Core) -> Seq {
+    let stop = if core.is_done() { core.last_seq.0 } else { core.fold.inner.last_stop };
+    Seq(stop.saturating_sub(1))
+}
+
+struct Refusal(Error);
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self(Error::from_store(&error))
+    }
+}
+
+impl Inner {
+    pub(crate) fn tell_watcher(&self, key: TaskKey) {
+        if let Some(watcher) = self.watcher.get() {
+            watcher(key);
+        }
+    }
+}

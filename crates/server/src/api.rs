@@ -1,0 +1,192 @@
+//! What the server offers beside A2A, under `/api`: operators look after webhooks here, and other servers tell what has
+//! become of work that was given to them. Plain JSON both ways, and the paths that belong to each.
+
+mod callback;
+mod deliveries;
+mod parameters;
+mod problem;
+mod secrets;
+mod webhooks;
+
+use http::{HeaderMap, Method, Response, Uri};
+use switchboard_a2a::TaskId;
+use switchboard_webhooks::CALLBACK_PATH;
+
+use self::parameters::Parameters;
+use self::problem::Problem;
+use crate::bindings::percent;
+use crate::{Body, Identity, State};
+
+pub(crate) use self::callback::{admit, answer as receive};
+
+const WEBHOOKS: &str = "/api/webhooks";
+
+/// What was found at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// This.
+    Route(Route),
+    /// Something, but only for these methods.
+    WrongMethod(&'static str),
+    /// Nothing of ours.
+    None,
+}
+
+/// What answers at a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The webhooks, and what is asked about them.
+    Webhooks(Ask),
+    /// The callback of a task.
+    Callback(TaskId),
+}
+
+/// What can be asked about webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    List,
+    Show(i64),
+    Pause(i64),
+    Resume(i64),
+    DeadLetters,
+    Retry(i64),
+    RetryDead,
+    Secret,
+    Rotate,
+}
+
+/// Finds what a path stands for.
+pub(crate) fn find(path: &str, method: &Method) -> Found {
+    if !path.starts_with("/api/") {
+        return Found::None;
+    }
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let found = if let Some(id) = path.strip_prefix(CALLBACK_PATH) {
+        let id = percent::decode(id).filter(|_| !id.is_empty() && !id.contains('/'));
+        id.map(|id| (Method::POST, Route::Callback(TaskId::from(id.into_owned()))))
+    } else {
+        // No name of a caller's is in these, so that all of it can be decoded at once.
+        let below = path.strip_prefix(WEBHOOKS).and_then(percent::decode);
+        below.and_then(|below| asked(&below)).map(|(method, ask)| (method, Route::Webhooks(ask)))
+    };
+    match found {
+        Some((offered, route)) if offered == *method => Found::Route(route),
+        Some((Method::GET, _)) => Found::WrongMethod("GET, HEAD"),
+        Some(_) => Found::WrongMethod("POST"),
+        None => Found::None,
+    }
+}
+
+fn asked(below: &str) -> Option<(Method, Ask)> {
+    if below.is_empty() {
+        return Some((Method::GET, Ask::List));
+    }
+    match below.strip_prefix('/')? {
+        "dead-letters" => Some((Method::GET, Ask::DeadLetters)),
+        "dead-letters:retry" => Some((Method::POST, Ask::RetryDead)),
+        "secret" => Some((Method::GET, Ask::Secret)),
+        "secret:rotate" => Some((Method::POST, Ask::Rotate)),
+        word => {
+            if let Some(delivery) = word.strip_prefix("deliveries/") {
+                let number = number(delivery.strip_suffix(":retry")?)?;
+                return Some((Method::POST, Ask::Retry(number)));
+            }
+            match word.split_once(':') {
+                None => Some((Method::GET, Ask::Show(number(word)?))),
+                Some((webhook, "pause")) => Some((Method::POST, Ask::Pause(number(webhook)?))),
+                Some((webhook, "resume")) => Some((Method::POST, Ask::Resume(number(webhook)?))),
+                Some(_) => None,
+            }
+        }
+    }
+}
+
+/// Numbers are written with digits and nothing else.
+fn number(word: &str) -> Option<i64> {
+    if word.bytes().all(|byte| byte.is_ascii_digit()) { word.parse().ok() } else { None }
+}
+
+impl Route {
+    /// Whether no key is needed. A callback has a token of its own.
+    pub(crate) fn is_public(&self) -> bool {
+        matches!(self, Self::Callback(_))
+    }
+}
+
+/// Answers somebody with a key who asks about webhooks. All but their own secret is for operators.
+pub(crate) async fn answer(state: &State, ask: Ask, uri: &Uri, asked_by: &Identity) -> Response<Body> {
+    perform(state, ask, uri, asked_by).await.unwrap_or_else(|problem| problem.response())
+}
+
+async fn perform(state: &State, ask: Ask, uri: &Uri, asked_by: &Identity) -> Result<Response<Body>, Problem> {
+    if !asked_by.caller.scopes.admin && ask != Ask::Secret {
+        return Err(Problem::NotAdmin("webhooks are"));
+    }
+    let desk = state.outbox.as_ref().ok_or(Problem::NoWebhooks)?.desk();
+    let parameters = Parameters::read(uri.query())?;
+    match ask {
+        Ask::List => webhooks::list(&desk, &parameters).await,
+        Ask::Show(webhook) => webhooks::show(&desk, webhook).await,
+        Ask::Pause(webhook) => webhooks::pause(&desk, webhook).await,
+        Ask::Resume(webhook) => webhooks::resume(&desk, webhook).await,
+        Ask::DeadLetters => deliveries::dead_letters(&desk, &parameters).await,
+        Ask::Retry(delivery) => deliveries::retry(&desk, delivery).await,
+        Ask::RetryDead => deliveries::retry_dead(&desk, &parameters).await,
+        Ask::Secret => secrets::show(&desk, &parameters, &asked_by.caller).await,
+        Ask::Rotate => secrets::rotate(&desk, &parameters).await,
+    }
+}
+
+/// The token of a request, under the name that notifications have for it or as any other bearer's.
+fn notification_token(headers: &HeaderMap) -> Option<&str> {
+    let own = headers.get("x-a2a-notification-token").and_then(|value| value.to_str().ok()).map(str::trim);
+    own.filter(|token| !token.is_empty()).or_else(|| crate::edge::authenticate::bearer(headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_has_its_method() {
+        let task = || Route::Callback(TaskId::from("t/1"));
+        for (method, path, route) in [
+            (Method::GET, "/api/webhooks", Route::Webhooks(Ask::List)),
+            (Method::GET, "/api/webhooks/", Route::Webhooks(Ask::List)),
+            (Method::GET, "/api/webhooks/12", Route::Webhooks(Ask::Show(12))),
+            (Method::POST, "/api/webhooks/12:pause", Route::Webhooks(Ask::Pause(12))),
+            (Method::POST, "/api/webhooks/12%3Aresume", Route::Webhooks(Ask::Resume(12))),
+            (Method::GET, "/api/webhooks/dead-letters", Route::Webhooks(Ask::DeadLetters)),
+            (Method::POST, "/api/webhooks/dead-letters:retry", Route::Webhooks(Ask::RetryDead)),
+            (Method::POST, "/api/webhooks/deliveries/7:retry", Route::Webhooks(Ask::Retry(7))),
+            (Method::GET, "/api/webhooks/secret", Route::Webhooks(Ask::Secret)),
+            (Method::POST, "/api/webhooks/secret:rotate", Route::Webhooks(Ask::Rotate)),
+            (Method::POST, "/api/a2a/callback/t%2F1", task()),
+        ] {
+            let (other, allow) = match method {
+                Method::GET => (Method::POST, "GET, HEAD"),
+                _ => (Method::GET, "POST"),
+            };
+            assert_eq!(find(path, &method), Found::Route(route), "{path}");
+            assert_eq!(find(path, &other), Found::WrongMethod(allow), "{path}");
+        }
+        for path in [
+            "/api/webhook",
+            "/api/webhooks2",
+            "/api/webhooks/x",
+            "/api/webhooks/+1",
+            "/api/webhooks/99999999999999999999",
+            "/api/webhooks/1:stop",
+            "/api/webhooks/1/2",
+            "/api/webhooks/deliveries/1",
+            "/api/webhooks/deliveries/x:retry",
+            "/api/a2a/callback",
+            "/api/a2a/callback/",
+            "/api/a2a/callback/a/b",
+            "/api/a2a/callback/%ff",
+            "/api/webhooks/%ff",
+        ] {
+            assert_eq!(find(path, &Method::GET), Found::None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The receiving end: another server tells what has become of work that a task of ours has given to it. Who it is shows
+//! in its token, which is the task's own, so that no key is needed here.
+
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderMap, Response, StatusCode};
+use serde_json::json;
+use switchboard_a2a::TaskId;
+use switchboard_webhooks::{Admitted, ReceiveError};
+
+use super::{notification_token, problem};
+use crate::edge::authenticate::Stranger;
+use crate::edge::plain;
+use crate::{Body, State};
+
+/// When a sender should come again whose news nobody takes at present.
+const FULL_RETRY_SECONDS: u64 = 30;
+
+/// Whether the sender may tell anything about the task; what it is answered if not. Its body is not read before.
+pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<Admitted, Response<Body>> {
+    let Some(callbacks) = &state.callbacks else {
+        return Err(plain::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
+    };
+    let token = notification_token(headers);
+    callbacks.admit(task, token).await.map_err(|problem| refusal(&problem, token.is_some()))
+}
+
+/// Takes an update in. One that came before is as welcome as a new one.
+pub(crate) async fn answer(state: &State, by: Admitted, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+    let Some(callbacks) = &state.callbacks else {
+        return plain::error(StatusCode::NOT_FOUND, "this server takes no callbacks");
+    };
+    let id = headers.get("webhook-id").and_then(|value| value.to_str().ok());
+    match callbacks.receive(by, id, body).await {
+        Ok(_) => plain::json(StatusCode::OK, &json!({ "success": true })),
+        Err(problem) => refusal(&problem, true),
+    }
+}
+
+fn refusal(problem: &ReceiveError, has_token: bool) -> Response<Body> {
+    let message = problem.to_string();
+    match problem {
+        ReceiveError::Unknown(_) => plain::error(StatusCode::NOT_FOUND, &message),
+        ReceiveError::Body(_) => plain::error(StatusCode::BAD_REQUEST, &message),
+        ReceiveError::Full => problem::later(&message, FULL_RETRY_SECONDS),
+        ReceiveError::Store(error) => problem::unavailable(error),
+        ReceiveError::Token => {
+            let stranger = if has_token { Stranger::Unknown } else { Stranger::Missing };
+            let mut response = plain::error(StatusCode::UNAUTHORIZED, &message);
+            response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
+            response
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Deliveries that were given up, and sending them once more.
+
+use http::{Response, StatusCode};
+use serde_json::json;
+use switchboard_webhooks::WebhookDesk;
+
+use super::parameters::Parameters;
+use super::problem::Problem;
+use crate::Body;
+use crate::edge::plain;
+
+/// A page of dead letters.
+pub(super) async fn dead_letters(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
+    let (after, size) = (parameters.after()?, parameters.page_size()?);
+    let mut found = desk.dead_letters(after, size + 1).await?;
+    let next = (found.len() > size).then(|| {
+        found.truncate(size);
+        found.last().map_or(after, |last| last.delivery)
+    });
+    Ok(plain::json(StatusCode::OK, &json!({ "deadLetters": found, "next": next })))
+}
+
+/// Sends one delivery once more.
+pub(super) async fn retry(desk: &WebhookDesk, delivery: i64) -> Result<Response<Body>, Problem> {
+    match desk.retry(delivery).await? {
+        true => Ok(plain::json(StatusCode::OK, &json!({ "delivery": delivery }))),
+        false => Err(Problem::Missing { what: "delivery to send again under number", number: delivery }),
+    }
+}
+
+/// Sends every dead letter once more, or those of one task.
+pub(super) async fn retry_dead(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
+    let retried = desk.retry_dead(parameters.task().as_ref()).await?;
+    Ok(plain::json(StatusCode::OK, &json!({ "retried": retried })))
+}

@@ -1,0 +1,57 @@
+//! Why something under `/api` is not done, in words for whoever asked.
+
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Response, StatusCode};
+use switchboard_engine::store::StoreError;
+
+use crate::Body;
+use crate::edge::plain;
+
+/// Why it is not done.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Problem {
+    #[error("{0} for keys with the admin scope")]
+    NotAdmin(&'static str),
+    #[error("this server was started without webhooks")]
+    NoWebhooks,
+    #[error("{name} is {given:?} and must be {wanted}")]
+    Parameter { name: &'static str, given: String, wanted: &'static str },
+    #[error("{0}")]
+    Query(String),
+    #[error("there is no {what} {number}")]
+    Missing { what: &'static str, number: i64 },
+    #[error("webhook {webhook} is {state}, only {wanted} can be {done}")]
+    WrongState { webhook: i64, state: String, wanted: &'static str, done: &'static str },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Problem {
+    /// The answer.
+    pub(super) fn response(&self) -> Response<Body> {
+        let status = match self {
+            Self::NotAdmin(_) => StatusCode::FORBIDDEN,
+            Self::NoWebhooks | Self::Missing { .. } => StatusCode::NOT_FOUND,
+            Self::Parameter { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
+            Self::WrongState { .. } => StatusCode::CONFLICT,
+            Self::Store(error) => return unavailable(error),
+        };
+        plain::error(status, &self.to_string())
+    }
+}
+
+/// The store does not work now, and may soon.
+pub(super) fn unavailable(error: &StoreError) -> Response<Body> {
+    let milliseconds = match error {
+        StoreError::Overloaded { delay_ms } => *delay_ms,
+        _ => 1_000,
+    };
+    later(&error.to_string(), milliseconds.div_ceil(1_000).max(1))
+}
+
+/// Not now, but after so many seconds.
+pub(super) fn later(message: &str, seconds: u64) -> Response<Body> {
+    let mut response = plain::error(StatusCode::SERVICE_UNAVAILABLE, message);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    response
+}

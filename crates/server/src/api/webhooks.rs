@@ -1,0 +1,60 @@
+//! Webhooks as operators see them, and holding one back.
+
+use http::{Response, StatusCode};
+use serde_json::json;
+use switchboard_webhooks::{WebhookDesk, WebhookView};
+
+use super::parameters::Parameters;
+use super::problem::Problem;
+use crate::Body;
+use crate::edge::plain;
+
+/// A page of webhooks.
+pub(super) async fn list(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
+    let (after, size) = (parameters.after()?, parameters.page_size()?);
+    let mut found = desk.list(parameters.task(), parameters.state()?, after, size + 1).await?;
+    let next = (found.len() > size).then(|| {
+        found.truncate(size);
+        found.last().map_or(after, |last| last.webhook)
+    });
+    Ok(plain::json(StatusCode::OK, &json!({ "webhooks": found, "next": next })))
+}
+
+/// One webhook and its newest deliveries.
+pub(super) async fn show(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, Problem> {
+    let (view, deliveries) = desk.show(webhook).await?.ok_or(missing(webhook))?;
+    Ok(plain::json(StatusCode::OK, &json!({ "webhook": view, "deliveries": deliveries })))
+}
+
+/// Holds a webhook back.
+pub(super) async fn pause(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, Problem> {
+    let paused = desk.pause(webhook).await?;
+    changed(paused, view(desk, webhook).await?, "an active one", "paused")
+}
+
+/// Lets a webhook go on.
+pub(super) async fn resume(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, Problem> {
+    let resumed = desk.resume(webhook).await?;
+    changed(resumed, view(desk, webhook).await?, "a paused or disabled one", "resumed")
+}
+
+fn changed(
+    was_changed: bool,
+    view: WebhookView,
+    wanted: &'static str,
+    done: &'static str,
+) -> Result<Response<Body>, Problem> {
+    if was_changed {
+        return Ok(plain::json(StatusCode::OK, &json!({ "webhook": view })));
+    }
+    Err(Problem::WrongState { webhook: view.webhook, state: view.state, wanted, done })
+}
+
+async fn view(desk: &WebhookDesk, webhook: i64) -> Result<WebhookView, Problem> {
+    let found = desk.show(webhook).await?;
+    found.map(|(view, _)| view).ok_or(missing(webhook))
+}
+
+fn missing(webhook: i64) -> Problem {
+    Problem::Missing { what: "webhook", number: webhook }
+}

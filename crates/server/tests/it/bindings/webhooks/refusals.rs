@@ -1,0 +1,120 @@
+//! What is not taken, with the name of what is wrong; and nothing is there afterwards.
+
+use serde_json::{Value, json};
+use switchboard_egress::Allowlist;
+
+use super::hook::{Hook, busy_task};
+use crate::bindings::client::Reply;
+use crate::bindings::doors::{ALL, Door, Operation};
+use crate::bindings::world::{Plan, World};
+
+/// The reply must be invalid parameters with a field and words.
+#[track_caller]
+fn check(door: Door, reply: &Reply, field: &str, words: &str) {
+    let (status, code, reason) = door.error(reply);
+    let text = reply.json().to_string();
+    assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?}: {text}");
+    match door {
+        Door::RestV1 => assert_eq!(reason, "INVALID_PARAMS", "{text}"),
+        _ => assert_eq!(code, -32602, "{door:?}: {text}"),
+    }
+    assert!(text.contains(&format!("{field}: ")) && text.contains(words), "{door:?} {field} {words}: {text}");
+}
+
+fn member(door: Door) -> &'static str {
+    match door {
+        Door::RpcV1 | Door::RestV1 => "configuration.taskPushNotificationConfig",
+        Door::RpcV03 => "configuration.pushNotificationConfig",
+        Door::RestV03 => "configuration.pushNotification",
+    }
+}
+
+async fn tasks(world: &World) -> Value {
+    world.get("/a2a/tasks").version("1.0").reply().await.json()["totalSize"].clone()
+}
+
+#[tokio::test]
+async fn this_machine_is_out_of_reach_unless_it_is_allowed() {
+    let plan = Plan { webhooks: Some((Default::default(), Allowlist::default())), ..Plan::default() };
+    let world = plan.start().await;
+    let task = busy_task(&world, "").await;
+    for door in ALL {
+        for (url, words) in [
+            ("http://127.0.0.1:8080/hook", "webhooks.allowedCidrs"),
+            ("http://localhost/hook", "webhooks.allowedHosts"),
+            ("http://[::ffff:10.0.0.1]/hook", "webhooks.allowedCidrs"),
+            ("http://169.254.169.254/latest/meta-data", "webhooks.allowedHosts"),
+            ("ftp://hook.test/", "http:// or https://"),
+            ("https://user:word@hook.test/", "user name or password"),
+            ("https://unheard-of.test/", "cannot be resolved"),
+        ] {
+            let set = door.hook(&world, "", Hook::Set(&task, json!({"url": url}))).reply().await;
+            check(door, &set, "url", words);
+            let params =
+                json!({"message": door.message("hello"), "configuration": door.with_hook(json!({"url": url}))});
+            for send in [Operation::Send(params.clone()), Operation::Stream(params.clone())] {
+                let reply = door.ask(&world, "", send).reply().await;
+                check(door, &reply, &format!("{}.url", member(door)), words);
+            }
+        }
+        let listed = door.hook(&world, "", Hook::List(&task, json!({}))).reply().await;
+        assert_eq!(door.page(&listed).0, Vec::<Value>::new(), "{door:?}");
+    }
+    assert_eq!(tasks(&world).await, 1, "a refused webhook refuses its message");
+}
+
+#[tokio::test]
+async fn what_could_break_a_header_is_refused() {
+    let world = Plan::default().and_webhooks().start().await;
+    let task = busy_task(&world, "").await;
+    let url = "https://hook.test/";
+    for door in ALL {
+        for (config, field) in [
+            (json!({"url": url, "token": "a\r\nX-Injected: yes"}), "token"),
+            (json!({"url": url, "token": "a\u{0}b"}), "token"),
+            (
+                json!({"url": url, "authentication": {"scheme": "Bearer", "credentials": "a\nb"}}),
+                "authentication.credentials",
+            ),
+            (json!({"url": url, "authentication": {"scheme": "Bea\r\nrer"}}), "authentication.scheme"),
+            (json!({"url": url, "id": "a\nb"}), "id"),
+            (json!({"url": "https://hook.test/\r\nX: y"}), "url"),
+        ] {
+            let set = door.hook(&world, "", Hook::Set(&task, config.clone())).reply().await;
+            check(door, &set, field, "");
+            let params = json!({"message": door.message("hello"), "configuration": door.with_hook(config)});
+            let sent = door.ask(&world, "", Operation::Send(params)).reply().await;
+            check(door, &sent, &format!("{}.{field}", member(door)), "");
+        }
+        let set = door.hook(&world, "", Hook::Set(&task, json!({"id": "p1"}))).reply().await;
+        check(door, &set, "url", "is missing");
+    }
+    assert_eq!(tasks(&world).await, 1);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found() {
+    let world = Plan::default().and_webhooks().start().await;
+    let task = busy_task(&world, "").await;
+    for door in ALL {
+        for (hook, words) in [
+            (Hook::Get(&task, Some("none")), "has no push notification configuration \\\"none\\\""),
+            (Hook::Set("none", json!({"url": "https://hook.test/"})), ""),
+            (Hook::Get("none", Some("p1")), ""),
+            (Hook::List("none", json!({})), ""),
+            (Hook::Delete("none", "p1"), ""),
+        ] {
+            let reply = door.hook(&world, "", hook.clone()).reply().await;
+            let (status, code, reason) = door.error(&reply);
+            assert_eq!(status, if door.is_rpc() { 200 } else { 404 }, "{door:?} {hook:?}");
+            match door {
+                Door::RestV1 => assert_eq!(reason, "TASK_NOT_FOUND", "{hook:?}"),
+                _ => assert_eq!(code, -32001, "{door:?} {hook:?}"),
+            }
+            let text = reply.json().to_string();
+            assert!(text.contains(words), "{door:?} {hook:?}: {text}");
+        }
+    }
+    let reply = Door::RpcV03.hook(&world, "", Hook::Get(&task, None)).reply().await;
+    assert_eq!(Door::RpcV03.error(&reply).1, -32001, "{}", reply.json());
+}

@@ -1,0 +1,145 @@
+//! Webhooks: of a task, by key, those that have something to do, and as operators see them.
+
+use rusqlite::{Params, Row, params};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::{Seq, TaskKey};
+use switchboard_engine::store::Phase;
+use switchboard_engine::store::webhooks::{Head, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookSummary};
+
+use super::Reading;
+use super::waiting::limit;
+use crate::sqlite::columns::{Identifier, IdentifierText, phase_number, webhook_state_from, webhook_state_number};
+
+/// The columns of a webhook, in the order in which they are read.
+pub(crate) const WEBHOOK_COLUMNS: &str = "webhook.key, webhook.task_key, webhook.task, webhook.owner, webhook.agent, \
+     webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.created_at";
+/// How many these are: what is read beside them begins here.
+pub(crate) const WEBHOOK_WIDTH: usize = 12;
+
+/// Takes the key after which to begin, and how many.
+pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
+     WHERE webhook.state < 2 AND webhook.state = 0 AND webhook.key > ?1 AND (task.last_seq > cursor OR task.phase = 4) \
+     AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_head WHERE webhook = webhook.key AND delivery.state = 0 AND replay = 0) \
+     ORDER BY webhook.key LIMIT ?2";
+/// Takes the time before which a task must have ended, and how many.
+pub(crate) const OVERDUE: &str = "SELECT webhook.key FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
+     WHERE webhook.state < 2 AND task.phase = 4 AND task.status_at < ?1 ORDER BY webhook.key LIMIT ?2";
+
+impl Reading {
+    /// The webhooks that a query finds, each with what it selects after [`WEBHOOK_COLUMNS`].
+    pub(crate) fn webhook_rows<T>(
+        &mut self,
+        sql: &str,
+        params: impl Params,
+        beside: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<(WebhookRow, T)>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let IdentifierText(task) = row.get(2)?;
+            let mut name = |column| -> rusqlite::Result<String> {
+                Ok(self.names.text(&self.connection, row.get(column)?)?.to_owned())
+            };
+            let webhook = WebhookRow {
+                key: WebhookKey(row.get(0)?),
+                task_key: TaskKey(row.get(1)?),
+                task: task.into(),
+                owner: name(3)?.into(),
+                agent: name(4)?.into(),
+                id: row.get(5)?,
+                config: row.get(6)?,
+                endpoint: row.get(7)?,
+                cursor: Seq(row.get::<_, i64>(8)?.cast_unsigned()),
+                late: row.get(9)?,
+                state: webhook_state_from(10, row.get(10)?)?,
+                created_at: Timestamp(row.get(11)?),
+            };
+            found.push((webhook, beside(row)?));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn webhook(&mut self, task: TaskKey, id: &str) -> rusqlite::Result<Option<WebhookRow>> {
+        let sql = format!("SELECT {WEBHOOK_COLUMNS} FROM webhook WHERE task_key = ?1 AND id = ?2");
+        Ok(self.webhook_rows(&sql, (task.0, id), |_| Ok(()))?.pop().map(|(webhook, ())| webhook))
+    }
+
+    pub(crate) fn webhooks(
+        &mut self,
+        task: TaskKey,
+        after: WebhookKey,
+        max: usize,
+    ) -> rusqlite::Result<Vec<WebhookRow>> {
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS} FROM webhook INDEXED BY webhook_task WHERE task_key = ?1 AND key > ?2 ORDER BY key LIMIT ?3"
+        );
+        let rows = self.webhook_rows(&sql, (task.0, after.0, limit(max)), |_| Ok(()))?;
+        Ok(rows.into_iter().map(|(webhook, ())| webhook).collect())
+    }
+
+    pub(crate) fn head(&mut self, webhook: WebhookKey) -> rusqlite::Result<Option<Head>> {
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS}, task.last_seq, task.phase, task.status_at FROM webhook \
+             LEFT JOIN task ON task.key = webhook.task_key WHERE webhook.key = ?1"
+        );
+        let found = self.webhook_rows(&sql, [webhook.0], |row| {
+            let last: Option<i64> = row.get(WEBHOOK_WIDTH)?;
+            let done = row.get::<_, Option<i64>>(WEBHOOK_WIDTH + 1)? == Some(phase_number(Phase::Done));
+            let status_at: Option<i64> = row.get(WEBHOOK_WIDTH + 2)?;
+            Ok((last, status_at.filter(|_| done).map(Timestamp)))
+        });
+        let Some((webhook, (last, task_ended_at))) = found?.pop() else { return Ok(None) };
+        let delivery = self.pending_in_order(webhook.key, true)?;
+        let task_last = last.map_or(webhook.cursor, |last| Seq(last.cast_unsigned()));
+        Ok(Some(Head { webhook, delivery, task_last, task_ended_at }))
+    }
+
+    pub(crate) fn active_webhooks(&mut self, task: TaskKey) -> rusqlite::Result<Vec<Route>> {
+        let sql = "SELECT key, endpoint FROM webhook WHERE task_key = ?1 AND state = 0 ORDER BY key";
+        self.routes(sql, [task.0])
+    }
+
+    pub(crate) fn lagging_webhooks(&mut self, after: WebhookKey, max: usize) -> rusqlite::Result<Vec<Route>> {
+        self.routes(LAGGING, (after.0, limit(max)))
+    }
+
+    fn routes(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<Route>> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let mut routes = Vec::new();
+        while let Some(row) = rows.next()? {
+            routes.push(Route { webhook: WebhookKey(row.get(0)?), endpoint: row.get(1)? });
+        }
+        Ok(routes)
+    }
+
+    pub(crate) fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
+        let mut statement = self.connection.prepare_cached(OVERDUE)?;
+        let keys = statement.query_map((ended_before.0, limit(max)), |row| Ok(WebhookKey(row.get(0)?)))?;
+        keys.collect()
+    }
+
+    pub(crate) fn list_webhooks(&mut self, filter: &WebhookFilter) -> rusqlite::Result<Vec<WebhookSummary>> {
+        let of_task = if filter.task.is_some() { "AND webhook.task = ?3" } else { "AND ?3 IS NULL" };
+        let in_state = if filter.state.is_some() { "AND webhook.state = ?4" } else { "AND ?4 IS NULL" };
+        let sql = format!(
+            "SELECT {WEBHOOK_COLUMNS}, delivered, \
+             (SELECT count(*) FROM delivery WHERE webhook = webhook.key AND delivery.state = 2), \
+             coalesce((SELECT last_seq > cursor FROM task WHERE task.key = task_key), 0) \
+             FROM webhook WHERE key > ?1 {of_task} {in_state} ORDER BY key LIMIT ?2"
+        );
+        let task = filter.task.as_ref().map(TaskId::as_str).map(Identifier::new);
+        let values = params![filter.after.0, limit(filter.max), task, filter.state.map(webhook_state_number)];
+        let rows = self.webhook_rows(&sql, values, |row| {
+            let count = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
+            Ok((count(WEBHOOK_WIDTH)?, count(WEBHOOK_WIDTH + 1)?, row.get(WEBHOOK_WIDTH + 2)?))
+        })?;
+        let mut found = Vec::with_capacity(rows.len());
+        for (webhook, (delivered, dead, lags)) in rows {
+            let pending = self.pending_in_order(webhook.key, false)?;
+            found.push(WebhookSummary { webhook, pending, delivered, dead, lags });
+        }
+        Ok(found)
+    }
+}

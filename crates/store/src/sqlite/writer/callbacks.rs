@@ -1,0 +1,67 @@
+//! What somebody outside tells of a task: each update once, in the order it came, until it is taken.
+
+use rusqlite::{OptionalExtension, params};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::callbacks::Added;
+
+use super::session::Session;
+use crate::sqlite::columns::Identifier;
+
+/// Ids that are remembered of each task: more than anybody would send again.
+const KNOWN_IDS: i64 = 1_000;
+
+impl Session<'_> {
+    pub(crate) fn open_callback(&mut self, task: &TaskId, digest: &[u8; 32]) -> rusqlite::Result<bool> {
+        let sql = "INSERT INTO callback (task_key, digest, next_number) SELECT key, ?2, 1 FROM task WHERE id = ?1 \
+                   ON CONFLICT (task_key) DO UPDATE SET digest = excluded.digest";
+        Ok(self.run(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
+    }
+
+    /// Nothing if the task has no callback (any more).
+    pub(crate) fn add_update(
+        &mut self,
+        task: TaskKey,
+        id: &str,
+        body: &[u8],
+        at: Timestamp,
+        max: usize,
+    ) -> rusqlite::Result<Option<Added>> {
+        let connection = self.connection;
+        let mut find = connection.prepare_cached("SELECT next_number FROM callback WHERE task_key = ?1")?;
+        let Some(number) = find.query_row([task.0], |row| row.get::<_, i64>(0)).optional()? else {
+            return Ok(None);
+        };
+        let sql = "SELECT 1 FROM callback_update WHERE task_key = ?1 AND id = ?2";
+        if connection.prepare_cached(sql)?.exists((task.0, id))? {
+            return Ok(Some(Added::Known));
+        }
+        let sql = "SELECT count(*) FROM callback_update INDEXED BY callback_update_waiting \
+                   WHERE task_key = ?1 AND body IS NOT NULL";
+        let waiting: i64 = connection.prepare_cached(sql)?.query_row([task.0], |row| row.get(0))?;
+        if usize::try_from(waiting).is_ok_and(|waiting| waiting >= max) {
+            return Ok(Some(Added::Full));
+        }
+        let sql = "INSERT INTO callback_update (task_key, number, id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+        self.run(sql, params![task.0, number, id, at.0, body])?;
+        self.run("UPDATE callback SET next_number = ?2 WHERE task_key = ?1", (task.0, number + 1))?;
+        let sql = "DELETE FROM callback_update WHERE task_key = ?1 AND number <= ?2 AND body IS NULL";
+        self.run(sql, (task.0, number - KNOWN_IDS))?;
+        Ok(Some(Added::New(number)))
+    }
+
+    pub(crate) fn take_updates(&mut self, task: TaskKey, up_to: i64) -> rusqlite::Result<()> {
+        let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
+                   WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
+        self.run(sql, (task.0, up_to))?;
+        Ok(())
+    }
+
+    /// The task is evicted.
+    pub(crate) fn evict_callback(&mut self, task: i64) -> rusqlite::Result<()> {
+        if self.run("DELETE FROM callback WHERE task_key = ?1", [task])? > 0 {
+            self.run("DELETE FROM callback_update WHERE task_key = ?1", [task])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! What becomes of deliveries that were given up: sent once more, or deleted when they are old or too many.
+
+use rusqlite::OptionalExtension;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::store::webhooks::DeliveryKey;
+
+use super::session::Session;
+
+/// Deleted per commit, so that appends wait a few milliseconds at most.
+pub(crate) const PRUNED_AT_ONCE: usize = 64;
+
+impl Session<'_> {
+    /// Makes a delivered or dead delivery pending beside what comes in order.
+    pub(crate) fn replay(&mut self, delivery: DeliveryKey, now: Timestamp) -> rusqlite::Result<bool> {
+        let sql = "SELECT webhook, state FROM delivery WHERE key = ?1 AND state <> 0";
+        let mut find = self.connection.prepare_cached(sql)?;
+        let found: Option<(i64, i64)> =
+            find.query_row([delivery.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let Some((webhook, state)) = found else { return Ok(false) };
+        let sql = "UPDATE delivery SET state = 0, replay = 1, held = 0, due_at = ?2, \
+                   endpoint = (SELECT endpoint FROM webhook WHERE webhook.key = delivery.webhook) WHERE key = ?1";
+        self.run(sql, (delivery.0, now.0))?;
+        if state == 1 {
+            // It counts again once it is delivered again.
+            self.run("UPDATE webhook SET delivered = delivered - 1 WHERE key = ?1", [webhook])?;
+        }
+        Ok(true)
+    }
+
+    /// Deletes some dead letters, oldest first; says how many. Fewer than [`PRUNED_AT_ONCE`] are all.
+    pub(crate) fn prune_dead_letters(&mut self, died_before: Timestamp, keep: usize) -> rusqlite::Result<usize> {
+        let connection = self.connection;
+        let sql = "SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
+        let dead: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let excess = usize::try_from(dead).unwrap_or(0).saturating_sub(keep);
+        let sql = "SELECT key, webhook FROM delivery INDEXED BY delivery_died WHERE state = 2 AND attempted_at < ?1 \
+                   ORDER BY attempted_at, key LIMIT ?2";
+        let mut oldest = connection.prepare_cached(sql)?;
+        let mut some = |before: i64, max: usize| -> rusqlite::Result<Vec<(i64, i64)>> {
+            let rows = oldest.query_map((before, max.cast_signed()), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        };
+        let mut pruned = some(died_before.0, PRUNED_AT_ONCE)?;
+        if pruned.len() < excess.min(PRUNED_AT_ONCE) {
+            pruned = some(i64::MAX, excess.min(PRUNED_AT_ONCE))?;
+        }
+        if pruned.is_empty() {
+            return Ok(0);
+        }
+        self.keep_webhook_numbers()?;
+        for (key, webhook) in &pruned {
+            self.run("DELETE FROM delivery WHERE key = ?1", [key])?;
+            self.drop_if_bare(*webhook)?;
+        }
+        Ok(pruned.len())
+    }
+}

@@ -1,0 +1,166 @@
+//! The steps of a webhook: a delivery is made, tried, taken or given up, and the cursor moves with it.
+//!
+//! A step that comes too late, because its delivery or webhook has gone on without it, finds nothing to change.
+
+use rusqlite::{OptionalExtension, params};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::Seq;
+use switchboard_engine::store::webhooks::{Attempt, DeliveryKey, NewDelivery, OutboxWrite, WebhookKey};
+
+use super::session::Session;
+
+/// Delivered ones that are kept of each webhook, for whoever wants to see what it was told.
+const HISTORY: i64 = 100;
+
+const PENDING: i64 = 0;
+const DELIVERED: i64 = 1;
+const DEAD: i64 = 2;
+
+/// A pending delivery as far as a step has to know it.
+struct Pending {
+    key: i64,
+    webhook: i64,
+    replay: bool,
+    last_seq: i64,
+}
+
+impl Session<'_> {
+    pub(crate) fn step(&mut self, write: &OutboxWrite) -> rusqlite::Result<()> {
+        match write {
+            OutboxWrite::Prepare { webhook, delivery } => self.prepare(webhook.0, delivery),
+            OutboxWrite::Delivered { delivery, attempt, finished, next } => {
+                self.delivered(*delivery, attempt, *finished, next.as_ref())
+            }
+            OutboxWrite::Failed { delivery, attempt, due_at } => {
+                let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                self.tried(&pending, attempt, PENDING, Some(*due_at))
+            }
+            OutboxWrite::Dead { delivery, attempt, finished } => {
+                let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                self.tried(&pending, attempt, DEAD, None)?;
+                self.move_on(&pending, *finished, 0)?;
+                Ok(())
+            }
+            OutboxWrite::Abandon { webhook, delivery, problem } => self.abandon(webhook.0, delivery, problem),
+            OutboxWrite::Disabled { delivery, attempt } => {
+                let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                self.tried(&pending, attempt, DEAD, None)?;
+                self.move_on(&pending, false, 0)?;
+                self.run("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
+                // Only there if it was a replay that was refused.
+                self.hold_head(pending.webhook)
+            }
+            OutboxWrite::Finished { webhook, cursor } => self.finish(*webhook, *cursor),
+        }
+    }
+
+    fn pending(&self, delivery: DeliveryKey) -> rusqlite::Result<Option<Pending>> {
+        let sql = "SELECT key, webhook, replay, last_seq FROM delivery WHERE key = ?1 AND state = 0";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let pending = statement.query_row([delivery.0], |row| {
+            Ok(Pending { key: row.get(0)?, webhook: row.get(1)?, replay: row.get(2)?, last_seq: row.get(3)? })
+        });
+        pending.optional()
+    }
+
+    fn tried(
+        &self,
+        pending: &Pending,
+        attempt: &Attempt,
+        state: i64,
+        due_at: Option<Timestamp>,
+    ) -> rusqlite::Result<()> {
+        let sql = "UPDATE delivery SET state = ?2, attempts = attempts + 1, attempted_at = ?3, duration_ms = ?4, \
+                   status = ?5, problem = ?6, due_at = coalesce(?7, due_at), body = iif(?2 = 1, NULL, body) WHERE key = ?1";
+        let Attempt { at, duration_ms, status, problem } = attempt;
+        let due_at = due_at.map(|at| at.0);
+        self.run(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at])?;
+        Ok(())
+    }
+
+    /// Moves the webhook past a delivery; a replay is beside the order and moves nothing. Returns how many were delivered.
+    fn move_on(&self, pending: &Pending, finished: bool, delivered: i64) -> rusqlite::Result<i64> {
+        let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = iif(?2 > cursor, 0, late), \
+                   state = iif(?3 AND state < 2, 3, state), delivered = delivered + ?4 WHERE key = ?1 RETURNING delivered";
+        let cursor = if pending.replay { 0 } else { pending.last_seq };
+        let values = (pending.webhook, cursor, finished && !pending.replay, delivered);
+        self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
+    }
+
+    /// In order and due at once, unless there is one already or the webhook begins elsewhere by now.
+    fn prepare(&mut self, webhook: i64, new: &NewDelivery) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
+                   state, replay, held, attempts, due_at, created_at) \
+                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, state <> 0, 0, ?9, ?9 FROM webhook \
+                   WHERE key = ?2 AND state < 2 AND cursor < ?3 \
+                   ON CONFLICT (webhook) WHERE state = 0 AND replay = 0 DO NOTHING";
+        let values = params![
+            self.next_delivery,
+            webhook,
+            new.first.0.cast_signed(),
+            new.last.seq.0.cast_signed(),
+            new.last.epoch.0.cast_signed(),
+            new.about,
+            new.form,
+            &new.body[..],
+            new.at.0,
+        ];
+        self.next_delivery += i64::from(self.run(sql, values)? > 0);
+        Ok(())
+    }
+
+    fn delivered(
+        &mut self,
+        delivery: DeliveryKey,
+        attempt: &Attempt,
+        finished: bool,
+        next: Option<&NewDelivery>,
+    ) -> rusqlite::Result<()> {
+        let Some(pending) = self.pending(delivery)? else { return Ok(()) };
+        self.tried(&pending, attempt, DELIVERED, None)?;
+        let delivered = self.move_on(&pending, finished, 1)?;
+        if delivered > HISTORY {
+            // Walks the entries of an index that has no others, and finds one row too many.
+            let sql = "DELETE FROM delivery WHERE key IN (SELECT key FROM delivery INDEXED BY delivery_webhook \
+                       WHERE webhook = ?1 AND state = 1 ORDER BY key DESC LIMIT -1 OFFSET ?2)";
+            self.run(sql, (pending.webhook, HISTORY))?;
+        }
+        if pending.replay {
+            return self.drop_if_bare(pending.webhook);
+        }
+        next.map_or(Ok(()), |next| self.prepare(pending.webhook, next))
+    }
+
+    fn abandon(&mut self, webhook: i64, new: &NewDelivery, problem: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
+                   state, replay, held, attempts, due_at, created_at, attempted_at, duration_ms, problem) \
+                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 2, 0, 0, 0, ?9, ?9, ?9, 0, ?10 FROM webhook \
+                   WHERE key = ?2 AND state < 2 AND cursor < ?3 AND NOT EXISTS \
+                   (SELECT 1 FROM delivery WHERE webhook = ?2 AND delivery.state = 0 AND replay = 0)";
+        let last_seq = new.last.seq.0.cast_signed();
+        let values = params![
+            self.next_delivery,
+            webhook,
+            new.first.0.cast_signed(),
+            last_seq,
+            new.last.epoch.0.cast_signed(),
+            new.about,
+            new.form,
+            &new.body[..],
+            new.at.0,
+            problem,
+        ];
+        if self.run(sql, values)? > 0 {
+            self.next_delivery += 1;
+            self.run("UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1", (webhook, last_seq))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, webhook: WebhookKey, cursor: Seq) -> rusqlite::Result<()> {
+        let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = 0, state = 3 WHERE key = ?1 AND state < 2 AND NOT EXISTS \
+                   (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
+        self.run(sql, (webhook.0, cursor.0.cast_signed()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! Webhooks as rows: set with an append, deleted, paused, and gone with their task.
+//!
+//! What an append does about its webhook is decided before anything is written, like everything that can refuse it.
+
+use rusqlite::{OptionalExtension, params};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey, WebhookState};
+use switchboard_engine::store::{Append, Phase, StoreError};
+
+use super::append::AppendFailure;
+use super::session::Session;
+use crate::sqlite::columns::webhook_state_number;
+
+/// What an append does about webhooks.
+pub(crate) enum WebhookPlan<'a> {
+    Nothing,
+    /// The task ends unseen: nobody may hear of it.
+    ForgetAll,
+    Insert {
+        new: &'a NewWebhook,
+    },
+    Replace {
+        key: i64,
+        new: &'a NewWebhook,
+        /// It had come to its end or was disabled.
+        again: bool,
+    },
+}
+
+impl Session<'_> {
+    /// Refuses one webhook too many. The task is known with the number of its webhooks unless it is new.
+    pub(crate) fn plan_webhook<'a>(
+        &mut self,
+        task: Option<(TaskKey, i64)>,
+        append: &'a Append,
+    ) -> Result<WebhookPlan<'a>, AppendFailure> {
+        let count = task.map_or(0, |(_, count)| count);
+        if append.row.hidden && append.row.phase == Phase::Done {
+            return Ok(if count > 0 { WebhookPlan::ForgetAll } else { WebhookPlan::Nothing });
+        }
+        let Some(new) = &append.sides.webhook else { return Ok(WebhookPlan::Nothing) };
+        let same = match task {
+            Some((task, 1..)) => self.webhook_by_name(task, &new.id)?,
+            _ => None,
+        };
+        if same.is_none() && usize::try_from(count).is_ok_and(|count| count >= new.max) {
+            return Err(AppendFailure::Refused(StoreError::TooManyWebhooks { max: new.max }));
+        }
+        Ok(match same {
+            None => WebhookPlan::Insert { new },
+            Some((key, state)) => {
+                let again = state > webhook_state_number(WebhookState::Paused);
+                WebhookPlan::Replace { key, new, again }
+            }
+        })
+    }
+
+    /// Does what was planned, once the task's row is there.
+    pub(crate) fn write_webhook(&mut self, task: i64, plan: WebhookPlan<'_>) -> rusqlite::Result<()> {
+        match plan {
+            WebhookPlan::Nothing => Ok(()),
+            WebhookPlan::ForgetAll => self.forget_webhooks(task),
+            WebhookPlan::Insert { new } => self.insert_webhook(task, new),
+            WebhookPlan::Replace { key, new, again } => {
+                self.run(
+                    "UPDATE webhook SET config = ?2, endpoint = ?3 WHERE key = ?1",
+                    (key, &new.config, &new.endpoint),
+                )?;
+                if again {
+                    let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0 WHERE key = ?1";
+                    self.run(sql, (key, new.cursor.0.cast_signed(), new.late))?;
+                    // What was left over when it was disabled lies before its new beginning.
+                    self.run("DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0", [key])?;
+                }
+                // Whoever sets it again may have mended what was wrong, so there is nothing to wait for.
+                let sql =
+                    "UPDATE delivery SET endpoint = ?2, due_at = min(due_at, ?3) WHERE webhook = ?1 AND state = 0";
+                self.run(sql, (key, &new.endpoint, new.at.0))?;
+                Ok(())
+            }
+        }
+    }
+
+    fn insert_webhook(&mut self, task: i64, new: &NewWebhook) -> rusqlite::Result<()> {
+        let key = self.next_webhook;
+        let sql = "INSERT INTO webhook (key, task_key, task, owner, agent, id, config, endpoint, cursor, late, state, created_at) \
+                   SELECT ?1, key, id, owner, agent, ?3, ?4, ?5, ?6, ?7, 0, ?8 FROM task WHERE key = ?2";
+        let cursor = new.cursor.0.cast_signed();
+        self.run(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0])?;
+        self.next_webhook += 1;
+        self.run("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task])?;
+        Ok(())
+    }
+
+    /// The key and the state of a webhook of a task.
+    fn webhook_by_name(&self, task: TaskKey, id: &str) -> rusqlite::Result<Option<(i64, i64)>> {
+        let sql = "SELECT key, state FROM webhook WHERE task_key = ?1 AND id = ?2";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_row((task.0, id), |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+
+    pub(crate) fn delete_webhook(&mut self, task: TaskKey, id: &str) -> rusqlite::Result<bool> {
+        let Some((key, _)) = self.webhook_by_name(task, id)? else { return Ok(false) };
+        self.keep_webhook_numbers()?;
+        self.forget_webhook(key)?;
+        self.run("UPDATE task SET webhooks = webhooks - 1 WHERE key = ?1", [task.0])?;
+        Ok(true)
+    }
+
+    fn forget_webhooks(&mut self, task: i64) -> rusqlite::Result<()> {
+        self.keep_webhook_numbers()?;
+        for key in self.webhooks_of(task)? {
+            self.forget_webhook(key)?;
+        }
+        self.run("UPDATE task SET webhooks = 0 WHERE key = ?1", [task])?;
+        Ok(())
+    }
+
+    /// The task is evicted: dead letters stay, and so do those that an operator sends once more just now.
+    pub(crate) fn evict_webhooks(&mut self, task: i64) -> rusqlite::Result<()> {
+        for key in self.webhooks_of(task)? {
+            // A body that is to be made anew of the log can no longer be made.
+            let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND (replay = 0 OR body IS NULL)";
+            self.run(sql, [key])?;
+            self.drop_if_bare(key)?;
+        }
+        Ok(())
+    }
+
+    fn webhooks_of(&self, task: i64) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached("SELECT key FROM webhook WHERE task_key = ?1")?;
+        let keys = statement.query_map([task], |row| row.get(0))?;
+        keys.collect()
+    }
+
+    /// A webhook whose task is gone is only there for its dead letters: its history goes, and with the last of them all of it.
+    pub(crate) fn drop_if_bare(&self, key: i64) -> rusqlite::Result<()> {
+        let sql =
+            "SELECT EXISTS (SELECT 1 FROM task JOIN webhook ON webhook.task_key = task.key WHERE webhook.key = ?1)";
+        let has_task: bool = self.connection.prepare_cached(sql)?.query_row([key], |row| row.get(0))?;
+        if has_task {
+            return Ok(());
+        }
+        self.run("DELETE FROM delivery WHERE webhook = ?1 AND state = 1", [key])?;
+        let sql = "DELETE FROM webhook WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook = ?1)";
+        self.run(sql, [key])?;
+        Ok(())
+    }
+
+    fn forget_webhook(&self, key: i64) -> rusqlite::Result<()> {
+        self.run("DELETE FROM delivery WHERE webhook = ?1", [key])?;
+        self.run("DELETE FROM webhook WHERE key = ?1", [key])?;
+        Ok(())
+    }
+
+    pub(crate) fn set_webhook_state(
+        &mut self,
+        webhook: WebhookKey,
+        state: WebhookState,
+        now: Timestamp,
+    ) -> rusqlite::Result<bool> {
+        match state {
+            WebhookState::Active => {
+                // Of a task that is gone there is nothing more to tell.
+                let sql = "UPDATE webhook SET state = 0 WHERE key = ?1 AND state IN (1, 2) \
+                           AND EXISTS (SELECT 1 FROM task WHERE task.key = task_key)";
+                if self.run(sql, [webhook.0])? == 0 {
+                    return Ok(false);
+                }
+                let sql = "UPDATE delivery SET held = 0, due_at = ?2 WHERE webhook = ?1 AND state = 0 AND replay = 0";
+                self.run(sql, (webhook.0, now.0))?;
+                Ok(true)
+            }
+            WebhookState::Paused => {
+                if self.run("UPDATE webhook SET state = 1 WHERE key = ?1 AND state = 0", [webhook.0])? == 0 {
+                    return Ok(false);
+                }
+                self.hold_head(webhook.0)?;
+                Ok(true)
+            }
+            WebhookState::Disabled | WebhookState::Finished => Ok(false),
+        }
+    }
+
+    /// What comes next waits until the webhook is active again.
+    pub(crate) fn hold_head(&self, webhook: i64) -> rusqlite::Result<()> {
+        self.run("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,49 @@
+//! A file of an earlier version is brought to this one and keeps what is in it.
+
+use switchboard_engine::ids::Seq;
+use switchboard_engine::store::Store;
+use switchboard_engine::store::callbacks::CallbackStore;
+use switchboard_engine::store::webhooks::WebhookStore;
+use switchboard_store::check;
+
+use super::SqliteFixture;
+use crate::build::{delivery, inbox, prepare, query, webhook, with_webhook};
+use crate::suite::Fixture;
+
+/// A parked task with three events in two rows, as the first version left it after a clean end.
+const FIRST_VERSION: &str = "
+    INSERT INTO meta (name, value) VALUES ('schema', 1), ('epoch', 4), ('start', 9), ('clean', 1), ('secret', zeroblob(32)),
+        ('highest_task', 7), ('highest_event', 20);
+    INSERT INTO name (id, text) VALUES (1, 'ann'), (2, 'echo');
+    INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, hidden, recoveries,
+        last_seq, first_row, snapshot_row, bytes, created_at)
+        VALUES (5, 'task 1', 1, 2, 'c', 6, 30, 3, 1, NULL, 99, 0, 0, 3, 11, NULL, 5, 10);
+    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES (11, 5, 1, 2, 3, x'610a62'), (12, 5, 3, 1, 4, x'6363');
+    INSERT INTO tally (owner, agent, state, hidden, parked, n) VALUES (1, 2, 6, 0, 1, 1);
+";
+
+#[tokio::test]
+async fn a_file_of_the_first_version_keeps_its_tasks() {
+    let fixture = SqliteFixture::new();
+    fixture.tamper("PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID");
+    fixture.tamper(include_str!("../../../src/sqlite/migrations/0001_tasks.sql"));
+    fixture.tamper(FIRST_VERSION);
+    assert!(check(fixture.directory.path()).unwrap_err().to_string().contains("schema 1"));
+
+    let store = fixture.open();
+    assert_eq!(store.epoch().0, 4);
+    let loaded = store.load(&"task 1".into()).await.unwrap().unwrap();
+    assert_eq!((loaded.row.last_seq, loaded.row.watched, loaded.events.len()), (Seq(3), false, 2));
+    assert_eq!(store.list(query("ann")).await.unwrap().total, 1);
+    assert_eq!(store.secret(), [0; 32]);
+    // And can have what is new.
+    let key = loaded.row.key;
+    let set = with_webhook(inbox(key, 3, &[], loaded.row.state), webhook("a", "https://one", 2));
+    store.append(set).await.unwrap();
+    let hook = store.webhook(key, "a").await.unwrap().unwrap();
+    prepare(&store, hook.key, delivery(3, 3, 40)).await;
+    assert!(store.open_callback(&"task 1".into(), [1; 32]).await.unwrap());
+    assert!(store.row(&"task 1".into()).await.unwrap().unwrap().watched);
+    store.close().await.unwrap();
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}

@@ -1,0 +1,88 @@
+//! What somebody outside tells of a task is kept once, in order, until it is taken.
+
+use bytes::Bytes;
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
+use switchboard_engine::store::{Retention, Store, StoreError};
+
+use super::Fixture;
+use crate::build::{done, make, refused, working};
+
+async fn add(store: &impl CallbackStore, task: TaskKey, id: &str, max: usize) -> Added {
+    store.add_update(task, id, Bytes::from(format!("body of {id}")), Timestamp(7), max).await.unwrap()
+}
+
+async fn waiting(store: &impl CallbackStore, task: TaskKey, after: i64) -> Vec<i64> {
+    store.updates(task, after, 100).await.unwrap().into_iter().map(|update| update.number).collect()
+}
+
+pub(crate) async fn a_callback_belongs_to_its_task(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    assert_eq!(store.callback(&id).await.unwrap(), None);
+    refused(store.add_update(key, "a", Bytes::new(), Timestamp(1), 9).await, &StoreError::Missing);
+    assert!(!store.open_callback(&TaskId::generate(), [1; 32]).await.unwrap());
+    assert!(store.open_callback(&id, [1; 32]).await.unwrap());
+    assert_eq!(add(&store, key, "a", 9).await, Added::New(1));
+    assert!(store.open_callback(&id, [2; 32]).await.unwrap());
+    drop(store);
+    let store = fixture.open();
+    assert_eq!(store.callback(&id).await.unwrap(), Some(CallbackRow { task_key: key, digest: [2; 32] }));
+    // Another digest changes nothing about what came in.
+    assert_eq!(add(&store, key, "a", 9).await, Added::Known);
+    assert_eq!(add(&store, key, "b", 9).await, Added::New(2));
+}
+
+pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    let (other_id, other) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    assert!(store.open_callback(&id, [1; 32]).await.unwrap() && store.open_callback(&other_id, [1; 32]).await.unwrap());
+    for name in ["a", "b", "c"] {
+        assert!(matches!(add(&store, key, name, 3).await, Added::New(_)));
+    }
+    assert_eq!(add(&store, key, "d", 3).await, Added::Full);
+    assert_eq!(add(&store, key, "c", 3).await, Added::Known, "full or not");
+    assert_eq!(add(&store, other, "a", 3).await, Added::New(1));
+    let first = store.updates(key, 0, 1).await.unwrap();
+    let body = Bytes::from_static(b"body of a");
+    assert_eq!(first, [CallbackUpdate { number: 1, id: "a".to_owned(), body, at: Timestamp(7) }]);
+    assert_eq!(waiting(&store, key, 1).await, [2, 3]);
+    store.take_updates(key, 2).await.unwrap();
+    store.take_updates(key, 2).await.unwrap();
+    assert_eq!((waiting(&store, key, 0).await, waiting(&store, other, 0).await), (vec![3], vec![1]));
+    assert_eq!(add(&store, key, "d", 3).await, Added::New(4));
+    assert_eq!(waiting(&store, key, 0).await, [3, 4]);
+    assert_eq!(add(&store, key, "e", 0).await, Added::Full);
+}
+
+pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
+    assert!(store.open_callback(&id, [1; 32]).await.unwrap());
+    let names: Vec<String> = (1..=1_001).map(|number| format!("update {number}")).collect();
+    for name in &names {
+        assert!(matches!(add(&store, key, name, 9_999).await, Added::New(_)));
+    }
+    // Those that wait are known however many there are.
+    assert_eq!(add(&store, key, &names[0], 9_999).await, Added::Known);
+    store.take_updates(key, 1_001).await.unwrap();
+    assert_eq!(add(&store, key, &names[0], 9_999).await, Added::Known, "nothing newer has come");
+    assert_eq!(add(&store, key, "one more", 9_999).await, Added::New(1_002));
+    assert_eq!(add(&store, key, &names[2], 9_999).await, Added::Known, "it is among the newest thousand");
+    assert_eq!(add(&store, key, &names[1], 9_999).await, Added::New(1_003));
+    assert_eq!(waiting(&store, key, 0).await, [1_002, 1_003]);
+}
+
+pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (id, key) = make(&store, "ann", "echo", "c", done(1, 1)).await;
+    assert!(store.open_callback(&id, [1; 32]).await.unwrap());
+    assert_eq!(add(&store, key, "a", 9).await, Added::New(1));
+    let all = Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: u64::MAX };
+    assert_eq!(store.evict(all, 9).await.unwrap(), 1);
+    assert_eq!(store.callback(&id).await.unwrap(), None);
+    assert!(waiting(&store, key, 0).await.is_empty());
+    refused(store.add_update(key, "b", Bytes::new(), Timestamp(1), 9).await, &StoreError::Missing);
+}

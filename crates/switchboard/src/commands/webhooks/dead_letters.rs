@@ -1,0 +1,54 @@
+//! `switchboard webhooks dead-letters`: deliveries that were given up, and why.
+
+use std::process::ExitCode;
+
+use crate::cli::{DataFlags, PageFlags};
+use crate::commands::webhooks::{Answered, ask, outcome, time};
+use crate::control::{DeadLetterPage, WebhookRequest};
+use crate::printer::Printer;
+
+/// Lists them.
+#[must_use]
+pub fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
+    let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
+    let nothing = DeadLetterPage { dead_letters: Vec::new(), next: None };
+    ask(flags, request, Some(nothing), printer, |Answered { answer, .. }: Answered<DeadLetterPage>| {
+        if printer.is_json() {
+            printer.json(&answer);
+        } else {
+            print(&answer, page.after, printer);
+        }
+    })
+}
+
+fn print(page: &DeadLetterPage, after: i64, printer: Printer) {
+    if page.dead_letters.is_empty() {
+        printer.line(match after {
+            0 => "there are no dead letters: no delivery was given up".to_owned(),
+            after => format!("there are no dead letters after {after}"),
+        });
+        return;
+    }
+    let heading = ["DELIVERY", "WEBHOOK", "TASK", "ENDPOINT", "ABOUT", "ATTEMPTS", "LAST ATTEMPT", "WHY"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(page.dead_letters.iter().map(|delivery| {
+        let unknown = || "-".to_owned();
+        [
+            delivery.delivery.to_string(),
+            delivery.webhook.to_string(),
+            delivery.task_id.clone().unwrap_or_else(unknown),
+            delivery.endpoint.clone().unwrap_or_else(unknown),
+            delivery.about.clone(),
+            delivery.attempts.to_string(),
+            time(delivery.last_attempt_at),
+            outcome(delivery),
+        ]
+    }));
+    printer.table(&rows);
+    if let Some(next) = page.next {
+        printer.line(format!("there are more: switchboard webhooks dead-letters --after {next}"));
+    }
+    printer.line(
+        "switchboard webhooks retry DELIVERY sends one once more, switchboard webhooks retry --all-dead all of them",
+    );
+}

@@ -1,0 +1,88 @@
+//! `switchboard webhooks list`: which webhooks there are, where they go and how far they have come.
+
+use std::process::ExitCode;
+
+use switchboard_webhooks::WebhookView;
+
+use crate::cli::{DataFlags, PageFlags};
+use crate::commands::webhooks::{Answered, ask, time};
+use crate::control::{WebhookPage, WebhookRequest};
+use crate::printer::Printer;
+
+/// Which webhooks to list.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Only those of this task
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+
+    /// Only those in this state
+    #[arg(long, value_parser = ["active", "paused", "disabled", "finished"])]
+    state: Option<String>,
+
+    #[command(flatten)]
+    page: PageFlags,
+}
+
+/// Lists them.
+#[must_use]
+pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
+    let Wishes { task, state, page } = wishes;
+    let some_only = task.is_some() || state.is_some() || page.after > 0;
+    let filter = match (&task, &state) {
+        (None, None) => String::new(),
+        (task, state) => {
+            let flag = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!(" --{name} {value}"));
+            flag("task", task).unwrap_or_default() + &flag("state", state).unwrap_or_default()
+        }
+    };
+    let request = WebhookRequest::List { task, state, after: page.after, limit: usize::from(page.limit) };
+    let nothing = WebhookPage { webhooks: Vec::new(), next: None };
+    ask(flags, request, Some(nothing), printer, |Answered { answer, .. }: Answered<WebhookPage>| {
+        if printer.is_json() {
+            printer.json(&answer);
+        } else {
+            print(&answer, some_only, &filter, printer);
+        }
+    })
+}
+
+fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {
+    if page.webhooks.is_empty() {
+        printer.line(match some_only {
+            true => "no webhook is like that; switchboard webhooks list shows all of them",
+            false => {
+                "there are no webhooks; a caller sets one with a message (configuration.taskPushNotificationConfig) or \
+                 for a task it has (CreateTaskPushNotificationConfig)"
+            }
+        });
+        return;
+    }
+    let heading = ["NUMBER", "STATE", "TASK", "AGENT", "CALLER", "ENDPOINT", "DELIVERED", "DEAD", "WAITS UNTIL"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(page.webhooks.iter().map(row));
+    printer.table(&rows);
+    if let Some(next) = page.next {
+        printer.line(format!("there are more: switchboard webhooks list{filter} --after {next}"));
+    }
+    if page.webhooks.iter().any(|webhook| webhook.dead > 0) {
+        printer.line("dead ones were given up: switchboard webhooks dead-letters says why");
+    }
+}
+
+fn row(webhook: &WebhookView) -> [String; 9] {
+    let due = webhook.pending.as_ref().and_then(|pending| pending.next_attempt_at);
+    // Whichever is later is what it waits for.
+    let waits = due.max(webhook.endpoint_paused_until.filter(|_| webhook.pending.is_some()));
+    [
+        webhook.webhook.to_string(),
+        webhook.state.clone(),
+        webhook.task_id.clone(),
+        webhook.agent.clone(),
+        webhook.caller.clone(),
+        webhook.endpoint.clone(),
+        webhook.delivered.to_string(),
+        webhook.dead.to_string(),
+        time(waits),
+    ]
+}

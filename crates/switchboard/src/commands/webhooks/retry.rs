@@ -1,0 +1,51 @@
+//! `switchboard webhooks retry`: sends a delivery once more, or every one that was given up.
+
+use std::process::ExitCode;
+
+use crate::cli::DataFlags;
+use crate::commands::webhooks::{Answered, ask};
+use crate::control::{Retried, WebhookRequest};
+use crate::printer::Printer;
+
+/// What to send once more.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Number of the delivery, as dead-letters and show list it
+    #[arg(required_unless_present = "all_dead", conflicts_with = "all_dead")]
+    delivery: Option<i64>,
+
+    /// Send every delivery that was given up
+    #[arg(long)]
+    all_dead: bool,
+
+    /// Only those of this task
+    #[arg(long, value_name = "ID", requires = "all_dead", conflicts_with = "delivery")]
+    task: Option<String>,
+}
+
+/// Sends it.
+#[must_use]
+pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
+    let request = match wishes.delivery {
+        Some(delivery) => WebhookRequest::Retry { delivery },
+        None => WebhookRequest::RetryDead { task: wishes.task },
+    };
+    ask(flags, request, None, printer, |Answered { answer, running }: Answered<Retried>| {
+        if printer.is_json() {
+            printer.json(&answer);
+            return;
+        }
+        let what = match answer.retried {
+            0 => {
+                printer.line("no delivery was given up, so there is nothing to send");
+                return;
+            }
+            1 => "1 delivery is".to_owned(),
+            many => format!("{many} deliveries are"),
+        };
+        printer.line(match running {
+            true => format!("{what} sent once more; switchboard webhooks show NUMBER says how it went"),
+            false => format!("{what} sent once more as soon as a server runs on this data"),
+        });
+    })
+}

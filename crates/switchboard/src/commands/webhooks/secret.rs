@@ -1,0 +1,52 @@
+//! `switchboard webhooks secret`: the secrets that deliveries are signed with, one for each caller.
+
+use std::process::ExitCode;
+
+use switchboard_webhooks::SecretView;
+
+use crate::cli::DataFlags;
+use crate::commands::webhooks::{Answered, ask};
+use crate::config::time_span::TimeSpan;
+use crate::control::{RotatedSecret, WebhookRequest};
+use crate::printer::Printer;
+
+/// Shows those of a caller.
+#[must_use]
+pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
+    let request = WebhookRequest::Secret { caller };
+    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<SecretView>| {
+        if printer.is_json() {
+            printer.json(&answer);
+            return;
+        }
+        let mut rows = vec![["caller".to_owned(), answer.caller]];
+        for (index, secret) in answer.secrets.into_iter().enumerate() {
+            let name = if index == 0 { "secret" } else { "secret before it" };
+            rows.push([name.to_owned(), secret]);
+        }
+        if let Some(until) = answer.previous_until {
+            rows.push(["used until".to_owned(), until.to_string()]);
+        }
+        printer.table(&rows);
+        printer.line("");
+        printer.line("whoever has a secret can sign: give it to the receivers of this caller and to nobody else");
+    })
+}
+
+/// Gives every caller a new one.
+#[must_use]
+pub fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
+    let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
+    let request = WebhookRequest::RotateSecret { overlap_ms };
+    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<RotatedSecret>| {
+        if printer.is_json() {
+            printer.json(&answer);
+            return;
+        }
+        printer.line("every caller has a new secret; switchboard webhooks secret show --caller ID shows it");
+        printer.line(match overlap {
+            TimeSpan::ZERO => "the old ones are used no more".to_owned(),
+            _ => format!("deliveries are signed with the old ones too until {}", answer.previous_until),
+        });
+    })
+}

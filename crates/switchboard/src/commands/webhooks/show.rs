@@ -1,0 +1,73 @@
+//! `switchboard webhooks show`: one webhook, and what became of its newest deliveries.
+
+use std::process::ExitCode;
+
+use switchboard_webhooks::{DeliveryView, WebhookView};
+
+use crate::cli::DataFlags;
+use crate::commands::webhooks::{Answered, ask, outcome, time};
+use crate::control::{ShownWebhook, WebhookRequest};
+use crate::printer::Printer;
+
+/// Shows it.
+#[must_use]
+pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
+    let request = WebhookRequest::Show { webhook };
+    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<ShownWebhook>| {
+        if printer.is_json() {
+            printer.json(&answer);
+            return;
+        }
+        print_webhook(&answer.webhook, printer);
+        printer.line("");
+        print_deliveries(&answer.deliveries, printer);
+    })
+}
+
+fn print_webhook(webhook: &WebhookView, printer: Printer) {
+    let rows = [
+        ("webhook", webhook.webhook.to_string()),
+        ("state", webhook.state.clone()),
+        ("task", webhook.task_id.clone()),
+        ("id", webhook.id.clone()),
+        ("agent", webhook.agent.clone()),
+        ("caller", webhook.caller.clone()),
+        ("endpoint", webhook.endpoint.clone()),
+        ("version", webhook.version.clone()),
+        ("created", webhook.created_at.to_string()),
+        ("told up to event", webhook.cursor.to_string()),
+        ("there is more to tell", if webhook.lags { "yes" } else { "no" }.to_owned()),
+    ];
+    let mut rows: Vec<[String; 2]> = rows.map(|(name, value)| [name.to_owned(), value]).into();
+    if let Some(until) = webhook.endpoint_paused_until {
+        rows.push(["endpoint paused until".to_owned(), format!("{until}, because it keeps failing")]);
+    }
+    printer.table(&rows);
+}
+
+fn print_deliveries(deliveries: &[DeliveryView], printer: Printer) {
+    if deliveries.is_empty() {
+        printer.line("nothing was delivered yet");
+        return;
+    }
+    let heading =
+        ["DELIVERY", "EVENT", "ABOUT", "STATE", "ATTEMPTS", "LAST ATTEMPT", "TOOK", "OUTCOME", "NEXT ATTEMPT"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(deliveries.iter().map(|delivery| {
+        [
+            delivery.delivery.to_string(),
+            delivery.event.clone(),
+            delivery.about.clone(),
+            delivery.state.clone(),
+            delivery.attempts.to_string(),
+            time(delivery.last_attempt_at),
+            delivery.duration_ms.map_or_else(|| "-".to_owned(), |took| format!("{took}ms")),
+            outcome(delivery),
+            time(delivery.next_attempt_at),
+        ]
+    }));
+    printer.table(&rows);
+    if deliveries.iter().any(|delivery| delivery.state == "dead") {
+        printer.line("switchboard webhooks retry DELIVERY sends one once more");
+    }
+}

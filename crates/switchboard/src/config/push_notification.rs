@@ -1,0 +1,69 @@
+//! `PUSH_NOTIFICATION_ALLOWED_HOSTS` and `PUSH_NOTIFICATION_ALLOWED_CIDRS`: lists that deployments already set for other
+//! servers. They are added to the settings; an entry that cannot be read is warned of and left out, as it always was.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::config::address::{AllowedHost, Network};
+use crate::config::problem::{Mismatch, Origin};
+use crate::config::section::Setting;
+use crate::config::value::Scalar;
+use crate::config::webhooks::Webhooks;
+
+const HOSTS: &str = "PUSH_NOTIFICATION_ALLOWED_HOSTS";
+const CIDRS: &str = "PUSH_NOTIFICATION_ALLOWED_CIDRS";
+
+/// Adds what the environment allows, to the settings and to what is told of them; returns the warnings.
+pub(super) fn add(
+    environment: &BTreeMap<String, String>,
+    webhooks: &mut Webhooks,
+    settings: &mut [Setting],
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let hosts: Vec<AllowedHost> = entries(environment, HOSTS, AllowedHost::from_text, &mut warnings);
+    let networks: Vec<Network> = entries(environment, CIDRS, network, &mut warnings);
+    if !hosts.is_empty() {
+        webhooks.allowed_hosts.extend(hosts);
+        tell(settings, "webhooks.allowedHosts", HOSTS, serde_json::to_value(&webhooks.allowed_hosts));
+    }
+    if !networks.is_empty() {
+        webhooks.allowed_cidrs.extend(networks);
+        tell(settings, "webhooks.allowedCidrs", CIDRS, serde_json::to_value(&webhooks.allowed_cidrs));
+    }
+    warnings
+}
+
+fn entries<T>(
+    environment: &BTreeMap<String, String>,
+    variable: &str,
+    read: impl Fn(&str) -> Result<T, Mismatch>,
+    warnings: &mut Vec<String>,
+) -> Vec<T> {
+    let text = environment.get(variable).map(String::as_str).unwrap_or_default();
+    let words = text.split(|letter: char| letter == ',' || letter.is_whitespace()).filter(|word| !word.is_empty());
+    let mut entries = Vec::new();
+    for word in words {
+        match read(word) {
+            Ok(entry) => entries.push(entry),
+            Err(Mismatch { wrong, right }) => {
+                warnings.push(format!("{variable}: {wrong} and is left out: {right}"));
+            }
+        }
+    }
+    entries
+}
+
+/// A bare address is a network of one here.
+fn network(text: &str) -> Result<Network, Mismatch> {
+    text.parse().map(Network::of_one).or_else(|_| Network::from_text(text))
+}
+
+/// The value in force is the sum; who else had a say is kept.
+fn tell(settings: &mut [Setting], key: &str, variable: &str, value: Result<Value, serde_json::Error>) {
+    let Some(setting) = settings.iter_mut().find(|setting| setting.key == key) else { return };
+    setting.value = value.unwrap_or_default();
+    if setting.origin == Origin::Default {
+        setting.origin = Origin::Environment { variable: variable.to_owned() };
+    }
+}

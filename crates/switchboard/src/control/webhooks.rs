@@ -1,0 +1,223 @@
+//! What operators ask about webhooks, and the answers: the desk's, with its silences put into words.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::CallerId;
+use switchboard_webhooks::{DeliveryView, WebhookDesk, WebhookView, state_named};
+
+use crate::control::protocol::{Refusal, value};
+use crate::keys::KeyDesk;
+
+/// The caller of a server that runs without keys.
+pub const LOCAL_CALLER: &str = "local";
+
+/// What a command asks about webhooks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum WebhookRequest {
+    /// List them.
+    List {
+        /// Of which task.
+        task: Option<String>,
+        /// In which state.
+        state: Option<String>,
+        /// After which number.
+        after: i64,
+        /// How many at most.
+        limit: usize,
+    },
+    /// Show one and its deliveries.
+    Show {
+        /// Its number.
+        webhook: i64,
+    },
+    /// Send a delivery once more.
+    Retry {
+        /// Its number.
+        delivery: i64,
+    },
+    /// Send dead letters once more.
+    RetryDead {
+        /// Of which task; without it all.
+        task: Option<String>,
+    },
+    /// Hold one back.
+    Pause {
+        /// Its number.
+        webhook: i64,
+    },
+    /// Let one go on.
+    Resume {
+        /// Its number.
+        webhook: i64,
+    },
+    /// List deliveries that were given up.
+    DeadLetters {
+        /// After which number.
+        after: i64,
+        /// How many at most.
+        limit: usize,
+    },
+    /// Tell a caller's secrets.
+    Secret {
+        /// Whose.
+        caller: String,
+    },
+    /// Give every caller a new secret.
+    RotateSecret {
+        /// For how long the old one is used too.
+        overlap_ms: u64,
+    },
+}
+
+/// Some of the webhooks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct WebhookPage {
+    /// They, oldest first.
+    pub webhooks: Vec<WebhookView>,
+    /// After which one the next page begins, if there is one.
+    pub next: Option<i64>,
+}
+
+/// One webhook.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShownWebhook {
+    /// It.
+    pub webhook: WebhookView,
+    /// Its deliveries, newest first.
+    #[serde(default)]
+    pub deliveries: Vec<DeliveryView>,
+}
+
+/// Some of the dead letters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeadLetterPage {
+    /// They, oldest first.
+    pub dead_letters: Vec<DeliveryView>,
+    /// After which one the next page begins, if there is one.
+    pub next: Option<i64>,
+}
+
+/// How many deliveries are sent once more.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Retried {
+    /// So many.
+    pub retried: u64,
+}
+
+/// Secrets that were rotated.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RotatedSecret {
+    /// Until when the old ones are used too.
+    pub previous_until: Timestamp,
+}
+
+/// Does what is asked.
+pub(super) async fn answer(desk: &WebhookDesk, keys: &KeyDesk, request: WebhookRequest) -> Result<Value, Refusal> {
+    match request {
+        WebhookRequest::List { task, state, after, limit } => {
+            list(desk, task, state, after, limit).await.and_then(value)
+        }
+        WebhookRequest::Show { webhook } => show(desk, webhook).await.and_then(value),
+        WebhookRequest::Retry { delivery } => retry(desk, delivery).await.and_then(value),
+        WebhookRequest::RetryDead { task } => {
+            let task = task.map(TaskId::from);
+            let retried = desk.retry_dead(task.as_ref()).await.map_err(Refusal::new)?;
+            value(Retried { retried })
+        }
+        WebhookRequest::Pause { webhook } => {
+            let changed = desk.pause(webhook).await.map_err(Refusal::new)?;
+            changed_one(desk, webhook, changed, "paused").await.and_then(value)
+        }
+        WebhookRequest::Resume { webhook } => {
+            let changed = desk.resume(webhook).await.map_err(Refusal::new)?;
+            changed_one(desk, webhook, changed, "active").await.and_then(value)
+        }
+        WebhookRequest::DeadLetters { after, limit } => {
+            let mut dead_letters = desk.dead_letters(after, limit.saturating_add(1)).await.map_err(Refusal::new)?;
+            let next = next_page(&mut dead_letters, limit, |delivery| delivery.delivery);
+            value(DeadLetterPage { dead_letters, next })
+        }
+        WebhookRequest::Secret { caller } => {
+            check_caller(keys, &caller).await?;
+            desk.secret(&CallerId::from(caller.as_str())).await.map_err(Refusal::new).and_then(value)
+        }
+        WebhookRequest::RotateSecret { overlap_ms } => {
+            let rotated = desk.rotate_secrets(Duration::from_millis(overlap_ms)).await;
+            rotated.map_err(Refusal::new).and_then(|previous_until| value(RotatedSecret { previous_until }))
+        }
+    }
+}
+
+async fn list(
+    desk: &WebhookDesk,
+    task: Option<String>,
+    state: Option<String>,
+    after: i64,
+    limit: usize,
+) -> Result<WebhookPage, Refusal> {
+    let unknown = |name: &str| Refusal::new(format!("{name:?} is no state of a webhook"));
+    let state = match &state {
+        Some(name) => Some(state_named(name).ok_or_else(|| unknown(name))?),
+        None => None,
+    };
+    let found = desk.list(task.map(TaskId::from), state, after, limit.saturating_add(1)).await;
+    let mut webhooks = found.map_err(Refusal::new)?;
+    let next = next_page(&mut webhooks, limit, |webhook| webhook.webhook);
+    Ok(WebhookPage { webhooks, next })
+}
+
+/// Cuts a page to its length; says where the next one begins.
+fn next_page<T>(rows: &mut Vec<T>, limit: usize, number: impl Fn(&T) -> i64) -> Option<i64> {
+    if rows.len() <= limit {
+        return None;
+    }
+    rows.truncate(limit);
+    rows.last().map(number)
+}
+
+async fn show(desk: &WebhookDesk, webhook: i64) -> Result<ShownWebhook, Refusal> {
+    let found = desk.show(webhook).await.map_err(Refusal::new)?;
+    let unknown =
+        || Refusal::new(format!("there is no webhook {webhook}")).with_next("switchboard webhooks list shows them all");
+    found.map(|(webhook, deliveries)| ShownWebhook { webhook, deliveries }).ok_or_else(unknown)
+}
+
+async fn retry(desk: &WebhookDesk, delivery: i64) -> Result<Retried, Refusal> {
+    match desk.retry(delivery).await.map_err(Refusal::new)? {
+        true => Ok(Retried { retried: 1 }),
+        false => Err(Refusal::new(format!("there is no delivery {delivery} that was delivered or given up"))
+            .with_next("switchboard webhooks dead-letters lists those that were given up, switchboard webhooks show NUMBER those of a webhook")),
+    }
+}
+
+/// A webhook after it was to change, or why it did not.
+async fn changed_one(desk: &WebhookDesk, number: i64, changed: bool, wanted: &str) -> Result<ShownWebhook, Refusal> {
+    let shown = show(desk, number).await?;
+    if changed {
+        return Ok(shown);
+    }
+    let because = match shown.webhook.state.as_str() {
+        state if state == wanted => return Err(Refusal::new(format!("webhook {number} is already {wanted}"))),
+        "finished" => "its task has ended and it was told of everything",
+        "disabled" => "its endpoint answered 410 and gets nothing any more",
+        _ => "it has just changed, try again",
+    };
+    Err(Refusal::new(format!("webhook {number} is {}: {because}", shown.webhook.state)))
+}
+
+/// Every name has secrets; those of a mistyped one would fit no delivery.
+async fn check_caller(keys: &KeyDesk, caller: &str) -> Result<(), Refusal> {
+    let keys = keys.list().await.map_err(Refusal::new)?;
+    if caller == LOCAL_CALLER || keys.iter().any(|key| key.id == caller) {
+        return Ok(());
+    }
+    let next =
+        format!("switchboard keys list shows the ids of all keys; callers of a server without keys are {LOCAL_CALLER}");
+    Err(Refusal::new(format!("there is no caller {caller:?}")).with_next(next))
+}

@@ -1,0 +1,290 @@
+//! The receiving end: what another server tells about work that one of our tasks has given to it.
+//!
+//! A task's callback has an address and a token, both as long-lived as the task. What arrives is stored before it is
+//! acknowledged and handed, in order and once, to whoever follows; who comes later, say after a restart, finds it waiting.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use switchboard_a2a::sse::{Event, Frame};
+use switchboard_a2a::{Dialect, StreamResponse, TaskId, TaskStatus, Timestamp};
+use switchboard_engine::Cursor;
+use switchboard_engine::clock::Clock;
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::callbacks::{Added, CallbackStore};
+use tokio::sync::Notify;
+
+use crate::metric_definitions as metric;
+
+/// Where callbacks come in, in front of the task's id.
+pub const CALLBACK_PATH: &str = "/api/a2a/callback/";
+/// How many updates of one task may wait; a sender that is told so comes again.
+const MOST_WAITING: usize = 1_000;
+/// The longest name of an update that is kept as it is.
+const ID_BYTES: usize = 256;
+/// How many are handed over from one read.
+const STEP: usize = 64;
+
+/// The callbacks of all tasks. Clones share them.
+#[derive(Clone)]
+pub struct Callbacks {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Arc<dyn CallbackStore>,
+    clock: Arc<dyn Clock>,
+    followers: Mutex<HashMap<TaskId, Weak<Notify>>>,
+}
+
+/// What became of an update that was let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// It is kept.
+    New,
+    /// It came before.
+    Known,
+}
+
+/// Why an update was not let in.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// Nothing is expected for this task.
+    #[error("no callback is expected for task {0}")]
+    Unknown(TaskId),
+    /// The token is missing or another one.
+    #[error(
+        "the token is missing or wrong, send it as Authorization: Bearer TOKEN or as X-A2A-Notification-Token: TOKEN"
+    )]
+    Token,
+    /// It is nothing that a server would tell about a task.
+    #[error("the body must be a task, a status update, an artifact update or a message in JSON: {0}")]
+    Body(String),
+    /// Nobody has taken what came before.
+    #[error("{MOST_WAITING} updates of this task wait to be taken, try again later")]
+    Full,
+    /// The store does not work.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ReceiveError {
+    /// As a metric label.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "unknown_task",
+            Self::Token => "wrong_token",
+            Self::Body(_) => "bad_body",
+            Self::Full | Self::Store(_) => "unavailable",
+        }
+    }
+}
+
+fn count(outcome: &'static str) {
+    metrics::counter!(metric::CALLBACKS, "outcome" => outcome).increment(1);
+}
+
+/// A sender whose token is right.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    task: TaskId,
+    key: TaskKey,
+}
+
+/// What a remote server told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteUpdate {
+    /// What its sender calls it, or what stands for it.
+    pub id: String,
+    /// What it says.
+    pub update: StreamResponse,
+}
+
+impl Callbacks {
+    /// Callbacks over a store.
+    pub fn new(store: Arc<dyn CallbackStore>, clock: Arc<dyn Clock>) -> Self {
+        Self { inner: Arc::new(Inner { store, clock, followers: Mutex::default() }) }
+    }
+
+    /// Makes a token for the callback of a task: 256 random bits, of which only a digest is kept. A second one takes the
+    /// place of the first.
+    pub async fn open(&self, task: &TaskId) -> Result<String, ReceiveError> {
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| StoreError::Failed(error.to_string()))?;
+        let token = URL_SAFE_NO_PAD.encode(random);
+        match self.inner.store.open_callback(task, Sha256::digest(&token).into()).await? {
+            true => Ok(token),
+            false => Err(ReceiveError::Unknown(task.clone())),
+        }
+    }
+
+    /// The address to give to a remote server. Which of our own addresses that server can reach is for whoever calls it
+    /// to say; it is not guessed.
+    pub fn address(base: &str, task: &TaskId) -> String {
+        format!("{}{CALLBACK_PATH}{task}", base.trim_end_matches('/'))
+    }
+
+    /// Whether a sender may tell anything about a task. Asked before its body is read, so that nobody else's is.
+    pub async fn admit(&self, task: &TaskId, token: Option<&str>) -> Result<Admitted, ReceiveError> {
+        let callback = self.inner.store.callback(task).await;
+        let admitted = callback.map_err(ReceiveError::from).and_then(|callback| {
+            let callback = callback.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
+            let digest: [u8; 32] = Sha256::digest(token.ok_or(ReceiveError::Token)?).into();
+            let is_right = bool::from(digest.ct_eq(&callback.digest));
+            is_right.then(|| Admitted { task: task.clone(), key: callback.task_key }).ok_or(ReceiveError::Token)
+        });
+        admitted.inspect_err(|error| count(error.label()))
+    }
+
+    /// Takes an update in. When this returns, it is stored.
+    pub async fn receive(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
+        let received = self.take_in(by, id, body).await;
+        count(match &received {
+            Ok(Received::New) => "new",
+            Ok(Received::Known) => "known",
+            Err(error) => error.label(),
+        });
+        received
+    }
+
+    async fn take_in(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
+        let Admitted { task, key } = by;
+        read(body).map_err(ReceiveError::Body)?;
+        let id = match id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES) {
+            Some(id) => id.to_owned(),
+            // What says the same is the same.
+            None => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
+        };
+        let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));
+        match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING).await {
+            Ok(Added::New(_)) => {
+                inner.wake(&task);
+                Ok(Received::New)
+            }
+            Ok(Added::Known) => Ok(Received::Known),
+            Ok(Added::Full) => Err(ReceiveError::Full),
+            Err(StoreError::Missing) => Err(ReceiveError::Unknown(task)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Follows what is told about a task's remote work. There should be one follower at a time.
+    pub async fn follow(&self, task: &TaskId) -> Result<Follower, ReceiveError> {
+        let callback = self.inner.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
+        let woken = {
+            let mut followers = self.inner.followers.lock();
+            followers.retain(|_, woken| woken.strong_count() > 0);
+            match followers.get(task).and_then(Weak::upgrade) {
+                Some(woken) => woken,
+                None => {
+                    let woken = Arc::new(Notify::new());
+                    followers.insert(task.clone(), Arc::downgrade(&woken));
+                    woken
+                }
+            }
+        };
+        let store = Arc::clone(&self.inner.store);
+        Ok(Follower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
+    }
+}
+
+impl Inner {
+    fn wake(&self, task: &TaskId) {
+        if let Some(woken) = self.followers.lock().get(task).and_then(Weak::upgrade) {
+            woken.notify_one();
+        }
+    }
+}
+
+/// Whoever waits for what a remote server tells.
+pub struct Follower {
+    store: Arc<dyn CallbackStore>,
+    key: TaskKey,
+    woken: Arc<Notify>,
+    /// The last update that was looked at.
+    after: i64,
+    newest: Newest,
+}
+
+/// How far the remote task is known to have come.
+#[derive(Default)]
+struct Newest {
+    cursor: Option<Cursor>,
+    status_at: Option<Timestamp>,
+    ended: bool,
+}
+
+impl Follower {
+    /// The next update that tells something new; waits for it. What is older than what was handed over is left out. An
+    /// update stays in the store until [`Self::taken`].
+    pub async fn next(&mut self) -> Result<RemoteUpdate, StoreError> {
+        loop {
+            for waiting in self.store.updates(self.key, self.after, STEP).await? {
+                self.after = waiting.number;
+                let Ok(update) = read(&waiting.body) else { continue };
+                if self.newest.moves_to(&waiting.id, &update) {
+                    return Ok(RemoteUpdate { id: waiting.id, update });
+                }
+            }
+            self.woken.notified().await;
+        }
+    }
+
+    /// What was handed over has been dealt with and need not come again after a restart.
+    pub async fn taken(&self) -> Result<(), StoreError> {
+        self.store.take_updates(self.key, self.after).await
+    }
+}
+
+impl Newest {
+    /// Whether an update is newer than all before it; it is the newest from then on.
+    fn moves_to(&mut self, id: &str, update: &StreamResponse) -> bool {
+        let cursor = id.rsplit(':').next().and_then(Cursor::parse);
+        let status = status_of(update);
+        let at = status.and_then(|status| status.timestamp);
+        let older = |known: Option<(u64, u64)>, found: Option<(u64, u64)>| matches!((known, found), (Some(known), Some(found)) if found < known);
+        let place = |cursor: Cursor| (cursor.epoch.0, cursor.seq.0);
+        let is_stale = self.ended
+            || older(self.cursor.map(place), cursor.map(place))
+            || matches!((self.status_at, at), (Some(known), Some(found)) if found < known);
+        if is_stale {
+            return false;
+        }
+        self.cursor = cursor.or(self.cursor);
+        self.status_at = at.or(self.status_at);
+        self.ended = status.is_some_and(|status| status.state.is_terminal());
+        true
+    }
+}
+
+fn status_of(update: &StreamResponse) -> Option<&TaskStatus> {
+    match update {
+        StreamResponse::Task(task) => Some(&task.status),
+        StreamResponse::StatusUpdate(update) => Some(&update.status),
+        StreamResponse::Message(_) | StreamResponse::ArtifactUpdate(_) => None,
+    }
+}
+
+/// Reads a body, whichever way its sender writes: with or without an envelope, in any version.
+fn read(body: &[u8]) -> Result<StreamResponse, String> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    let event = Event { data: text.to_owned(), ..Event::default() };
+    let mut problem = String::new();
+    for dialect in Dialect::ALL {
+        match event.decode(dialect) {
+            Ok(Frame::Response(update)) => return Ok(*update),
+            Ok(Frame::Error(error)) => return Err(format!("it is an error: {error}")),
+            Ok(Frame::Done | Frame::Nothing) => return Err("it is empty".to_owned()),
+            Err(error) if problem.is_empty() => problem = error.to_string(),
+            Err(_) => {}
+        }
+    }
+    Err(problem)
+}

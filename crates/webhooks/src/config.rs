@@ -1,0 +1,150 @@
+//! A webhook's configuration: what its caller may say, how it is stored, and how much of it is told again.
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{AuthenticationInfo, PushConfig, PushPayload, Version};
+use switchboard_engine::Error;
+use switchboard_engine::store::webhooks::WebhookRow;
+
+/// The longest id a caller may make up: it goes into a header and an index.
+const ID_BYTES: usize = 128;
+/// The longest token or credentials; longer ones would not fit into the headers that receivers take.
+const SECRET_BYTES: usize = 4 << 10;
+/// The longest name of an authentication scheme.
+const SCHEME_BYTES: usize = 64;
+
+/// A configuration as stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Config {
+    /// Set in version 0.3 rather than 1.0; what is delivered follows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) v03: bool,
+    pub(crate) url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) authentication: Option<AuthenticationInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) payload: Option<PushPayload>,
+}
+
+impl Config {
+    /// What a caller asked for, if it can be sent at all. The address is for the guard to judge.
+    pub(crate) fn read(version: Version, asked: &PushConfig) -> Result<Self, Error> {
+        if let Some(id) = &asked.id
+            && (id.len() > ID_BYTES || !id.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
+            return Err(invalid("id", format!("must be at most {ID_BYTES} visible ASCII characters without spaces")));
+        }
+        if let Some(token) = &asked.token {
+            check_secret("token", token)?;
+        }
+        if let Some(AuthenticationInfo { scheme, credentials }) = &asked.authentication {
+            if scheme.len() > SCHEME_BYTES || !scheme.bytes().all(is_token_byte) {
+                let problem = "must be the name of an HTTP authentication scheme, such as Bearer or Basic";
+                return Err(invalid("authentication.scheme", problem.to_owned()));
+            }
+            if let Some(credentials) = credentials {
+                check_secret("authentication.credentials", credentials)?;
+            }
+        }
+        Ok(Self {
+            v03: version == Version::V03,
+            url: asked.url.clone(),
+            token: asked.token.clone(),
+            authentication: asked.authentication.clone(),
+            payload: asked.payload,
+        })
+    }
+
+    pub(crate) fn stored(row: &WebhookRow) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(&row.config)
+    }
+
+    pub(crate) fn version(&self) -> Version {
+        if self.v03 { Version::V03 } else { Version::V1 }
+    }
+
+    /// The configuration as callers see it. Secrets are for writing; they are told again only where that was allowed.
+    pub(crate) fn shown(self, task: &str, id: &str, with_secrets: bool) -> PushConfig {
+        let authentication = self.authentication.map(|authentication| AuthenticationInfo {
+            credentials: authentication.credentials.filter(|_| with_secrets),
+            ..authentication
+        });
+        PushConfig {
+            tenant: None,
+            id: Some(id.to_owned()),
+            task_id: Some(task.to_owned()),
+            url: self.url,
+            token: self.token.filter(|_| with_secrets),
+            authentication,
+            payload: self.payload,
+        }
+    }
+}
+
+pub(crate) fn invalid(field: &'static str, problem: String) -> Error {
+    Error::Invalid { field, problem }
+}
+
+/// Both go into a header as they are, so that nothing in them may end it.
+fn check_secret(field: &'static str, secret: &str) -> Result<(), Error> {
+    if secret.len() <= SECRET_BYTES && secret.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Ok(());
+    }
+    let problem = format!("must be at most {SECRET_BYTES} ASCII characters without line breaks or control characters");
+    Err(invalid(field, problem))
+}
+
+/// RFC 9110, `tchar`.
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> PushConfig {
+        serde_json::from_str(
+            r#"{"id":"p1","taskId":"t1","url":"https://cb.test/h","token":"opaque",
+                "authentication":{"scheme":"Bearer","credentials":"s3cr3t"},"payload":"task"}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn secrets_are_told_only_where_that_is_allowed() {
+        let config = Config::read(Version::V1, &asked()).unwrap();
+        assert_eq!(config.clone().shown("t1", "p1", true), asked());
+        let shown = serde_json::to_string(&config.shown("t1", "p1", false)).unwrap();
+        assert!(!shown.contains("opaque") && !shown.contains("s3cr3t"), "{shown}");
+        assert!(shown.contains(r#""scheme":"Bearer""#), "{shown}");
+    }
+
+    #[test]
+    fn what_could_break_a_header_is_refused() {
+        let refused = |change: &dyn Fn(&mut PushConfig)| {
+            let mut config = asked();
+            change(&mut config);
+            match Config::read(Version::V1, &config) {
+                Err(Error::Invalid { field, .. }) => field,
+                other => panic!("{other:?}"),
+            }
+        };
+        for bad in ["a\r\nX: y", "a\nb", "a\0", "a\u{7f}", "é", &"x".repeat(SECRET_BYTES + 1)] {
+            assert_eq!(refused(&|config| config.token = Some(bad.to_owned())), "token");
+            let set = |config: &mut PushConfig| {
+                config.authentication.as_mut().unwrap().credentials = Some(bad.to_owned());
+            };
+            assert_eq!(refused(&set), "authentication.credentials");
+        }
+        for bad in ["Bea rer", "Bearer\r\n", "Bearer:", &"x".repeat(SCHEME_BYTES + 1)] {
+            let set = |config: &mut PushConfig| config.authentication.as_mut().unwrap().scheme = bad.to_owned();
+            assert_eq!(refused(&set), "authentication.scheme");
+        }
+        for bad in ["a b", "a\n", "ü", &"x".repeat(ID_BYTES + 1)] {
+            assert_eq!(refused(&|config| config.id = Some(bad.to_owned())), "id");
+        }
+    }
+}

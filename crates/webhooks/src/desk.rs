@@ -1,0 +1,309 @@
+//! What operators see of webhooks and do with them: beside a running server, or on its data while none runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::CallerId;
+use switchboard_engine::clock::{Clock, later};
+use switchboard_engine::store::webhooks::{
+    DeliveryKey, DeliveryRow, DeliveryState, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookStore,
+    WebhookSummary,
+};
+use switchboard_engine::store::{Store, StoreError};
+
+use crate::Webhooks;
+use crate::config::Config;
+use crate::metric_definitions as metric;
+use crate::outbox::Inner;
+use crate::signature::secrets;
+
+/// How many deliveries of a webhook are shown.
+const SHOWN_DELIVERIES: usize = 50;
+/// How many dead letters are looked through at once.
+const STEP: usize = 500;
+
+/// Where operators ask.
+#[derive(Clone)]
+pub struct WebhookDesk {
+    store: Arc<dyn WebhookStore>,
+    secret: [u8; 32],
+    clock: Arc<dyn Clock>,
+    /// Those who deliver, if somebody does.
+    running: Option<Arc<Inner>>,
+}
+
+/// A webhook as operators see it. No secrets, and of its address only the endpoint: paths and queries may hold some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookView {
+    /// Its number.
+    pub webhook: i64,
+    /// Its task.
+    pub task_id: String,
+    /// Its name within its task.
+    pub id: String,
+    /// Whose task.
+    pub caller: String,
+    /// Who serves the task.
+    pub agent: String,
+    /// Where it goes.
+    pub endpoint: String,
+    /// The protocol version it was set in.
+    pub version: String,
+    /// `active`, `paused`, `disabled` or `finished`.
+    pub state: String,
+    /// Until when its endpoint is paused because it keeps failing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_paused_until: Option<Timestamp>,
+    /// The number of the last event that is delivered, dead or not asked for.
+    pub cursor: u64,
+    /// Whether its task has events that it was not told of.
+    pub lags: bool,
+    /// How many were delivered.
+    pub delivered: u64,
+    /// How many were given up.
+    pub dead: u64,
+    /// When it was set.
+    pub created_at: Timestamp,
+    /// What it is to deliver next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<DeliveryView>,
+}
+
+/// A delivery as operators see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    /// Its number.
+    pub delivery: i64,
+    /// Its webhook's number.
+    pub webhook: i64,
+    /// Its task, where that is not clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// Where it goes, where that is not clear.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    /// The last event it tells of.
+    pub event: String,
+    /// What it tells: a task state, or `artifact`.
+    pub about: String,
+    /// `pending`, `delivered` or `dead`.
+    pub state: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is tried next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was tried last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_attempt_at: Option<Timestamp>,
+    /// The HTTP status of the last answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How long the last attempt took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u32>,
+    /// Why it was not delivered.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub problem: String,
+}
+
+/// The secrets of one caller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretView {
+    /// Whose.
+    pub caller: String,
+    /// Those in use, the newest first.
+    pub secrets: Vec<String>,
+    /// Until when the older one is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_until: Option<Timestamp>,
+}
+
+impl Webhooks {
+    /// Brings the gauges up to date; called when metrics are read.
+    pub async fn measure(&self) {
+        let Ok(census) = self.inner.store.outbox_census().await else { return };
+        let age_ms = census.oldest_pending.map_or(0, |made_at| (self.clock().now().0 - made_at.0).max(0));
+        metrics::gauge!(metric::BACKLOG).set(census.pending as f64);
+        metrics::gauge!(metric::DEAD_LETTERS).set(census.dead as f64);
+        metrics::gauge!(metric::OLDEST_SECONDS).set(age_ms as f64 / 1_000.0);
+    }
+
+    /// Where operators ask about these webhooks.
+    pub fn desk(&self) -> WebhookDesk {
+        WebhookDesk {
+            store: Arc::clone(&self.inner.store),
+            secret: self.inner.secret,
+            clock: Arc::clone(self.clock()),
+            running: Some(Arc::clone(&self.inner)),
+        }
+    }
+}
+
+impl WebhookDesk {
+    /// A desk over data that nobody delivers from at present.
+    pub fn of_store(store: Arc<impl WebhookStore + Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { secret: store.secret(), store, clock, running: None }
+    }
+
+    /// Webhooks after one of them, oldest first.
+    pub async fn list(
+        &self,
+        task: Option<TaskId>,
+        state: Option<WebhookState>,
+        after: i64,
+        max: usize,
+    ) -> Result<Vec<WebhookView>, StoreError> {
+        let filter = WebhookFilter { task, state, after: WebhookKey(after), max };
+        let found = self.store.list_webhooks(filter).await?;
+        Ok(found.into_iter().map(|summary| self.view(summary)).collect())
+    }
+
+    /// One webhook and its newest deliveries, newest first.
+    pub async fn show(&self, webhook: i64) -> Result<Option<(WebhookView, Vec<DeliveryView>)>, StoreError> {
+        let Some(after) = webhook.checked_sub(1) else { return Ok(None) };
+        let found = self.list(None, None, after, 1).await?;
+        let Some(view) = found.into_iter().find(|view| view.webhook == webhook) else { return Ok(None) };
+        let deliveries = self.store.deliveries(WebhookKey(webhook), SHOWN_DELIVERIES).await?;
+        Ok(Some((view, deliveries.into_iter().map(|row| delivery(None, row)).collect())))
+    }
+
+    /// Deliveries that were given up, after one of them, oldest first.
+    pub async fn dead_letters(&self, after: i64, max: usize) -> Result<Vec<DeliveryView>, StoreError> {
+        let found = self.store.dead_letters(DeliveryKey(after), max).await?;
+        Ok(found.into_iter().map(|(webhook, row)| delivery(Some(&webhook), row)).collect())
+    }
+
+    /// Has a delivery sent once more; says whether there is one that can be.
+    pub async fn retry(&self, delivery: i64) -> Result<bool, StoreError> {
+        let found = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
+        self.look_again();
+        Ok(found)
+    }
+
+    /// Has every dead letter sent once more, or those of one task; says how many.
+    pub async fn retry_dead(&self, task: Option<&TaskId>) -> Result<u64, StoreError> {
+        let (mut after, mut count) = (DeliveryKey(0), 0);
+        loop {
+            let found = self.store.dead_letters(after, STEP).await?;
+            let Some((_, last)) = found.last() else { break };
+            after = last.key;
+            for (webhook, row) in found {
+                if task.is_none_or(|task| *task == webhook.task) {
+                    count += u64::from(self.store.replay(row.key, self.clock.now()).await?);
+                }
+            }
+        }
+        self.look_again();
+        Ok(count)
+    }
+
+    /// Holds a webhook back; says whether it was active.
+    pub async fn pause(&self, webhook: i64) -> Result<bool, StoreError> {
+        self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Paused, self.clock.now()).await
+    }
+
+    /// Lets a paused or disabled webhook go on where it was; says whether it was one.
+    pub async fn resume(&self, webhook: i64) -> Result<bool, StoreError> {
+        let resumed = self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Active, self.clock.now()).await?;
+        self.look_again();
+        Ok(resumed)
+    }
+
+    /// The secrets that a caller's deliveries are signed with.
+    pub async fn secret(&self, caller: &CallerId) -> Result<SecretView, StoreError> {
+        let (signing, now) = (self.store.signing().await?, self.clock.now());
+        let secrets = secrets(self.secret, signing, caller, now);
+        let previous_until = (secrets.len() > 1).then_some(signing.previous_until);
+        let secrets = secrets.iter().map(|secret| secret.text()).collect();
+        Ok(SecretView { caller: caller.to_string(), secrets, previous_until })
+    }
+
+    /// Gives every caller a new secret; the old one is used too for a while.
+    pub async fn rotate_secrets(&self, overlap: Duration) -> Result<Timestamp, StoreError> {
+        let signing = self.store.rotate_signing(later(self.clock.now(), overlap)).await?;
+        if let Some(running) = &self.running {
+            *running.signing.lock() = signing;
+        }
+        Ok(signing.previous_until)
+    }
+
+    fn look_again(&self) {
+        if let Some(running) = &self.running {
+            running.look_again();
+        }
+    }
+
+    fn view(&self, summary: WebhookSummary) -> WebhookView {
+        let WebhookSummary { webhook, pending, delivered, dead, lags } = summary;
+        let paused = self.running.as_ref().and_then(|running| {
+            running.paused.lock().iter().find(|(endpoint, _)| *endpoint == webhook.endpoint).map(|(_, until)| *until)
+        });
+        let config = Config::stored(&webhook).ok();
+        WebhookView {
+            webhook: webhook.key.0,
+            task_id: webhook.task.to_string(),
+            id: webhook.id,
+            caller: webhook.owner.to_string(),
+            agent: webhook.agent.to_string(),
+            endpoint: webhook.endpoint,
+            version: config.map_or("unreadable", |config| config.version().as_str()).to_owned(),
+            state: state_name(webhook.state).to_owned(),
+            endpoint_paused_until: paused,
+            cursor: webhook.cursor.0,
+            lags,
+            delivered,
+            dead,
+            created_at: webhook.created_at,
+            pending: pending.map(|row| delivery(None, row)),
+        }
+    }
+}
+
+/// A state in a word.
+pub fn state_name(state: WebhookState) -> &'static str {
+    match state {
+        WebhookState::Active => "active",
+        WebhookState::Paused => "paused",
+        WebhookState::Disabled => "disabled",
+        WebhookState::Finished => "finished",
+    }
+}
+
+/// The state that a word names.
+pub fn state_named(name: &str) -> Option<WebhookState> {
+    let states = [WebhookState::Active, WebhookState::Paused, WebhookState::Disabled, WebhookState::Finished];
+    states.into_iter().find(|state| state_name(*state) == name)
+}
+
+fn delivery(webhook: Option<&WebhookRow>, row: DeliveryRow) -> DeliveryView {
+    let last = row.last_attempt;
+    DeliveryView {
+        delivery: row.key.0,
+        webhook: row.webhook.0,
+        task_id: webhook.map(|webhook| webhook.task.to_string()),
+        endpoint: webhook.map(|webhook| webhook.endpoint.clone()),
+        event: row.last.to_string(),
+        about: row.about,
+        state: match row.state {
+            DeliveryState::Pending => "pending",
+            DeliveryState::Delivered => "delivered",
+            DeliveryState::Dead => "dead",
+        }
+        .to_owned(),
+        attempts: row.attempts,
+        next_attempt_at: (row.state == DeliveryState::Pending).then_some(row.due_at),
+        created_at: row.created_at,
+        last_attempt_at: last.as_ref().map(|last| last.at),
+        status: last.as_ref().and_then(|last| last.status),
+        duration_ms: last.as_ref().map(|last| last.duration_ms),
+        problem: last.map(|last| last.problem).unwrap_or_default(),
+    }
+}

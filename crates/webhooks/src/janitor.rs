@@ -1,0 +1,96 @@
+//! Puts an end to what was waited for long enough: ended tasks are held for webhooks that lag behind for a while only,
+//! and dead letters are kept for a while only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::Timestamp;
+use switchboard_engine::Error;
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::webhooks::{Attempt, Head, OutboxWrite, WebhookKey, WebhookState};
+
+use crate::config::Config;
+use crate::deliver::is_terminal;
+use crate::outbox::Inner;
+use crate::register::unavailable;
+use crate::render::Renderer;
+
+/// How often it looks.
+const PERIOD: Duration = Duration::from_secs(60);
+/// How many webhooks are taken at once.
+const STEP: usize = 200;
+
+impl Inner {
+    /// Looks from time to time until the kernel stops.
+    pub(crate) async fn tidy(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                () = self.engine.clock().sleep(PERIOD) => {}
+                () = self.engine.closing().cancelled() => return,
+            }
+            match self.tidy_once().await {
+                Ok(()) => {}
+                Err(StoreError::Closed) => return,
+                Err(error) => tracing::warn!(%error, "old deliveries could not be put away"),
+            }
+        }
+    }
+
+    pub(crate) async fn tidy_once(&self) -> Result<(), StoreError> {
+        let ended_before = self.before(self.options.hold_tasks);
+        loop {
+            let overdue = self.store.overdue_webhooks(ended_before, STEP).await?;
+            let (all, mut given_up) = (overdue.len(), 0);
+            for webhook in overdue {
+                match self.give_up(webhook).await {
+                    Ok(()) => given_up += 1,
+                    // One that cannot be read must not hold up the others.
+                    Err(error) => tracing::warn!(%error, webhook = webhook.0, "a webhook could not be given up"),
+                }
+            }
+            if all < STEP || given_up == 0 {
+                break;
+            }
+        }
+        self.store.prune_dead_letters(self.before(self.options.dead_letter_age), self.options.dead_letters).await?;
+        Ok(())
+    }
+
+    fn before(&self, age: Duration) -> Timestamp {
+        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(self.now().0.saturating_sub(age))
+    }
+
+    /// Everything that a webhook was not told becomes a dead letter, with its body.
+    async fn give_up(&self, key: WebhookKey) -> Result<(), Error> {
+        let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await.map_err(unavailable)? else {
+            return Ok(());
+        };
+        if !matches!(webhook.state, WebhookState::Active | WebhookState::Paused) {
+            return Ok(());
+        }
+        let held = self.options.hold_tasks.as_secs();
+        let problem = format!("not delivered within {held} s of the end of its task (webhooks.holdTasks)");
+        let mut cursor = webhook.cursor;
+        let mut ended = false;
+        if let Some(delivery) = delivery {
+            let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem: problem.clone() };
+            cursor = delivery.last.seq;
+            ended = is_terminal(&delivery.about);
+            let write = OutboxWrite::Dead { delivery: delivery.key, attempt, finished: ended };
+            self.store.outbox(write).await.map_err(unavailable)?;
+        }
+        let config = Config::stored(&webhook).map_err(|error| unavailable(StoreError::Failed(error.to_string())))?;
+        let log = self.engine.log(&webhook.task, webhook.task_key);
+        let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
+        while !ended {
+            let Some(next) = renderer.next(cursor, self.now()).await? else { break };
+            (cursor, ended) = (next.delivery.last.seq, next.is_last);
+            let write = OutboxWrite::Abandon { webhook: key, delivery: next.delivery, problem: problem.clone() };
+            self.store.outbox(write).await.map_err(unavailable)?;
+        }
+        self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;
+        tracing::warn!(task = %webhook.task, webhook = key.0, "a webhook was not served in time; its deliveries are dead letters");
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! What callers do with webhooks: set, get, list, delete. Only the caller that owns a task can see its webhooks, and
+//! whether a task is somebody else's or not there is not to be told apart.
+
+use switchboard_a2a::{PushConfig, TaskId, Version};
+use switchboard_egress::Refusal;
+use switchboard_engine::store::StoreError;
+use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey, WebhookRow};
+use switchboard_engine::{Address, Caller, Error, Seq};
+use uuid::Uuid;
+
+use crate::Webhooks;
+use crate::config::{Config, invalid};
+use crate::metric_definitions as metric;
+
+impl Webhooks {
+    /// Whether webhooks can be set at all.
+    pub fn is_enabled(&self) -> bool {
+        self.inner.options.enabled
+    }
+
+    /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
+    pub async fn prepare(&self, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
+        let config = Config::read(version, asked)?;
+        let target = self.inner.egress.check(&config.url).await.map_err(|refusal| {
+            metrics::counter!(metric::REFUSED).increment(1);
+            refused(&refusal)
+        })?;
+        let config = serde_json::to_string(&config).map_err(|error| invalid("url", error.to_string()))?;
+        // Version 0.3 sets the one webhook of a task; 1.0 creates another one each time.
+        let unnamed = || if version == Version::V03 { String::new() } else { Uuid::now_v7().to_string() };
+        Ok(NewWebhook {
+            id: asked.id.clone().unwrap_or_else(unnamed),
+            config,
+            endpoint: target.origin(),
+            cursor: Seq(0),
+            late: false,
+            max: self.inner.options.per_task,
+            at: self.clock().now(),
+        })
+    }
+
+    /// Sets a webhook of a task, and tells it as callers see it.
+    pub async fn set(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        version: Version,
+        task: &TaskId,
+        asked: &PushConfig,
+    ) -> Result<PushConfig, Error> {
+        // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
+        self.inner.engine.find(address, caller, task).await?;
+        let webhook = self.prepare(version, asked).await?;
+        let id = if webhook.id.is_empty() { task.as_str().to_owned() } else { webhook.id.clone() };
+        self.inner.engine.set_webhook(address, caller, task, webhook).await?;
+        let config = Config::read(version, asked)?;
+        Ok(config.shown(task.as_str(), &id, self.inner.options.return_secrets))
+    }
+
+    /// One webhook of a task. Without a name it is the one named after the task, or else the first.
+    pub async fn get(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        task: &TaskId,
+        id: Option<&str>,
+    ) -> Result<PushConfig, Error> {
+        let key = self.inner.engine.find(address, caller, task).await?;
+        let store = &self.inner.store;
+        let mut found = store.webhook(key, id.unwrap_or(task.as_str())).await.map_err(unavailable)?;
+        if found.is_none() && id.is_none() {
+            found = store.webhooks(key, WebhookKey(0), 1).await.map_err(unavailable)?.into_iter().next();
+        }
+        let row = found.ok_or_else(|| missing(task, id))?;
+        self.shown(row)
+    }
+
+    /// The webhooks of a task after one of them, oldest first, and where the next page begins.
+    pub async fn list(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        task: &TaskId,
+        after: WebhookKey,
+        page_size: usize,
+    ) -> Result<(Vec<PushConfig>, Option<WebhookKey>), Error> {
+        let key = self.inner.engine.find(address, caller, task).await?;
+        let mut rows = self.inner.store.webhooks(key, after, page_size.saturating_add(1)).await.map_err(unavailable)?;
+        let next = (rows.len() > page_size).then(|| {
+            rows.truncate(page_size);
+            rows.last().map_or(after, |last| last.key)
+        });
+        let configs = rows.into_iter().map(|row| self.shown(row)).collect::<Result<_, _>>()?;
+        Ok((configs, next))
+    }
+
+    /// Deletes a webhook; what it was not told yet is dropped. One that is not there is deleted already.
+    pub async fn delete(&self, address: &Address, caller: &Caller, task: &TaskId, id: &str) -> Result<(), Error> {
+        let key = self.inner.engine.find(address, caller, task).await?;
+        self.inner.store.delete_webhook(key, id).await.map_err(unavailable)?;
+        Ok(())
+    }
+
+    fn shown(&self, row: WebhookRow) -> Result<PushConfig, Error> {
+        let config = Config::stored(&row).map_err(|error| {
+            tracing::error!(task = %row.task, %error, "the configuration of a webhook cannot be read");
+            unavailable(StoreError::Failed("a webhook is damaged, run `switchboard db check`".to_owned()))
+        })?;
+        Ok(config.shown(row.task.as_str(), &row.id, self.inner.options.return_secrets))
+    }
+}
+
+/// What a caller is told whose address is refused, and whom to ask.
+fn refused(refusal: &Refusal) -> Error {
+    let mut problem = refusal.to_string();
+    if refusal.is_private() {
+        problem += "; whoever runs this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
+    }
+    invalid("url", problem)
+}
+
+fn missing(task: &TaskId, id: Option<&str>) -> Error {
+    Error::WebhookNotFound { task: task.clone(), id: id.map(str::to_owned) }
+}
+
+pub(crate) fn unavailable(error: StoreError) -> Error {
+    Error::from(error)
+}

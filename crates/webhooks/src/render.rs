@@ -1,0 +1,265 @@
+//! From a task's log to what its webhook is sent next: which events it is told of, in which form, and how many at once.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use switchboard_a2a::{
+    Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Version, encode,
+};
+use switchboard_engine::store::webhooks::{DeliveryRow, NewDelivery, WebhookRow};
+use switchboard_engine::{Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, WebhookEvents, state_label};
+
+use crate::config::Config;
+use crate::merge::merge;
+
+/// How much of a log is looked at in one go.
+const READ_BYTES: usize = 256 << 10;
+/// Updates of one artifact are joined up to about so much.
+const MERGED_BYTES: usize = 256 << 10;
+
+/// What a body is: a version and a payload. The number is stored with the delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) version: Version,
+    payload: PushPayload,
+}
+
+impl Form {
+    const ALL: [Self; 6] = [
+        Self { version: Version::V1, payload: PushPayload::StreamResponse },
+        Self { version: Version::V1, payload: PushPayload::Task },
+        Self { version: Version::V1, payload: PushPayload::StatusUpdate },
+        Self { version: Version::V03, payload: PushPayload::StreamResponse },
+        Self { version: Version::V03, payload: PushPayload::Task },
+        Self { version: Version::V03, payload: PushPayload::StatusUpdate },
+    ];
+
+    /// What a webhook is sent: as it asked, as its agent is set up, or as its version has it.
+    fn of(config: &Config, switches: &Switches) -> Self {
+        let usual = match config.version() {
+            Version::V1 => PushPayload::StreamResponse,
+            Version::V03 => PushPayload::Task,
+        };
+        Self { version: config.version(), payload: config.payload.or(switches.webhook_payload).unwrap_or(usual) }
+    }
+
+    fn number(self) -> u8 {
+        Self::ALL.iter().position(|form| *form == self).and_then(|index| u8::try_from(index).ok()).unwrap_or(0)
+    }
+
+    /// The form with a number; deliveries hold none that is not there.
+    pub(crate) fn numbered(number: u8) -> Self {
+        Self::ALL[usize::from(number).min(Self::ALL.len() - 1)]
+    }
+
+    /// Its body is written as version 0.3 has it on JSON-RPC, over whichever binding the webhook was set.
+    fn dialect(self) -> Dialect {
+        match self.version {
+            Version::V1 => Dialect::V1,
+            Version::V03 => Dialect::V03Rpc,
+        }
+    }
+}
+
+/// The next thing a webhook is told.
+pub(crate) struct Next {
+    pub(crate) delivery: NewDelivery,
+    /// Nothing follows it.
+    pub(crate) is_last: bool,
+}
+
+/// Reads one task's log for one webhook.
+pub(crate) struct Renderer {
+    log: LogReader,
+    form: Form,
+    events: WebhookEvents,
+    late: bool,
+}
+
+impl Renderer {
+    pub(crate) fn new(log: LogReader, directory: &dyn Directory, webhook: &WebhookRow, config: &Config) -> Self {
+        let switches = directory.find(&webhook.agent).map(|hosted| hosted.switches.clone()).unwrap_or_default();
+        Self { log, form: Form::of(config, &switches), events: switches.webhook_events, late: webhook.late }
+    }
+
+    /// What comes after an event; none if there is nothing yet.
+    pub(crate) async fn next(&mut self, after: Seq, at: switchboard_a2a::Timestamp) -> Result<Option<Next>, Error> {
+        let mut seen = after;
+        loop {
+            let events = self.log.after(seen, READ_BYTES).await?;
+            let Some(last) = events.last() else { return Ok(None) };
+            seen = last.seq;
+            let Some(index) = events.iter().position(|event| self.wants(event.kind)) else { continue };
+            let first = &events[index];
+            return match first.kind {
+                Kind::Artifact => {
+                    let (last, body) = self.artifact(first, &events[index + 1..]).await?;
+                    let delivery = self.delivery(first.seq, &last, "artifact", self.form, body, at);
+                    Ok(Some(Next { delivery, is_last: false }))
+                }
+                kind => {
+                    // Who comes late has seen nothing of the task, so it is told all of it.
+                    let form = match (self.late, self.form.payload) {
+                        (true, PushPayload::StreamResponse) => Form { payload: PushPayload::Task, ..self.form },
+                        _ => self.form,
+                    };
+                    let body = self.status(form, first).await?;
+                    self.late = false;
+                    let delivery = self.delivery(first.seq, first, about(kind), form, body, at);
+                    Ok(Some(Next { delivery, is_last: kind.is_terminal() }))
+                }
+            };
+        }
+    }
+
+    /// The body of a delivery once more, after it was let go.
+    pub(crate) async fn again(&mut self, delivery: &DeliveryRow) -> Result<Bytes, Error> {
+        let form = Form::numbered(delivery.form);
+        let events = self.log.after(Seq(delivery.first.0.saturating_sub(1)), READ_BYTES).await?;
+        let Some(first) = events.first().filter(|event| event.seq == delivery.first) else {
+            return Err(gone());
+        };
+        if first.kind != Kind::Artifact {
+            return self.status(form, first).await;
+        }
+        let mut merged: TaskArtifactUpdate = artifact_update(first)?;
+        let mut seen = first.seq;
+        let mut later = events[1..].to_vec();
+        while seen < delivery.last.seq {
+            for event in later.iter().filter(|event| event.seq <= delivery.last.seq) {
+                seen = event.seq;
+                if event.kind == Kind::Artifact {
+                    merge(&mut merged, &artifact_update(event)?);
+                }
+            }
+            if seen < delivery.last.seq {
+                later = self.log.after(seen, READ_BYTES).await?;
+                if later.is_empty() {
+                    return Err(gone());
+                }
+            }
+        }
+        match delivery.first == delivery.last.seq {
+            true => self.frame(form, first),
+            false => Ok(encoded(form, merged)),
+        }
+    }
+
+    fn wants(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Internal => false,
+            Kind::Artifact => self.events == WebhookEvents::All && self.form.payload == PushPayload::StreamResponse,
+            Kind::Status(state) => self.events != WebhookEvents::Stops || state.is_terminal() || state.is_interrupted(),
+        }
+    }
+
+    fn delivery(
+        &self,
+        first: Seq,
+        last: &LoggedEvent,
+        about: &str,
+        form: Form,
+        body: Bytes,
+        at: switchboard_a2a::Timestamp,
+    ) -> NewDelivery {
+        NewDelivery { first, last: last.cursor(), about: about.to_owned(), form: form.number(), body, at }
+    }
+
+    /// An artifact update and those of the same artifact right behind it; also the last of them.
+    async fn artifact(
+        &self,
+        first: &Arc<LoggedEvent>,
+        behind: &[Arc<LoggedEvent>],
+    ) -> Result<(Arc<LoggedEvent>, Bytes), Error> {
+        let mut merged: Option<TaskArtifactUpdate> = None;
+        let mut last = Arc::clone(first);
+        let mut bytes = first.line.len();
+        let mut behind = behind.to_vec();
+        'joining: loop {
+            for event in &behind {
+                bytes += event.line.len();
+                if bytes > MERGED_BYTES {
+                    break 'joining;
+                }
+                match event.kind {
+                    Kind::Internal => continue,
+                    Kind::Status(_) => break 'joining,
+                    Kind::Artifact => {}
+                }
+                let so_far = match &mut merged {
+                    Some(so_far) => so_far,
+                    None => merged.insert(artifact_update(first)?),
+                };
+                if !merge(so_far, &artifact_update(event)?) {
+                    break 'joining;
+                }
+                last = Arc::clone(event);
+            }
+            let seen = behind.last().map_or(last.seq, |event| event.seq);
+            behind = self.log.after(seen, READ_BYTES).await?;
+            if behind.is_empty() {
+                break;
+            }
+        }
+        let body = match merged {
+            Some(merged) if last.seq != first.seq => encoded(self.form, merged),
+            _ => self.frame(self.form, first)?,
+        };
+        Ok((last, body))
+    }
+
+    async fn status(&mut self, form: Form, event: &LoggedEvent) -> Result<Bytes, Error> {
+        if form.payload == PushPayload::StreamResponse {
+            return self.frame(form, event);
+        }
+        let task = self.log.task_as_of(event.seq).await?;
+        if form.payload == PushPayload::Task {
+            let frame = StreamResponse::Task(task);
+            return Ok(Bytes::from(encode::encode_stream(form.dialect(), &frame, false)));
+        }
+        let StreamResponse::StatusUpdate(update) = parsed(event)? else { return Err(gone()) };
+        let made = task.artifacts.last().filter(|_| update.status.state == TaskState::Completed);
+        let is_final = ends(&update);
+        Ok(Bytes::from(encode::encode_status_with_artifact(form.dialect(), &update, is_final, made)))
+    }
+
+    /// An event as a stream carries it.
+    fn frame(&self, form: Form, event: &LoggedEvent) -> Result<Bytes, Error> {
+        event.frame(form.dialect(), event.kind.is_terminal()).map_err(|error| damaged(&error))
+    }
+}
+
+fn ends(update: &TaskStatusUpdate) -> bool {
+    update.status.state.is_terminal()
+}
+
+fn about(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Status(state) => state_label(state),
+        _ => "artifact",
+    }
+}
+
+fn encoded(form: Form, update: TaskArtifactUpdate) -> Bytes {
+    Bytes::from(encode::encode_stream(form.dialect(), &StreamResponse::ArtifactUpdate(update), false))
+}
+
+fn parsed(event: &LoggedEvent) -> Result<StreamResponse, Error> {
+    serde_json::from_slice(&event.line).map_err(|error| damaged(&error))
+}
+
+fn artifact_update(event: &LoggedEvent) -> Result<TaskArtifactUpdate, Error> {
+    match parsed(event)? {
+        StreamResponse::ArtifactUpdate(update) => Ok(update),
+        _ => Err(gone()),
+    }
+}
+
+fn damaged(error: &serde_json::Error) -> Error {
+    tracing::error!(%error, "the log of a task cannot be read");
+    Error::Unavailable { problem: "the log of the task cannot be read".to_owned(), retry_after_ms: 60_000 }
+}
+
+fn gone() -> Error {
+    Error::Unsupported("the events of this delivery are no longer there".to_owned())
+}

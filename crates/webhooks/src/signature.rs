@@ -1,0 +1,71 @@
+//! Standard Webhooks: what is sent is signed with a secret that the receiver's owner has too.
+//!
+//! Every caller has secrets of its own, so that one caller's receivers cannot sign for another's. They follow from the
+//! store's secret and a generation number, which is all that a rotation changes; for a while after it both are used.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+use switchboard_a2a::Timestamp;
+use switchboard_engine::CallerId;
+use switchboard_engine::store::webhooks::Signing;
+
+/// A secret that one caller's deliveries are signed with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// The secret of a caller in a generation.
+    pub(crate) fn of(store_secret: [u8; 32], generation: u64, caller: &CallerId) -> Self {
+        let purpose = format!("webhook signature {generation} {caller}");
+        Self(digest(&store_secret, &[purpose.as_bytes()]).to_vec())
+    }
+
+    /// Reads what [`Self::text`] writes, or the secret of another sender.
+    pub fn parse(text: &str) -> Option<Self> {
+        STANDARD.decode(text.strip_prefix("whsec_")?).ok().map(Self)
+    }
+
+    /// As receivers' libraries want it.
+    pub fn text(&self) -> String {
+        format!("whsec_{}", STANDARD.encode(&self.0))
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Secret(…)")
+    }
+}
+
+/// The secrets that are in use, the newest first.
+pub(crate) fn secrets(store_secret: [u8; 32], signing: Signing, caller: &CallerId, now: Timestamp) -> Vec<Secret> {
+    let mut secrets = vec![Secret::of(store_secret, signing.generation, caller)];
+    if signing.generation > 1 && now < signing.previous_until {
+        secrets.push(Secret::of(store_secret, signing.generation - 1, caller));
+    }
+    secrets
+}
+
+/// The value of `webhook-signature`: one signature per secret.
+pub fn sign(secrets: &[Secret], id: &str, timestamp: i64, body: &[u8]) -> String {
+    let timestamp = timestamp.to_string();
+    let pieces: [&[u8]; 5] = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body];
+    let signatures = secrets.iter().map(|Secret(key)| format!("v1,{}", STANDARD.encode(digest(key, &pieces))));
+    signatures.collect::<Vec<_>>().join(" ")
+}
+
+fn digest(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
+    // A key that is longer than a block is hashed, one that is shorter filled up with zeros.
+    let mut block = [0; 64];
+    match block.get_mut(..key.len()) {
+        Some(beginning) => beginning.copy_from_slice(key),
+        None => block[..32].copy_from_slice(&Sha256::digest(key)),
+    }
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    for piece in pieces {
+        mac.update(piece);
+    }
+    mac.finalize().into_bytes().into()
+}

@@ -1,0 +1,84 @@
+//! What an answer to a delivery means.
+
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use switchboard_egress::SendError;
+
+use crate::schedule::retry_after;
+
+/// What becomes of a delivery after an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Delivered,
+    /// Another try, not before what the receiver asks for.
+    Retry {
+        after: Option<Duration>,
+    },
+    /// It will never be taken.
+    Dead,
+    /// The endpoint wants nothing of this webhook any more.
+    Disabled,
+}
+
+impl Verdict {
+    /// The verdict, the status if there was an answer, and what went wrong in plain words.
+    pub(crate) fn of(answer: &Result<Response<Bytes>, SendError>) -> (Self, Option<u16>, String) {
+        match answer {
+            Ok(response) => {
+                let status = response.status();
+                let verdict = Self::of_status(status, || retry_after(response.headers(), SystemTime::now()));
+                let problem = match verdict {
+                    Self::Delivered => String::new(),
+                    Self::Retry { .. } => format!("the endpoint answered {}", status.as_u16()),
+                    Self::Dead => {
+                        format!("the endpoint answered {}, which no further try will change", status.as_u16())
+                    }
+                    Self::Disabled => "the endpoint answered 410: it wants no more".to_owned(),
+                };
+                (verdict, Some(status.as_u16()), problem)
+            }
+            Err(error @ SendError::Refused(_)) => (Self::Dead, None, error.to_string()),
+            Err(error) => (Self::Retry { after: None }, None, error.to_string()),
+        }
+    }
+
+    fn of_status(status: StatusCode, retry_after: impl FnOnce() -> Option<Duration>) -> Self {
+        match status.as_u16() {
+            200..300 => Self::Delivered,
+            410 => Self::Disabled,
+            408 | 425 | 429 | 500.. => Self::Retry { after: retry_after() },
+            _ => Self::Dead,
+        }
+    }
+
+    /// As a metric label.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Retry { .. } => "failed",
+            Self::Dead => "dead",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_meaning() {
+        let verdict = |status| Verdict::of_status(StatusCode::from_u16(status).unwrap(), || None);
+        for status in 100..=999 {
+            let expected = match status {
+                200..=299 => Verdict::Delivered,
+                410 => Verdict::Disabled,
+                408 | 425 | 429 | 500..=999 => Verdict::Retry { after: None },
+                _ => Verdict::Dead,
+            };
+            assert_eq!(verdict(status), expected, "{status}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The receiving end: tokens, every dialect, duplicates, stale orders and restarts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::{StreamResponse, TaskId, TaskState};
+use switchboard_webhooks::{Callbacks, ReceiveError, Received};
+use tempfile::tempdir;
+
+use crate::house::House;
+
+fn callbacks(house: &House) -> Callbacks {
+    Callbacks::new(house.store.clone(), Arc::new(house.clock.clone()))
+}
+
+async fn receive(
+    callbacks: &Callbacks,
+    task: &TaskId,
+    token: Option<&str>,
+    id: Option<&str>,
+    body: &[u8],
+) -> Result<Received, ReceiveError> {
+    callbacks.receive(callbacks.admit(task, token).await?, id, body).await
+}
+
+fn state(update: &StreamResponse) -> Option<TaskState> {
+    match update {
+        StreamResponse::Task(task) => Some(task.status.state),
+        StreamResponse::StatusUpdate(update) => Some(update.status.state),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn only_the_token_lets_in() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let callbacks = callbacks(&house);
+    let task = house.send("wait", None).await;
+    let body = br#"{"kind":"task","id":"r","contextId":"c","status":{"state":"working"}}"#;
+    let unknown = receive(&callbacks, &task, Some("x"), None, body).await;
+    assert!(matches!(unknown, Err(ReceiveError::Unknown(_))), "nothing is expected yet");
+    let token = callbacks.open(&task).await.unwrap();
+    assert_eq!(token.len(), 43, "256 bits");
+    for wrong in [None, Some(""), Some("x"), Some(&token[..42]), Some(&*format!("{token}x"))] {
+        let refused = receive(&callbacks, &task, wrong, None, body).await;
+        assert!(matches!(refused, Err(ReceiveError::Token)), "{wrong:?}: {refused:?}");
+    }
+    assert_eq!(receive(&callbacks, &task, Some(&token), None, body).await.unwrap(), Received::New);
+    let renewed = callbacks.open(&task).await.unwrap();
+    assert!(matches!(receive(&callbacks, &task, Some(&token), None, body).await, Err(ReceiveError::Token)));
+    assert_eq!(receive(&callbacks, &task, Some(&renewed), None, body).await.unwrap(), Received::Known);
+    let nobody = TaskId::from("nobody");
+    assert!(matches!(callbacks.open(&nobody).await, Err(ReceiveError::Unknown(_))));
+    assert_eq!(Callbacks::address("https://here.test/", &task), format!("https://here.test/api/a2a/callback/{task}"));
+}
+
+#[tokio::test]
+async fn every_dialect_is_understood() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let callbacks = callbacks(&house);
+    let bodies = [
+        r#"{"kind":"task","id":"r","contextId":"c","status":{"state":"completed"}}"#,
+        r#"{"id":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}"#,
+        r#"{"task":{"id":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#,
+        r#"{"kind":"status-update","taskId":"r","contextId":"c","status":{"state":"completed"},"final":true}"#,
+        r#"{"kind":"status-update","taskId":"r","contextId":"c","status":{"state":"completed"},"final":true,"artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}],"append":false,"lastChunk":true}}"#,
+        r#"{"statusUpdate":{"taskId":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"kind":"status-update","taskId":"r","contextId":"c","status":{"state":"completed"},"final":true}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"statusUpdate":{"taskId":"r","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}}"#,
+    ];
+    for body in bodies {
+        let task = house.send("wait", None).await;
+        let token = callbacks.open(&task).await.unwrap();
+        receive(&callbacks, &task, Some(&token), None, body.as_bytes())
+            .await
+            .unwrap_or_else(|error| panic!("{body}: {error}"));
+        let update = callbacks.follow(&task).await.unwrap().next().await.unwrap();
+        assert_eq!(state(&update.update), Some(TaskState::Completed), "{body}");
+    }
+    let task = house.send("wait", None).await;
+    let token = callbacks.open(&task).await.unwrap();
+    for nonsense in [
+        "",
+        "x",
+        "[]",
+        "{}",
+        "null",
+        r#"{"a":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"x"}}"#,
+        "\u{feff}{",
+    ] {
+        let refused = receive(&callbacks, &task, Some(&token), None, nonsense.as_bytes()).await;
+        assert!(matches!(refused, Err(ReceiveError::Body(_))), "{nonsense:?}: {refused:?}");
+    }
+    let refused = receive(&callbacks, &task, Some(&token), None, b"\xff\xfe").await;
+    assert!(matches!(refused, Err(ReceiveError::Body(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn duplicates_and_stale_orders_change_nothing() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let callbacks = callbacks(&house);
+    let task = house.send("wait", None).await;
+    let token = callbacks.open(&task).await.unwrap();
+    let update = |state: &str, at: &str| {
+        format!(
+            r#"{{"statusUpdate":{{"taskId":"r","contextId":"c","status":{{"state":"TASK_STATE_{state}","timestamp":"2026-11-15T10:00:{at}Z"}}}}}}"#
+        )
+    };
+    let told = async |id: Option<&str>, body: &str| {
+        receive(&callbacks, &task, Some(&token), id, body.as_bytes()).await.unwrap()
+    };
+    assert_eq!(told(Some("r:p:1.4"), &update("WORKING", "04")).await, Received::New);
+    assert_eq!(told(Some("r:p:1.4"), &update("WORKING", "04")).await, Received::Known);
+    assert_eq!(told(Some("r:p:1.2"), &update("SUBMITTED", "02")).await, Received::New);
+    assert_eq!(told(None, &update("WORKING", "03")).await, Received::New);
+    assert_eq!(told(Some("r:p:1.5"), &update("COMPLETED", "05")).await, Received::New);
+    assert_eq!(told(Some("r:p:1.6"), &update("WORKING", "06")).await, Received::New);
+    let mut follower = callbacks.follow(&task).await.unwrap();
+    assert_eq!(state(&follower.next().await.unwrap().update), Some(TaskState::Working));
+    assert_eq!(state(&follower.next().await.unwrap().update), Some(TaskState::Completed));
+    let nothing = tokio::time::timeout(Duration::from_millis(50), follower.next()).await;
+    assert!(nothing.is_err(), "nothing follows the end");
+}
+
+#[tokio::test]
+async fn what_was_not_taken_waits_for_the_next_follower() {
+    let folder = tempdir().unwrap();
+    let task;
+    {
+        let house = House::open(folder.path()).await;
+        let callbacks = callbacks(&house);
+        task = house.finish("say a", None).await;
+        let token = callbacks.open(&task).await.unwrap();
+        let mut follower = callbacks.follow(&task).await.unwrap();
+        let body = |text: &str| {
+            format!(
+                r#"{{"artifactUpdate":{{"taskId":"r","contextId":"c","artifact":{{"artifactId":"a","parts":[{{"text":"{text}"}}]}}}}}}"#
+            )
+        };
+        let next = tokio::spawn(async move { (follower.next().await.unwrap(), follower) });
+        receive(&callbacks, &task, Some(&token), Some("1"), body("one").as_bytes()).await.unwrap();
+        let (first, follower) = next.await.unwrap();
+        assert_eq!(first.id, "1");
+        follower.taken().await.unwrap();
+        receive(&callbacks, &task, Some(&token), Some("2"), body("two").as_bytes()).await.unwrap();
+        house.engine.shutdown().await.unwrap();
+    }
+    let house = House::open(folder.path()).await;
+    let mut follower = callbacks(&house).follow(&task).await.unwrap();
+    assert_eq!(follower.next().await.unwrap().id, "2");
+}

@@ -1,0 +1,200 @@
+//! Every change arrives, in order, each once if all goes well.
+
+use switchboard_a2a::{PushConfig, Version};
+use switchboard_engine::Error;
+use tempfile::tempdir;
+
+use crate::house::{House, address, caller, to};
+use crate::receiver::{Answer, Receiver};
+
+#[tokio::test]
+async fn all_changes_arrive_in_order_with_ids_that_rise() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let steps = (0..50).map(|number| format!("say {number}")).collect::<Vec<_>>().join(";");
+    house.finish(&steps, Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    let got = receiver.all();
+    assert_eq!(got.len(), 51);
+    let texts = got[..50].iter().map(|delivery| {
+        delivery.json().pointer("/statusUpdate/status/message/parts/0/text").unwrap().as_str().unwrap().to_owned()
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), (0..50).map(|number| number.to_string()).collect::<Vec<_>>());
+    let numbers: Vec<u64> =
+        got.iter().map(|delivery| delivery.id().rsplit('.').next().unwrap().parse().unwrap()).collect();
+    assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
+    let found = house.desk.list(None, None, 0, 10).await.unwrap();
+    assert_eq!((found[0].delivered, found[0].dead, found[0].lags), (51, 0, false));
+}
+
+#[tokio::test]
+async fn chunks_that_wait_behind_one_another_are_merged_and_statuses_never() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Hang]);
+    house
+        .send(
+            "say a; wait; chunk 1; chunk 2; chunk 3; say b; say c; chunk 4; chunk 5",
+            Some((Version::V1, to(&receiver))),
+        )
+        .await;
+    receiver.got(1).await;
+    house.pass(1);
+    // The log is complete before the first delivery is taken.
+    let task = switchboard_a2a::TaskId::from(house.desk.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
+    house
+        .until(async |_| {
+            let task = house.engine.get(&address(), &caller(), &task).await.unwrap().into_task().unwrap();
+            task.status.state.is_terminal().then_some(())
+        })
+        .await;
+    receiver.let_go();
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "123", "working", "working", "45", "completed"]);
+    let merged = receiver.all()[1].json();
+    assert_eq!(merged.pointer("/artifactUpdate/append"), None);
+    let merged = receiver.all()[4].json();
+    assert_eq!(merged.pointer("/artifactUpdate/append"), Some(&true.into()));
+}
+
+#[tokio::test]
+async fn many_webhooks_of_one_task_are_independent() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (good, bad) = (Receiver::open().await, Receiver::open().await);
+    bad.otherwise(Answer::Status(503));
+    let task = house.send("wait; say a; say b", Some((Version::V1, to(&good)))).await;
+    for id in ["x", "y"] {
+        let config = PushConfig { id: Some(id.to_owned()), ..to(&good) };
+        house.set(Version::V03, &task, &config).await.unwrap();
+    }
+    house.set(Version::V1, &task, &to(&bad)).await.unwrap();
+    house.pass(1);
+    let got = good.got(9).await;
+    for id in ["x", "y"] {
+        let told = got.iter().filter(|delivery| delivery.id().contains(&format!(":{id}:")));
+        assert_eq!(told.map(|delivery| delivery.about()).collect::<Vec<_>>(), ["working", "working", "completed"]);
+    }
+    bad.got(1).await;
+    assert_eq!(bad.abouts()[0], "working");
+}
+
+#[tokio::test]
+async fn a_webhook_set_after_the_end_is_told_the_end_at_once() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let task = house.finish("say a; chunk b", None).await;
+    for (version, about) in
+        [(Version::V1, "/task/artifacts/0/parts/0/text"), (Version::V03, "/artifacts/0/parts/0/text")]
+    {
+        let receiver = Receiver::open().await;
+        house
+            .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
+            .await
+            .unwrap();
+        let got = receiver.got(1).await;
+        assert_eq!(got[0].about(), "completed");
+        assert_eq!(got[0].json().pointer(about), Some(&"b".into()), "{}", got[0].json());
+        house.all_finished().await;
+        assert_eq!(receiver.all().len(), 1);
+        // Set once more, it is told once more.
+        house
+            .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
+            .await
+            .unwrap();
+        receiver.got(2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.finish("say a; ask b; say c", None).await;
+    house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    receiver.got(1).await;
+    house.submit("yes", Some(&task), None).await.answer().await;
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["input_required", "working", "working", "completed"]);
+}
+
+#[tokio::test]
+async fn a_webhook_set_in_the_middle_is_told_what_follows() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (first, second) = (Receiver::open().await, Receiver::open().await);
+    let task = house.send("say a; wait; say b", Some((Version::V1, to(&first)))).await;
+    first.got(1).await;
+    house.set(Version::V1, &task, &to(&second)).await.unwrap();
+    house.pass(1);
+    house.all_finished().await;
+    assert_eq!(first.abouts(), ["working", "working", "completed"]);
+    assert_eq!(second.abouts(), ["working", "completed"]);
+}
+
+#[tokio::test]
+async fn a_webhook_that_comes_with_a_later_message_is_told_from_there() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.finish("say a; ask b; say c", None).await;
+    house.submit("yes", Some(&task), Some((Version::V1, to(&receiver)))).await.answer().await;
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+}
+
+#[tokio::test]
+async fn cancel_is_told_exactly_once() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.send("say a; hold", Some((Version::V1, to(&receiver)))).await;
+    receiver.got(1).await;
+    house.engine.cancel(&address(), &caller(), &task).await.unwrap();
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "canceled"]);
+    assert!(matches!(house.engine.cancel(&address(), &caller(), &task).await, Err(Error::NotCancelable { .. })));
+    assert_eq!(receiver.all().len(), 2);
+}
+
+#[tokio::test]
+async fn a_direct_reply_is_told_nobody_and_leaves_no_webhook() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let submitted = house.submit("reply hello", None, Some((Version::V1, to(&receiver)))).await;
+    submitted.answer().await;
+    house.until(async |desk| desk.list(None, None, 0, 10).await.unwrap().is_empty().then_some(())).await;
+    assert!(receiver.all().is_empty());
+}
+
+#[tokio::test]
+async fn deleting_a_webhook_drops_what_it_was_not_told() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(500));
+    let config = PushConfig { id: Some("x".to_owned()), ..to(&receiver) };
+    let task = house.finish("say a; say b", Some((Version::V1, config))).await;
+    receiver.got(1).await;
+    house
+        .until(async |desk| {
+            desk.list(None, None, 0, 1).await.unwrap()[0]
+                .pending
+                .as_ref()
+                .filter(|pending| pending.attempts == 1)
+                .map(drop)
+        })
+        .await;
+    house.webhooks.delete(&address(), &caller(), &task, "x").await.unwrap();
+    house.advance(3_600);
+    // Another webhook's delivery comes after anything that was left of the first.
+    let other = Receiver::open().await;
+    house.finish("say c", Some((Version::V1, to(&other)))).await;
+    other.got(2).await;
+    assert_eq!(receiver.all().len(), 1);
+    assert!(house.desk.dead_letters(0, 10).await.unwrap().is_empty());
+}

@@ -1,0 +1,15 @@
+//! The outbox and the receiving end over a real store, a real kernel and receivers that listen on loopback; only time is
+//! simulated.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod callbacks;
+mod deliveries;
+mod endpoints;
+mod forms;
+mod house;
+mod operators;
+mod receiver;
+mod restarts;
+mod retries;
+mod setting;

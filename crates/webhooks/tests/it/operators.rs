@@ -1,0 +1,96 @@
+//! What operators see and do.
+
+use switchboard_a2a::Version;
+use tempfile::tempdir;
+
+use crate::house::{House, to};
+use crate::receiver::{Answer, Receiver};
+
+#[tokio::test]
+async fn a_dead_letter_and_a_delivered_one_are_sent_once_more_the_same() {
+    let folder = tempdir().unwrap();
+    for version in [Version::V1, Version::V03] {
+        let house = House::open(&folder.path().join(version.as_str())).await;
+        let receiver = Receiver::open().await;
+        receiver.script([Answer::Hang, Answer::Status(404)]);
+        house.send("say a; wait; say b; chunk 1; chunk 2; say c", Some((version, to(&receiver)))).await;
+        receiver.got(1).await;
+        house.pass(1);
+        house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].lags.then_some(())).await;
+        receiver.let_go();
+        house.all_finished().await;
+        let first = receiver.all();
+        let (_, deliveries) = house.desk.show(1).await.unwrap().unwrap();
+        assert_eq!(deliveries.len(), first.len());
+        for (count, view) in deliveries.iter().rev().enumerate() {
+            assert!(house.desk.retry(view.delivery).await.unwrap());
+            let again = receiver.got(first.len() + count + 1).await;
+            let (again, original) = (&again[first.len() + count], &first[count]);
+            assert_eq!((again.id(), &again.body), (original.id(), &original.body));
+        }
+        house.until(async |desk| desk.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
+        assert!(!house.desk.retry(999).await.unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_retry_that_fails_is_a_dead_letter_again() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(400), Answer::Status(200), Answer::Status(500)]);
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    assert!(house.desk.retry(dead[0].delivery).await.unwrap());
+    receiver.got(3).await;
+    let dead = house
+        .until(async |desk| desk.dead_letters(0, 10).await.unwrap().into_iter().find(|dead| dead.status == Some(500)))
+        .await;
+    assert_eq!(dead.attempts, 2);
+}
+
+#[tokio::test]
+async fn a_paused_webhook_is_told_nothing_until_it_goes_on_and_loses_no_attempt() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(500)]);
+    house.send("say a; wait; say b", Some((Version::V1, to(&receiver)))).await;
+    house
+        .until(async |desk| {
+            desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
+        })
+        .await;
+    assert!(house.desk.pause(1).await.unwrap());
+    assert!(!house.desk.pause(1).await.unwrap());
+    house.pass(1);
+    house.advance(24 * 3_600);
+    let other = Receiver::open().await;
+    house.finish("say x", Some((Version::V1, to(&other)))).await;
+    other.got(2).await;
+    assert_eq!(receiver.all().len(), 1);
+    assert!(house.desk.resume(1).await.unwrap());
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "working", "completed"]);
+    assert!(!house.desk.resume(1).await.unwrap());
+}
+
+#[tokio::test]
+async fn views_hold_no_secrets() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(400)]);
+    let config = switchboard_a2a::PushConfig {
+        token: Some("s3cr3t-token".to_owned()),
+        url: format!("{}/s3cr3t-path?key=s3cr3t-query", receiver.url),
+        ..to(&receiver)
+    };
+    house.finish("say a", Some((Version::V1, config))).await;
+    house.all_finished().await;
+    let (webhook, deliveries) = house.desk.show(1).await.unwrap().unwrap();
+    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    let all = serde_json::to_string(&(webhook, deliveries, dead)).unwrap();
+    assert!(!all.contains("s3cr3t"), "{all}");
+}

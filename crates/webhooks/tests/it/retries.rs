@@ -1,0 +1,144 @@
+//! What is not taken is sent again, the same bytes under the same name, until the waits are used up.
+
+use std::time::Duration;
+
+use switchboard_a2a::{PushConfig, Version};
+use switchboard_engine::Switches;
+use switchboard_webhooks::Options;
+use tempfile::tempdir;
+
+use crate::house::{House, config, options, to};
+use crate::receiver::{Answer, Receiver};
+
+/// The number of attempts of the first webhook's pending delivery.
+async fn attempts(house: &House) -> Option<u32> {
+    let webhooks = house.desk.list(None, None, 0, 1).await.unwrap();
+    webhooks[0].pending.as_ref().map(|pending| pending.attempts)
+}
+
+#[tokio::test]
+async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
+    let folder = tempdir().unwrap();
+    let options = Options { pause_after: u32::MAX, ..options() };
+    let waits = options.retries.clone();
+    let house = House::with(folder.path(), options, Switches::default()).await;
+    let receiver = Receiver::open().await;
+    receiver.script(std::iter::repeat_n(Answer::Status(500), waits.len() + 1));
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    for (index, wait) in waits.iter().enumerate() {
+        receiver.got(index + 1).await;
+        let tried = u32::try_from(index + 1).unwrap();
+        house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
+        // Not a moment before its time.
+        house.clock.advance(*wait - Duration::from_millis(1));
+        house.until(async |_| (house.clock.sleepers() > 0).then_some(())).await;
+        assert_eq!(receiver.all().len(), index + 1);
+        house.clock.advance(wait.mul_f64(0.1) + Duration::from_millis(2));
+    }
+    house.all_finished().await;
+    let got = receiver.all();
+    assert_eq!(got.len(), waits.len() + 2);
+    let (tried, next) = got.split_at(waits.len() + 1);
+    assert!(tried.iter().all(|delivery| delivery.id() == tried[0].id() && delivery.body == tried[0].body));
+    assert_eq!(next[0].about(), "completed");
+    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    assert_eq!((dead.len(), dead[0].attempts, dead[0].status), (1, 13, Some(500)));
+    assert_eq!(dead[0].problem, "the endpoint answered 500, and it was the last attempt");
+}
+
+#[tokio::test]
+async fn refusals_are_final_at_once_and_successors_go_on() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let elsewhere = Receiver::open().await;
+    receiver.script([Answer::Status(404), Answer::Redirect(elsewhere.url.clone()), Answer::Status(401)]);
+    house.finish("say a; say b; say c", Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "working", "completed"]);
+    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    assert_eq!(dead.iter().map(|dead| dead.status).collect::<Vec<_>>(), [Some(404), Some(302), Some(401)]);
+    assert!(elsewhere.all().is_empty(), "redirects are not followed");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_wants_no_more_gets_no_more() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(410)]);
+    let task =
+        house.finish("say a; say b", Some((Version::V1, PushConfig { id: Some("x".into()), ..to(&receiver) }))).await;
+    house.until(async |desk| (desk.list(None, None, 0, 1).await.unwrap()[0].state == "disabled").then_some(())).await;
+    assert_eq!(receiver.all().len(), 1);
+    // Set again it is wanted again.
+    house.set(Version::V1, &task, &PushConfig { id: Some("x".into()), ..to(&receiver) }).await.unwrap();
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "completed"]);
+}
+
+#[tokio::test]
+async fn a_receiver_says_when_to_come_again() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::RetryAfter(429, "120"), Answer::Status(408), Answer::Status(425), Answer::Status(503)]);
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    for (tried, seconds) in [(1, 119), (2, 2), (3, 9), (4, 29)] {
+        house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
+        house.advance(seconds);
+        house.until(async |_| (house.clock.sleepers() > 0).then_some(())).await;
+        assert_eq!(receiver.all().len(), usize::try_from(tried).unwrap());
+        house.advance(5);
+        receiver.got(usize::try_from(tried).unwrap() + 1).await;
+    }
+    house.all_finished().await;
+}
+
+#[tokio::test]
+async fn a_retry_sends_the_same_body_with_the_configuration_as_it_is_now() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (first, second) = (Receiver::open().await, Receiver::open().await);
+    first.script([Answer::Status(503)]);
+    let named = |receiver: &Receiver, token: &str| PushConfig {
+        id: Some("x".to_owned()),
+        token: Some(token.to_owned()),
+        ..to(receiver)
+    };
+    let task = house.finish("say a", Some((Version::V03, named(&first, "old")))).await;
+    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+    house.set(Version::V03, &task, &named(&second, "new")).await.unwrap();
+    house.advance(2);
+    house.all_finished().await;
+    let (first, second) = (first.all(), second.all());
+    assert_eq!((first.len(), second.len()), (1, 2));
+    assert_eq!((first[0].id(), &first[0].body), (second[0].id(), &second[0].body));
+    assert_eq!(second[0].header("x-a2a-notification-token"), Some("new"));
+}
+
+#[tokio::test]
+async fn connections_that_fail_are_tried_again() {
+    let folder = tempdir().unwrap();
+    let options = Options { timeout: Duration::from_millis(300), ..options() };
+    let house = House::with(folder.path(), options, Switches::default()).await;
+    // Nobody listens there.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    house.finish("say a", Some((Version::V1, config(&format!("http://{closed}/hook"))))).await;
+    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+    let hanging = Receiver::open().await;
+    hanging.script([Answer::Hang]);
+    house.finish("say a", Some((Version::V1, to(&hanging)))).await;
+    house
+        .until(async |desk| {
+            let all = desk.list(None, None, 0, 10).await.unwrap();
+            all[1].pending.as_ref().filter(|pending| pending.problem.contains("timed out")).map(drop)
+        })
+        .await;
+    house
+        .until(async |_| {
+            house.advance(2);
+            (hanging.all().len() >= 3).then_some(())
+        })
+        .await;
+}

@@ -1,0 +1,104 @@
+//! Setting, reading and deleting webhooks, and who may.
+
+use switchboard_a2a::{PushConfig, TaskId, Version};
+use switchboard_engine::store::webhooks::WebhookKey;
+use switchboard_engine::{Caller, Error, Switches};
+use switchboard_webhooks::Options;
+use tempfile::tempdir;
+
+use crate::house::{House, address, caller, config, options, to};
+use crate::receiver::Receiver;
+
+fn named(receiver: &Receiver, id: &str) -> PushConfig {
+    PushConfig { id: Some(id.to_owned()), ..to(receiver) }
+}
+
+#[tokio::test]
+async fn ids_are_given_where_there_is_none() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.send("wait", None).await;
+    let first = house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    let second = house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
+    assert_ne!(first.id, second.id);
+    // Version 0.3 has one without a name, which is set again.
+    let alone = house.set(Version::V03, &task, &to(&receiver)).await.unwrap();
+    assert_eq!(alone.id.as_deref(), Some(task.as_str()));
+    house.set(Version::V03, &task, &to(&receiver)).await.unwrap();
+    let (all, next) = house.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 50).await.unwrap();
+    assert_eq!((all.len(), next), (3, None));
+    let got = house.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
+    assert_eq!(got.id.as_deref(), Some(task.as_str()));
+    house.webhooks.delete(&address(), &caller(), &task, task.as_str()).await.unwrap();
+    let got = house.webhooks.get(&address(), &caller(), &task, None).await.unwrap();
+    assert_eq!(got.id, first.id);
+}
+
+#[tokio::test]
+async fn a_task_has_so_many_webhooks_and_no_more() {
+    let folder = tempdir().unwrap();
+    let house = House::with(folder.path(), Options { per_task: 5, ..options() }, Switches::default()).await;
+    let receiver = Receiver::open().await;
+    let task = house.send("wait", None).await;
+    for id in 0..5 {
+        house.set(Version::V1, &task, &named(&receiver, &id.to_string())).await.unwrap();
+    }
+    let refused = house.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap_err();
+    assert!(refused.to_string().contains("delete one first"), "{refused}");
+    // Replacing one is no more.
+    house.set(Version::V1, &task, &named(&receiver, "4")).await.unwrap();
+    let (page, next) = house.webhooks.list(&address(), &caller(), &task, WebhookKey(0), 2).await.unwrap();
+    assert_eq!(page.iter().map(|config| config.id.clone().unwrap()).collect::<Vec<_>>(), ["0", "1"]);
+    let (page, next) = house.webhooks.list(&address(), &caller(), &task, next.unwrap(), 3).await.unwrap();
+    assert_eq!((page.len(), next), (3, None));
+    house.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
+    house.webhooks.delete(&address(), &caller(), &task, "0").await.unwrap();
+    house.set(Version::V1, &task, &named(&receiver, "5")).await.unwrap();
+}
+
+#[tokio::test]
+async fn others_cannot_tell_that_there_is_a_task() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.send("wait", Some((Version::V1, named(&receiver, "x")))).await;
+    let mut other = Caller::local();
+    other.id = "somebody".into();
+    for task in [task, TaskId::from("nothing")] {
+        let (address, webhooks) = (address(), &house.webhooks);
+        let results = [
+            webhooks.set(&address, &other, Version::V1, &task, &named(&receiver, "y")).await.map(drop),
+            webhooks.get(&address, &other, &task, Some("x")).await.map(drop),
+            webhooks.get(&address, &other, &task, None).await.map(drop),
+            webhooks.list(&address, &other, &task, WebhookKey(0), 10).await.map(drop),
+            webhooks.delete(&address, &other, &task, "x").await,
+        ];
+        for result in results {
+            assert!(matches!(result, Err(Error::TaskNotFound(ref id)) if *id == task), "{result:?}");
+        }
+    }
+    assert_eq!(house.desk.list(None, None, 0, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_address_inside_is_refused_with_the_setting_that_would_allow_it() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let task = house.send("wait", None).await;
+    for url in ["http://10.0.0.1/hook", "http://[::1]/hook", "http://169.254.169.254/latest", "http://0x0a000001/"] {
+        let refused = house.set(Version::V1, &task, &config(url)).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Invalid { field: "url", problem } if problem.contains("webhooks.allowedCidrs")),
+            "{refused}"
+        );
+    }
+    for url in ["ftp://example.com/", "http://", "example.com", "http://user@example.com/"] {
+        let refused = house.set(Version::V1, &task, &config(url)).await.unwrap_err();
+        assert!(
+            matches!(&refused, Error::Invalid { field: "url", problem } if !problem.contains("allowed")),
+            "{refused}"
+        );
+    }
+    assert!(house.desk.list(None, None, 0, 10).await.unwrap().is_empty());
+}
