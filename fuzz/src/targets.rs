@@ -1,6 +1,7 @@
 //! One target per decoder, and the table of them. A new one is a file, a line here, a corpus folder and a file in
 //! `fuzz_targets/`; the tests below say which of these is missing.
 
+pub mod address;
 pub mod card;
 pub mod configuration;
 pub mod event;
@@ -29,6 +30,7 @@ pub struct Target {
 
 /// All of them.
 pub const ALL: &[Target] = &[
+    Target { name: "address", run: address::target },
     Target { name: "card", run: card::target },
     Target { name: "configuration", run: configuration::target },
     Target { name: "event", run: event::target },

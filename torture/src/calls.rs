@@ -232,8 +232,19 @@ pub fn subscribe(
 }
 
 fn call(connection: &mut Connection, path: &str, method: &str, params: &Value) -> io::Result<Result<Value, Refusal>> {
+    rpc(connection, path, "1.0", method, params)
+}
+
+/// Any call in any version: its result.
+pub fn rpc(
+    connection: &mut Connection,
+    path: &str,
+    version: &str,
+    method: &str,
+    params: &Value,
+) -> io::Result<Result<Value, Refusal>> {
     let body = request(method, params);
-    let response = connection.send("POST", path, &[("a2a-version", "1.0")], &body)?;
+    let response = connection.send("POST", path, &[("a2a-version", version)], &body)?;
     let mut answer = parse(&response.text()?)?;
     Ok(match refusal(&answer) {
         Some(refusal) => Err(refusal),
@@ -241,7 +252,8 @@ fn call(connection: &mut Connection, path: &str, method: &str, params: &Value) -
     })
 }
 
-fn stream(
+/// Any call that is answered with a stream, until `seen` has seen enough or the stream ends.
+pub fn stream(
     connection: &mut Connection,
     path: &str,
     method: &str,

@@ -1,4 +1,4 @@
-//! `torture kill` and `torture disk`: see the library. `cargo xtask torture` builds and calls both.
+//! `torture kill`, `torture webhooks` and `torture disk`: see the library. `cargo xtask torture` builds and calls them.
 
 #![expect(
     clippy::print_stdout,
@@ -13,6 +13,7 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 use torture::disk;
 use torture::kill::{self, Plan};
+use torture::webhooks;
 
 /// So many of many problems tell the story.
 const SHOWN: usize = 10;
@@ -41,6 +42,21 @@ enum Command {
         #[arg(long)]
         planted: bool,
     },
+    /// Kill it while it delivers webhooks to receivers that cannot be relied on, and compare what they received
+    Webhooks {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+        /// How many times to kill it
+        #[arg(long, default_value_t = 20)]
+        rounds: u64,
+        /// How many tasks with webhooks in all
+        #[arg(long, default_value_t = 1000)]
+        tasks: usize,
+        /// Decides operations, moments and what receivers do
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
     /// Fill its disk, and make it read-only
     Disk {
         /// The server's program
@@ -56,6 +72,9 @@ fn main() -> ExitCode {
     let start = Instant::now();
     let done = match Arguments::parse().command {
         Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
+        Command::Webhooks { binary, rounds, tasks, seed } => {
+            webhooks(&webhooks::Plan { binary, rounds: rounds.max(1), tasks, seed })
+        }
         Command::Disk { binary, inside: false } => disk::in_namespace(&binary),
         Command::Disk { binary, inside: true } => disk::run(&binary).and_then(verdict),
     };
@@ -82,6 +101,20 @@ fn kill(plan: &Plan) -> anyhow::Result<()> {
         println!("the planted loss was found: {found}");
         return Ok(());
     }
+    verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
+    let outcome = webhooks::run(plan)?;
+    let (rounds, seed, count) = (plan.rounds, plan.seed, outcome.count);
+    let webhooks::judge::Tally { events, deliveries, requests, after_acceptance, merged } = count.tally;
+    println!("{} tasks with {} webhooks over {rounds} kills, seed {seed}", count.tasks, count.hooks);
+    println!("{events} committed events asked for, told in {deliveries} deliveries ({merged} events merged)");
+    let repeated = requests.saturating_sub(deliveries);
+    println!(
+        "{requests} whole requests received, {repeated} of them repetitions, {after_acceptance} after they had been accepted"
+    );
+    println!("receivers: {}", outcome.conducts);
     verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
 }
 

@@ -12,6 +12,7 @@ mod report;
 mod results;
 mod rounds;
 mod server;
+mod webhooks;
 
 use anyhow::Context;
 use std::path::PathBuf;
@@ -34,6 +35,12 @@ pub(crate) struct Arguments {
     /// Only these servers
     #[arg(long, value_delimiter = ',', default_values = ["axum", "official", "process", "full"])]
     only: Vec<Kind>,
+    /// Only what webhooks add to the latency of their callers
+    #[arg(long)]
+    webhooks: bool,
+    /// Measure the programs as they were built last
+    #[arg(long)]
+    no_build: bool,
     /// Write the result to docs/performance.md
     #[arg(long)]
     write: bool,
@@ -43,23 +50,41 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     anyhow::ensure!(cores >= 2, "the bench needs one core for the server and one for the load; there is {cores}");
     let plan = Plan::new(arguments);
-    let programs = build(&plan.kinds)?;
+    let programs = Programs { target: program::root().join("target") };
+    if !arguments.no_build {
+        build(&plan.kinds)?;
+    }
     std::fs::create_dir_all(programs.scratch())?;
 
+    if arguments.webhooks {
+        let section = webhooks::run(&plan, &programs)?.section();
+        return finish(arguments, &section, |page| webhooks::replace(page, &section));
+    }
     let mut commit_latency = commit_latency::measure(&programs.scratch())?;
     let mut results = rounds::run(&plan, &programs)?;
     extras::run(&plan, &programs, &mut results);
     // Measured before and after, since a shared disk changes its mind.
     commit_latency = commit_latency.combine(&commit_latency::measure(&programs.scratch())?);
 
-    let page = report::page(&plan, &results, &commit_latency);
-    println!("\n{page}");
+    let mut page = report::page(&plan, &results, &commit_latency);
+    match webhooks::run(&plan, &programs) {
+        Ok(webhooks) => page = webhooks::replace(&page, &webhooks.section()),
+        Err(error) => results.failures.push(format!("webhooks: {error:#}")),
+    }
+    finish(arguments, &page, |_| page.clone())?;
+    anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
+    Ok(())
+}
+
+/// Shows what was found and, if that is wanted, writes it down.
+fn finish(arguments: &Arguments, found: &str, page: impl FnOnce(&str) -> String) -> anyhow::Result<()> {
+    println!("\n{found}");
     if arguments.write {
         let path = program::root().join("docs/performance.md");
-        std::fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        let before = std::fs::read_to_string(&path).unwrap_or_default();
+        std::fs::write(&path, page(&before)).with_context(|| format!("cannot write {}", path.display()))?;
         println!("written to {}", path.display());
     }
-    anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
     Ok(())
 }
 
@@ -79,12 +104,12 @@ impl Programs {
     }
 }
 
-fn build(kinds: &[Kind]) -> anyhow::Result<Programs> {
+fn build(kinds: &[Kind]) -> anyhow::Result<()> {
     program::run(&mut program::bench_cargo(&["build", "--release", "--workspace"]))?;
     if kinds.iter().any(|kind| kind.is_switchboard()) {
         program::run(
             program::cargo(&["build", "--release", "--package", "switchboard"]).env_remove("CARGO_TARGET_DIR"),
         )?;
     }
-    Ok(Programs { target: program::root().join("target") })
+    Ok(())
 }

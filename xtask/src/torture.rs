@@ -1,5 +1,5 @@
-//! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, a full and a read-only disk, all on
-//! the real binary. The work is in the package `torture`; this builds it and says how long and how often.
+//! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, kill -9 with webhooks to flaky receivers,
+//! a full and a read-only disk, all on the real binary. The work is in the package `torture`; this builds it and says how long and how often.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
 
 const TEST_ROUNDS: u64 = 50;
 const TEST_SEED: u64 = 1;
+/// As many as the promise about webhooks names.
+const WEBHOOK_ROUNDS: &str = "20";
+const WEBHOOK_TASKS: &str = "1000";
 /// Each of these loses something with near certainty; one loss that is found is enough.
 const PLANTED_ROUNDS: u64 = 6;
 
@@ -41,6 +44,7 @@ fn all(rounds: u64, seed: u64) -> anyhow::Result<Counts> {
     for arguments in [
         &["kill", "--rounds", &rounds, "--seed", &seed][..],
         &["kill", "--planted", "--rounds", &planted, "--seed", &seed],
+        &["webhooks", "--rounds", WEBHOOK_ROUNDS, "--tasks", WEBHOOK_TASKS, "--seed", &seed],
         &["disk"],
     ] {
         let programs = program::root().join("target/debug");

@@ -24,8 +24,13 @@ use clap::{Args, Parser, Subcommand};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use crate::drive::Pace;
 use crate::target::Target;
+use crate::webhook::Receiver;
 use crate::work::Work;
+
+/// How long a paced run goes on before it is measured: connections are open, and webhooks are under way.
+const WARM_UP: Duration = Duration::from_secs(1);
 
 #[derive(Parser)]
 #[command(about = "Measures an A2A server: rate, latency and errors")]
@@ -42,9 +47,15 @@ enum Mode {
         load: Load,
         #[arg(long, default_value = "hello")]
         text: String,
-        /// Give every message a webhook that accepts the connection and never answers
+        /// Give every message a webhook with a receiver like this
         #[arg(long)]
-        hanging_webhook: bool,
+        webhook: Option<Receiver>,
+        /// Measure messages without a webhook, while those sent just before have one
+        #[arg(long, requires = "webhook")]
+        beside: bool,
+        /// So many messages a second in all, after as many unmeasured ones, instead of as many as possible
+        #[arg(long)]
+        per_second: Option<f64>,
     },
     /// SendStreamingMessage; every chunk must arrive once and in order, then COMPLETED. Rate is in events
     Stream {
@@ -138,9 +149,22 @@ fn main() -> ExitCode {
 
 async fn run(mode: Mode) -> anyhow::Result<()> {
     match mode {
-        Mode::Send { load, text, hanging_webhook } => {
-            let webhook = if hanging_webhook { Some(webhook::hang().await?) } else { None };
-            measure("send", &load, Work::Send { text, webhook }).await
+        Mode::Send { load, text, webhook, beside, per_second } => {
+            let webhook = match webhook {
+                Some(receiver) => Some(receiver.start().await?),
+                None => None,
+            };
+            let Some(per_second) = per_second else {
+                return measure("send", &load, Work::Send { text, webhook }).await;
+            };
+            let pace = Pace::new(per_second, load.connections);
+            let before = Work::Send { text: text.clone(), webhook: webhook.clone() };
+            let warmed = drive::run(&load.url, before, load.connections, WARM_UP, Some(pace)).await?;
+            anyhow::ensure!(warmed.errors == 0, "{}", warmed.first_error.unwrap_or_default());
+            let webhook = webhook.filter(|_| !beside);
+            let work = Work::Send { text, webhook };
+            let outcome = drive::run(&load.url, work, load.connections, load.duration(), Some(pace)).await?;
+            report::rate("send", load.connections, outcome, load.json)
         }
         Mode::Stream { load, text } => {
             let chunks = stream::chunks_of(&text)?;
@@ -168,6 +192,6 @@ async fn run(mode: Mode) -> anyhow::Result<()> {
 }
 
 async fn measure(mode: &'static str, load: &Load, work: Work) -> anyhow::Result<()> {
-    let outcome = drive::run(&load.url, work, load.connections, load.duration()).await?;
+    let outcome = drive::run(&load.url, work, load.connections, load.duration(), None).await?;
     report::rate(mode, load.connections, outcome, load.json)
 }

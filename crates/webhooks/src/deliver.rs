@@ -81,6 +81,8 @@ impl Inner {
         let now = self.now();
         let Head { webhook, delivery, task_last, task_ended_at } = head;
         if let Some(delivery) = delivery {
+            // It is what a late webhook begins with, if it is late.
+            renderer.has_begun();
             return Ok((delivery.due_at <= now).then_some((webhook, delivery)));
         }
         match renderer.next(webhook.cursor, now).await? {

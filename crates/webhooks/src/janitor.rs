@@ -83,6 +83,9 @@ impl Inner {
         let config = Config::stored(&webhook).map_err(|error| unavailable(StoreError::Failed(error.to_string())))?;
         let log = self.engine.log(&webhook.task, webhook.task_key);
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
+        if cursor != webhook.cursor {
+            renderer.has_begun();
+        }
         while !ended {
             let Some(next) = renderer.next(cursor, self.now()).await? else { break };
             (cursor, ended) = (next.delivery.last.seq, next.is_last);

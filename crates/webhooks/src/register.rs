@@ -12,6 +12,9 @@ use crate::Webhooks;
 use crate::config::{Config, invalid};
 use crate::metric_definitions as metric;
 
+/// What some clients call a webhook that they gave no name.
+const UNNAMED: &str = "default";
+
 impl Webhooks {
     /// Whether webhooks can be set at all.
     pub fn is_enabled(&self) -> bool {
@@ -68,6 +71,9 @@ impl Webhooks {
         let key = self.inner.engine.find(address, caller, task).await?;
         let store = &self.inner.store;
         let mut found = store.webhook(key, id.unwrap_or(task.as_str())).await.map_err(unavailable)?;
+        if found.is_none() && id == Some(UNNAMED) {
+            found = store.webhook(key, task.as_str()).await.map_err(unavailable)?;
+        }
         if found.is_none() && id.is_none() {
             found = store.webhooks(key, WebhookKey(0), 1).await.map_err(unavailable)?.into_iter().next();
         }
@@ -97,7 +103,10 @@ impl Webhooks {
     /// Deletes a webhook; what it was not told yet is dropped. One that is not there is deleted already.
     pub async fn delete(&self, address: &Address, caller: &Caller, task: &TaskId, id: &str) -> Result<(), Error> {
         let key = self.inner.engine.find(address, caller, task).await?;
-        self.inner.store.delete_webhook(key, id).await.map_err(unavailable)?;
+        let deleted = self.inner.store.delete_webhook(key, id).await.map_err(unavailable)?;
+        if !deleted && id == UNNAMED {
+            self.inner.store.delete_webhook(key, task.as_str()).await.map_err(unavailable)?;
+        }
         Ok(())
     }
 

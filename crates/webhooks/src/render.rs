@@ -82,6 +82,11 @@ impl Renderer {
         Self { log, form: Form::of(config, &switches), events: switches.webhook_events, late: webhook.late }
     }
 
+    /// The first delivery was made before; what comes after it is told as to everybody.
+    pub(crate) fn has_begun(&mut self) {
+        self.late = false;
+    }
+
     /// What comes after an event; none if there is nothing yet.
     pub(crate) async fn next(&mut self, after: Seq, at: switchboard_a2a::Timestamp) -> Result<Option<Next>, Error> {
         let mut seen = after;

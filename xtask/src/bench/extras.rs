@@ -16,8 +16,7 @@ const MEASURES: &[(&str, &[Kind], Measure)] = &[
     ("memory", &[Kind::Official, Kind::Process], memory),
     ("memory per subscription", &[Kind::Axum, Kind::Official, Kind::Process, Kind::Full], subscriptions),
     ("memory per held stream", &[Kind::Axum, Kind::Official, Kind::Process, Kind::Full], held_streams),
-    // Ours joins when it has push notifications.
-    ("hanging webhook", &[Kind::Official], webhook),
+    ("hanging webhook", &[Kind::Official, Kind::Process, Kind::Full], webhook),
     ("start", &[Kind::Process, Kind::Full], start),
     ("listing", &[Kind::Process], listing),
 ];
@@ -84,7 +83,7 @@ fn webhook(_plan: &Plan, programs: &Programs, kind: Kind) -> anyhow::Result<Vec<
     let server = Server::start(kind, programs, Wish { webhooks: true, ..Wish::default() })?;
     let mut options = options(&[("--url", &server.url()), ("--connections", "1"), ("--seconds", "1")]);
     let without = checked(load::run(programs, "send", &options)?)?;
-    options.push("--hanging-webhook".to_owned());
+    options.extend(["--webhook", "hang"].map(str::to_owned));
     let with = checked(load::run(programs, "send", &options)?)?;
     Ok(vec![(Extra::WebhookMs, (with.p50_ms - without.p50_ms).max(0.0))])
 }

@@ -114,11 +114,21 @@ async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
     let house = House::open(folder.path()).await;
     let receiver = Receiver::open().await;
     let task = house.finish("say a; ask b; say c", None).await;
+    // However often it has to be told so, only that is the whole task.
+    receiver.script([Answer::Status(503)]);
     house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
-    receiver.got(1).await;
+    house
+        .until(async |desk| {
+            let pending = desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
+            pending.filter(|pending| pending.attempts == 1).map(drop)
+        })
+        .await;
     house.submit("yes", Some(&task), None).await.answer().await;
+    house.advance(2);
     house.all_finished().await;
-    assert_eq!(receiver.abouts(), ["input_required", "working", "working", "completed"]);
+    assert_eq!(receiver.abouts(), ["input_required", "input_required", "working", "working", "completed"]);
+    let whole: Vec<_> = receiver.all().iter().map(|delivery| delivery.json().get("task").is_some()).collect();
+    assert_eq!(whole, [true, true, false, false, false]);
 }
 
 #[tokio::test]
