@@ -11,11 +11,13 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use http::Uri;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 use crate::error::{Phase, SendError};
 use crate::policy::Policy;
+use crate::socket::Socket;
 use crate::stream::Stream;
 use crate::target::Target;
 use crate::tls::Tls;
@@ -31,7 +33,10 @@ const MOST_ADDRESSES: usize = 8;
 pub(crate) struct Connector {
     pub(crate) policy: Arc<Policy>,
     pub(crate) tls: Tls,
+    /// How many connections may still be opened.
+    pub(crate) room: Arc<Semaphore>,
     pub(crate) connect_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
 }
 
 impl Service<Uri> for Connector {
@@ -52,53 +57,69 @@ impl Service<Uri> for Connector {
 impl Connector {
     async fn connect(&self, uri: &Uri) -> Result<Stream, SendError> {
         let target = Target::parse(&uri.to_string())?;
+        // Before the lookup, so that this also bounds how many lookups are under way.
+        let start = Instant::now();
+        let room = timeout(self.connect_timeout, Arc::clone(&self.room).acquire_owned()).await;
+        let Ok(Ok(permit)) = room else {
+            return Err(SendError::Timeout { phase: Phase::Connect });
+        };
+        let waited = start.elapsed();
         let addresses = self.policy.addresses(&target).await?;
-        let connecting = first_of(addresses, target.port());
-        let tcp = match timeout(self.connect_timeout, connecting).await {
+        let connecting = self.first_of(addresses, target.port(), permit);
+        let (tcp, permit) = match timeout(self.connect_timeout.saturating_sub(waited), connecting).await {
             Err(_) => return Err(SendError::Timeout { phase: Phase::Connect }),
             Ok(Err(error)) => return Err(SendError::Connect(plain(&error))),
-            Ok(Ok(tcp)) => tcp,
+            Ok(Ok(connected)) => connected,
         };
         // Small requests should leave at once; where it cannot be set they leave a little later.
         let _ = tcp.set_nodelay(true);
+        let socket = Socket::new(tcp, permit, self.idle_timeout);
         if !target.is_https() {
-            return Ok(Stream::plain(tcp));
+            return Ok(Stream::plain(socket));
         }
-        match timeout(self.connect_timeout, self.tls.handshake(&target, tcp)).await {
+        match timeout(self.connect_timeout, self.tls.handshake(&target, socket)).await {
             Err(_) => Err(SendError::Timeout { phase: Phase::Tls }),
             Ok(Err(fault)) => Err(SendError::Tls(fault)),
             Ok(Ok(tls)) => Ok(Stream::encrypted(tls)),
         }
     }
-}
 
-/// The first address that accepts. Each gets a short head start, so that a family without a route costs little.
-async fn first_of(addresses: Vec<IpAddr>, port: u16) -> io::Result<TcpStream> {
-    let mut waiting = addresses.into_iter().take(MOST_ADDRESSES);
-    let mut trying = FuturesUnordered::new();
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    loop {
-        let next = waiting.next();
-        let is_last = next.is_none();
-        if let Some(address) = next {
-            trying.push(TcpStream::connect(SocketAddr::new(address, port)));
-        }
-        let outcome = if is_last {
-            trying.next().await
-        } else {
-            match timeout(HEAD_START, trying.next()).await {
-                Err(_) => continue,
-                Ok(outcome) => outcome,
+    /// The first address that accepts. Each gets a short head start, so that a family without a route costs little. All
+    /// that are tried at the same time count as open; where there is no room for another, it waits for the others' end.
+    async fn first_of(&self, addresses: Vec<IpAddr>, port: u16, permit: OwnedSemaphorePermit) -> io::Result<Held> {
+        let mut waiting = addresses.into_iter().take(MOST_ADDRESSES).peekable();
+        let mut trying = FuturesUnordered::new();
+        let mut spare = Some(permit);
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        loop {
+            if waiting.peek().is_some() {
+                let permit = spare.take().or_else(|| Arc::clone(&self.room).try_acquire_owned().ok());
+                if let Some((permit, address)) = permit.and_then(|permit| Some((permit, waiting.next()?))) {
+                    trying.push(async move { (TcpStream::connect(SocketAddr::new(address, port)).await, permit) });
+                }
             }
-        };
-        match outcome {
-            Some(Ok(tcp)) => return Ok(tcp),
-            Some(Err(error)) => last = error,
-            None if is_last => return Err(last),
-            None => {}
+            let outcome = if waiting.peek().is_none() {
+                trying.next().await
+            } else {
+                match timeout(HEAD_START, trying.next()).await {
+                    Err(_) => continue,
+                    Ok(outcome) => outcome,
+                }
+            };
+            match outcome {
+                Some((Ok(tcp), permit)) => return Ok((tcp, permit)),
+                Some((Err(error), permit)) => {
+                    last = error;
+                    spare = Some(permit);
+                }
+                None => return Err(last),
+            }
         }
     }
 }
+
+/// A connection and its right to be open.
+type Held = (TcpStream, OwnedSemaphorePermit);
 
 /// The system's own message may hold an address, so only the kind is told.
 fn plain(error: &io::Error) -> &'static str {

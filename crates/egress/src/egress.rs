@@ -10,18 +10,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, Version, header};
+use http::{Extensions, Method, Request, Response, Version, header};
 use http_body_util::Full;
-use hyper_util::client::legacy::connect::capture_connection;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::RwLock;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use crate::allowlist::Allowlist;
 use crate::answer;
 use crate::connector::Connector;
 use crate::error::{Phase, SendError, SetupError};
+use crate::meter::{LONGEST_HEAD, Meter};
 use crate::options::Options;
 use crate::policy::{Policy, Standing};
 use crate::refusal::Refusal;
@@ -29,8 +31,8 @@ use crate::resolver::Resolver;
 use crate::target::Target;
 use crate::tls::Tls;
 
-/// The longest head of an answer, in bytes. Nobody who answers a webhook needs more.
-const LONGEST_HEAD: usize = 64 * 1024;
+/// How much of a body that nobody reads may be on its way, where the protocol lets us say so.
+const WINDOW: u32 = 32 * 1024;
 
 /// The guarded HTTP client. Clones share everything.
 #[derive(Clone)]
@@ -42,6 +44,8 @@ struct Shared {
     /// The allowlist and nameservers in here are those of the start; the current ones are in `rules`.
     options: Options,
     tls: Tls,
+    /// How many connections may still be opened, whatever the rules.
+    room: Arc<Semaphore>,
     rules: RwLock<Arc<Rules>>,
 }
 
@@ -58,14 +62,16 @@ impl Egress {
     /// When an extra root certificate cannot be used.
     pub fn new(options: Options) -> Result<Self, SetupError> {
         let tls = Tls::new(&options.extra_roots)?;
-        let rules = rules(&options, &tls, options.allowlist.clone(), &options.nameservers);
-        Ok(Self { shared: Arc::new(Shared { options, tls, rules: RwLock::new(Arc::new(rules)) }) })
+        let room = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
+        let rules = rules(&options, &tls, &room, options.allowlist.clone(), &options.nameservers);
+        Ok(Self { shared: Arc::new(Shared { options, tls, room, rules: RwLock::new(Arc::new(rules)) }) })
     }
 
     /// Replaces the allowlist and the nameservers. Calls under way end by the old rules; the next ones find neither the
     /// old connections nor the old answers of nameservers.
     pub fn reload(&self, allowlist: Allowlist, nameservers: &[SocketAddr]) {
-        let rules = rules(&self.shared.options, &self.shared.tls, allowlist, nameservers);
+        let Shared { options, tls, room, .. } = &*self.shared;
+        let rules = rules(options, tls, room, allowlist, nameservers);
         *self.shared.rules.write() = Arc::new(rules);
     }
 
@@ -89,7 +95,9 @@ impl Egress {
         let target = Target::parse(url)?;
         let rules = self.rules();
         if let Standing::Name = rules.policy.judge(&target)? {
-            rules.policy.addresses(&target).await?;
+            rules.policy.addresses(&target).await.inspect_err(|refusal| {
+                tracing::debug!(host = target.host(), why = %refusal.detail(), "refused an address");
+            })?;
         }
         Ok(target)
     }
@@ -122,6 +130,7 @@ impl Egress {
         let connection = capture_connection(&mut request);
         let head = match timeout(total, rules.client.request(request)).await {
             Ok(Ok(head)) => head,
+            Ok(Err(_)) if sent_too_much(&connection) => return Err(SendError::NotHttp),
             Ok(Err(error)) => return Err(understood(&error)),
             Err(_) => {
                 let connected = connection.connection_metadata().is_some();
@@ -129,6 +138,7 @@ impl Egress {
             }
         };
         let (mut parts, body) = head.into_parts();
+        let _room = parts.extensions.get::<Meter>().map(|meter| meter.answered(maximum_body));
         let (bytes, end) = answer::read(body, maximum_body, total.saturating_sub(start.elapsed())).await;
         parts.extensions.clear();
         parts.extensions.insert(end);
@@ -146,19 +156,41 @@ impl fmt::Debug for Egress {
     }
 }
 
-fn rules(options: &Options, tls: &Tls, allowlist: Allowlist, nameservers: &[SocketAddr]) -> Rules {
+fn rules(
+    options: &Options,
+    tls: &Tls,
+    room: &Arc<Semaphore>,
+    allowlist: Allowlist,
+    nameservers: &[SocketAddr],
+) -> Rules {
     let resolver = Resolver::new(nameservers, options.dns_timeout);
     let policy = Arc::new(Policy { allowlist, resolver });
-    let connector =
-        Connector { policy: Arc::clone(&policy), tls: tls.clone(), connect_timeout: options.connect_timeout };
+    let connector = Connector {
+        policy: Arc::clone(&policy),
+        tls: tls.clone(),
+        room: Arc::clone(room),
+        connect_timeout: options.connect_timeout,
+        idle_timeout: options.idle_timeout,
+    };
     let client = Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
-        .pool_idle_timeout(options.idle_timeout)
+        // The pool looks as often as this, so that one that has just not run out yet lives twice as long.
+        .pool_idle_timeout(options.idle_timeout / 2)
         .pool_max_idle_per_host(options.idle_per_host)
         .http1_max_buf_size(LONGEST_HEAD)
+        .http2_initial_stream_window_size(WINDOW)
         .build(connector);
     Rules { policy, client }
+}
+
+/// Whether the connection ended because more came in than a call may be answered with.
+fn sent_too_much(connection: &CaptureConnection) -> bool {
+    let mut extras = Extensions::new();
+    if let Some(connected) = &*connection.connection_metadata() {
+        connected.get_extras(&mut extras);
+    }
+    extras.get().is_some_and(Meter::is_over)
 }
 
 /// The client hides our own errors and its own behind boxes.

@@ -1,5 +1,5 @@
-//! What can go wrong with a call. The messages may be stored, logged and shown: they never hold a path, a query or an
-//! address that a name resolved to.
+//! What can go wrong with a call. The messages may be stored, logged and shown to operators: they never hold a path, a
+//! query or an address that a name resolved to.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::resolver::DnsError;
 #[non_exhaustive]
 pub enum SendError {
     /// The guard does not let it out; trying again changes nothing unless the name or the allowlist changes.
-    #[error("refused: {0}")]
+    #[error("refused: {}", .0.detail())]
     Refused(Refusal),
     /// The name has no address now.
     #[error("the host cannot be resolved: {0}")]

@@ -16,9 +16,11 @@ pub struct Options {
     pub nameservers: Vec<SocketAddr>,
     /// How long a lookup may take altogether.
     pub dns_timeout: Duration,
-    /// How long connecting may take, and after it the TLS handshake.
+    /// How long connecting may take, the lookup aside, and after it the TLS handshake.
     pub connect_timeout: Duration,
-    /// How long a connection may wait for its next use.
+    /// How many connections may be open at the same time. Who needs another one waits, as part of connecting.
+    pub connections: usize,
+    /// How long a connection may wait for its next use, or for the other side to take anything in.
     pub idle_timeout: Duration,
     /// How many connections may wait per host.
     pub idle_per_host: usize,
@@ -33,8 +35,9 @@ impl Default for Options {
             nameservers: Vec::new(),
             dns_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
-            idle_timeout: Duration::from_secs(30),
-            idle_per_host: 2,
+            connections: 512,
+            idle_timeout: Duration::from_secs(5),
+            idle_per_host: 1,
             extra_roots: Vec::new(),
         }
     }

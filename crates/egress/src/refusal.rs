@@ -1,7 +1,9 @@
 //! Why a URL is not called, in words that may go back to whoever sent it.
 //!
-//! What a name resolved to is never told: with it, anybody could map the network behind us by asking. An address that
-//! the caller wrote itself is no secret, so its class is named.
+//! What a name resolved to is never told, nor whether it resolved at all: with either, anybody could map the network
+//! behind us by asking. An address that the caller wrote itself is no secret, so its class is named.
+
+use std::fmt;
 
 use thiserror::Error;
 
@@ -9,7 +11,10 @@ use crate::address::Reason;
 use crate::resolver::DnsError;
 use crate::target::MAXIMUM_LENGTH;
 
-/// Why a URL is not called.
+/// What is told of a name, whatever is wrong with it.
+const NOWHERE_PUBLIC: &str = "the host cannot be resolved to a public address";
+
+/// Why a URL is not called. As text it may go back to whoever sent it; [`Refusal::detail`] may not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -47,17 +52,27 @@ pub enum Refusal {
     #[error("the host is {0}")]
     Address(Reason),
     /// A name of which at least one address is not public.
-    #[error("the host resolves to an address that is not public")]
+    #[error("{NOWHERE_PUBLIC}")]
     NotPublic,
     /// A name without an answer; what cannot be judged is not called.
-    #[error("the host cannot be resolved: {0}")]
+    #[error("{NOWHERE_PUBLIC}")]
     Unresolved(DnsError),
 }
 
 impl Refusal {
-    /// Whether an allowlist entry of the operator would let it pass.
+    /// Whether an allowlist entry of the operator would let it pass. That goes for a name without an answer too, because
+    /// a host that is allowed by name is not looked up.
     pub fn is_private(&self) -> bool {
-        matches!(self, Self::Localhost | Self::Address(_) | Self::NotPublic)
+        matches!(self, Self::Localhost | Self::Address(_) | Self::NotPublic | Self::Unresolved(_))
+    }
+
+    /// What is wrong in full, for operators only.
+    pub fn detail(&self) -> impl fmt::Display {
+        match self {
+            Self::NotPublic => "the host resolves to an address that is not public".to_owned(),
+            Self::Unresolved(error) => format!("the host cannot be resolved: {error}"),
+            other => other.to_string(),
+        }
     }
 
     /// A short name for metrics and logs.

@@ -7,33 +7,39 @@ use std::task::{Context, Poll};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
+
+use crate::socket::Socket;
 
 /// A connection to a judged address.
 pub(crate) enum Stream {
-    Plain(TokioIo<TcpStream>),
+    Plain(TokioIo<Socket>),
     /// Boxed, because the state of a TLS connection is large.
-    Encrypted(Box<TokioIo<TlsStream<TcpStream>>>),
+    Encrypted(Box<TokioIo<TlsStream<Socket>>>),
 }
 
 impl Stream {
-    pub(crate) fn plain(tcp: TcpStream) -> Self {
-        Self::Plain(TokioIo::new(tcp))
+    pub(crate) fn plain(socket: Socket) -> Self {
+        Self::Plain(TokioIo::new(socket))
     }
 
-    pub(crate) fn encrypted(tls: TlsStream<TcpStream>) -> Self {
+    pub(crate) fn encrypted(tls: TlsStream<Socket>) -> Self {
         Self::Encrypted(Box::new(TokioIo::new(tls)))
     }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        let connected = Connected::new();
-        match self {
-            Self::Encrypted(tls) if tls.inner().get_ref().1.alpn_protocol() == Some(b"h2") => connected.negotiated_h2(),
-            _ => connected,
-        }
+        let (socket, is_second) = match self {
+            Self::Plain(io) => (io.inner(), false),
+            Self::Encrypted(io) => {
+                let (socket, session) = io.inner().get_ref();
+                (socket, session.alpn_protocol() == Some(b"h2"))
+            }
+        };
+        // Comes back with every answer, so that whoever reads it finds the count of its connection.
+        let connected = Connected::new().extra(socket.meter().clone());
+        if is_second { connected.negotiated_h2() } else { connected }
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::error::{SetupError, TlsFault};
+use crate::socket::Socket;
 use crate::target::Target;
 
 /// HTTP/2 where the other side has it.
@@ -43,7 +43,7 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), has_roots })
     }
 
-    pub(crate) async fn handshake(&self, target: &Target, tcp: TcpStream) -> Result<TlsStream<TcpStream>, TlsFault> {
+    pub(crate) async fn handshake(&self, target: &Target, socket: Socket) -> Result<TlsStream<Socket>, TlsFault> {
         if !self.has_roots {
             return Err(TlsFault::NoRoots);
         }
@@ -51,7 +51,7 @@ impl Tls {
             Some(address) => ServerName::from(address),
             None => ServerName::try_from(target.host().to_owned()).map_err(|_| TlsFault::WrongHost)?,
         };
-        self.connector.connect(name, tcp).await.map_err(|error| fault(&error))
+        self.connector.connect(name, socket).await.map_err(|error| fault(&error))
     }
 }
 

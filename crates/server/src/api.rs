@@ -8,13 +8,15 @@ mod problem;
 mod secrets;
 mod webhooks;
 
-use http::{HeaderMap, Method, Response, Uri};
+use http::{HeaderMap, Method, Response, StatusCode, Uri};
+use serde_json::Value;
 use switchboard_a2a::TaskId;
 use switchboard_webhooks::CALLBACK_PATH;
 
 use self::parameters::Parameters;
 use self::problem::Problem;
 use crate::bindings::percent;
+use crate::edge::plain;
 use crate::{Body, Identity, State};
 
 pub(crate) use self::callback::{admit, answer as receive};
@@ -53,6 +55,19 @@ pub(crate) enum Ask {
     RetryDead,
     Secret,
     Rotate,
+}
+
+impl Ask {
+    /// The parameters it takes.
+    fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::List => &["task", "taskId", "state", "after", "pageSize"],
+            Self::DeadLetters => &["after", "pageSize"],
+            Self::RetryDead => &["task", "taskId"],
+            Self::Rotate => &["overlapSeconds"],
+            Self::Show(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Secret => &[],
+        }
+    }
 }
 
 /// Finds what a path stands for.
@@ -122,19 +137,29 @@ async fn perform(state: &State, ask: Ask, uri: &Uri, asked_by: &Identity) -> Res
     if !asked_by.caller.scopes.admin && ask != Ask::Secret {
         return Err(Problem::NotAdmin("webhooks are"));
     }
-    let desk = state.outbox.as_ref().ok_or(Problem::NoWebhooks)?.desk();
-    let parameters = Parameters::read(uri.query())?;
+    let outbox = state.outbox.as_ref().ok_or(Problem::NoWebhooks)?;
+    let desk = outbox.desk();
+    let parameters = Parameters::read(uri.query(), ask.parameters())?;
+    let waits = (!outbox.is_enabled()).then_some("webhooks.enabled is false");
     match ask {
         Ask::List => webhooks::list(&desk, &parameters).await,
         Ask::Show(webhook) => webhooks::show(&desk, webhook).await,
         Ask::Pause(webhook) => webhooks::pause(&desk, webhook).await,
-        Ask::Resume(webhook) => webhooks::resume(&desk, webhook).await,
+        Ask::Resume(webhook) => webhooks::resume(&desk, webhook, waits).await,
         Ask::DeadLetters => deliveries::dead_letters(&desk, &parameters).await,
-        Ask::Retry(delivery) => deliveries::retry(&desk, delivery).await,
-        Ask::RetryDead => deliveries::retry_dead(&desk, &parameters).await,
-        Ask::Secret => secrets::show(&desk, &parameters, &asked_by.caller).await,
+        Ask::Retry(delivery) => deliveries::retry(&desk, delivery, waits).await,
+        Ask::RetryDead => deliveries::retry_dead(&desk, &parameters, waits).await,
+        Ask::Secret => secrets::show(&desk, &asked_by.caller).await,
         Ask::Rotate => secrets::rotate(&desk, &parameters).await,
     }
+}
+
+/// An answer that says what keeps it from happening now, if something does.
+fn promise(mut answer: Value, waits: Option<&str>) -> Response<Body> {
+    if let Some(waits) = waits {
+        answer["waits"] = waits.into();
+    }
+    plain::json(StatusCode::OK, &answer)
 }
 
 /// The token of a request, under the name that notifications have for it or as any other bearer's.

@@ -12,4 +12,7 @@ pub use door::{Door, DoorError};
 pub use listener::ControlListener;
 pub use protocol::{BackedUp, Refusal, Reply, Request, Status};
 pub use room::ControlRoom;
-pub use webhooks::{DeadLetterPage, LOCAL_CALLER, Retried, RotatedSecret, ShownWebhook, WebhookPage, WebhookRequest};
+pub use webhooks::{
+    ChangedWebhook, DeadLetterPage, LOCAL_CALLER, Retried, RotatedSecret, ShownWebhook, Waits, WebhookPage,
+    WebhookRequest,
+};

@@ -34,7 +34,7 @@ use switchboard_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Workspace};
-use crate::control::{ControlListener, ControlRoom, Status};
+use crate::control::{ControlListener, ControlRoom, Status, Waits};
 use crate::keys::{KeyDesk, KeyRing};
 use crate::serve::outbound::Outbound;
 
@@ -116,7 +116,8 @@ impl Serving {
         };
         let warned = warnings(config, address, &data_dir);
         let options = settings::server(config, address, tls);
-        let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone());
+        let waits = (!outbound.webhooks.is_enabled()).then_some(Waits::Disabled);
+        let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone()).delivering(waits);
         Ok(Self {
             listener,
             engine,

@@ -27,6 +27,8 @@ use crate::metric_definitions as metric;
 pub const CALLBACK_PATH: &str = "/api/a2a/callback/";
 /// How many updates of one task may wait; a sender that is told so comes again.
 const MOST_WAITING: usize = 1_000;
+/// The same in bytes.
+const MOST_WAITING_BYTES: u64 = 64 << 20;
 /// The longest name of an update that is kept as it is.
 const ID_BYTES: usize = 256;
 /// How many are handed over from one read.
@@ -68,7 +70,7 @@ pub enum ReceiveError {
     #[error("the body must be a task, a status update, an artifact update or a message in JSON: {0}")]
     Body(String),
     /// Nobody has taken what came before.
-    #[error("{MOST_WAITING} updates of this task wait to be taken, try again later")]
+    #[error("too many updates of this task wait to be taken, try again later")]
     Full,
     /// The store does not work.
     #[error(transparent)]
@@ -163,7 +165,7 @@ impl Callbacks {
             None => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
         };
         let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));
-        match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING).await {
+        match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
             Ok(Added::New(_)) => {
                 inner.wake(&task);
                 Ok(Received::New)

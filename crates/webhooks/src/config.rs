@@ -65,6 +65,17 @@ impl Config {
         if self.v03 { Version::V03 } else { Version::V1 }
     }
 
+    /// Says in which form it wants its bodies, so that a change of that is seen.
+    pub(crate) fn form(&self) -> u8 {
+        let payload = match self.payload {
+            None => 0,
+            Some(PushPayload::Task) => 1,
+            Some(PushPayload::StatusUpdate) => 2,
+            Some(PushPayload::StreamResponse) => 3,
+        };
+        payload + if self.v03 { 4 } else { 0 }
+    }
+
     /// The configuration as callers see it. Secrets are for writing; they are told again only where that was allowed.
     pub(crate) fn shown(self, task: &str, id: &str, with_secrets: bool) -> PushConfig {
         let authentication = self.authentication.map(|authentication| AuthenticationInfo {

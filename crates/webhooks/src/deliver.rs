@@ -1,21 +1,24 @@
 //! One step of one webhook: what is next is made and stored, sent, and what came of it is stored. A body is stored
 //! before it is sent for the first time, so that whatever happens next, it is sent again the same.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_egress::{SendError, Target};
 use switchboard_engine::Error;
+use switchboard_engine::clock::later;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{
-    Attempt, DeliveryKey, DeliveryRow, DeliveryState, Head, OutboxWrite, WebhookKey, WebhookRow, WebhookState,
+    Attempt, DeliveryRow, Head, NewDelivery, OutboxWrite, Route, WebhookKey, WebhookRow, WebhookState,
 };
+use tokio::sync::SemaphorePermit;
 
 use crate::config::Config;
-use crate::endpoints::{Health, Job};
+use crate::endpoints::Health;
 use crate::metric_definitions as metric;
-use crate::outbox::Inner;
-use crate::render::{Form, Renderer};
+use crate::outbox::{Done, Inner, LARGE_KIB};
+use crate::render::{Form, KEPT_BYTES, Next, Renderer};
 use crate::request::Message;
 use crate::schedule::{jitter, next_attempt};
 use crate::signature::secrets;
@@ -23,6 +26,10 @@ use crate::verdict::Verdict;
 
 /// How much of an answer is read before the connection is given up rather than used again.
 const ANSWER_BYTES: usize = 16 << 10;
+/// So much of a log that a webhook does not want is looked at again before it is put behind.
+const SKIPPED_BYTES: usize = 64 << 10;
+/// What an attempt gets beyond the moment the server begins to stop.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// Why a step was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +42,9 @@ enum Fault {
     Config(#[from] serde_json::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
+    /// The delivery is stored and will be sent by the next process.
+    #[error("the server stops")]
+    Stopping,
 }
 
 /// One attempt and what it came to.
@@ -44,74 +54,143 @@ struct Tried {
     health: Health,
 }
 
+/// What is sent now.
+struct Ready<'a> {
+    webhook: WebhookRow,
+    delivery: DeliveryRow,
+    body: Bytes,
+    /// Held while a large body is under way.
+    _room: Option<SemaphorePermit<'a>>,
+}
+
 impl Inner {
-    /// Does a job; says how the endpoint is and when there is more to do, if that is known.
-    pub(crate) async fn perform(&self, job: Job) -> (Health, Option<Timestamp>) {
-        let performed = match job {
-            Job::Next(webhook) => self.next_step(webhook).await,
-            Job::Replay(delivery) => self.replay(delivery).await.map(|health| (health, None)),
-        };
-        performed.unwrap_or_else(|fault| {
+    /// Does the next step of a webhook.
+    pub(crate) async fn perform(&self, webhook: WebhookKey, endpoint: &str) -> Done {
+        self.next_step(webhook, endpoint).await.unwrap_or_else(|fault| {
             // What is not done is found again when cursors are compared.
-            if !matches!(fault, Fault::Store(StoreError::Closed)) {
-                tracing::warn!(error = %fault, ?job, "a webhook could not be served");
+            if !matches!(fault, Fault::Stopping | Fault::Store(StoreError::Closed)) {
+                tracing::warn!(error = %fault, webhook = webhook.0, "a webhook could not be served");
             }
-            (Health::Unknown, None)
+            Done::NOTHING
         })
     }
 
-    async fn next_step(&self, key: WebhookKey) -> Result<(Health, Option<Timestamp>), Fault> {
-        let Some(head) = self.store.head(key).await? else { return Ok((Health::Unknown, None)) };
-        if head.webhook.state != WebhookState::Active {
-            return Ok((Health::Unknown, None));
+    async fn next_step(&self, key: WebhookKey, endpoint: &str) -> Result<Done, Fault> {
+        let Some(mut head) = self.store.head(key).await? else { return Ok(Done::NOTHING) };
+        let WebhookRow { task, task_key, owner, .. } = &head.webhook;
+        if head.webhook.endpoint != endpoint {
+            let route = Route { webhook: key, owner: owner.clone(), endpoint: head.webhook.endpoint };
+            return Ok(Done { moved: Some(route), ..Done::NOTHING });
         }
         let config = Config::stored(&head.webhook)?;
-        let log = self.engine.log(&head.webhook.task, head.webhook.task_key);
+        let log = self.folds.take(key).unwrap_or_else(|| self.engine.log(task, *task_key));
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &head.webhook, &config);
-        let Some((webhook, delivery)) = self.due(head, &mut renderer).await? else {
-            return Ok((Health::Unknown, None));
-        };
-        let tried = self.attempt(&webhook, &config, &delivery).await?;
-        let next = self.conclude(&webhook, &delivery, tried.verdict, tried.attempt, &mut renderer).await?;
-        Ok((tried.health, next))
+        if let Some(replay) = head.replay.take() {
+            let health = self.replay(head.webhook, &config, replay, &mut renderer).await?;
+            // Whatever else there is comes after it.
+            return Ok(Done { health, next: Some(self.now()), moved: None });
+        }
+        if head.webhook.state != WebhookState::Active {
+            return Ok(Done::NOTHING);
+        }
+        let Some(ready) = self.due(head, &mut renderer).await? else { return Ok(Done::NOTHING) };
+        let Tried { verdict, attempt, health } = self.attempt(&ready, &config).await?;
+        let next = self.conclude(&ready, verdict, attempt, &mut renderer).await?;
+        self.folds.keep(key, renderer.into_log(), ready.body.len());
+        Ok(Done { health, next, moved: None })
     }
 
     /// The delivery to try now: the one that waits, or the next one made from the log.
-    async fn due(&self, head: Head, renderer: &mut Renderer) -> Result<Option<(WebhookRow, DeliveryRow)>, Fault> {
+    async fn due(&self, head: Head, renderer: &mut Renderer) -> Result<Option<Ready<'_>>, Fault> {
         let now = self.now();
-        let Head { webhook, delivery, task_last, task_ended_at } = head;
+        let Head { webhook, delivery, task_last, task_ended_at, .. } = head;
         if let Some(delivery) = delivery {
             // It is what a late webhook begins with, if it is late.
             renderer.has_begun();
-            return Ok((delivery.due_at <= now).then_some((webhook, delivery)));
-        }
-        match renderer.next(webhook.cursor, now).await? {
-            Some(next) => {
-                let key = webhook.key;
-                self.store.outbox(OutboxWrite::Prepare { webhook: key, delivery: next.delivery }).await?;
-                let prepared = self.store.head(key).await?;
-                Ok(prepared.and_then(|head| Some((head.webhook, head.delivery?))))
+            if delivery.due_at > now {
+                return Ok(None);
             }
-            None if task_ended_at.is_some() => {
-                self.store.outbox(OutboxWrite::Finished { webhook: webhook.key, cursor: task_last }).await?;
+            return self.with_body(webhook, delivery, renderer).await.map(Some);
+        }
+        let rendering = self.turn_to_render(renderer).await;
+        match renderer.next(webhook.cursor, now).await? {
+            Next::Delivery(made) => {
+                let room = self.room(made.body.len()).await;
+                drop(rendering);
+                let key = webhook.key;
+                let prepare = OutboxWrite::Prepare { webhook: key, delivery: made.delivery };
+                self.step(&webhook, prepare).await?;
+                let prepared = self.store.head(key).await?;
+                let Some(Head { webhook, delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
+                Ok(Some(Ready { webhook, delivery, body: made.body, _room: room }))
+            }
+            Next::Nothing { .. } if task_ended_at.is_some() => {
+                let finished = OutboxWrite::Finished { webhook: webhook.key, cursor: task_last };
+                self.step(&webhook, finished).await?;
                 Ok(None)
             }
-            None => Ok(None),
+            Next::Nothing { seen, bytes } => {
+                if bytes > SKIPPED_BYTES {
+                    let skipped = OutboxWrite::Skipped { webhook: webhook.key, cursor: seen };
+                    self.step(&webhook, skipped).await?;
+                }
+                Ok(None)
+            }
         }
     }
 
-    async fn attempt(&self, webhook: &WebhookRow, config: &Config, delivery: &DeliveryRow) -> Result<Tried, Fault> {
+    /// A delivery with its body, which is made again if it is not stored.
+    async fn with_body(
+        &self,
+        webhook: WebhookRow,
+        delivery: DeliveryRow,
+        renderer: &mut Renderer,
+    ) -> Result<Ready<'_>, Fault> {
+        if let Some(body) = delivery.body.clone() {
+            let room = self.room(body.len()).await;
+            return Ok(Ready { webhook, delivery, body, _room: room });
+        }
+        let rendering = self.turn_to_render(renderer).await;
+        let body = renderer.again(&delivery).await?;
+        let room = self.room(body.len()).await;
+        drop(rendering);
+        Ok(Ready { webhook, delivery, body, _room: room })
+    }
+
+    /// Waits for a turn to make what may be large; the permit is held until there is room for it.
+    async fn turn_to_render(&self, renderer: &Renderer) -> Option<SemaphorePermit<'_>> {
+        if renderer.is_heavy() { self.rendering.acquire().await.ok() } else { None }
+    }
+
+    /// Waits until a large body may be under way; a small one always may.
+    async fn room(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
+        if bytes <= KEPT_BYTES {
+            return None;
+        }
+        let kib = u32::try_from((bytes >> 10).clamp(1, LARGE_KIB)).unwrap_or(u32::MAX);
+        self.large.acquire_many(kib).await.ok()
+    }
+
+    /// Takes a step, unless the webhook was set again meanwhile.
+    async fn step(&self, webhook: &WebhookRow, write: OutboxWrite) -> Result<(), StoreError> {
+        let (webhook, revision) = (webhook.key, webhook.revision);
+        self.store.outbox(OutboxWrite::IfStill { webhook, revision, write: Box::new(write) }).await
+    }
+
+    async fn attempt(&self, ready: &Ready<'_>, config: &Config) -> Result<Tried, Fault> {
+        let Ready { webhook, delivery, body, .. } = ready;
         let now = self.now();
-        let signing = *self.signing.lock();
-        let secrets = secrets(self.secret, signing, &webhook.owner, now);
-        let body = delivery.body.clone().unwrap_or_default();
+        let secrets = secrets(self.secret, &self.signing.lock(), &webhook.owner, now);
         let version = Form::numbered(delivery.form).version;
-        let message = Message { webhook, config, last: delivery.last, version, body };
+        let message = Message { webhook, config, last: delivery.last, version, body: body.clone() };
         let began = Instant::now();
         let answer = match Target::parse(&config.url) {
             Ok(target) => {
                 let request = message.request(&target, &secrets, now.0.div_euclid(1_000))?;
-                self.egress.send(request, self.options.timeout, ANSWER_BYTES).await
+                tokio::select! {
+                    answer = self.egress.send(request, self.options.timeout, ANSWER_BYTES) => answer,
+                    () = self.stopped() => return Err(Fault::Stopping),
+                }
             }
             Err(refusal) => Err(SendError::Refused(refusal)),
         };
@@ -142,50 +221,77 @@ impl Inner {
         Ok(Tried { verdict, attempt: Attempt { at: self.now(), duration_ms, status, problem }, health })
     }
 
+    /// Resolves a little after the server has begun to stop: most receivers answer in that time.
+    async fn stopped(&self) {
+        self.engine.closing().cancelled().await;
+        tokio::time::sleep(LAST_ANSWERS).await;
+    }
+
     /// Stores what an attempt came to; says when there is more to do, if that is known.
     async fn conclude(
         &self,
-        webhook: &WebhookRow,
-        delivery: &DeliveryRow,
+        ready: &Ready<'_>,
         verdict: Verdict,
         mut attempt: Attempt,
         renderer: &mut Renderer,
     ) -> Result<Option<Timestamp>, Fault> {
+        let Ready { webhook, delivery, body, .. } = ready;
         let now = self.now();
         let key = delivery.key;
-        let finished = delivery.about != "artifact" && is_terminal(&delivery.about);
-        let (write, next) = match verdict {
+        let finished = is_terminal(&delivery.about);
+        let missing_body = delivery.body.is_none().then(|| body.clone());
+        let write = match verdict {
             Verdict::Delivered => {
-                let next = match finished {
-                    true => None,
-                    false => renderer.next(delivery.last.seq, now).await?,
-                };
-                let next = next.map(|next| next.delivery);
-                let due_at = next.as_ref().map(|next| next.at);
-                (OutboxWrite::Delivered { delivery: key, attempt, finished, next }, due_at)
+                let next = if finished { None } else { self.following(webhook, delivery, renderer).await };
+                OutboxWrite::Delivered { delivery: key, attempt, finished, next }
             }
             Verdict::Retry { after } => {
                 let attempts = delivery.attempts + 1;
                 match next_attempt(&self.options.retries, attempts, after, now, jitter()) {
-                    Some(due_at) => (OutboxWrite::Failed { delivery: key, attempt, due_at }, Some(due_at)),
+                    Some(due_at) => {
+                        let not_before = after.map_or(Timestamp(0), |after| later(now, after));
+                        let failed = OutboxWrite::Failed { delivery: key, attempt, due_at, not_before };
+                        self.step(webhook, failed).await?;
+                        return Ok(Some(due_at));
+                    }
                     None => {
                         attempt.problem += ", and it was the last attempt";
                         self.tell_dead(webhook, delivery, &attempt);
-                        (OutboxWrite::Dead { delivery: key, attempt, finished }, (!finished).then_some(now))
+                        OutboxWrite::Dead { delivery: key, body: missing_body, attempt, finished }
                     }
                 }
             }
             Verdict::Dead => {
                 self.tell_dead(webhook, delivery, &attempt);
-                (OutboxWrite::Dead { delivery: key, attempt, finished }, (!finished).then_some(now))
+                OutboxWrite::Dead { delivery: key, body: missing_body, attempt, finished }
             }
             Verdict::Disabled => {
                 tracing::warn!(task = %webhook.task, webhook = webhook.key.0, "a webhook is disabled, its endpoint answered 410");
-                (OutboxWrite::Disabled { delivery: key, attempt }, None)
+                OutboxWrite::Disabled { delivery: key, body: missing_body, attempt }
             }
         };
-        self.store.outbox(write).await?;
-        Ok(next)
+        self.step(webhook, write).await?;
+        // If it was not taken because the webhook was set again, that is more to do as well.
+        Ok((!finished).then_some(now))
+    }
+
+    /// What comes after a delivery, so that both are stored in one commit. If it cannot be made now it is made later; that
+    /// this one was taken must not be lost over it.
+    async fn following(
+        &self,
+        webhook: &WebhookRow,
+        delivery: &DeliveryRow,
+        renderer: &mut Renderer,
+    ) -> Option<NewDelivery> {
+        let _rendering = self.turn_to_render(renderer).await;
+        match renderer.next(delivery.last.seq, self.now()).await {
+            Ok(Next::Delivery(made)) => Some(made.delivery),
+            Ok(Next::Nothing { .. }) => None,
+            Err(error) => {
+                tracing::warn!(%error, task = %webhook.task, webhook = webhook.key.0, "what comes next could not be made");
+                None
+            }
+        }
     }
 
     fn tell_dead(&self, webhook: &WebhookRow, delivery: &DeliveryRow, attempt: &Attempt) {
@@ -197,34 +303,37 @@ impl Inner {
         );
     }
 
-    /// Sends a delivery once more because an operator wants it, beside what comes in order. One attempt: whoever asked
+    /// Sends a delivery once more because an operator wants it, before what comes in order. One attempt: whoever asked
     /// for it sees what it came to and can ask again.
-    async fn replay(&self, key: DeliveryKey) -> Result<Health, Fault> {
-        let Some((webhook, mut delivery)) = self.store.delivery(key).await? else { return Ok(Health::Unknown) };
-        if delivery.state != DeliveryState::Pending || !delivery.replay {
-            return Ok(Health::Unknown);
-        }
-        let config = Config::stored(&webhook)?;
-        if delivery.body.is_none() {
-            let log = self.engine.log(&webhook.task, webhook.task_key);
-            let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
-            delivery.body = match renderer.again(&delivery).await {
-                Ok(body) => Some(body),
-                Err(error) => {
-                    let problem = format!("it could not be made again: {error}");
-                    let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem };
-                    self.store.outbox(OutboxWrite::Dead { delivery: key, attempt, finished: false }).await?;
-                    return Ok(Health::Unknown);
-                }
-            };
-        }
-        let Tried { verdict, attempt, health } = self.attempt(&webhook, &config, &delivery).await?;
+    async fn replay(
+        &self,
+        webhook: WebhookRow,
+        config: &Config,
+        delivery: DeliveryRow,
+        renderer: &mut Renderer,
+    ) -> Result<Health, Fault> {
+        let key = delivery.key;
+        let ready = match self.with_body(webhook, delivery, renderer).await {
+            Ok(ready) => ready,
+            Err(Fault::Log(error)) => {
+                let problem = format!("it could not be made again: {error}");
+                let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem };
+                let dead = OutboxWrite::Dead { delivery: key, body: None, attempt, finished: false };
+                self.store.outbox(dead).await?;
+                return Ok(Health::Unknown);
+            }
+            Err(fault) => return Err(fault),
+        };
+        let Tried { verdict, attempt, health } = self.attempt(&ready, config).await?;
+        let body = ready.delivery.body.is_none().then(|| ready.body.clone());
         let write = match verdict {
             Verdict::Delivered => OutboxWrite::Delivered { delivery: key, attempt, finished: false, next: None },
-            Verdict::Disabled => OutboxWrite::Disabled { delivery: key, attempt },
-            Verdict::Retry { .. } | Verdict::Dead => OutboxWrite::Dead { delivery: key, attempt, finished: false },
+            Verdict::Disabled => OutboxWrite::Disabled { delivery: key, body, attempt },
+            Verdict::Retry { .. } | Verdict::Dead => {
+                OutboxWrite::Dead { delivery: key, body, attempt, finished: false }
+            }
         };
-        self.store.outbox(write).await?;
+        self.step(&ready.webhook, write).await?;
         Ok(health)
     }
 }

@@ -65,7 +65,7 @@ pub struct WebhookView {
     pub delivered: u64,
     /// How many were given up.
     pub dead: u64,
-    /// When it was set.
+    /// When it was set, or set again after its end.
     pub created_at: Timestamp,
     /// What it is to deliver next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ pub struct SecretView {
     pub caller: String,
     /// Those in use, the newest first.
     pub secrets: Vec<String>,
-    /// Until when the older one is used.
+    /// Until when the last of the older ones is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_until: Option<Timestamp>,
 }
@@ -130,8 +130,8 @@ impl Webhooks {
     /// Brings the gauges up to date; called when metrics are read.
     pub async fn measure(&self) {
         let Ok(census) = self.inner.store.outbox_census().await else { return };
-        let age_ms = census.oldest_pending.map_or(0, |made_at| (self.clock().now().0 - made_at.0).max(0));
-        metrics::gauge!(metric::BACKLOG).set(census.pending as f64);
+        let age_ms = census.behind_since.map_or(0, |since| (self.clock().now().0 - since.0).max(0));
+        metrics::gauge!(metric::BACKLOG).set(census.behind as f64);
         metrics::gauge!(metric::DEAD_LETTERS).set(census.dead as f64);
         metrics::gauge!(metric::OLDEST_SECONDS).set(age_ms as f64 / 1_000.0);
     }
@@ -220,19 +220,21 @@ impl WebhookDesk {
     /// The secrets that a caller's deliveries are signed with.
     pub async fn secret(&self, caller: &CallerId) -> Result<SecretView, StoreError> {
         let (signing, now) = (self.store.signing().await?, self.clock.now());
-        let secrets = secrets(self.secret, signing, caller, now);
-        let previous_until = (secrets.len() > 1).then_some(signing.previous_until);
+        let secrets = secrets(self.secret, &signing, caller, now);
+        let previous_until = signing.previous.iter().map(|(_, until)| *until).filter(|until| now < *until).max();
         let secrets = secrets.iter().map(|secret| secret.text()).collect();
         Ok(SecretView { caller: caller.to_string(), secrets, previous_until })
     }
 
     /// Gives every caller a new secret; the old one is used too for a while.
     pub async fn rotate_secrets(&self, overlap: Duration) -> Result<Timestamp, StoreError> {
-        let signing = self.store.rotate_signing(later(self.clock.now(), overlap)).await?;
+        let now = self.clock.now();
+        let previous_until = later(now, overlap);
+        let signing = self.store.rotate_signing(now, previous_until).await?;
         if let Some(running) = &self.running {
             *running.signing.lock() = signing;
         }
-        Ok(signing.previous_until)
+        Ok(previous_until)
     }
 
     fn look_again(&self) {
@@ -244,7 +246,8 @@ impl WebhookDesk {
     fn view(&self, summary: WebhookSummary) -> WebhookView {
         let WebhookSummary { webhook, pending, delivered, dead, lags } = summary;
         let paused = self.running.as_ref().and_then(|running| {
-            running.paused.lock().iter().find(|(endpoint, _)| *endpoint == webhook.endpoint).map(|(_, until)| *until)
+            let until = running.paused.lock().get(webhook.endpoint.as_str()).copied();
+            until.filter(|until| *until > running.now())
         });
         let config = Config::stored(&webhook).ok();
         WebhookView {
@@ -261,7 +264,7 @@ impl WebhookDesk {
             lags,
             delivered,
             dead,
-            created_at: webhook.created_at,
+            created_at: webhook.began_at,
             pending: pending.map(|row| delivery(None, row)),
         }
     }

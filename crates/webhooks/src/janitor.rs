@@ -7,13 +7,14 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::Error;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::webhooks::{Attempt, Head, OutboxWrite, WebhookKey, WebhookState};
+use switchboard_engine::store::webhooks::{Attempt, Head, NewDelivery, OutboxWrite, WebhookKey, WebhookState};
 
+use crate::Options;
 use crate::config::Config;
 use crate::deliver::is_terminal;
 use crate::outbox::Inner;
 use crate::register::unavailable;
-use crate::render::Renderer;
+use crate::render::{Next, Renderer};
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -52,7 +53,8 @@ impl Inner {
                 break;
             }
         }
-        self.store.prune_dead_letters(self.before(self.options.dead_letter_age), self.options.dead_letters).await?;
+        let Options { dead_letter_age, dead_letters, dead_letter_bytes, .. } = self.options;
+        self.store.prune_dead_letters(self.before(dead_letter_age), dead_letters, dead_letter_bytes).await?;
         Ok(())
     }
 
@@ -71,25 +73,28 @@ impl Inner {
         }
         let held = self.options.hold_tasks.as_secs();
         let problem = format!("not delivered within {held} s of the end of its task (webhooks.holdTasks)");
-        let mut cursor = webhook.cursor;
-        let mut ended = false;
-        if let Some(delivery) = delivery {
-            let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem: problem.clone() };
-            cursor = delivery.last.seq;
-            ended = is_terminal(&delivery.about);
-            let write = OutboxWrite::Dead { delivery: delivery.key, attempt, finished: ended };
-            self.store.outbox(write).await.map_err(unavailable)?;
-        }
         let config = Config::stored(&webhook).map_err(|error| unavailable(StoreError::Failed(error.to_string())))?;
         let log = self.engine.log(&webhook.task, webhook.task_key);
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
-        if cursor != webhook.cursor {
+        let mut cursor = webhook.cursor;
+        let mut ended = false;
+        if let Some(delivery) = delivery {
             renderer.has_begun();
+            let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem: problem.clone() };
+            cursor = delivery.last.seq;
+            ended = is_terminal(&delivery.about);
+            let body = match &delivery.body {
+                Some(_) => None,
+                None => Some(renderer.again(&delivery).await?),
+            };
+            let write = OutboxWrite::Dead { delivery: delivery.key, body, attempt, finished: ended };
+            self.store.outbox(write).await.map_err(unavailable)?;
         }
         while !ended {
-            let Some(next) = renderer.next(cursor, self.now()).await? else { break };
-            (cursor, ended) = (next.delivery.last.seq, next.is_last);
-            let write = OutboxWrite::Abandon { webhook: key, delivery: next.delivery, problem: problem.clone() };
+            let Next::Delivery(made) = renderer.next(cursor, self.now()).await? else { break };
+            (cursor, ended) = (made.delivery.last.seq, made.is_last);
+            let delivery = NewDelivery { body: Some(made.body), ..made.delivery };
+            let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.clone() };
             self.store.outbox(write).await.map_err(unavailable)?;
         }
         self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;

@@ -10,6 +10,7 @@ mod config;
 mod deliver;
 mod desk;
 mod endpoints;
+mod folds;
 mod janitor;
 mod merge;
 pub mod metric_definitions;

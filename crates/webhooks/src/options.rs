@@ -31,6 +31,8 @@ pub struct Options {
     pub dead_letter_age: Duration,
     /// How many dead letters are kept.
     pub dead_letters: usize,
+    /// How many bytes of their bodies are kept.
+    pub dead_letter_bytes: u64,
 }
 
 impl Default for Options {
@@ -65,6 +67,7 @@ impl Default for Options {
             max_pause: minutes(5),
             dead_letter_age: hours(30 * 24),
             dead_letters: 10_000,
+            dead_letter_bytes: 1 << 30,
         }
     }
 }

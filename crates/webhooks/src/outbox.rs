@@ -5,7 +5,7 @@
 //! the store says which deliveries are due, and now and then cursors are compared with tasks, which at the start finds
 //! what an earlier process left and later on whatever a lost wake-up has left.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,13 @@ use switchboard_egress::Egress;
 use switchboard_engine::Engine;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::webhooks::{DeliveryKey, Due, Route, Signing, WebhookKey, WebhookStore};
+use switchboard_engine::store::webhooks::{DeliveryKey, Route, Signing, WebhookKey, WebhookStore};
 use switchboard_engine::store::{Store, StoreError};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::Options;
-use crate::endpoints::{Change, Endpoints, Health, Job, MOST_JOBS};
+use crate::endpoints::{Change, Endpoints, Health, Started};
+use crate::folds::Folds;
 use crate::metric_definitions as metric;
 
 /// How many rows are read at once.
@@ -32,6 +33,12 @@ const STEP: usize = 512;
 const COMPARE_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait after the store could not be read.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How many tasks that have grown are noted, and endpoints that are paused; beyond that they are looked for.
+const MOST_NOTED: usize = 100_000;
+/// Bodies are made one after the other: making a large one takes a core for a while.
+const RENDERED_AT_ONCE: usize = 1;
+/// Large bodies that are under way, in KiB; one alone always may.
+pub(crate) const LARGE_KIB: usize = 64 << 10;
 
 /// Webhooks. Clones share them.
 #[derive(Clone)]
@@ -53,16 +60,30 @@ pub(crate) struct Inner {
     compare: AtomicBool,
     wake: Notify,
     /// What is paused, for whoever asks.
-    pub(crate) paused: Mutex<Vec<(String, Timestamp)>>,
+    pub(crate) paused: Mutex<HashMap<Arc<str>, Timestamp>>,
+    pub(crate) rendering: Semaphore,
+    pub(crate) large: Semaphore,
+    pub(crate) folds: Folds,
 }
 
 /// What became of a job.
-pub(crate) struct Report {
-    pub(crate) job: Job,
-    pub(crate) endpoint: Arc<str>,
+struct Report {
+    started: Started,
+    done: Done,
+}
+
+/// What a step came to.
+pub(crate) struct Done {
     pub(crate) health: Health,
     /// When there is more to do, as far as it is known.
     pub(crate) next: Option<Timestamp>,
+    /// Where the webhook goes by now, if not where the step was to go.
+    pub(crate) moved: Option<Route>,
+}
+
+impl Done {
+    /// Its endpoint was not asked.
+    pub(crate) const NOTHING: Self = Self { health: Health::Unknown, next: None, moved: None };
 }
 
 impl Webhooks {
@@ -86,6 +107,9 @@ impl Webhooks {
             compare: AtomicBool::new(true),
             wake: Notify::new(),
             paused: Mutex::default(),
+            rendering: Semaphore::new(RENDERED_AT_ONCE),
+            large: Semaphore::new(LARGE_KIB),
+            folds: Folds::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -114,7 +138,7 @@ impl Inner {
     /// A task has grown. Called in the middle of its commit's aftermath, so it only takes a note.
     fn hear(&self, task: TaskKey) {
         let mut news = self.news.lock();
-        if news.len() < MOST_JOBS {
+        if news.len() < MOST_NOTED {
             news.insert(task);
         } else {
             self.compare.store(true, Ordering::Relaxed);
@@ -175,8 +199,8 @@ impl Dispatcher {
             };
             let now = self.inner.now();
             let next_try = self.endpoints.next_try(now);
-            while let Some((job, endpoint)) = self.endpoints.start(now) {
-                self.spawn(job, endpoint);
+            while let Some(started) = self.endpoints.start(now) {
+                self.spawn(started);
             }
             let look = next_try.map_or(look, |next_try| next_try.min(look));
             let inner = Arc::clone(&self.inner);
@@ -195,7 +219,9 @@ impl Dispatcher {
     /// Takes in what is to do; says when to look again.
     async fn take_in(&mut self) -> Result<Timestamp, StoreError> {
         let now = self.inner.now();
-        let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now;
+        // A clock that was set back is no reason to wait until it is there again.
+        let turned_back = now < self.taken || now < self.compared;
+        let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now || turned_back;
         if self.inner.compare.swap(false, Ordering::Relaxed) || due_for_comparison {
             (self.taken, self.next_due) = (Timestamp(0), Timestamp(0));
             self.compare().await?;
@@ -212,15 +238,12 @@ impl Dispatcher {
 
     async fn compare(&mut self) -> Result<(), StoreError> {
         let mut after = WebhookKey(0);
-        while !self.endpoints.is_full() {
+        loop {
             let lagging = self.inner.store.lagging_webhooks(after, STEP).await?;
             let Some(last) = lagging.last() else { return Ok(()) };
             after = last.webhook;
-            self.add(lagging);
+            lagging.into_iter().for_each(|route| self.endpoints.add(route));
         }
-        // The rest waits until there is room.
-        self.inner.compare.store(true, Ordering::Relaxed);
-        Ok(())
     }
 
     async fn take_news(&mut self) -> Result<(), StoreError> {
@@ -228,7 +251,7 @@ impl Dispatcher {
         for some in news.chunks(STEP) {
             let reads = some.iter().map(|task| self.inner.store.active_webhooks(*task));
             for routes in futures_util::future::try_join_all(reads).await? {
-                self.add(routes);
+                routes.into_iter().for_each(|route| self.endpoints.add(route));
             }
         }
         Ok(())
@@ -237,65 +260,62 @@ impl Dispatcher {
     async fn take_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let mut after = (self.taken, DeliveryKey(0));
         loop {
-            if self.endpoints.is_full() {
-                self.inner.compare.store(true, Ordering::Relaxed);
-                return Ok(());
-            }
             let due = self.inner.store.due_deliveries(after, now, STEP).await?;
             let Some(last) = due.last() else { break };
             after = (last.due_at, last.delivery);
-            for Due { delivery, replay, route, .. } in due {
-                let job = if replay { Job::Replay(delivery) } else { Job::Next(route.webhook) };
-                // One that is known is on its way already.
-                if !self.endpoints.knows(job) {
-                    self.endpoints.add(job, &route.endpoint);
-                }
-            }
+            due.into_iter().for_each(|due| self.endpoints.add(due.route));
         }
         self.taken = now;
         Ok(())
     }
 
-    fn add(&mut self, routes: Vec<Route>) {
-        for Route { webhook, endpoint } in routes {
-            self.endpoints.add(Job::Next(webhook), &endpoint);
-        }
-    }
-
-    fn spawn(&self, job: Job, endpoint: Arc<str>) {
+    fn spawn(&self, started: Started) {
         let (inner, reporter) = (Arc::clone(&self.inner), self.reporter.clone());
         // On the kernel's own list, so that a stop waits a little for what is under way.
         self.inner.engine.spawn(async move {
             // Whatever happens in there, the place must come back.
-            let performed = AssertUnwindSafe(inner.perform(job)).catch_unwind().await;
-            let (health, next) = performed.unwrap_or_else(|_| {
-                tracing::error!(?job, "a webhook's step panicked, this is a bug");
-                (Health::Unknown, None)
+            let performed = AssertUnwindSafe(inner.perform(started.job, &started.endpoint)).catch_unwind().await;
+            let done = performed.unwrap_or_else(|_| {
+                tracing::error!(webhook = started.job.0, "a webhook's step panicked, this is a bug");
+                Done::NOTHING
             });
             // Nobody listens any more after a stop.
-            let _ = reporter.send(Report { job, endpoint, health, next });
+            let _ = reporter.send(Report { started, done });
         });
     }
 
     fn hear(&mut self, report: Report) {
-        let Report { job, endpoint, health, next } = report;
+        let Report { started, done: Done { health, next, moved } } = report;
         let now = self.inner.now();
-        // What became due while this was under way was passed over, because it was.
-        let more = next.is_some_and(|next| next <= self.taken.max(now));
-        self.next_due = next.map_or(self.next_due, |next| next.min(self.next_due));
-        match self.endpoints.end(job, &endpoint, health, more, now) {
+        let more = next.is_some_and(|next| next <= now);
+        if let Some(next) = next.filter(|_| !more) {
+            self.next_due = self.next_due.min(next);
+        }
+        let change = self.endpoints.end(&started, health, more, now);
+        if let Some(route) = moved {
+            self.endpoints.add(route);
+        }
+        let endpoint = &started.endpoint;
+        if self.endpoints.wants_more(endpoint) {
+            self.inner.look_again();
+        }
+        let mut paused = self.inner.paused.lock();
+        match change {
             Change::None => return,
             Change::Paused { until } => {
-                tracing::warn!(endpoint = &*endpoint, %until, "an endpoint keeps failing and is paused");
+                tracing::warn!(endpoint = &**endpoint, %until, "an endpoint keeps failing and is paused");
+                if paused.len() >= MOST_NOTED {
+                    paused.retain(|_, until| *until > now);
+                }
+                paused.insert(Arc::clone(endpoint), until);
             }
             Change::Recovered => {
-                tracing::info!(endpoint = &*endpoint, "an endpoint answers again");
-                self.release(&endpoint);
+                tracing::info!(endpoint = &**endpoint, "an endpoint answers again");
+                paused.remove(endpoint);
+                self.release(endpoint);
             }
         }
-        let paused = self.endpoints.paused();
         metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
-        *self.inner.paused.lock() = paused;
     }
 
     /// What waits for an endpoint that is back need not wait out its time.
@@ -305,7 +325,6 @@ impl Dispatcher {
         self.inner.engine.spawn(async move {
             let now = inner.now();
             match inner.store.release_endpoint(&endpoint, now).await {
-                Ok(0) => {}
                 Ok(_) => inner.look_again(),
                 Err(error) => tracing::warn!(%error, "deliveries to an endpoint that is back wait for their time"),
             }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::Webhooks;
 use crate::config::{Config, invalid};
 use crate::metric_definitions as metric;
+use crate::verdict::ALLOW;
 
 /// What some clients call a webhook that they gave no name.
 const UNNAMED: &str = "default";
@@ -28,12 +29,14 @@ impl Webhooks {
             metrics::counter!(metric::REFUSED).increment(1);
             refused(&refusal)
         })?;
+        let form = config.form();
         let config = serde_json::to_string(&config).map_err(|error| invalid("url", error.to_string()))?;
         // Version 0.3 sets the one webhook of a task; 1.0 creates another one each time.
         let unnamed = || if version == Version::V03 { String::new() } else { Uuid::now_v7().to_string() };
         Ok(NewWebhook {
             id: asked.id.clone().unwrap_or_else(unnamed),
             config,
+            form,
             endpoint: target.origin(),
             cursor: Seq(0),
             late: false,
@@ -123,7 +126,7 @@ impl Webhooks {
 fn refused(refusal: &Refusal) -> Error {
     let mut problem = refusal.to_string();
     if refusal.is_private() {
-        problem += "; whoever runs this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
+        problem += ALLOW;
     }
     invalid("url", problem)
 }

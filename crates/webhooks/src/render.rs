@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_a2a::{
-    Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Version, encode,
+    Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp, Version, encode,
 };
 use switchboard_engine::store::webhooks::{DeliveryRow, NewDelivery, WebhookRow};
 use switchboard_engine::{Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, WebhookEvents, state_label};
@@ -61,9 +61,23 @@ impl Form {
     }
 }
 
+/// The largest body that is stored with a delivery that is not taken yet. A larger one is made again from the log, which
+/// gives the same bytes: a task with a hundred webhooks must not be written a hundred times.
+pub(crate) const KEPT_BYTES: usize = 64 << 10;
+
+/// What comes after an event.
+pub(crate) enum Next {
+    /// Something to tell.
+    Delivery(Box<Made>),
+    /// Nothing yet: so far was looked, at so many bytes.
+    Nothing { seen: Seq, bytes: usize },
+}
+
 /// The next thing a webhook is told.
-pub(crate) struct Next {
+pub(crate) struct Made {
+    /// Without its body if that is large.
     pub(crate) delivery: NewDelivery,
+    pub(crate) body: Bytes,
     /// Nothing follows it.
     pub(crate) is_last: bool,
 }
@@ -77,6 +91,16 @@ pub(crate) struct Renderer {
 }
 
 impl Renderer {
+    /// Whether bodies hold the task, so that making one may take a core for a while.
+    pub(crate) fn is_heavy(&self) -> bool {
+        self.late || self.form.payload != PushPayload::StreamResponse
+    }
+
+    /// The log that was read, for the next one.
+    pub(crate) fn into_log(self) -> LogReader {
+        self.log
+    }
+
     pub(crate) fn new(log: LogReader, directory: &dyn Directory, webhook: &WebhookRow, config: &Config) -> Self {
         let switches = directory.find(&webhook.agent).map(|hosted| hosted.switches.clone()).unwrap_or_default();
         Self { log, form: Form::of(config, &switches), events: switches.webhook_events, late: webhook.late }
@@ -87,22 +111,22 @@ impl Renderer {
         self.late = false;
     }
 
-    /// What comes after an event; none if there is nothing yet.
-    pub(crate) async fn next(&mut self, after: Seq, at: switchboard_a2a::Timestamp) -> Result<Option<Next>, Error> {
-        let mut seen = after;
+    /// What comes after an event.
+    pub(crate) async fn next(&mut self, after: Seq, at: Timestamp) -> Result<Next, Error> {
+        let (mut seen, mut bytes) = (after, 0);
         loop {
             let events = self.log.after(seen, READ_BYTES).await?;
-            let Some(last) = events.last() else { return Ok(None) };
+            let Some(last) = events.last() else { return Ok(Next::Nothing { seen, bytes }) };
             seen = last.seq;
+            bytes += events.iter().map(|event| event.line.len()).sum::<usize>();
             let Some(index) = events.iter().position(|event| self.wants(event.kind)) else { continue };
             let first = &events[index];
             return match first.kind {
                 Kind::Artifact => {
                     let (last, body) = self.artifact(first, &events[index + 1..]).await?;
-                    let delivery = self.delivery(first.seq, &last, "artifact", self.form, body, at);
-                    Ok(Some(Next { delivery, is_last: false }))
+                    Ok(made(first.seq, &last, self.form, body, at))
                 }
-                kind => {
+                _ => {
                     // Who comes late has seen nothing of the task, so it is told all of it.
                     let form = match (self.late, self.form.payload) {
                         (true, PushPayload::StreamResponse) => Form { payload: PushPayload::Task, ..self.form },
@@ -110,8 +134,7 @@ impl Renderer {
                     };
                     let body = self.status(form, first).await?;
                     self.late = false;
-                    let delivery = self.delivery(first.seq, first, about(kind), form, body, at);
-                    Ok(Some(Next { delivery, is_last: kind.is_terminal() }))
+                    Ok(made(first.seq, first, form, body, at))
                 }
             };
         }
@@ -156,18 +179,6 @@ impl Renderer {
             Kind::Artifact => self.events == WebhookEvents::All && self.form.payload == PushPayload::StreamResponse,
             Kind::Status(state) => self.events != WebhookEvents::Stops || state.is_terminal() || state.is_interrupted(),
         }
-    }
-
-    fn delivery(
-        &self,
-        first: Seq,
-        last: &LoggedEvent,
-        about: &str,
-        form: Form,
-        body: Bytes,
-        at: switchboard_a2a::Timestamp,
-    ) -> NewDelivery {
-        NewDelivery { first, last: last.cursor(), about: about.to_owned(), form: form.number(), body, at }
     }
 
     /// An artifact update and those of the same artifact right behind it; also the last of them.
@@ -236,6 +247,13 @@ impl Renderer {
 
 fn ends(update: &TaskStatusUpdate) -> bool {
     update.status.state.is_terminal()
+}
+
+fn made(first: Seq, last: &LoggedEvent, form: Form, body: Bytes, at: Timestamp) -> Next {
+    let kept = (body.len() <= KEPT_BYTES).then(|| body.clone());
+    let (last_at, about) = (last.cursor(), about(last.kind).to_owned());
+    let delivery = NewDelivery { first, last: last_at, about, form: form.number(), body: kept, at };
+    Next::Delivery(Box::new(Made { delivery, body, is_last: last.kind.is_terminal() }))
 }
 
 fn about(kind: Kind) -> &'static str {

@@ -27,12 +27,11 @@ pub(crate) struct Message<'a> {
 
 impl Message<'_> {
     /// The same for every attempt, and for no other delivery: tasks may call their webhooks by the same name.
+    /// A webhook that begins anew tells its task anew, so that it is not for the receiver to take for a repetition.
     pub(crate) fn id(&self) -> String {
-        let WebhookRow { task, id, .. } = self.webhook;
-        match id == task.as_str() {
-            true => format!("{task}:{}", self.last),
-            false => format!("{task}:{id}:{}", self.last),
-        }
+        let WebhookRow { key, task, id, began_at, .. } = self.webhook;
+        let name = if id == task.as_str() { "" } else { id };
+        format!("{task}:{name}:{}-{:x}:{}", key.0, began_at.0, self.last)
     }
 
     /// The request, signed at a time in seconds. The address in the form that the guard has judged.

@@ -40,12 +40,10 @@ impl std::fmt::Debug for Secret {
 }
 
 /// The secrets that are in use, the newest first.
-pub(crate) fn secrets(store_secret: [u8; 32], signing: Signing, caller: &CallerId, now: Timestamp) -> Vec<Secret> {
-    let mut secrets = vec![Secret::of(store_secret, signing.generation, caller)];
-    if signing.generation > 1 && now < signing.previous_until {
-        secrets.push(Secret::of(store_secret, signing.generation - 1, caller));
-    }
-    secrets
+pub(crate) fn secrets(store_secret: [u8; 32], signing: &Signing, caller: &CallerId, now: Timestamp) -> Vec<Secret> {
+    let previous = signing.previous.iter().filter(|(_, until)| now < *until).map(|(generation, _)| *generation);
+    let generations = std::iter::once(signing.generation).chain(previous);
+    generations.map(|generation| Secret::of(store_secret, generation, caller)).collect()
 }
 
 /// The value of `webhook-signature`: one signature per secret.

@@ -4,9 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use switchboard_egress::SendError;
+use switchboard_egress::{Refusal, SendError};
 
 use crate::schedule::retry_after;
+
+/// What would let an address pass that the guard refuses.
+pub(crate) const ALLOW: &str =
+    "; whoever runs this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
 
 /// What becomes of a delivery after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,8 +43,19 @@ impl Verdict {
                 };
                 (verdict, Some(status.as_u16()), problem)
             }
-            Err(error @ SendError::Refused(_)) => (Self::Dead, None, error.to_string()),
-            Err(error) => (Self::Retry { after: None }, None, error.to_string()),
+            Err(error) => {
+                let mut problem = error.to_string();
+                let verdict = match error {
+                    // What a name stands for may change again, with the name or with the allowlist.
+                    SendError::Refused(Refusal::NotPublic) => Self::Retry { after: None },
+                    SendError::Refused(_) => Self::Dead,
+                    _ => Self::Retry { after: None },
+                };
+                if matches!(error, SendError::Refused(refusal) if refusal.is_private()) {
+                    problem += ALLOW;
+                }
+                (verdict, None, problem)
+            }
         }
     }
 

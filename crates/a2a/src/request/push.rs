@@ -8,11 +8,18 @@ use crate::model::{PushWire, resource_name};
 use crate::{Dialect, Error, Json, Operation, TaskId, Version};
 
 pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Result<PushRequest, Error> {
+    let missing = |v1: &str, v03: &str| {
+        let field = if dialect.version() == Version::V03 { v03 } else { v1 };
+        Err(Error::invalid_field(field, "is missing"))
+    };
     if operation == Operation::CreatePushConfig {
         let wire: PushWire = read::object(json)?;
-        let config = wire.into_config().map_err(|field| Error::invalid_field(field, "is missing"))?;
+        let config = match wire.into_config() {
+            Ok(config) => config,
+            Err(field) => return missing(field, &format!("pushNotificationConfig.{field}")),
+        };
         if config.task_id.is_none() {
-            return Err(Error::invalid_field("taskId", "is missing"));
+            return missing("taskId", "taskId");
         }
         return Ok(PushRequest::Create(config));
     }
@@ -20,7 +27,7 @@ pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Resu
     let (task, config) = wire.ids(dialect.version());
     let task_id = match task {
         Some(task) => TaskId::from(task),
-        None => return Err(Error::invalid_field("taskId", "is missing")),
+        None => return missing("taskId", "id"),
     };
     let config = config.map(str::to_owned);
     match operation {
@@ -32,9 +39,9 @@ pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Resu
         }),
         Operation::DeletePushConfig => match config {
             Some(id) => Ok(PushRequest::Delete { task_id, id, tenant: wire.tenant }),
-            None => Err(Error::invalid_field("id", "is missing")),
+            None => missing("id", "pushNotificationConfigId"),
         },
-        _ if config.is_none() && dialect == Dialect::V1 => Err(Error::invalid_field("id", "is missing")),
+        _ if config.is_none() && dialect == Dialect::V1 => missing("id", "id"),
         _ => Ok(PushRequest::Get { task_id, id: config, tenant: wire.tenant }),
     }
 }

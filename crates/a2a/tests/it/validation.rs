@@ -151,6 +151,29 @@ fn other_operations_name_their_faults_too() {
 }
 
 #[test]
+fn what_a_v03_push_request_lacks_has_the_name_of_its_version() {
+    for dialect in [Dialect::V03Rpc, Dialect::V03Rest] {
+        for (operation, json, field) in [
+            (Operation::CreatePushConfig, r#"{"taskId":"t"}"#, "pushNotificationConfig.url"),
+            (
+                Operation::CreatePushConfig,
+                r#"{"taskId":"t","pushNotificationConfig":{}}"#,
+                "pushNotificationConfig.url",
+            ),
+            (Operation::CreatePushConfig, r#"{"pushNotificationConfig":{"url":"http://h"}}"#, "taskId"),
+            (Operation::GetPushConfig, "{}", "id"),
+            (Operation::ListPushConfigs, "{}", "id"),
+            (Operation::DeletePushConfig, "{}", "id"),
+            (Operation::DeletePushConfig, r#"{"id":"t"}"#, "pushNotificationConfigId"),
+        ] {
+            let error = params(dialect, operation, json).expect_err(json);
+            let violation = &error.violations[0];
+            assert_eq!((violation.field.as_str(), violation.description.as_str()), (field, "is missing"), "{json}");
+        }
+    }
+}
+
+#[test]
 fn a_v03_push_get_may_leave_the_configuration_out() {
     let request = params(Dialect::V03Rpc, Operation::GetPushConfig, r#"{"id":"t"}"#).unwrap();
     let Request::Push(PushRequest::Get { task_id, id, .. }) = request else { panic!("{request:?}") };

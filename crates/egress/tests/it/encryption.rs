@@ -37,7 +37,7 @@ impl Authority {
     }
 
     /// What a server with such a certificate needs.
-    fn acceptor(&self, params: &CertificateParams, protocols: &[&[u8]]) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self, params: &CertificateParams, protocols: &[&[u8]]) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -78,7 +78,7 @@ impl Authority {
     }
 }
 
-fn believing(authority: &Authority) -> Egress {
+pub(crate) fn believing(authority: &Authority) -> Egress {
     let extra_roots = vec![authority.root.clone()];
     Egress::new(Options { allowlist: loopback(), extra_roots, ..Options::default() }).unwrap()
 }

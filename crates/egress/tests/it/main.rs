@@ -4,9 +4,11 @@
 
 mod addresses;
 mod allowlist;
+mod crowd;
 mod delivery;
 mod encryption;
 mod environment;
+mod flood;
 mod hostile;
 mod names;
 mod nameserver;

@@ -8,6 +8,9 @@ use switchboard_egress::{Allowlist, DnsError, Egress, Options, Refusal, SendErro
 use crate::nameserver::{Kind, Nameserver, Record, Reply};
 use crate::receiver::{LONG, Receiver, SHORT, loopback_egress, post};
 
+/// All that is told of a name, whatever is wrong with it.
+const NOWHERE_PUBLIC: &str = "the host cannot be resolved to a public address";
+
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 fn guarded(nameserver: &Nameserver) -> Egress {
@@ -102,7 +105,8 @@ async fn one_address_inside_refuses_them_all_and_no_word_tells_which() {
         let url = format!("http://{name}:9/secret");
         let refusal = egress.check(&url).await.expect_err(name);
         assert_eq!(refusal, Refusal::NotPublic, "{name} {addresses:?}");
-        assert_eq!(refusal.to_string(), "the host resolves to an address that is not public");
+        assert_eq!(refusal.to_string(), NOWHERE_PUBLIC);
+        assert_eq!(refusal.detail().to_string(), "the host resolves to an address that is not public");
         assert!(refusal.is_private());
         let error = egress.send(post(&url), LONG, 0).await.unwrap_err();
         assert_eq!(error, SendError::Refused(Refusal::NotPublic), "{name}");
@@ -158,7 +162,9 @@ async fn what_cannot_be_resolved_is_not_called() {
         let url = format!("http://{name}/secret");
         let refusal = egress.check(&url).await.unwrap_err();
         assert_eq!(refusal, Refusal::Unresolved(expected.clone()), "{name}");
-        assert!(!refusal.is_private());
+        assert_eq!(refusal.to_string(), NOWHERE_PUBLIC, "{name}: nobody learns which names there are");
+        assert_eq!(refusal.detail().to_string(), format!("the host cannot be resolved: {expected}"));
+        assert!(refusal.is_private(), "{name}: an entry would let it pass, as it would one that leads inside");
         assert_eq!(egress.send(post(&url), LONG, 0).await.unwrap_err(), SendError::Dns(expected), "{name}");
     }
     // One family is enough: only what was found is called.
@@ -169,6 +175,7 @@ async fn what_cannot_be_resolved_is_not_called() {
             .unwrap();
     let refusal = hasty.check("http://silent.example/").await.unwrap_err();
     assert_eq!(refusal, Refusal::Unresolved(DnsError::TimedOut));
+    assert_eq!(refusal.to_string(), NOWHERE_PUBLIC);
     let error = hasty.send(post("http://silent.example/"), LONG, 0).await.unwrap_err();
     assert_eq!(error, SendError::Dns(DnsError::TimedOut));
     assert_eq!(error.to_string(), "the host cannot be resolved: no nameserver answered in time");

@@ -95,6 +95,11 @@ impl Receiver {
         *self.opened.borrow()
     }
 
+    /// Waits until so many connections were made.
+    pub(crate) async fn wait_for_opened(&mut self, count: usize) {
+        self.opened.wait_for(|opened| *opened >= count).await.unwrap();
+    }
+
     /// Waits until so many connections have ended.
     pub(crate) async fn wait_for_closed(&mut self, count: usize) {
         self.closed.wait_for(|closed| *closed >= count).await.unwrap();

@@ -25,7 +25,7 @@ pub enum Added {
     New(i64),
     /// One of that name came before.
     Known,
-    /// As many wait as may.
+    /// As many wait as may, by number or by size.
     Full,
 }
 
@@ -50,9 +50,18 @@ pub trait CallbackStore: Send + Sync + 'static {
     /// The callback of a task.
     fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>>;
 
-    /// Keeps an update, unless one of its name is among the newest 1,000 or `max` of them wait already. Refused with
+    /// Keeps an update, unless one of its name is among the newest 1,000, `max` of them wait already, or the bodies that
+    /// wait would be more than `max_bytes` with this one; one alone may have any size. Refused with
     /// [`StoreError::Missing`](super::StoreError::Missing) if the task has no callback (any more).
-    fn add_update(&self, task: TaskKey, id: &str, body: Bytes, at: Timestamp, max: usize) -> StoreFuture<Added>;
+    fn add_update(
+        &self,
+        task: TaskKey,
+        id: &str,
+        body: Bytes,
+        at: Timestamp,
+        max: usize,
+        max_bytes: u64,
+    ) -> StoreFuture<Added>;
 
     /// Updates after a number that were not taken yet, in order.
     fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>>;

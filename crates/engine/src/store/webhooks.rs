@@ -26,6 +26,9 @@ pub struct NewWebhook {
     pub id: String,
     /// What it is about, as JSON.
     pub config: String,
+    /// Says in which form it wants its bodies. If that changes, what was made in the other form and not taken yet is made
+    /// anew.
+    pub form: u8,
     /// The endpoint it goes to; all webhooks of one endpoint can be held back together.
     pub endpoint: String,
     /// The last event that it is not told of.
@@ -77,8 +80,10 @@ pub struct WebhookRow {
     pub late: bool,
     /// Whether it is told of events.
     pub state: WebhookState,
-    /// When it was set first.
-    pub created_at: Timestamp,
+    /// Rises each time it is set: a step that was begun under another one is not taken, see [`OutboxWrite::IfStill`].
+    pub revision: u64,
+    /// When it began: it was set, or set again after it had come to its end or was disabled. Later each time.
+    pub began_at: Timestamp,
 }
 
 /// How far a delivery has come.
@@ -103,8 +108,8 @@ pub struct NewDelivery {
     pub about: String,
     /// Says in which form the body is; the store keeps it for whoever sends it.
     pub form: u8,
-    /// The body.
-    pub body: Bytes,
+    /// The body, unless it is large: then it is made again from the log as long as that is there.
+    pub body: Option<Bytes>,
     /// When it was made.
     pub at: Timestamp,
 }
@@ -124,7 +129,7 @@ pub struct DeliveryRow {
     pub about: String,
     /// The form of the body.
     pub form: u8,
-    /// The body; none once it is delivered.
+    /// The body; none once it is delivered, and none while it is pending if it is large.
     pub body: Option<Bytes>,
     /// How far it has come.
     pub state: DeliveryState,
@@ -153,23 +158,41 @@ pub struct Attempt {
     pub problem: String,
 }
 
-/// A webhook and what it is to deliver now: the one delivery that is next in its order, if it is made already.
+/// A webhook and what it is to deliver now.
 #[derive(Clone, Debug)]
 pub struct Head {
     /// The webhook.
     pub webhook: WebhookRow,
-    /// Its next delivery.
+    /// Its next delivery in order.
     pub delivery: Option<DeliveryRow>,
+    /// The first of those that an operator sends once more.
+    pub replay: Option<DeliveryRow>,
     /// The last event of its task.
     pub task_last: Seq,
     /// When its task ended.
     pub task_ended_at: Option<Timestamp>,
 }
 
-/// One step of one webhook. Each names what it expects, so that a step for a webhook that was deleted or replaced
-/// meanwhile does nothing.
+/// One step of one webhook. Each names what it expects, so that a step for a delivery that has gone on does nothing.
 #[derive(Clone, Debug)]
 pub enum OutboxWrite {
+    /// A step that is taken only if the webhook was not set again since: what came of an attempt at the old address says
+    /// nothing of the new one, and what was made of the log by the old wishes may leave out what the new ones want.
+    IfStill {
+        /// The webhook.
+        webhook: WebhookKey,
+        /// As the step knows it.
+        revision: u64,
+        /// The step.
+        write: Box<OutboxWrite>,
+    },
+    /// Events that are not asked for need not be looked at again.
+    Skipped {
+        /// The webhook.
+        webhook: WebhookKey,
+        /// The last of them.
+        cursor: Seq,
+    },
     /// The next delivery in order was made; it is due at once. Does nothing if there is one already.
     Prepare {
         /// The webhook.
@@ -197,11 +220,15 @@ pub enum OutboxWrite {
         attempt: Attempt,
         /// When it is tried again.
         due_at: Timestamp,
+        /// When it may be tried again at the earliest, whatever happens to its endpoint.
+        not_before: Timestamp,
     },
     /// It was not taken and is given up; its body stays. The cursor moves as for a delivered one.
     Dead {
         /// Which one.
         delivery: DeliveryKey,
+        /// Its body, if that is not stored yet.
+        body: Option<Bytes>,
         /// What the attempt came to.
         attempt: Attempt,
         /// Nothing more is to come: the webhook is finished.
@@ -220,6 +247,8 @@ pub enum OutboxWrite {
     Disabled {
         /// Which delivery.
         delivery: DeliveryKey,
+        /// Its body, if that is not stored yet.
+        body: Option<Bytes>,
         /// What the attempt came to.
         attempt: Attempt,
     },
@@ -263,12 +292,12 @@ pub struct WebhookSummary {
 /// How the outbox stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutboxCensus {
-    /// Deliveries made and not yet taken.
-    pub pending: u64,
+    /// Webhooks that were not told everything: a delivery waits, or their task has ended.
+    pub behind: u64,
+    /// Since when at least the one that is furthest behind is: its delivery was made, or its task has ended.
+    pub behind_since: Option<Timestamp>,
     /// Deliveries given up.
     pub dead: u64,
-    /// When the oldest pending one was made.
-    pub oldest_pending: Option<Timestamp>,
 }
 
 /// Durable webhooks. Implementations are cheap to share and safe to call from any thread.
@@ -282,7 +311,7 @@ pub trait WebhookStore: Send + Sync + 'static {
     /// Deletes a webhook with all its deliveries; says whether there was one.
     fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool>;
 
-    /// One webhook with its next delivery.
+    /// One webhook with its next deliveries.
     fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<Head>>;
 
     /// The active webhooks of a task.
@@ -304,10 +333,10 @@ pub trait WebhookStore: Send + Sync + 'static {
     /// Takes a step, in one commit with whatever else is to be written at that moment.
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()>;
 
-    /// Makes every pending delivery to an endpoint due now; says how many.
+    /// Makes every pending delivery to an endpoint due now, or as soon as it may be; says how many.
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize>;
 
-    /// Active and paused webhooks of tasks that ended before a time.
+    /// Active and paused webhooks that began, and whose tasks ended, before a time.
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
     /// Webhooks as operators see them, oldest first.
@@ -325,24 +354,28 @@ pub trait WebhookStore: Send + Sync + 'static {
     /// Pauses an active webhook, or makes a paused or disabled one active again; says whether anything changed.
     fn set_webhook_state(&self, webhook: WebhookKey, state: WebhookState, now: Timestamp) -> StoreFuture<bool>;
 
-    /// Deletes dead letters that died before a time, and the oldest beyond a number; says how many.
-    fn prune_dead_letters(&self, died_before: Timestamp, keep: usize) -> StoreFuture<usize>;
+    /// Deletes dead letters that died before a time, and the oldest beyond a number or so many bytes of bodies; says how
+    /// many.
+    fn prune_dead_letters(&self, died_before: Timestamp, keep: usize, keep_bytes: u64) -> StoreFuture<usize>;
 
     /// Which secrets deliveries are signed with.
     fn signing(&self) -> StoreFuture<Signing>;
 
-    /// Begins a new generation of secrets; the one before is used until the time given.
-    fn rotate_signing(&self, previous_until: Timestamp) -> StoreFuture<Signing>;
+    /// Begins a new generation of secrets; the one before is used until the time given, and those before that until the
+    /// times that were given then. If that time has come already, no earlier one is used any more.
+    fn rotate_signing(&self, now: Timestamp, previous_until: Timestamp) -> StoreFuture<Signing>;
 
     /// How the outbox stands.
     fn outbox_census(&self) -> StoreFuture<OutboxCensus>;
 }
 
-/// A webhook and where it goes.
+/// A webhook, whose it is and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// The webhook.
     pub webhook: WebhookKey,
+    /// Whose task.
+    pub owner: CallerId,
     /// Its endpoint.
     pub endpoint: String,
 }
@@ -354,18 +387,16 @@ pub struct Due {
     pub due_at: Timestamp,
     /// Which one.
     pub delivery: DeliveryKey,
-    /// Whether an operator sends it once more.
-    pub replay: bool,
     /// Its webhook and where it goes.
     pub route: Route,
 }
 
 /// Which secrets deliveries are signed with. The secrets themselves follow from the store's own
 /// ([`Store::secret`](super::Store::secret)) and this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signing {
     /// Rises with every rotation; 1 at first.
     pub generation: u64,
-    /// Until when the generation before is used too.
-    pub previous_until: Timestamp,
+    /// Earlier generations that are used too, and until when; the newest first.
+    pub previous: Vec<(u64, Timestamp)>,
 }

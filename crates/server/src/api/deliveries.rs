@@ -6,6 +6,7 @@ use switchboard_webhooks::WebhookDesk;
 
 use super::parameters::Parameters;
 use super::problem::Problem;
+use super::promise;
 use crate::Body;
 use crate::edge::plain;
 
@@ -21,15 +22,19 @@ pub(super) async fn dead_letters(desk: &WebhookDesk, parameters: &Parameters) ->
 }
 
 /// Sends one delivery once more.
-pub(super) async fn retry(desk: &WebhookDesk, delivery: i64) -> Result<Response<Body>, Problem> {
+pub(super) async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<&str>) -> Result<Response<Body>, Problem> {
     match desk.retry(delivery).await? {
-        true => Ok(plain::json(StatusCode::OK, &json!({ "delivery": delivery }))),
+        true => Ok(promise(json!({ "delivery": delivery }), waits)),
         false => Err(Problem::Missing { what: "delivery to send again under number", number: delivery }),
     }
 }
 
 /// Sends every dead letter once more, or those of one task.
-pub(super) async fn retry_dead(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
-    let retried = desk.retry_dead(parameters.task().as_ref()).await?;
-    Ok(plain::json(StatusCode::OK, &json!({ "retried": retried })))
+pub(super) async fn retry_dead(
+    desk: &WebhookDesk,
+    parameters: &Parameters,
+    waits: Option<&str>,
+) -> Result<Response<Body>, Problem> {
+    let retried = desk.retry_dead(parameters.task_unless_empty()?.as_ref()).await?;
+    Ok(promise(json!({ "retried": retried }), waits.filter(|_| retried > 0)))
 }

@@ -2,7 +2,6 @@
 //! right; a filter that is silently left out would show more than was asked for.
 
 use switchboard_a2a::TaskId;
-use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::WebhookState;
 use switchboard_webhooks::state_named;
 
@@ -11,13 +10,25 @@ use crate::bindings::percent;
 
 /// What a value is cut to where it is said.
 const QUOTED: usize = 80;
+/// Both name the task: the second is what answers call it.
+const TASK: [&str; 2] = ["task", "taskId"];
 
 /// The pairs of a query.
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    pub(super) fn read(query: Option<&str>) -> Result<Self, Problem> {
-        percent::query(query).map(Self).map_err(|error| Problem::Query(error.message))
+    /// Reads them, if each is one of those that are known here and is there once.
+    pub(super) fn read(query: Option<&str>, known: &'static [&'static str]) -> Result<Self, Problem> {
+        let pairs = percent::query(query).map_err(|error| Problem::Query(error.message))?;
+        for (index, (name, _)) in pairs.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return Err(Problem::UnknownParameter { name: quoted(name), known });
+            }
+            if pairs.iter().take(index).any(|(other, _)| other == name) {
+                return Err(Problem::Repeated(quoted(name)));
+            }
+        }
+        Ok(Self(pairs))
     }
 
     /// The value under a name; empty is the same as absent.
@@ -26,12 +37,19 @@ impl Parameters {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    pub(super) fn task(&self) -> Option<TaskId> {
-        self.value("task").map(TaskId::from)
+    pub(super) fn task(&self) -> Result<Option<TaskId>, Problem> {
+        match TASK.map(|name| self.value(name)) {
+            [Some(task), Some(other)] if task != other => Err(wrong("taskId", other, "the same as task, or left out")),
+            [task, other] => Ok(task.or(other).map(TaskId::from)),
+        }
     }
 
-    pub(super) fn caller(&self) -> Option<CallerId> {
-        self.value("caller").map(CallerId::from)
+    /// The same where all tasks are too many to stand for one whose id got lost.
+    pub(super) fn task_unless_empty(&self) -> Result<Option<TaskId>, Problem> {
+        match self.0.iter().find_map(|(key, value)| TASK.into_iter().find(|name| key == name && value.is_empty())) {
+            Some(name) => Err(wrong(name, "", "the id of a task, or left out for all tasks")),
+            None => self.task(),
+        }
     }
 
     pub(super) fn state(&self) -> Result<Option<WebhookState>, Problem> {
@@ -64,5 +82,9 @@ impl Parameters {
 }
 
 fn wrong(name: &'static str, given: &str, wanted: &'static str) -> Problem {
-    Problem::Parameter { name, given: given.chars().take(QUOTED).collect(), wanted }
+    Problem::Parameter { name, given: quoted(given), wanted }
+}
+
+fn quoted(given: &str) -> String {
+    given.chars().take(QUOTED).collect()
 }

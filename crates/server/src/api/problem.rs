@@ -16,6 +16,10 @@ pub(super) enum Problem {
     NoWebhooks,
     #[error("{name} is {given:?} and must be {wanted}")]
     Parameter { name: &'static str, given: String, wanted: &'static str },
+    #[error("there is no parameter {name:?} here, {}", offered(known))]
+    UnknownParameter { name: String, known: &'static [&'static str] },
+    #[error("{0} is there more than once: send it once")]
+    Repeated(String),
     #[error("{0}")]
     Query(String),
     #[error("there is no {what} {number}")]
@@ -32,11 +36,20 @@ impl Problem {
         let status = match self {
             Self::NotAdmin(_) => StatusCode::FORBIDDEN,
             Self::NoWebhooks | Self::Missing { .. } => StatusCode::NOT_FOUND,
-            Self::Parameter { .. } | Self::Query(_) => StatusCode::BAD_REQUEST,
+            Self::Parameter { .. } | Self::UnknownParameter { .. } | Self::Repeated(_) | Self::Query(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::WrongState { .. } => StatusCode::CONFLICT,
             Self::Store(error) => return unavailable(error),
         };
         plain::error(status, &self.to_string())
+    }
+}
+
+fn offered(known: &[&str]) -> String {
+    match known {
+        [] => "nor any other".to_owned(),
+        known => format!("only {}", known.join(", ")),
     }
 }
 

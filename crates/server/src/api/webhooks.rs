@@ -6,13 +6,14 @@ use switchboard_webhooks::{WebhookDesk, WebhookView};
 
 use super::parameters::Parameters;
 use super::problem::Problem;
+use super::promise;
 use crate::Body;
 use crate::edge::plain;
 
 /// A page of webhooks.
 pub(super) async fn list(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
     let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let mut found = desk.list(parameters.task(), parameters.state()?, after, size + 1).await?;
+    let mut found = desk.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
     let next = (found.len() > size).then(|| {
         found.truncate(size);
         found.last().map_or(after, |last| last.webhook)
@@ -29,23 +30,24 @@ pub(super) async fn show(desk: &WebhookDesk, webhook: i64) -> Result<Response<Bo
 /// Holds a webhook back.
 pub(super) async fn pause(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, Problem> {
     let paused = desk.pause(webhook).await?;
-    changed(paused, view(desk, webhook).await?, "an active one", "paused")
+    changed(paused, view(desk, webhook).await?, None, "an active one", "paused")
 }
 
 /// Lets a webhook go on.
-pub(super) async fn resume(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, Problem> {
+pub(super) async fn resume(desk: &WebhookDesk, webhook: i64, waits: Option<&str>) -> Result<Response<Body>, Problem> {
     let resumed = desk.resume(webhook).await?;
-    changed(resumed, view(desk, webhook).await?, "a paused or disabled one", "resumed")
+    changed(resumed, view(desk, webhook).await?, waits, "a paused or disabled one", "resumed")
 }
 
 fn changed(
     was_changed: bool,
     view: WebhookView,
+    waits: Option<&str>,
     wanted: &'static str,
     done: &'static str,
 ) -> Result<Response<Body>, Problem> {
     if was_changed {
-        return Ok(plain::json(StatusCode::OK, &json!({ "webhook": view })));
+        return Ok(promise(json!({ "webhook": view }), waits));
     }
     Err(Problem::WrongState { webhook: view.webhook, state: view.state, wanted, done })
 }

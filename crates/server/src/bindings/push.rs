@@ -16,6 +16,8 @@ use super::page_token::Tokens;
 const PAGE_SIZE: u32 = 50;
 /// How many are read at once for a caller that knows no pages.
 const STEP: usize = 100;
+/// What the kernel calls a webhook as a whole where it refuses one.
+const WHOLE: &str = "pushNotificationConfig";
 
 /// The task that a request is about. Without one it is about a task that nobody has.
 pub(super) fn task_of(request: &PushRequest) -> TaskId {
@@ -33,7 +35,10 @@ pub(super) async fn answer(call: &Call<'_>, request: PushRequest, out: &mut Vec<
     let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
     let task = task_of(&request);
     let found = match request {
-        PushRequest::Create(config) => webhooks.set(address, caller, dialect.version(), &task, &config).await,
+        PushRequest::Create(config) => {
+            let set = webhooks.set(address, caller, dialect.version(), &task, &config).await;
+            Ok(set.map_err(|refusal| Place::Request.refusal(dialect, refusal))?)
+        }
         PushRequest::Get { id, .. } => webhooks.get(address, caller, &task, id.as_deref()).await,
         PushRequest::List { page_size, page_token, .. } => {
             list(call, webhooks, &task, page_size, page_token.as_deref(), out).await?;
@@ -95,9 +100,12 @@ pub(super) async fn inline(
 ) -> Result<Box<Inline>, Error> {
     let webhooks = offered(call)?;
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
-    if let Some(task) = task {
-        // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
-        engine.find(&call.address, caller, &task).await.map_err(error::of)?;
+    // Whose task and whose agent it is comes first: nobody is to have names looked up for what is not theirs. That there
+    // is no such agent for this caller is the kernel's to say, and the message is not taken then.
+    match task {
+        Some(task) => drop(engine.find(&call.address, caller, &task).await.map_err(error::of)?),
+        None if call.hosted.is_none() => return Ok(Box::new((Some(config), None))),
+        None => {}
     }
     let prepared = webhooks.prepare(call.dialect.version(), &config).await;
     if let (Err(_), Some(key)) = (&prepared, key)
@@ -105,18 +113,52 @@ pub(super) async fn inline(
     {
         return Ok(Box::new((Some(config), None)));
     }
-    let webhook = prepared.map_err(|refusal| match refusal {
-        Refusal::Invalid { field, problem } => {
-            let member = match call.dialect {
-                Dialect::V1 => "taskPushNotificationConfig",
-                Dialect::V03Rpc => "pushNotificationConfig",
-                Dialect::V03Rest => "pushNotification",
-            };
-            Error::invalid_field(format!("configuration.{member}.{field}"), problem)
-        }
-        other => error::of(other),
-    })?;
+    let webhook = prepared.map_err(|refusal| Place::Message.refusal(call.dialect, refusal))?;
     Ok(Box::new((Some(config), Some(webhook))))
+}
+
+/// Where a caller has written down a webhook.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a request of its own.
+    Request,
+    /// In the configuration of a message.
+    Message,
+}
+
+impl Place {
+    /// What the caller is told, in the names that its dialect has for things.
+    fn refusal(self, dialect: Dialect, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Invalid { field, problem } => Error::invalid_field(self.field(dialect, field), problem),
+            other => error::of(other),
+        }
+    }
+
+    fn field(self, dialect: Dialect, field: &str) -> String {
+        let whole = match (dialect, self) {
+            (Dialect::V1, Self::Request) => "taskPushNotificationConfig",
+            (Dialect::V1, Self::Message) => "configuration.taskPushNotificationConfig",
+            (Dialect::V03Rpc, Self::Message) => "configuration.pushNotificationConfig",
+            (Dialect::V03Rest, Self::Message) => "configuration.pushNotification",
+            (Dialect::V03Rpc | Dialect::V03Rest, Self::Request) => "pushNotificationConfig",
+        };
+        match (field, dialect) {
+            (WHOLE, _) => whole.to_owned(),
+            // Only this request is the configuration itself.
+            (field, Dialect::V1) if self == Self::Request => field.to_owned(),
+            ("authentication.scheme", Dialect::V03Rpc | Dialect::V03Rest) => format!("{whole}.authentication.schemes"),
+            (field, _) => format!("{whole}.{field}"),
+        }
+    }
+}
+
+/// What the sender of a message is told that the kernel refuses, also for its webhook's sake.
+pub(super) fn refused_message(dialect: Dialect, refusal: Refusal) -> Error {
+    match &refusal {
+        Refusal::Invalid { field, .. } if *field == WHOLE => Place::Message.refusal(dialect, refusal),
+        _ => error::of(refusal),
+    }
 }
 
 fn offered<'a>(call: &Call<'a>) -> Result<&'a Webhooks, Error> {

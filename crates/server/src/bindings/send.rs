@@ -9,7 +9,7 @@ use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted
 
 use super::call::Call;
 use super::task::{self, Form};
-use super::{error, limits, push};
+use super::{limits, push};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
@@ -89,7 +89,7 @@ pub(super) async fn submit(
             let message = format!("messageId {id:?} was already used for a different message, give each its own");
             Error::with_message(ErrorKind::IdempotencyKeyReused, message)
         }
-        (refusal, _) => error::of(refusal),
+        (refusal, _) => push::refused_message(call.dialect, refusal),
     })
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str
 pub(crate) fn nothing_at(path: &str) -> Response<Body> {
     let message = format!(
         "nothing is at {path}; the card is at /.well-known/agent-card.json, JSON-RPC at POST /a2a and POST /a2a/AGENT, \
-         REST below them (/a2a/message:send, /a2a/AGENT/tasks), health at /healthz and /readyz"
+         REST below them (/a2a/message:send, /a2a/AGENT/tasks), webhooks for operators at /api/webhooks, health at \
+         /healthz and /readyz"
     );
     error(StatusCode::NOT_FOUND, &message)
 }

@@ -8,6 +8,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
 use switchboard_engine::store::{StoreError, StoreFuture};
 
+use super::writer::callbacks::Bounds;
 use super::{SqliteStore, write_joined};
 
 impl CallbackStore for SqliteStore {
@@ -21,9 +22,19 @@ impl CallbackStore for SqliteStore {
         self.read(move |reading| reading.callback(&task))
     }
 
-    fn add_update(&self, task: TaskKey, id: &str, body: Bytes, at: Timestamp, max: usize) -> StoreFuture<Added> {
+    fn add_update(
+        &self,
+        task: TaskKey,
+        id: &str,
+        body: Bytes,
+        at: Timestamp,
+        max: usize,
+        max_bytes: u64,
+    ) -> StoreFuture<Added> {
         let (queue, id) = (Arc::clone(&self.queue), id.to_owned());
-        let added = write_joined(queue, body.len(), move |session| session.add_update(task, &id, &body, at, max));
+        let added = write_joined(queue, body.len(), move |session| {
+            session.add_update(task, &id, &body, at, Bounds { updates: max, bytes: max_bytes })
+        });
         Box::pin(async move { added.await?.ok_or(StoreError::Missing) })
     }
 

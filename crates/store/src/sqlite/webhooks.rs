@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreFuture;
@@ -79,14 +80,7 @@ impl WebhookStore for SqliteStore {
     }
 
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()> {
-        let bytes = match &write {
-            OutboxWrite::Prepare { delivery, .. } | OutboxWrite::Abandon { delivery, .. } => delivery.body.len(),
-            OutboxWrite::Delivered { next, .. } => next.as_ref().map_or(0, |next| next.body.len()),
-            OutboxWrite::Failed { .. }
-            | OutboxWrite::Dead { .. }
-            | OutboxWrite::Disabled { .. }
-            | OutboxWrite::Finished { .. } => 0,
-        };
+        let bytes = body_of(&write).map_or(0, Bytes::len);
         write_joined(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
     }
 
@@ -119,20 +113,31 @@ impl WebhookStore for SqliteStore {
         self.join(move |session| session.set_webhook_state(webhook, state, now))
     }
 
-    fn prune_dead_letters(&self, died_before: Timestamp, keep: usize) -> StoreFuture<usize> {
-        self.in_portions(PRUNED_AT_ONCE, move |session| session.prune_dead_letters(died_before, keep))
+    fn prune_dead_letters(&self, died_before: Timestamp, keep: usize, keep_bytes: u64) -> StoreFuture<usize> {
+        self.in_portions(PRUNED_AT_ONCE, move |session| session.prune_dead_letters(died_before, keep, keep_bytes))
     }
 
     fn signing(&self) -> StoreFuture<Signing> {
         self.read(|reading| signing(&reading.connection))
     }
 
-    fn rotate_signing(&self, previous_until: Timestamp) -> StoreFuture<Signing> {
-        self.join(move |session| session.rotate_signing(previous_until))
+    fn rotate_signing(&self, now: Timestamp, previous_until: Timestamp) -> StoreFuture<Signing> {
+        self.join(move |session| session.rotate_signing(now, previous_until))
     }
 
     fn outbox_census(&self) -> StoreFuture<OutboxCensus> {
         self.read(|reading| reading.outbox_census())
+    }
+}
+
+/// The body that a step writes.
+fn body_of(write: &OutboxWrite) -> Option<&Bytes> {
+    match write {
+        OutboxWrite::IfStill { write, .. } => body_of(write),
+        OutboxWrite::Prepare { delivery, .. } | OutboxWrite::Abandon { delivery, .. } => delivery.body.as_ref(),
+        OutboxWrite::Delivered { next, .. } => next.as_ref().and_then(|next| next.body.as_ref()),
+        OutboxWrite::Dead { body, .. } | OutboxWrite::Disabled { body, .. } => body.as_ref(),
+        OutboxWrite::Failed { .. } | OutboxWrite::Skipped { .. } | OutboxWrite::Finished { .. } => None,
     }
 }
 
@@ -141,7 +146,7 @@ mod tests {
     use rusqlite::Connection;
 
     use crate::sqlite::migrate::migrate;
-    use crate::sqlite::readers::deliveries::{DUE, IN_ORDER, NEXT_DUE};
+    use crate::sqlite::readers::deliveries::{BEHIND, DUE, NEXT_DUE};
     use crate::sqlite::readers::webhooks::{LAGGING, OVERDUE};
     use crate::sqlite::writer::endpoints::RELEASE;
 
@@ -157,7 +162,7 @@ mod tests {
     fn what_runs_all_the_time_reads_no_table_from_end_to_end_and_sorts_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        for sql in [DUE, NEXT_DUE, LAGGING, OVERDUE, RELEASE] {
+        for sql in [DUE, NEXT_DUE, LAGGING, OVERDUE, RELEASE, BEHIND] {
             let lines = plan(&connection, sql);
             // Webhooks of ended tasks are found among those that are not at their end: an index that holds only these.
             let fine = |line: &String| {
@@ -165,7 +170,5 @@ mod tests {
             };
             assert!(lines.iter().all(fine), "{sql}: {lines:#?}");
         }
-        let lines = plan(&connection, IN_ORDER);
-        assert_eq!(lines, ["SCAN delivery USING COVERING INDEX delivery_endpoint"]);
     }
 }

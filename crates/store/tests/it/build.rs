@@ -87,6 +87,7 @@ pub(crate) fn webhook(id: &str, endpoint: &str, cursor: u64) -> NewWebhook {
     NewWebhook {
         id: id.to_owned(),
         config: format!("{{\"url\":\"{endpoint}/{id}\"}}"),
+        form: 0,
         endpoint: endpoint.to_owned(),
         cursor: Seq(cursor),
         late: false,
@@ -106,7 +107,7 @@ pub(crate) fn delivery(first: u64, last: u64, at: i64) -> NewDelivery {
         last: Cursor { epoch: Epoch(1), seq: Seq(last) },
         about: "working".to_owned(),
         form: 3,
-        body: Bytes::from(format!("events {first} to {last}")),
+        body: Some(Bytes::from(format!("events {first} to {last}"))),
         at: Timestamp(at),
     }
 }
@@ -148,7 +149,7 @@ pub(crate) async fn bury(
     at: i64,
 ) -> DeliveryKey {
     let delivery = prepare(store, webhook, delivery).await;
-    store.outbox(OutboxWrite::Dead { delivery, attempt: attempt(at, 500), finished: false }).await.unwrap();
+    store.outbox(OutboxWrite::Dead { body: None, delivery, attempt: attempt(at, 500), finished: false }).await.unwrap();
     delivery
 }
 

@@ -16,23 +16,15 @@ use switchboard_webhooks::DeliveryView;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded, refused, short};
-use crate::control::{Door, DoorError, Request, WebhookRequest};
+use crate::control::{Door, Request, WebhookRequest};
 use crate::printer::Printer;
 
-/// An answer, and whether a running server gave it.
-struct Answered<T> {
-    answer: T,
-    running: bool,
-}
-
-/// Asks, and prints the answer in a way of the command's own. Where there is no data, `nothing` is the answer, if the
-/// command has one for that.
+/// Asks, and prints the answer in a way of the command's own.
 fn ask<T: DeserializeOwned>(
     flags: &DataFlags,
     request: WebhookRequest,
-    nothing: Option<T>,
     printer: Printer,
-    print: impl FnOnce(Answered<T>),
+    print: impl FnOnce(T),
 ) -> ExitCode {
     let workspace = match loaded(flags.load(), printer) {
         Ok(workspace) => workspace,
@@ -40,18 +32,17 @@ fn ask<T: DeserializeOwned>(
     };
     let data_dir = workspace.data_dir();
     short(printer, async {
-        let answered = match (Door::find(&data_dir, false).await, nothing) {
-            (Ok(door), _) => {
-                let running = door.is_server();
-                let asked = door.ask::<T>(Request::Webhooks(request)).await;
-                asked.map(|answer| Answered { answer, running })
+        let answered = match Door::find(&data_dir, false).await {
+            Ok(door) => {
+                // A running server knows by itself what it was started with.
+                let door = if workspace.config.webhooks.enabled { door } else { door.with_webhooks_off() };
+                door.ask::<T>(Request::Webhooks(request)).await
             }
-            (Err(DoorError::NoData(_)), Some(answer)) => Ok(Answered { answer, running: false }),
-            (Err(error), _) => Err(error),
+            Err(error) => Err(error),
         };
         match answered {
-            Ok(answered) => {
-                print(answered);
+            Ok(answer) => {
+                print(answer);
                 ExitCode::SUCCESS
             }
             Err(error) => refused(&error, printer),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::Uri;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -91,7 +91,7 @@ impl Scalar for WebOrigin {
     }
 }
 
-/// A network: `10.0.0.0/8`, `fd00::/8`.
+/// A network: `10.0.0.0/8`, `fd00::/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -100,9 +100,25 @@ pub struct Network {
 
 impl Network {
     /// A network of that one address.
-    #[must_use]
-    pub fn of_one(address: IpAddr) -> Self {
-        Self { address, prefix: if address.is_ipv4() { 32 } else { 128 } }
+    fn of_one(address: IpAddr) -> Self {
+        Self { address, prefix: width(address) }
+    }
+
+    /// The network that this address lies in, by its first address.
+    fn whole(self) -> Self {
+        let rest = u32::from(width(self.address).saturating_sub(self.prefix));
+        // All of the bits cannot be shifted out: then none is left.
+        let address = match self.address {
+            IpAddr::V4(v4) => {
+                let bits = v4.to_bits().checked_shr(rest).and_then(|bits| bits.checked_shl(rest));
+                IpAddr::V4(Ipv4Addr::from_bits(bits.unwrap_or(0)))
+            }
+            IpAddr::V6(v6) => {
+                let bits = v6.to_bits().checked_shr(rest).and_then(|bits| bits.checked_shl(rest));
+                IpAddr::V6(Ipv6Addr::from_bits(bits.unwrap_or(0)))
+            }
+        };
+        Self { address, ..self }
     }
 
     /// Whether the address lies in this network.
@@ -125,16 +141,39 @@ impl fmt::Display for Network {
 }
 
 impl Scalar for Network {
-    const WRITE: &'static str = "an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8";
+    const WRITE: &'static str =
+        "an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8, or one address, such as 10.0.0.1";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         let wrong = || Mismatch::new(format!("\"{text}\" is not a network"), format!("write {}", Self::WRITE));
+        if let Ok(address) = text.parse() {
+            return Ok(Self::of_one(address));
+        }
         let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-        let width = if address.is_ipv4() { 32 } else { 128 };
-        if prefix > width { Err(wrong()) } else { Ok(Self { address, prefix }) }
+        let network = Self { address, prefix };
+        if prefix > width(address) {
+            return Err(wrong());
+        }
+        // Whether a whole network or one machine is meant is not to be guessed where it says who may be reached.
+        if network.whole() != network {
+            return Err(Mismatch::new(
+                format!("\"{text}\" is an address inside a network"),
+                format!(
+                    "write {} for the whole network or {} for the one address",
+                    network.whole(),
+                    Self::of_one(address)
+                ),
+            ));
+        }
+        Ok(network)
     }
+}
+
+/// How many bits an address has.
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
 }
 
 /// A host that may be called although it is not public: `host`, `host:port` or `*.domain`.
@@ -269,7 +308,7 @@ impl JsonSchema for Network {
     }
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+/[0-9]{1,3}$", "examples": ["10.0.0.0/8"] })
+        json_schema!({ "type": "string", "pattern": "^[0-9a-fA-F.:]+(/[0-9]{1,3})?$", "examples": ["10.0.0.0/8", "10.0.0.1"] })
     }
 }
 
@@ -341,8 +380,27 @@ mod tests {
                 && !network("192.0.2.7/32").contains(address("192.0.2.6"))
         );
         assert!(!network("0.0.0.0/0").contains(address("::1")));
-        for text in ["10.0.0.0", "10.0.0.0/33", "x/8", "::/129"] {
-            assert!(Network::from_text(text).is_err(), "{text}");
+        for text in ["10.0.0", "10.0.0.0/33", "x/8", "::/129", "10.0.0.1/", "/8", ""] {
+            assert_eq!(Network::from_text(text).unwrap_err().wrong, format!("\"{text}\" is not a network"));
+        }
+    }
+
+    #[test]
+    fn a_network_may_be_one_address_and_begins_where_it_says() {
+        for (text, network) in [("10.0.0.1", "10.0.0.1/32"), ("fd00::1", "fd00::1/128"), ("0.0.0.0", "0.0.0.0/32")] {
+            assert_eq!(Network::from_text(text).unwrap().to_string(), network);
+            assert_eq!(Network::from_text(network).unwrap().to_string(), network);
+        }
+        for (text, whole, one) in [
+            ("10.0.0.1/8", "10.0.0.0/8", "10.0.0.1/32"),
+            ("10.0.0.1/31", "10.0.0.0/31", "10.0.0.1/32"),
+            ("10.0.0.1/0", "0.0.0.0/0", "10.0.0.1/32"),
+            ("fd12::1/8", "fd00::/8", "fd12::1/128"),
+            ("::1/0", "::/0", "::1/128"),
+        ] {
+            let Mismatch { wrong, right } = Network::from_text(text).unwrap_err();
+            assert_eq!(wrong, format!("\"{text}\" is an address inside a network"));
+            assert_eq!(right, format!("write {whole} for the whole network or {one} for the one address"));
         }
     }
 

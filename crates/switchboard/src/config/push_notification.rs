@@ -22,7 +22,7 @@ pub(super) fn add(
 ) -> Vec<String> {
     let mut warnings = Vec::new();
     let hosts: Vec<AllowedHost> = entries(environment, HOSTS, AllowedHost::from_text, &mut warnings);
-    let networks: Vec<Network> = entries(environment, CIDRS, network, &mut warnings);
+    let networks: Vec<Network> = entries(environment, CIDRS, Network::from_text, &mut warnings);
     if !hosts.is_empty() {
         webhooks.allowed_hosts.extend(hosts);
         tell(settings, "webhooks.allowedHosts", HOSTS, serde_json::to_value(&webhooks.allowed_hosts));
@@ -52,11 +52,6 @@ fn entries<T>(
         }
     }
     entries
-}
-
-/// A bare address is a network of one here.
-fn network(text: &str) -> Result<Network, Mismatch> {
-    text.parse().map(Network::of_one).or_else(|_| Network::from_text(text))
 }
 
 /// The value in force is the sum; who else had a say is kept.

@@ -8,7 +8,7 @@ use switchboard_egress::Allowlist;
 
 use crate::config::address::{AllowedHost, Nameserver, Network};
 use crate::config::section::Section;
-use crate::config::size::Count;
+use crate::config::size::{Count, Size};
 use crate::config::time_span::TimeSpan;
 
 /// Push notifications.
@@ -81,6 +81,10 @@ pub struct DeadLetters {
     ///
     /// The oldest go first.
     pub max: Count,
+    /// Bytes of the bodies of dead letters kept.
+    ///
+    /// The oldest go first. They do not count for `store.retention.maxBytes`.
+    pub max_bytes: Size,
 }
 
 impl Default for Webhooks {
@@ -121,7 +125,7 @@ impl Default for Webhooks {
 
 impl Default for DeadLetters {
     fn default() -> Self {
-        Self { max_age: TimeSpan::from_days(30), max: Count::new(10_000) }
+        Self { max_age: TimeSpan::from_days(30), max: Count::new(10_000), max_bytes: Size::from_gibibytes(1) }
     }
 }
 
@@ -156,6 +160,7 @@ impl Webhooks {
         section.section("deadLetters", |section| {
             section.read("maxAge", &mut self.dead_letters.max_age);
             section.read("max", &mut self.dead_letters.max);
+            section.read("maxBytes", &mut self.dead_letters.max_bytes);
         });
     }
 

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use crate::control::protocol::{Refusal, Reply, Request};
 use crate::control::room::ControlRoom;
 use crate::control::socket::SocketPath;
+use crate::control::webhooks::Waits;
 use crate::keys::KeyDesk;
 use crate::serve::{StartError, open_problem};
 
@@ -113,6 +114,15 @@ impl Door {
     #[must_use]
     pub fn is_server(&self) -> bool {
         matches!(self, Self::Server { .. })
+    }
+
+    /// The same where the configuration has webhooks switched off, which matters if no server runs.
+    #[must_use]
+    pub fn with_webhooks_off(self) -> Self {
+        match self {
+            Self::File { room, store } => Self::File { room: room.delivering(Some(Waits::Disabled)), store },
+            server => server,
+        }
     }
 
     /// Asks, and ends the conversation.

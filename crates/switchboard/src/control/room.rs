@@ -9,7 +9,7 @@ use switchboard_store::BackupError;
 use switchboard_webhooks::WebhookDesk;
 
 use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status, value};
-use crate::control::webhooks;
+use crate::control::webhooks::{self, Waits};
 use crate::keys::KeyDesk;
 use crate::serve::{Reloaded, Reloader};
 
@@ -19,6 +19,8 @@ type StatusReader = Box<dyn Fn() -> Status + Send + Sync>;
 pub struct ControlRoom {
     desk: KeyDesk,
     webhooks: WebhookDesk,
+    /// Why nothing is delivered, if nothing is.
+    waits: Option<Waits>,
     data_dir: PathBuf,
     server: Option<(StatusReader, Arc<Reloader>)>,
 }
@@ -27,7 +29,7 @@ impl ControlRoom {
     /// A room over a data directory that this process holds.
     #[must_use]
     pub fn new(desk: KeyDesk, webhooks: WebhookDesk, data_dir: PathBuf) -> Self {
-        Self { desk, webhooks, data_dir, server: None }
+        Self { desk, webhooks, waits: Some(Waits::NoServer), data_dir, server: None }
     }
 
     /// The same for a server, which can say how it is and read its configuration again.
@@ -37,6 +39,12 @@ impl ControlRoom {
         self
     }
 
+    /// The same where deliveries wait for this, or for nothing.
+    #[must_use]
+    pub fn delivering(self, waits: Option<Waits>) -> Self {
+        Self { waits, ..self }
+    }
+
     /// Does what is asked.
     pub async fn answer(&self, request: Request) -> Reply {
         let answer = match request {
@@ -44,7 +52,7 @@ impl ControlRoom {
             Request::ListKeys => self.desk.list().await.map_err(Refusal::new).and_then(value),
             Request::RevokeKey { id } => self.desk.revoke(&id).await.map_err(Refusal::new).and_then(value),
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
-            Request::Webhooks(request) => webhooks::answer(&self.webhooks, &self.desk, request).await,
+            Request::Webhooks(request) => webhooks::answer(&self.webhooks, &self.desk, self.waits, request).await,
             Request::Reload => match &self.server {
                 Some((_, reloader)) => reload(Arc::clone(reloader)).await.and_then(value),
                 None => Err(self.no_server()),

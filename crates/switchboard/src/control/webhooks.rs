@@ -92,6 +92,38 @@ pub struct ShownWebhook {
     pub deliveries: Vec<DeliveryView>,
 }
 
+/// A webhook that was paused or resumed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ChangedWebhook {
+    /// It.
+    pub webhook: WebhookView,
+    /// What keeps a resumed one from going on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
+}
+
+/// Why nothing is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Waits {
+    /// Nobody is there to do it.
+    #[serde(rename = "no server runs on this data")]
+    NoServer,
+    /// It is switched off.
+    #[serde(rename = "webhooks.enabled is false")]
+    Disabled,
+}
+
+impl Waits {
+    /// What must come for deliveries to go on, after `as soon as`.
+    #[must_use]
+    pub fn until(self) -> &'static str {
+        match self {
+            Self::NoServer => "a server runs on this data",
+            Self::Disabled => "webhooks are enabled: set webhooks.enabled to true and start the server again",
+        }
+    }
+}
+
 /// Some of the dead letters.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -107,6 +139,9 @@ pub struct DeadLetterPage {
 pub struct Retried {
     /// So many.
     pub retried: u64,
+    /// What keeps them from being sent now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<Waits>,
 }
 
 /// Secrets that were rotated.
@@ -118,25 +153,32 @@ pub struct RotatedSecret {
 }
 
 /// Does what is asked.
-pub(super) async fn answer(desk: &WebhookDesk, keys: &KeyDesk, request: WebhookRequest) -> Result<Value, Refusal> {
+pub(super) async fn answer(
+    desk: &WebhookDesk,
+    keys: &KeyDesk,
+    waits: Option<Waits>,
+    request: WebhookRequest,
+) -> Result<Value, Refusal> {
     match request {
         WebhookRequest::List { task, state, after, limit } => {
             list(desk, task, state, after, limit).await.and_then(value)
         }
         WebhookRequest::Show { webhook } => show(desk, webhook).await.and_then(value),
-        WebhookRequest::Retry { delivery } => retry(desk, delivery).await.and_then(value),
+        WebhookRequest::Retry { delivery } => retry(desk, delivery, waits).await.and_then(value),
         WebhookRequest::RetryDead { task } => {
             let task = task.map(TaskId::from);
             let retried = desk.retry_dead(task.as_ref()).await.map_err(Refusal::new)?;
-            value(Retried { retried })
+            value(Retried { retried, waits: waits.filter(|_| retried > 0) })
         }
         WebhookRequest::Pause { webhook } => {
             let changed = desk.pause(webhook).await.map_err(Refusal::new)?;
-            changed_one(desk, webhook, changed, "paused").await.and_then(value)
+            let webhook = changed_one(desk, webhook, changed, "paused").await?;
+            value(ChangedWebhook { webhook, waits: None })
         }
         WebhookRequest::Resume { webhook } => {
             let changed = desk.resume(webhook).await.map_err(Refusal::new)?;
-            changed_one(desk, webhook, changed, "active").await.and_then(value)
+            let webhook = changed_one(desk, webhook, changed, "active").await?;
+            value(ChangedWebhook { webhook, waits })
         }
         WebhookRequest::DeadLetters { after, limit } => {
             let mut dead_letters = desk.dead_letters(after, limit.saturating_add(1)).await.map_err(Refusal::new)?;
@@ -188,27 +230,27 @@ async fn show(desk: &WebhookDesk, webhook: i64) -> Result<ShownWebhook, Refusal>
     found.map(|(webhook, deliveries)| ShownWebhook { webhook, deliveries }).ok_or_else(unknown)
 }
 
-async fn retry(desk: &WebhookDesk, delivery: i64) -> Result<Retried, Refusal> {
+async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<Waits>) -> Result<Retried, Refusal> {
     match desk.retry(delivery).await.map_err(Refusal::new)? {
-        true => Ok(Retried { retried: 1 }),
+        true => Ok(Retried { retried: 1, waits }),
         false => Err(Refusal::new(format!("there is no delivery {delivery} that was delivered or given up"))
             .with_next("switchboard webhooks dead-letters lists those that were given up, switchboard webhooks show NUMBER those of a webhook")),
     }
 }
 
 /// A webhook after it was to change, or why it did not.
-async fn changed_one(desk: &WebhookDesk, number: i64, changed: bool, wanted: &str) -> Result<ShownWebhook, Refusal> {
-    let shown = show(desk, number).await?;
+async fn changed_one(desk: &WebhookDesk, number: i64, changed: bool, wanted: &str) -> Result<WebhookView, Refusal> {
+    let webhook = show(desk, number).await?.webhook;
     if changed {
-        return Ok(shown);
+        return Ok(webhook);
     }
-    let because = match shown.webhook.state.as_str() {
+    let because = match webhook.state.as_str() {
         state if state == wanted => return Err(Refusal::new(format!("webhook {number} is already {wanted}"))),
         "finished" => "its task has ended and it was told of everything",
         "disabled" => "its endpoint answered 410 and gets nothing any more",
         _ => "it has just changed, try again",
     };
-    Err(Refusal::new(format!("webhook {number} is {}: {because}", shown.webhook.state)))
+    Err(Refusal::new(format!("webhook {number} is {}: {because}", webhook.state)))
 }
 
 /// Every name has secrets; those of a mistyped one would fit no delivery.

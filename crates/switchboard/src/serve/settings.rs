@@ -135,12 +135,13 @@ pub(super) fn webhooks(config: &Config) -> webhooks::Options {
         max_pause: webhooks.max_pause.duration(),
         dead_letter_age: webhooks.dead_letters.max_age.duration(),
         dead_letters: webhooks.dead_letters.max.get(),
+        dead_letter_bytes: webhooks.dead_letters.max_bytes.bytes(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::size::Count;
+    use crate::config::size::{Count, Size};
     use crate::config::time_span::TimeSpan;
     use crate::config::webhooks::{DeadLetters, Webhooks};
 
@@ -165,7 +166,11 @@ mod tests {
                 pause_after: Count::new(9),
                 pause: seconds(10),
                 max_pause: seconds(11),
-                dead_letters: DeadLetters { max_age: seconds(12), max: Count::new(13) },
+                dead_letters: DeadLetters {
+                    max_age: seconds(12),
+                    max: Count::new(13),
+                    max_bytes: Size::from_gibibytes(14),
+                },
                 ..Webhooks::default()
             },
             ..Config::default()
@@ -176,6 +181,7 @@ mod tests {
         assert_eq!(options.retries, [4, 5].map(Duration::from_secs));
         let counts = [options.per_task, options.parallel, options.parallel_per_endpoint, options.dead_letters];
         assert_eq!((counts, options.pause_after), ([1, 7, 8, 13], 9));
+        assert_eq!(options.dead_letter_bytes, 14 << 30);
         assert_eq!((options.enabled, options.return_secrets), (false, true));
         assert_eq!(egress(&config).connect_timeout, Duration::from_secs(3));
     }

@@ -52,7 +52,7 @@ tasks:
   maxRecoveries: -1
 streams: 15s
 webhooks:
-  allowedCidrs: [10.0.0.0]
+  allowedCidrs: [10.0.0.1, 10.0.0.1/8]
   retries: { first: 1s }
 log: { level: }
 ";
@@ -71,7 +71,7 @@ log: { level: }
         "switchboard.yaml:16: tasks.deadline: \"soon\" is not a length of time: write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
         "switchboard.yaml:17: tasks.maxRecoveries: \"-1\" is not a whole number: write a whole number, such as 3",
         "switchboard.yaml:18: streams: is a single value: write a mapping with any of the keys ping",
-        "switchboard.yaml:20: webhooks.allowedCidrs: \"10.0.0.0\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        "switchboard.yaml:20: webhooks.allowedCidrs: \"10.0.0.1/8\" is an address inside a network: write 10.0.0.0/8 for the whole network or 10.0.0.1/32 for the one address",
         &format!("switchboard.yaml:21: webhooks.retries: is a mapping: write a list in brackets, each item {}", &span[6..]),
         "switchboard.yaml:22: log.level: has no value: write error, warn, info, debug or trace",
     ]);
@@ -113,7 +113,7 @@ fn webhook_settings_that_cannot_be_are_refused() {
     switchboard(content).refused(&[
         "switchboard.yaml:2: webhooks.enabled: \"perhaps\" is neither true nor false: write true or false",
         "switchboard.yaml:3: webhooks.allowedHosts: \"https://hooks.internal/path\" is not a host: write a host such as hooks.internal, hooks.internal:8080 or *.internal, without http://",
-        "switchboard.yaml:4: webhooks.allowedCidrs: \"10.0.0.0/64\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        "switchboard.yaml:4: webhooks.allowedCidrs: \"10.0.0.0/64\" is not a network: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8, or one address, such as 10.0.0.1",
         "switchboard.yaml:5: webhooks.nameservers: \"dns.internal\" is not an address: write an address, such as 10.0.0.2, 10.0.0.2:5353 or [fd00::2]:5353",
         &format!("switchboard.yaml:6: webhooks.perTask: 0 leaves room for nothing: {count}"),
         "switchboard.yaml:7: webhooks.returnSecrets: \"1\" is neither true nor false: write true or false",
@@ -127,7 +127,7 @@ fn webhook_settings_that_cannot_be_are_refused() {
         "switchboard.yaml:15: webhooks.pause: a pause begins with 10m and may last only 5m: make webhooks.maxPause at least as long as webhooks.pause",
         &format!("switchboard.yaml:17: webhooks.deadLetters.maxAge: \"old\" is not a length of time: {span}"),
         &format!("switchboard.yaml:18: webhooks.deadLetters.max: 0 leaves room for nothing: {count}"),
-        "switchboard.yaml:19: webhooks.deadLetters.min: unknown key: the keys here are maxAge, max",
+        "switchboard.yaml:19: webhooks.deadLetters.min: unknown key: the keys here are maxAge, max, maxBytes",
     ]);
     switchboard("webhooks: { pause: 0s }\n")
         .refused(&[&format!("switchboard.yaml:1: webhooks.pause: 0s leaves no time at all: {span}")]);

@@ -98,3 +98,12 @@ async fn so_many_dead_letters_are_kept_and_the_oldest_go_first() {
     left(&desk, 1).await;
     assert_eq!(desk.dead_letters(0, 100).await.unwrap()[0].about, "completed");
 }
+
+#[tokio::test]
+async fn so_many_bytes_of_dead_letters_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (clock, desk, dead) = refused(folder.path(), Options { dead_letter_bytes: 1, ..Options::default() }).await;
+    assert!(dead > 1);
+    clock.advance(Duration::from_secs(61));
+    left(&desk, 0).await;
+}

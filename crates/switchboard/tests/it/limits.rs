@@ -62,6 +62,7 @@ const HITS: &[Hit] = &[
     ("tasks.parkedExpiry", ENGINE, "endings.rs", "a_question_nobody_answers_expires", "input_expired"),
     ("webhooks.connectTimeout", EGRESS, "encryption.rs", "a_receiver_that_does_not_speak_tls_or_never_ends_the_handshake", "connect_timeout: SHORT"),
     ("webhooks.deadLetters.max", HERE, "kept_dead_letters.rs", "so_many_dead_letters_are_kept_and_the_oldest_go_first", "dead_letters: 1"),
+    ("webhooks.deadLetters.maxBytes", HERE, "kept_dead_letters.rs", "so_many_bytes_of_dead_letters_are_kept", "dead_letter_bytes: 1"),
     ("webhooks.deadLetters.maxAge", HERE, "kept_dead_letters.rs", "dead_letters_of_an_age_go", "dead_letter_age"),
     ("webhooks.holdTasks", WEBHOOKS, "restarts.rs", "an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_letter", "webhooks.holdTasks"),
     ("webhooks.maxPause", HERE, "webhooks.rs", "an_endpoint_is_never_paused_for_longer_than_the_longest_pause", "maxPause: 40ms"),

@@ -22,4 +22,5 @@ mod serve;
 mod server;
 mod tls;
 mod usage;
+mod webhook_log;
 mod webhooks;

@@ -112,7 +112,7 @@ fn hosts_and_networks_of_the_environment_are_added() {
     assert_eq!(run.setting("webhooks.allowedCidrs"), (json!(["10.0.0.0/8", "127.0.0.1/32"]), from_variable));
     let warnings = [
         "PUSH_NOTIFICATION_ALLOWED_HOSTS: \"http://wrong\" is not a host and is left out: write a host such as hooks.internal, hooks.internal:8080 or *.internal, without http://",
-        "PUSH_NOTIFICATION_ALLOWED_CIDRS: \"10.0.0.0/40\" is not a network and is left out: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8",
+        "PUSH_NOTIFICATION_ALLOWED_CIDRS: \"10.0.0.0/40\" is not a network and is left out: write an address and the length of its prefix, such as 10.0.0.0/8 or fd00::/8, or one address, such as 10.0.0.1",
     ];
     assert_eq!(run.json()["warnings"], json!(warnings));
 

@@ -132,18 +132,18 @@ fn a_second_ctrl_c_ends_it_at_once() {
 fn takes_all_the_open_files_it_may_have_and_says_if_they_are_too_few() {
     let workspace = Workspace::new().file("switchboard.yaml", "limits: { connections: 400 }\n");
     let complaints = || std::fs::read_to_string(workspace.path().join("stderr.txt")).unwrap();
-    let enough = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 464");
+    let enough = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 1488");
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", enough.pid()));
     // Only Linux shows them; elsewhere the missing warning says it too.
     if let Ok(limits) = limits {
         let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-        assert_eq!(line.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["464", "464"], "{line}");
+        assert_eq!(line.split_whitespace().skip(3).take(2).collect::<Vec<_>>(), ["1488", "1488"], "{line}");
     }
     assert!(!complaints().contains("open files"), "{}", complaints());
     enough.stop();
-    let too_few = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 463");
+    let too_few = Server::start_after(&workspace, "ulimit -S -n 200 && ulimit -H -n 1487");
     let told = complaints();
-    assert!(told.contains("463 open files") && told.contains("limits.connections (400) needs 464"), "{told}");
+    assert!(told.contains("1487 open files") && told.contains("limits.connections (400) needs 1488"), "{told}");
     too_few.stop();
 }
 

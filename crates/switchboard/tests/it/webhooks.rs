@@ -226,11 +226,12 @@ fn rotated_secrets_overlap_for_as_long_as_was_asked() {
 #[test]
 fn what_is_not_there_is_named() {
     let workspace = Workspace::new();
-    for command in ["list", "dead-letters"] {
-        assert!(workspace.run(&["webhooks", command]).stdout.starts_with("there are no "), "{command}");
+    for command in [&["list"][..], &["dead-letters"], &["show", "7"], &["retry", "--all-dead"], &["secret", "show"]] {
+        let run = workspace.run(&[&["webhooks"], command].concat());
+        fails(&run, "there is no data in ");
+        assert!(run.stderr.contains("next: name the workspace of the server with --workspace"), "{}", run.stderr);
     }
     assert!(!workspace.path().join(".switchboard").exists(), "looking creates nothing");
-    fails(&workspace.run(&["webhooks", "show", "7"]), "there is no data in");
     assert_eq!(workspace.run(&["keys", "create"]).code, Some(0));
     for command in ["show", "pause", "resume"] {
         fails(&workspace.run(&["webhooks", command, "7"]), "there is no webhook 7\nnext: switchboard webhooks list");
@@ -249,6 +250,8 @@ fn what_is_not_there_is_named() {
         let run = workspace.run(&[&["webhooks"], arguments].concat());
         assert_eq!(run.code, Some(2), "{arguments:?}: {}", run.stderr);
     }
+    let neither = workspace.run(&["webhooks", "retry"]).stderr;
+    assert!(neither.contains("DELIVERY") && neither.contains("--all-dead"), "{neither}");
 }
 
 #[test]
@@ -291,6 +294,85 @@ fn webhooks_can_be_turned_off() {
     assert_eq!(card["capabilities"]["pushNotifications"], false);
     let refused = server.send_with("echo", "hello", &receiver.config());
     assert!(refused.status == 400 && refused.text().contains("PUSH_NOTIFICATION_NOT_SUPPORTED"));
+    server.stop();
+}
+
+#[test]
+fn what_is_sent_once_more_while_webhooks_are_off_waits_and_says_so() {
+    let (workspace, receiver) = (workspace(), Receiver::start());
+    let server = Server::start(&workspace);
+    receiver.answers(404);
+    let other = send(&server, "echo", "hello", &receiver);
+    until_finished(&workspace, &other);
+    receiver.answers(410);
+    let task = send(&server, "echo", "hello", &receiver);
+    let disabled = |answer: &Value| answer["webhooks"][0]["state"] == "disabled";
+    let listed = until(&workspace, &["webhooks", "list", "-o", "json", "--task", &task], disabled);
+    let number = listed["webhooks"][0]["webhook"].to_string();
+    let letters = workspace.run(&["webhooks", "dead-letters", "-o", "json"]).json();
+    let letters = letters["deadLetters"].as_array().unwrap();
+    let deliveries: Vec<String> = letters.iter().map(|letter| letter["delivery"].to_string()).collect();
+    let [first, _, delivery] = &deliveries[..] else { panic!("{letters:?}") };
+    server.stop();
+    let sent = receiver.count();
+    receiver.answers(200);
+
+    let until_enabled = "as soon as webhooks are enabled: set webhooks.enabled to true and start the server again";
+    let workspace = workspace.file("switchboard.yaml", format!("{SETTINGS}  enabled: false\n"));
+    let run = workspace.run(&["webhooks", "retry", delivery]);
+    assert_eq!(
+        run.stdout,
+        format!("1 delivery is sent once more {until_enabled}\n"),
+        "without a server: {}",
+        run.stderr
+    );
+    let server = Server::start(&workspace);
+    let run = workspace.run(&["webhooks", "resume", &number]);
+    assert_eq!(run.stdout, format!("webhook {number} goes on where it was {until_enabled}\n"), "{}", run.stderr);
+    let why = json!("webhooks.enabled is false");
+    assert_eq!(workspace.run(&["webhooks", "pause", &number, "-o", "json"]).json().get("waits"), None);
+    assert_eq!(workspace.run(&["webhooks", "resume", &number, "-o", "json"]).json()["waits"], why);
+    let api = |path: &str| server.post(&format!("/api/webhooks{path}"), "", "").json();
+    assert_eq!(api(&format!("/deliveries/{first}:retry"))["waits"], why);
+    assert_eq!(api(&format!("/dead-letters:retry?taskId={other}")), json!({ "retried": 1, "waits": why }));
+    let none = workspace.run(&["webhooks", "retry", "--all-dead", "-o", "json"]).json();
+    assert_eq!(none, json!({ "retried": 0 }), "all there are wait already");
+    assert_eq!(api(&format!("/{number}:pause")).get("waits"), None);
+    let resumed = api(&format!("/{number}:resume"));
+    assert_eq!((&resumed["webhook"]["state"], &resumed["waits"]), (&json!("active"), &why));
+    assert_eq!(receiver.count(), sent, "nobody sends");
+    server.stop();
+
+    // And so it is.
+    let workspace = workspace.file("switchboard.yaml", SETTINGS);
+    let server = Server::start(&workspace);
+    // Three once more, and the end of the task that was not told of it.
+    receiver.got(sent + 4);
+    until_finished(&workspace, &task);
+    let again = workspace.run(&["webhooks", "retry", delivery, "-o", "json"]).json();
+    assert_eq!(again, json!({ "retried": 1 }), "nothing is in its way");
+    server.stop();
+}
+
+#[test]
+fn whoever_waits_behind_a_paused_endpoint_is_listed_with_the_end_of_the_pause() {
+    let settings =
+        "webhooks:\n  allowedHosts: [127.0.0.1]\n  retries: [1s]\n  pauseAfter: 1\n  pause: 1h\n  maxPause: 1h\n";
+    let (workspace, receiver) = (Workspace::new().file("switchboard.yaml", settings), Receiver::start());
+    receiver.answers(500);
+    let server = Server::start(&workspace);
+    send(&server, "echo", "one", &receiver);
+    let paused = |answer: &Value| answer["webhooks"][0]["endpointPausedUntil"].is_string();
+    let listed = until(&workspace, &["webhooks", "list", "-o", "json"], paused);
+    let paused_until = listed["webhooks"][0]["endpointPausedUntil"].as_str().unwrap();
+    let second = send(&server, "echo", "two", &receiver);
+    let lags = |answer: &Value| answer["webhooks"][0]["lags"] == true;
+    let second = until(&workspace, &["webhooks", "list", "-o", "json", "--task", &second], lags);
+    assert_eq!(second["webhooks"][0].get("pending"), None, "{second}");
+    let text = workspace.run(&["webhooks", "list"]).stdout;
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows.iter().all(|row| row.trim_end().ends_with(paused_until)), "{paused_until}: {text}");
     server.stop();
 }
 

@@ -104,7 +104,17 @@ async fn a_webhook_set_after_the_end_is_told_the_end_at_once() {
             .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
             .await
             .unwrap();
-        receiver.got(2).await;
+        let got = receiver.got(2).await;
+        assert_ne!(got[0].id(), got[1].id(), "a receiver must not take it for a repetition");
+        house.all_finished().await;
+        house.webhooks.delete(&address(), &caller(), &task, version.as_str()).await.unwrap();
+        house
+            .set(version, &task, &PushConfig { id: Some(version.as_str().to_owned()), ..to(&receiver) })
+            .await
+            .unwrap();
+        house.advance(1);
+        let got = receiver.got(3).await;
+        assert!(got[2].id() != got[0].id() && got[2].id() != got[1].id());
     }
 }
 

@@ -126,7 +126,8 @@ async fn only_stops_are_told_where_that_is_enough() {
 async fn headers_say_who_sends_what() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;
-    for (version, media_type) in [(Version::V1, "application/a2a+json"), (Version::V03, "application/json")] {
+    let versions = [(Version::V1, "application/a2a+json"), (Version::V03, "application/json")];
+    for (number, (version, media_type)) in (1..).zip(versions) {
         let receiver = Receiver::open().await;
         let authentication = AuthenticationInfo { scheme: "Basic".to_owned(), credentials: Some("eDp5".to_owned()) };
         let config = PushConfig {
@@ -145,7 +146,7 @@ async fn headers_say_who_sends_what() {
             assert_eq!(delivery.header("authorization"), Some("Basic eDp5"));
             assert!(delivery.header("user-agent").unwrap().starts_with("switchboard/"));
             assert_eq!(delivery.header("webhook-timestamp"), Some("1800000000"));
-            assert!(delivery.id().starts_with(&format!("{task}:mine:1.")), "{}", delivery.id());
+            assert!(delivery.id().starts_with(&format!("{task}:mine:{number}-{START:x}:1.")), "{}", delivery.id());
         }
         assert_ne!(got[0].id(), got[1].id());
     }
@@ -194,8 +195,14 @@ async fn signatures_can_be_checked_and_secrets_rotated() {
     assert_ne!(both[0], first[0]);
     house.advance(3_600);
     assert_eq!(signed(6).await, both[..1]);
+    // Two rotations in a row leave three secrets, as long as each was promised.
+    house.desk.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
+    house.desk.rotate_secrets(std::time::Duration::from_secs(60)).await.unwrap();
+    assert_eq!(signed(8).await.len(), 3);
+    house.advance(60);
+    assert_eq!(signed(10).await.len(), 2);
     house.desk.rotate_secrets(std::time::Duration::ZERO).await.unwrap();
-    assert_eq!(signed(8).await.len(), 1);
+    assert_eq!(signed(12).await.len(), 1);
 }
 
 /// What a library for Standard Webhooks computes from the secret in its text form.

@@ -34,6 +34,64 @@ async fn a_dead_letter_and_a_delivered_one_are_sent_once_more_the_same() {
 }
 
 #[tokio::test]
+async fn dead_letters_of_one_webhook_are_sent_again_in_order_and_one_at_a_time() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(404));
+    let steps = (0..20).map(|number| format!("say {number}")).collect::<Vec<_>>().join(";");
+    house.finish(&steps, Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    let first = receiver.all();
+    assert_eq!(first.len(), 21);
+    receiver.otherwise(Answer::Status(200));
+    receiver.script([Answer::Hang]);
+    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 21);
+    receiver.got(22).await;
+    // What is new does not overtake what is sent again.
+    let task = switchboard_a2a::TaskId::from(house.desk.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
+    let other = Receiver::open().await;
+    house.finish("say x", Some((Version::V1, to(&other)))).await;
+    other.got(2).await;
+    assert_eq!(receiver.all().len(), 22, "one at a time");
+    receiver.let_go();
+    house.until(async |desk| desk.dead_letters(0, 1).await.unwrap().is_empty().then_some(())).await;
+    let again = receiver.got(42).await;
+    let ids = |deliveries: &[crate::receiver::Delivery]| {
+        deliveries.iter().map(|delivery| delivery.id().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&again[21..]), ids(&first), "{task}");
+}
+
+#[tokio::test]
+async fn how_far_behind_the_outbox_is_counts_what_is_paused_and_what_waits_at_an_endpoint() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(503));
+    for _ in 0..20 {
+        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    }
+    use switchboard_engine::store::webhooks::WebhookStore;
+    let census = house.store.outbox_census().await.unwrap();
+    assert_eq!((census.behind, census.dead), (20, 0));
+    assert!(census.behind_since.unwrap().0 <= crate::house::START + 5, "{census:?}");
+    house.desk.pause(20).await.unwrap();
+    assert_eq!(house.store.outbox_census().await.unwrap().behind, 20);
+    receiver.otherwise(Answer::Status(200));
+    house
+        .until(async |_| {
+            house.advance(60);
+            (house.store.outbox_census().await.unwrap().behind == 1).then_some(())
+        })
+        .await;
+    house.desk.resume(20).await.unwrap();
+    house.all_finished().await;
+    let census = house.store.outbox_census().await.unwrap();
+    assert_eq!((census.behind, census.behind_since), (0, None));
+}
+
+#[tokio::test]
 async fn a_retry_that_fails_is_a_dead_letter_again() {
     let folder = tempdir().unwrap();
     let house = House::open(folder.path()).await;

@@ -56,6 +56,8 @@ pub(crate) enum Answer {
     Redirect(String),
     /// Takes the request and says nothing until it is let go.
     Hang,
+    /// The same, and then this.
+    HangThen(u16),
 }
 
 #[derive(Default)]
@@ -162,6 +164,11 @@ impl Receiver {
                 response.headers_mut().insert("location", to.parse().unwrap());
             }
             Answer::Hang => let_go.await,
+            Answer::HangThen(status) => {
+                let_go.await;
+                *response.status_mut() = StatusCode::from_u16(status).unwrap();
+                response.headers_mut().insert("retry-after", "86400".parse().unwrap());
+            }
         }
         response
     }

@@ -75,6 +75,9 @@ async fn webhooks_are_listed_by_page_task_and_state() {
     for (query, count) in [
         (format!("?task={task}"), 3),
         (format!("?task={other}&state=active"), 1),
+        (format!("?taskId={task}"), 3),
+        (format!("?taskId={task}&task={task}"), 3),
+        ("?taskId=none".to_owned(), 0),
         ("?state=paused".to_owned(), 0),
         ("?task=none".to_owned(), 0),
         ("?state=&task=".to_owned(), 4),
@@ -140,7 +143,20 @@ async fn what_was_given_up_is_sent_once_more() {
     receiver.answer_with(200);
     let none = post(&world, "/dead-letters:retry?task=none").await;
     assert_eq!((none.status, none.json()), (200, json!({"retried": 0})));
-    let one = post(&world, &format!("/dead-letters:retry?task={task}")).await;
+    for (query, words) in [
+        (format!("taskid={task}"), "there is no parameter \"taskid\" here, only task, taskId"),
+        (format!("task={task}&force"), "there is no parameter \"force\" here"),
+        (format!("task={task}&taskId=none"), "taskId is \"none\" and must be the same as task"),
+        (format!("task={task}&task=none"), "task is there more than once"),
+        ("task=".to_owned(), "task is \"\" and must be the id of a task"),
+        ("taskId=".to_owned(), "taskId is \"\" and must be the id of a task"),
+    ] {
+        let refused = post(&world, &format!("/dead-letters:retry?{query}")).await;
+        let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(refused.status == 400 && message.starts_with(words), "{query}: {message}");
+    }
+    assert!(receiver.is_quiet(), "what was not understood sends nothing");
+    let one = post(&world, &format!("/dead-letters:retry?taskId={task}")).await;
     assert_eq!((one.status, one.json()), (200, json!({"retried": 1})));
     assert!(receiver.next().await.json().to_string().contains(&task));
     let rest = post(&world, "/dead-letters:retry").await.json()["retried"].as_u64().unwrap();
@@ -209,7 +225,8 @@ async fn only_operators_are_let_in_and_only_with_the_right_method() {
     for path in ["/api/webhooks/x", "/api/webhooks/1:stop", "/api/webhooks/1/2", "/api/nothing"] {
         let reply = world.get(path).key("operator").reply().await;
         assert_eq!(reply.status, 404, "{path}");
-        assert!(reply.json()["error"]["message"].as_str().unwrap().contains(path), "{path}");
+        let message = reply.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(path) && message.contains("webhooks for operators at /api/webhooks,"), "{message}");
     }
     let open = Plan::default().and_webhooks().start().await;
     let reply = open.get("/api/webhooks").reply().await;
@@ -235,6 +252,24 @@ async fn wrong_parameters_are_named_with_what_would_be_right() {
         assert_eq!((reply.status, &error["status"]), (400, &json!("INVALID_ARGUMENT")), "{path}: {error}");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(name) && message.contains(right), "{path}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_nobody_knows_is_refused_everywhere() {
+    let world = Plan::default().and_webhooks().start().await;
+    for (method, path) in PATHS {
+        let known = match path {
+            "" => "only task, taskId, state, after, pageSize",
+            "/dead-letters" => "only after, pageSize",
+            "/dead-letters:retry" => "only task, taskId",
+            "/secret:rotate" => "only overlapSeconds",
+            _ => "nor any other",
+        };
+        let reply = Ask::new(world.address, method, &format!("/api/webhooks{path}?limit=5")).reply().await;
+        let error = reply.json()["error"].clone();
+        assert_eq!((reply.status, &error["status"]), (400, &json!("INVALID_ARGUMENT")), "{path}: {error}");
+        assert_eq!(error["message"], format!("there is no parameter \"limit\" here, {known}"), "{path}");
     }
 }
 
@@ -285,4 +320,6 @@ async fn what_is_left_can_be_seen_where_webhooks_are_switched_off() {
     let world = plan.start().await;
     assert_eq!(world.get("/api/webhooks").reply().await.status, 200);
     assert_eq!(world.get("/api/webhooks/dead-letters").reply().await.json(), json!({"deadLetters": [], "next": null}));
+    let none = post(&world, "/dead-letters:retry").await;
+    assert_eq!(none.json(), json!({"retried": 0}), "nothing waits for anything");
 }

@@ -17,7 +17,9 @@ CREATE TABLE webhook (
     cursor     INTEGER NOT NULL,
     late       INTEGER NOT NULL,
     state      INTEGER NOT NULL,
-    created_at INTEGER NOT NULL,
+    began_at   INTEGER NOT NULL,
+    form       INTEGER NOT NULL,
+    revision   INTEGER NOT NULL DEFAULT 1,
     -- Those in the state delivered, and those that were and are no longer kept.
     delivered  INTEGER NOT NULL DEFAULT 0,
     config     TEXT NOT NULL
@@ -43,6 +45,8 @@ CREATE TABLE delivery (
     held         INTEGER NOT NULL,
     attempts     INTEGER NOT NULL,
     due_at       INTEGER NOT NULL,
+    -- Not earlier, whatever happens to its endpoint.
+    not_before   INTEGER NOT NULL DEFAULT 0,
     created_at   INTEGER NOT NULL,
     attempted_at INTEGER,
     duration_ms  INTEGER,
@@ -56,10 +60,10 @@ CREATE INDEX delivery_webhook ON delivery (webhook, state);
 -- All others hold only rows that are pending or dead. What comes in order is one at a time.
 CREATE UNIQUE INDEX delivery_head ON delivery (webhook) WHERE state = 0 AND replay = 0;
 CREATE INDEX delivery_due ON delivery (due_at) WHERE state = 0 AND held = 0;
--- With the time it was made, so that counting them and finding the oldest needs no row.
-CREATE INDEX delivery_endpoint ON delivery (endpoint, due_at, created_at) WHERE state = 0 AND replay = 0;
-CREATE INDEX delivery_replay ON delivery (key) WHERE state = 0 AND replay = 1;
-CREATE INDEX delivery_dead ON delivery (key) WHERE state = 2;
+CREATE INDEX delivery_endpoint ON delivery (endpoint, due_at, not_before) WHERE state = 0 AND replay = 0;
+CREATE INDEX delivery_replay ON delivery (webhook) WHERE state = 0 AND replay = 1;
+-- With the size of its body, so that adding these up reads no body.
+CREATE INDEX delivery_dead ON delivery (key, length(body)) WHERE state = 2;
 CREATE INDEX delivery_died ON delivery (attempted_at) WHERE state = 2;
 
 -- The address of a task at which somebody outside tells of its work: the digest of its token.

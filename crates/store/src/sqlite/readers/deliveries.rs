@@ -14,18 +14,20 @@ use super::webhooks::{WEBHOOK_COLUMNS, WEBHOOK_WIDTH};
 use crate::sqlite::columns::delivery_state_from;
 
 /// The columns of a delivery but its body, in the order in which they are read; the body follows if it is wanted.
-const DELIVERY_COLUMNS: &str = "delivery.key, delivery.webhook, first_seq, last_seq, last_epoch, about, form, delivery.state, \
+const DELIVERY_COLUMNS: &str = "delivery.key, delivery.webhook, first_seq, last_seq, last_epoch, about, delivery.form, delivery.state, \
      replay, attempts, due_at, delivery.created_at, attempted_at, duration_ms, status, problem";
 
 /// Takes a place in the order, a time and how many.
-pub(crate) const DUE: &str = "SELECT webhook, endpoint, key, replay, due_at FROM delivery INDEXED BY delivery_due \
-     WHERE state = 0 AND held = 0 AND (due_at, key) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, key LIMIT ?4";
+pub(crate) const DUE: &str = "SELECT webhook, delivery.endpoint, delivery.key, due_at, owner FROM delivery INDEXED BY delivery_due \
+     JOIN webhook ON webhook.key = delivery.webhook WHERE delivery.state = 0 AND held = 0 AND (due_at, delivery.key) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, delivery.key LIMIT ?4";
 /// Takes a time.
 pub(crate) const NEXT_DUE: &str = "SELECT due_at FROM delivery INDEXED BY delivery_due \
      WHERE state = 0 AND held = 0 AND due_at > ?1 ORDER BY due_at LIMIT 1";
-/// Needs no row: everything it asks for is in the index.
-pub(crate) const IN_ORDER: &str =
-    "SELECT count(*), min(created_at) FROM delivery INDEXED BY delivery_endpoint WHERE state = 0 AND replay = 0";
+/// Open webhooks with a delivery that waits or a task that has ended, and since when the first of them is so at least.
+pub(crate) const BEHIND: &str = "SELECT count(*), min(min(coalesce(delivery.created_at, task.status_at), \
+     iif(task.phase = 4, task.status_at, delivery.created_at))) FROM webhook INDEXED BY webhook_open \
+     JOIN task ON task.key = task_key LEFT JOIN delivery INDEXED BY delivery_head ON delivery.webhook = webhook.key \
+     AND delivery.state = 0 AND replay = 0 WHERE webhook.state < 2 AND (task.phase = 4 OR delivery.key IS NOT NULL)";
 
 impl Reading {
     pub(crate) fn due_deliveries(
@@ -39,10 +41,13 @@ impl Reading {
         let mut due = Vec::new();
         while let Some(row) = rows.next()? {
             due.push(Due {
-                due_at: Timestamp(row.get(4)?),
+                due_at: Timestamp(row.get(3)?),
                 delivery: DeliveryKey(row.get(2)?),
-                replay: row.get(3)?,
-                route: Route { webhook: WebhookKey(row.get(0)?), endpoint: row.get(1)? },
+                route: Route {
+                    webhook: WebhookKey(row.get(0)?),
+                    owner: self.names.text(&self.connection, row.get(4)?)?.into(),
+                    endpoint: row.get(1)?,
+                },
             });
         }
         Ok(due)
@@ -63,6 +68,16 @@ impl Reading {
         let sql = format!(
             "SELECT {DELIVERY_COLUMNS}, {body} FROM delivery INDEXED BY delivery_head \
              WHERE webhook = ?1 AND state = 0 AND replay = 0"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.query_row([webhook.0], |row| delivery_at(row, 0)).optional()
+    }
+
+    /// The first of those that an operator sends once more.
+    pub(crate) fn first_replay(&self, webhook: WebhookKey) -> rusqlite::Result<Option<DeliveryRow>> {
+        let sql = format!(
+            "SELECT {DELIVERY_COLUMNS}, body FROM delivery INDEXED BY delivery_replay \
+             WHERE webhook = ?1 AND state = 0 AND replay = 1 ORDER BY key LIMIT 1"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
         statement.query_row([webhook.0], |row| delivery_at(row, 0)).optional()
@@ -105,17 +120,10 @@ impl Reading {
             let count: i64 = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
             Ok(count.cast_unsigned())
         };
-        let (in_order, oldest): (i64, Option<i64>) =
-            self.connection.prepare_cached(IN_ORDER)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let replays =
-            number("SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1")?;
+        let (behind, since): (i64, Option<i64>) =
+            self.connection.prepare_cached(BEHIND)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let dead = number("SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2")?;
-        Ok(OutboxCensus {
-            pending: in_order.cast_unsigned() + replays,
-            dead,
-            // A replay was made long ago and says nothing about how far behind the outbox is.
-            oldest_pending: oldest.map(Timestamp),
-        })
+        Ok(OutboxCensus { behind: behind.cast_unsigned(), behind_since: since.map(Timestamp), dead })
     }
 }
 

@@ -59,7 +59,10 @@ impl Reading {
         let pages = number("PRAGMA page_count")?;
         let free = number("PRAGMA freelist_count")?;
         let page_size = number("PRAGMA page_size")?;
-        let bytes = pages.saturating_sub(free) * page_size;
+        // Dead letters have a bound of their own; the tasks of others must not make room for them.
+        let letters =
+            number("SELECT coalesce(sum(length(body)), 0) FROM delivery INDEXED BY delivery_dead WHERE state = 2")?;
+        let bytes = (pages.saturating_sub(free) * page_size).saturating_sub(letters);
         Ok(Excess {
             tasks: tasks.saturating_sub(retention.max_tasks),
             bytes: bytes.saturating_sub(retention.max_bytes),

@@ -12,18 +12,18 @@ use crate::sqlite::columns::{Identifier, IdentifierText, phase_number, webhook_s
 
 /// The columns of a webhook, in the order in which they are read.
 pub(crate) const WEBHOOK_COLUMNS: &str = "webhook.key, webhook.task_key, webhook.task, webhook.owner, webhook.agent, \
-     webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.created_at";
+     webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.began_at, webhook.revision";
 /// How many these are: what is read beside them begins here.
-pub(crate) const WEBHOOK_WIDTH: usize = 12;
+pub(crate) const WEBHOOK_WIDTH: usize = 13;
 
 /// Takes the key after which to begin, and how many.
-pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
+pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint, webhook.owner FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
      WHERE webhook.state < 2 AND webhook.state = 0 AND webhook.key > ?1 AND (task.last_seq > cursor OR task.phase = 4) \
      AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_head WHERE webhook = webhook.key AND delivery.state = 0 AND replay = 0) \
      ORDER BY webhook.key LIMIT ?2";
 /// Takes the time before which a task must have ended, and how many.
 pub(crate) const OVERDUE: &str = "SELECT webhook.key FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
-     WHERE webhook.state < 2 AND task.phase = 4 AND task.status_at < ?1 ORDER BY webhook.key LIMIT ?2";
+     WHERE webhook.state < 2 AND task.phase = 4 AND max(task.status_at, began_at) < ?1 ORDER BY webhook.key LIMIT ?2";
 
 impl Reading {
     /// The webhooks that a query finds, each with what it selects after [`WEBHOOK_COLUMNS`].
@@ -53,7 +53,8 @@ impl Reading {
                 cursor: Seq(row.get::<_, i64>(8)?.cast_unsigned()),
                 late: row.get(9)?,
                 state: webhook_state_from(10, row.get(10)?)?,
-                created_at: Timestamp(row.get(11)?),
+                began_at: Timestamp(row.get(11)?),
+                revision: row.get::<_, i64>(12)?.cast_unsigned(),
             };
             found.push((webhook, beside(row)?));
         }
@@ -91,12 +92,13 @@ impl Reading {
         });
         let Some((webhook, (last, task_ended_at))) = found?.pop() else { return Ok(None) };
         let delivery = self.pending_in_order(webhook.key, true)?;
+        let replay = self.first_replay(webhook.key)?;
         let task_last = last.map_or(webhook.cursor, |last| Seq(last.cast_unsigned()));
-        Ok(Some(Head { webhook, delivery, task_last, task_ended_at }))
+        Ok(Some(Head { webhook, delivery, replay, task_last, task_ended_at }))
     }
 
     pub(crate) fn active_webhooks(&mut self, task: TaskKey) -> rusqlite::Result<Vec<Route>> {
-        let sql = "SELECT key, endpoint FROM webhook WHERE task_key = ?1 AND state = 0 ORDER BY key";
+        let sql = "SELECT key, endpoint, owner FROM webhook WHERE task_key = ?1 AND state = 0 ORDER BY key";
         self.routes(sql, [task.0])
     }
 
@@ -109,7 +111,8 @@ impl Reading {
         let mut rows = statement.query(params)?;
         let mut routes = Vec::new();
         while let Some(row) = rows.next()? {
-            routes.push(Route { webhook: WebhookKey(row.get(0)?), endpoint: row.get(1)? });
+            let owner = self.names.text(&self.connection, row.get(2)?)?.into();
+            routes.push(Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? });
         }
         Ok(routes)
     }

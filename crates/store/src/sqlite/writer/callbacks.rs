@@ -11,6 +11,22 @@ use crate::sqlite::columns::Identifier;
 /// Ids that are remembered of each task: more than anybody would send again.
 const KNOWN_IDS: i64 = 1_000;
 
+/// What may wait of one task.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    pub(crate) updates: usize,
+    pub(crate) bytes: u64,
+}
+
+impl Bounds {
+    /// Whether a body may wait beside so many others of so many bytes. Alone it always fits: it would never come in
+    /// otherwise.
+    fn admit(self, waiting: i64, waiting_bytes: i64, body: &[u8]) -> bool {
+        let bytes = waiting_bytes.unsigned_abs().saturating_add(body.len() as u64);
+        usize::try_from(waiting).is_ok_and(|waiting| waiting < self.updates) && (waiting == 0 || bytes <= self.bytes)
+    }
+}
+
 impl Session<'_> {
     pub(crate) fn open_callback(&mut self, task: &TaskId, digest: &[u8; 32]) -> rusqlite::Result<bool> {
         let sql = "INSERT INTO callback (task_key, digest, next_number) SELECT key, ?2, 1 FROM task WHERE id = ?1 \
@@ -25,7 +41,7 @@ impl Session<'_> {
         id: &str,
         body: &[u8],
         at: Timestamp,
-        max: usize,
+        most: Bounds,
     ) -> rusqlite::Result<Option<Added>> {
         let connection = self.connection;
         let mut find = connection.prepare_cached("SELECT next_number FROM callback WHERE task_key = ?1")?;
@@ -36,10 +52,12 @@ impl Session<'_> {
         if connection.prepare_cached(sql)?.exists((task.0, id))? {
             return Ok(Some(Added::Known));
         }
-        let sql = "SELECT count(*) FROM callback_update INDEXED BY callback_update_waiting \
-                   WHERE task_key = ?1 AND body IS NOT NULL";
-        let waiting: i64 = connection.prepare_cached(sql)?.query_row([task.0], |row| row.get(0))?;
-        if usize::try_from(waiting).is_ok_and(|waiting| waiting >= max) {
+        // The length of a body is known without reading it.
+        let sql = "SELECT count(*), coalesce(sum(length(body)), 0) \
+                   FROM callback_update INDEXED BY callback_update_waiting WHERE task_key = ?1 AND body IS NOT NULL";
+        let (waiting, bytes) =
+            connection.prepare_cached(sql)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if !most.admit(waiting, bytes, body) {
             return Ok(Some(Added::Full));
         }
         let sql = "INSERT INTO callback_update (task_key, number, id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)";

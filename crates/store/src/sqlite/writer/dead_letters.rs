@@ -28,27 +28,46 @@ impl Session<'_> {
     }
 
     /// Deletes some dead letters, oldest first; says how many. Fewer than [`PRUNED_AT_ONCE`] are all.
-    pub(crate) fn prune_dead_letters(&mut self, died_before: Timestamp, keep: usize) -> rusqlite::Result<usize> {
+    pub(crate) fn prune_dead_letters(
+        &mut self,
+        died_before: Timestamp,
+        keep: usize,
+        keep_bytes: u64,
+    ) -> rusqlite::Result<usize> {
         let connection = self.connection;
-        let sql = "SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
-        let dead: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        let sql =
+            "SELECT count(*), coalesce(sum(length(body)), 0) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
+        let (dead, bytes): (i64, i64) =
+            connection.prepare_cached(sql)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let excess = usize::try_from(dead).unwrap_or(0).saturating_sub(keep);
-        let sql = "SELECT key, webhook FROM delivery INDEXED BY delivery_died WHERE state = 2 AND attempted_at < ?1 \
+        let excess_bytes = bytes.cast_unsigned().saturating_sub(keep_bytes);
+        let sql = "SELECT key, webhook, coalesce(length(body), 0) FROM delivery INDEXED BY delivery_died WHERE state = 2 AND attempted_at < ?1 \
                    ORDER BY attempted_at, key LIMIT ?2";
         let mut oldest = connection.prepare_cached(sql)?;
-        let mut some = |before: i64, max: usize| -> rusqlite::Result<Vec<(i64, i64)>> {
-            let rows = oldest.query_map((before, max.cast_signed()), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut some = |before: i64, max: usize| -> rusqlite::Result<Vec<(i64, i64, u64)>> {
+            let rows = oldest.query_map((before, max.cast_signed()), |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?.cast_unsigned()))
+            })?;
             rows.collect()
         };
         let mut pruned = some(died_before.0, PRUNED_AT_ONCE)?;
         if pruned.len() < excess.min(PRUNED_AT_ONCE) {
             pruned = some(i64::MAX, excess.min(PRUNED_AT_ONCE))?;
         }
+        if pruned.is_empty() && excess_bytes > 0 {
+            let mut freed = 0;
+            for (key, webhook, bytes) in some(i64::MAX, PRUNED_AT_ONCE)? {
+                if freed < excess_bytes {
+                    freed += bytes;
+                    pruned.push((key, webhook, bytes));
+                }
+            }
+        }
         if pruned.is_empty() {
             return Ok(0);
         }
         self.keep_webhook_numbers()?;
-        for (key, webhook) in &pruned {
+        for (key, webhook, _) in &pruned {
             self.run("DELETE FROM delivery WHERE key = ?1", [key])?;
             self.drop_if_bare(*webhook)?;
         }

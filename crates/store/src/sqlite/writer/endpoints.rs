@@ -9,9 +9,9 @@ use super::session::Session;
 pub(crate) const MOVED_AT_ONCE: usize = 512;
 
 /// Takes the endpoint, the time, and how many. What is due already keeps its place, so that each call finds others.
-pub(crate) const RELEASE: &str = "UPDATE delivery SET due_at = ?2 WHERE key IN (SELECT delivery.key FROM delivery INDEXED BY \
+pub(crate) const RELEASE: &str = "UPDATE delivery SET due_at = max(?2, not_before) WHERE key IN (SELECT delivery.key FROM delivery INDEXED BY \
      delivery_endpoint WHERE endpoint = ?1 AND state = 0 AND replay = 0 \
-     AND due_at > ?2 LIMIT ?3)";
+     AND due_at > ?2 AND due_at > not_before LIMIT ?3)";
 
 impl Session<'_> {
     /// Makes some deliveries to an endpoint due now; says how many. Fewer than [`MOVED_AT_ONCE`] are all.

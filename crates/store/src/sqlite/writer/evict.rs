@@ -95,6 +95,7 @@ mod tests {
         let webhook = NewWebhook {
             id: "a".to_owned(),
             config: "{}".to_owned(),
+            form: 0,
             endpoint: "https://one".to_owned(),
             cursor: Seq(0),
             late: true,

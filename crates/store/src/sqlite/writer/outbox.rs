@@ -2,6 +2,7 @@
 //!
 //! A step that comes too late, because its delivery or webhook has gone on without it, finds nothing to change.
 
+use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
@@ -27,23 +28,36 @@ struct Pending {
 impl Session<'_> {
     pub(crate) fn step(&mut self, write: &OutboxWrite) -> rusqlite::Result<()> {
         match write {
+            OutboxWrite::IfStill { webhook, revision, write } => match self.is_still(*webhook, *revision)? {
+                true => self.step(write),
+                false => Ok(()),
+            },
+            OutboxWrite::Skipped { webhook, cursor } => {
+                let sql = "UPDATE webhook SET cursor = ?2 WHERE key = ?1 AND cursor < ?2 AND state < 2 AND NOT EXISTS \
+                           (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
+                self.run(sql, (webhook.0, cursor.0.cast_signed())).map(drop)
+            }
             OutboxWrite::Prepare { webhook, delivery } => self.prepare(webhook.0, delivery),
             OutboxWrite::Delivered { delivery, attempt, finished, next } => {
                 self.delivered(*delivery, attempt, *finished, next.as_ref())
             }
-            OutboxWrite::Failed { delivery, attempt, due_at } => {
+            OutboxWrite::Failed { delivery, attempt, due_at, not_before } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                let sql = "UPDATE delivery SET not_before = ?2 WHERE key = ?1";
+                self.run(sql, (pending.key, not_before.0))?;
                 self.tried(&pending, attempt, PENDING, Some(*due_at))
             }
-            OutboxWrite::Dead { delivery, attempt, finished } => {
+            OutboxWrite::Dead { delivery, attempt, finished, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                self.keep_body(&pending, body.as_ref())?;
                 self.tried(&pending, attempt, DEAD, None)?;
                 self.move_on(&pending, *finished, 0)?;
                 Ok(())
             }
             OutboxWrite::Abandon { webhook, delivery, problem } => self.abandon(webhook.0, delivery, problem),
-            OutboxWrite::Disabled { delivery, attempt } => {
+            OutboxWrite::Disabled { delivery, attempt, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
+                self.keep_body(&pending, body.as_ref())?;
                 self.tried(&pending, attempt, DEAD, None)?;
                 self.move_on(&pending, false, 0)?;
                 self.run("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
@@ -52,6 +66,19 @@ impl Session<'_> {
             }
             OutboxWrite::Finished { webhook, cursor } => self.finish(*webhook, *cursor),
         }
+    }
+
+    fn is_still(&self, webhook: WebhookKey, revision: u64) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE key = ?1 AND revision = ?2)";
+        let values = (webhook.0, revision.cast_signed());
+        self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
+    }
+
+    /// A dead letter outlives the log that its body could be made of again.
+    fn keep_body(&self, pending: &Pending, body: Option<&Bytes>) -> rusqlite::Result<()> {
+        let Some(body) = body else { return Ok(()) };
+        self.run("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..]))?;
+        Ok(())
     }
 
     fn pending(&self, delivery: DeliveryKey) -> rusqlite::Result<Option<Pending>> {
@@ -102,7 +129,7 @@ impl Session<'_> {
             new.last.epoch.0.cast_signed(),
             new.about,
             new.form,
-            &new.body[..],
+            new.body.as_deref(),
             new.at.0,
         ];
         self.next_delivery += i64::from(self.run(sql, values)? > 0);
@@ -146,7 +173,7 @@ impl Session<'_> {
             new.last.epoch.0.cast_signed(),
             new.about,
             new.form,
-            &new.body[..],
+            new.body.as_deref(),
             new.at.0,
             problem,
         ];

@@ -1,24 +1,42 @@
-//! The generation of the secrets that deliveries are signed with.
+//! The generations of the secrets that deliveries are signed with.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::store::webhooks::Signing;
 
 use super::session::Session;
 use crate::sqlite::open::{meta, set_meta};
 
+/// Earlier generations kept at most: each adds a signature to every delivery.
+const MOST: usize = 4;
+
 impl Session<'_> {
-    pub(crate) fn rotate_signing(&mut self, previous_until: Timestamp) -> rusqlite::Result<Signing> {
-        let generation = signing(self.connection)?.generation + 1;
+    pub(crate) fn rotate_signing(&mut self, now: Timestamp, until: Timestamp) -> rusqlite::Result<Signing> {
+        let Signing { generation, mut previous } = signing(self.connection)?;
+        previous.insert(0, (generation, until));
+        previous.retain(|(_, until)| now < *until);
+        if until <= now {
+            previous.clear();
+        }
+        previous.truncate(MOST);
+        let generation = generation + 1;
         set_meta(self.connection, "signing_generation", generation.cast_signed())?;
-        set_meta(self.connection, "signing_previous_until", previous_until.0)?;
-        Ok(Signing { generation, previous_until })
+        let text = previous.iter().map(|(generation, until)| format!("{generation} {}", until.0));
+        let text = text.collect::<Vec<_>>().join("\n");
+        self.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('signing_previous', ?1)", [text])?;
+        Ok(Signing { generation, previous })
     }
 }
 
 /// As it stands; nothing is stored before the first rotation.
 pub(crate) fn signing(connection: &Connection) -> rusqlite::Result<Signing> {
     let generation = meta(connection, "signing_generation")?.unwrap_or(1).cast_unsigned();
-    let previous_until = Timestamp(meta(connection, "signing_previous_until")?.unwrap_or(0));
-    Ok(Signing { generation, previous_until })
+    let sql = "SELECT value FROM meta WHERE name = 'signing_previous'";
+    let text: Option<String> = connection.query_row(sql, [], |row| row.get(0)).optional()?;
+    let previous = text.unwrap_or_default();
+    let previous = previous.lines().filter_map(|line| {
+        let (generation, until) = line.split_once(' ')?;
+        Some((generation.parse().ok()?, Timestamp(until.parse().ok()?)))
+    });
+    Ok(Signing { generation, previous: previous.collect() })
 }

@@ -63,19 +63,23 @@ impl Session<'_> {
             WebhookPlan::ForgetAll => self.forget_webhooks(task),
             WebhookPlan::Insert { new } => self.insert_webhook(task, new),
             WebhookPlan::Replace { key, new, again } => {
-                self.run(
-                    "UPDATE webhook SET config = ?2, endpoint = ?3 WHERE key = ?1",
-                    (key, &new.config, &new.endpoint),
-                )?;
+                // What was made in another form would be sent under a name that stands for that.
+                let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0 \
+                           AND (SELECT form FROM webhook WHERE key = ?1) <> ?2";
+                self.run(sql, (key, new.form))?;
+                let sql = "UPDATE webhook SET config = ?2, endpoint = ?3, form = ?4, revision = revision + 1, \
+                           began_at = iif(form = ?4, began_at, max(began_at + 1, ?5)) WHERE key = ?1";
+                self.run(sql, (key, &new.config, &new.endpoint, new.form, new.at.0))?;
                 if again {
-                    let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0 WHERE key = ?1";
-                    self.run(sql, (key, new.cursor.0.cast_signed(), new.late))?;
+                    let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0, began_at = max(began_at + 1, ?4) \
+                               WHERE key = ?1";
+                    self.run(sql, (key, new.cursor.0.cast_signed(), new.late, new.at.0))?;
                     // What was left over when it was disabled lies before its new beginning.
                     self.run("DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0", [key])?;
                 }
                 // Whoever sets it again may have mended what was wrong, so there is nothing to wait for.
-                let sql =
-                    "UPDATE delivery SET endpoint = ?2, due_at = min(due_at, ?3) WHERE webhook = ?1 AND state = 0";
+                let sql = "UPDATE delivery SET endpoint = ?2, due_at = min(due_at, ?3), not_before = 0 \
+                           WHERE webhook = ?1 AND state = 0";
                 self.run(sql, (key, &new.endpoint, new.at.0))?;
                 Ok(())
             }
@@ -84,10 +88,10 @@ impl Session<'_> {
 
     fn insert_webhook(&mut self, task: i64, new: &NewWebhook) -> rusqlite::Result<()> {
         let key = self.next_webhook;
-        let sql = "INSERT INTO webhook (key, task_key, task, owner, agent, id, config, endpoint, cursor, late, state, created_at) \
-                   SELECT ?1, key, id, owner, agent, ?3, ?4, ?5, ?6, ?7, 0, ?8 FROM task WHERE key = ?2";
+        let sql = "INSERT INTO webhook (key, task_key, task, owner, agent, id, config, endpoint, cursor, late, state, began_at, form) \
+                   SELECT ?1, key, id, owner, agent, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9 FROM task WHERE key = ?2";
         let cursor = new.cursor.0.cast_signed();
-        self.run(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0])?;
+        self.run(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0, new.form])?;
         self.next_webhook += 1;
         self.run("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task])?;
         Ok(())

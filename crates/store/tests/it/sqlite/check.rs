@@ -38,7 +38,7 @@ async fn sound() -> (SqliteFixture, TaskId) {
     let oldest = Retention { ended_before: Timestamp(1), max_tasks: u64::MAX, max_bytes: u64::MAX };
     assert_eq!(store.evict(oldest, 9).await.unwrap(), 1);
     assert!(store.open_callback(&task.id, [1; 32]).await.unwrap());
-    store.add_update(key, "u", Bytes::from_static(b"news"), Timestamp(12), 9).await.unwrap();
+    store.add_update(key, "u", Bytes::from_static(b"news"), Timestamp(12), 9, 9).await.unwrap();
     store.close().await.unwrap();
     (fixture, task.id)
 }

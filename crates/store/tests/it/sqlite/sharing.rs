@@ -18,7 +18,8 @@ async fn a_broken_step_fails_alone() {
     let (_, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     // The number that the delivery is to have is taken, so that it breaks in the middle of a commit.
     fixture.tamper(
-        "INSERT INTO delivery VALUES (1, 404, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, NULL, NULL, NULL, NULL, 'x', NULL)",
+        "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, form, state, replay, held, attempts, \
+         due_at, created_at, about) VALUES (1, 404, 'x', 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 'x')",
     );
     let good = |_| store.append(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
     let broken = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 1, 10) });
@@ -39,7 +40,7 @@ async fn a_broken_append_spoils_no_step() {
     let step = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 1, 10) });
     let broken = store.append(owner(key, 1, &["4"], done(2, 1)));
     // Says what it found the second time, which is the one that counts.
-    let rotated = store.rotate_signing(switchboard_a2a::Timestamp(9));
+    let rotated = store.rotate_signing(switchboard_a2a::Timestamp(1), switchboard_a2a::Timestamp(9));
     let (step, broken, rotated) = join3(step, broken, rotated).await;
     assert!(matches!(broken, Err(StoreError::Failed(_))), "{broken:?}");
     step.unwrap();
@@ -53,7 +54,7 @@ async fn a_step_on_a_full_disk_is_refused_and_nothing_of_it_stays() {
     let fixture = SqliteFixture::new();
     let store = fixture.open_with(Options { max_file_bytes: Some(1 << 20), ..Options::default() });
     let (_, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
-    let large = NewDelivery { body: Bytes::from(vec![b'x'; 2 << 20]), ..delivery(1, 1, 10) };
+    let large = NewDelivery { body: Some(Bytes::from(vec![b'x'; 2 << 20])), ..delivery(1, 1, 10) };
     let error = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: large }).await.unwrap_err();
     assert!(matches!(&error, StoreError::Failed(words) if words.contains("full")), "{error}");
     assert!(next(&store, hook).await.is_none());

@@ -10,7 +10,7 @@ use super::Fixture;
 use crate::build::{done, make, refused, working};
 
 async fn add(store: &impl CallbackStore, task: TaskKey, id: &str, max: usize) -> Added {
-    store.add_update(task, id, Bytes::from(format!("body of {id}")), Timestamp(7), max).await.unwrap()
+    store.add_update(task, id, Bytes::from(format!("body of {id}")), Timestamp(7), max, u64::MAX).await.unwrap()
 }
 
 async fn waiting(store: &impl CallbackStore, task: TaskKey, after: i64) -> Vec<i64> {
@@ -21,7 +21,7 @@ pub(crate) async fn a_callback_belongs_to_its_task(fixture: impl Fixture) {
     let store = fixture.open();
     let (id, key) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     assert_eq!(store.callback(&id).await.unwrap(), None);
-    refused(store.add_update(key, "a", Bytes::new(), Timestamp(1), 9).await, &StoreError::Missing);
+    refused(store.add_update(key, "a", Bytes::new(), Timestamp(1), 9, 0).await, &StoreError::Missing);
     assert!(!store.open_callback(&TaskId::generate(), [1; 32]).await.unwrap());
     assert!(store.open_callback(&id, [1; 32]).await.unwrap());
     assert_eq!(add(&store, key, "a", 9).await, Added::New(1));
@@ -55,6 +55,28 @@ pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fix
     assert_eq!(add(&store, key, "d", 3).await, Added::New(4));
     assert_eq!(waiting(&store, key, 0).await, [3, 4]);
     assert_eq!(add(&store, key, "e", 0).await, Added::Full);
+    updates_wait_up_to_a_size(&store).await;
+}
+
+/// The same by size.
+async fn updates_wait_up_to_a_size(store: &(impl Store + CallbackStore)) {
+    let (id, key) = make(store, "ann", "echo", "c", working(1, 1)).await;
+    let (other_id, other) = make(store, "ann", "echo", "c", working(1, 1)).await;
+    assert!(store.open_callback(&id, [1; 32]).await.unwrap() && store.open_callback(&other_id, [1; 32]).await.unwrap());
+    let sized = async |task, name: &str, bytes: usize| {
+        // Not text, so that bytes are counted and not characters.
+        store.add_update(task, name, Bytes::from(vec![0xc3; bytes]), Timestamp(7), 9, 10).await.unwrap()
+    };
+    assert_eq!(sized(key, "a", 11).await, Added::New(1), "nothing else waits");
+    assert_eq!(sized(key, "b", 0).await, Added::Full);
+    assert_eq!(sized(key, "a", 11).await, Added::Known);
+    store.take_updates(key, 1).await.unwrap();
+    assert_eq!(sized(key, "b", 4).await, Added::New(2), "what was taken does not count");
+    assert_eq!(sized(key, "c", 7).await, Added::Full);
+    assert_eq!(sized(key, "c", 6).await, Added::New(3));
+    assert_eq!(sized(key, "d", 1).await, Added::Full);
+    assert_eq!(sized(key, "d", 0).await, Added::New(4));
+    assert_eq!(sized(other, "a", 10).await, Added::New(1), "each task has its own room");
 }
 
 pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
@@ -84,5 +106,5 @@ pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
     assert_eq!(store.evict(all, 9).await.unwrap(), 1);
     assert_eq!(store.callback(&id).await.unwrap(), None);
     assert!(waiting(&store, key, 0).await.is_empty());
-    refused(store.add_update(key, "b", Bytes::new(), Timestamp(1), 9).await, &StoreError::Missing);
+    refused(store.add_update(key, "b", Bytes::new(), Timestamp(1), 9, 0).await, &StoreError::Missing);
 }

@@ -42,13 +42,16 @@ pub(crate) async fn what_is_given_up_is_kept_and_sent_once_more(fixture: impl Fi
     assert!(store.replay(first, Timestamp(20)).await.unwrap());
     assert!(!store.replay(first, Timestamp(20)).await.unwrap());
     let due = store.due_deliveries((Timestamp(14), head), Timestamp(99), 9).await.unwrap();
-    assert_eq!((due.len(), due[0].delivery, due[0].replay, due[0].due_at), (1, first, true, Timestamp(20)));
+    assert_eq!((due.len(), due[0].delivery, due[0].due_at), (1, first, Timestamp(20)));
     assert_eq!(next(&store, hook).await.unwrap().key, head, "beside what comes in order");
-    let census = OutboxCensus { pending: 2, dead: 1, oldest_pending: Some(Timestamp(14)) };
+    let census = OutboxCensus { behind: 1, behind_since: Some(Timestamp(14)), dead: 1 };
     assert_eq!(store.outbox_census().await.unwrap(), census);
 
     // Once more in vain, and the order does not move.
-    store.outbox(OutboxWrite::Dead { delivery: first, attempt: attempt(21, 502), finished: true }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: first, attempt: attempt(21, 502), finished: true })
+        .await
+        .unwrap();
     let (row, again) = store.delivery(first).await.unwrap().unwrap();
     assert_eq!((row.cursor, row.state), (Seq(2), WebhookState::Active));
     assert_eq!(
@@ -64,7 +67,10 @@ pub(crate) async fn what_is_given_up_is_kept_and_sent_once_more(fixture: impl Fi
     assert_eq!((taken_at_last.state, taken_at_last.body), (DeliveryState::Delivered, None));
     assert_eq!((dead(&store).await, counts(&store).await), (vec![second], (1, 1)));
     // Given up and at its end in one.
-    store.outbox(OutboxWrite::Dead { delivery: head, attempt: attempt(32, 500), finished: true }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: head, attempt: attempt(32, 500), finished: true })
+        .await
+        .unwrap();
     let ended = store.head(hook).await.unwrap().unwrap().webhook;
     assert_eq!((ended.cursor, ended.state), (Seq(3), WebhookState::Finished));
     assert!(store.replay(head, Timestamp(33)).await.unwrap(), "even then");
@@ -83,7 +89,10 @@ pub(crate) async fn what_was_delivered_can_be_sent_once_more(fixture: impl Fixtu
     store.outbox(taken).await.unwrap();
     assert_eq!(counts(&store).await, (1, 0), "it is still one");
     assert!(store.replay(sent, Timestamp(20)).await.unwrap());
-    store.outbox(OutboxWrite::Dead { delivery: sent, attempt: attempt(21, 500), finished: false }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: sent, attempt: attempt(21, 500), finished: false })
+        .await
+        .unwrap();
     assert_eq!(counts(&store).await, (0, 1));
 }
 
@@ -111,16 +120,16 @@ pub(crate) async fn dead_letters_go_by_age_and_by_number(fixture: impl Fixture) 
     for (seq, at) in [(1, 900), (2, 100), (3, 200), (4, 300)] {
         letters.push(bury(&store, hook, delivery(seq, seq, 10), at).await);
     }
-    assert_eq!(store.prune_dead_letters(Timestamp(100), 10).await.unwrap(), 0);
-    assert_eq!(store.prune_dead_letters(Timestamp(101), 10).await.unwrap(), 1);
+    assert_eq!(store.prune_dead_letters(Timestamp(100), 10, u64::MAX).await.unwrap(), 0);
+    assert_eq!(store.prune_dead_letters(Timestamp(101), 10, u64::MAX).await.unwrap(), 1);
     assert_eq!(dead(&store).await, [letters[0], letters[2], letters[3]]);
-    assert_eq!(store.prune_dead_letters(Timestamp(0), 2).await.unwrap(), 1);
+    assert_eq!(store.prune_dead_letters(Timestamp(0), 2, u64::MAX).await.unwrap(), 1);
     assert_eq!(dead(&store).await, [letters[0], letters[3]]);
     for seq in 5..205 {
         bury(&store, hook, delivery(seq, seq, 10), 1_000).await;
     }
-    assert_eq!(store.prune_dead_letters(Timestamp(301), 150).await.unwrap(), 52);
-    assert_eq!(store.prune_dead_letters(Timestamp(0), 0).await.unwrap(), 150);
+    assert_eq!(store.prune_dead_letters(Timestamp(301), 150, u64::MAX).await.unwrap(), 52);
+    assert_eq!(store.prune_dead_letters(Timestamp(0), 0, u64::MAX).await.unwrap(), 150);
     assert_eq!(counts(&store).await, (0, 0));
     let head = prepare(&store, hook, delivery(205, 205, 10)).await;
     drop(store);
@@ -143,7 +152,7 @@ pub(crate) async fn a_task_stays_while_somebody_has_to_be_told(fixture: impl Fix
     let taken = |delivery| OutboxWrite::Delivered { delivery, attempt: attempt(11, 200), finished: true, next: None };
     store.outbox(taken(sent)).await.unwrap();
     let refused = prepare(&store, disabled, delivery(1, 3, 10)).await;
-    store.outbox(OutboxWrite::Disabled { delivery: refused, attempt: attempt(11, 410) }).await.unwrap();
+    store.outbox(OutboxWrite::Disabled { body: None, delivery: refused, attempt: attempt(11, 410) }).await.unwrap();
     // Two that are held and older do not keep others from being found.
     assert_eq!(store.evict(EVICT_ALL, 1).await.unwrap(), 1);
     assert_eq!(store.evict(EVICT_ALL, 100).await.unwrap(), 2);
@@ -182,11 +191,14 @@ pub(crate) async fn dead_letters_outlive_their_task(fixture: impl Fixture) {
     let head = store.head(hook).await.unwrap().unwrap();
     assert_eq!((head.task_last, head.task_ended_at), (Seq(3), None));
     assert!(!store.set_webhook_state(hook, WebhookState::Active, Timestamp(17)).await.unwrap());
-    store.outbox(OutboxWrite::Dead { delivery: second, attempt: attempt(17, 500), finished: false }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: second, attempt: attempt(17, 500), finished: false })
+        .await
+        .unwrap();
     assert_eq!(dead(&store).await, [first, second]);
 
     // The last one takes the webhook with it, delivered or not.
-    assert_eq!(store.prune_dead_letters(Timestamp(12), 10).await.unwrap(), 1);
+    assert_eq!(store.prune_dead_letters(Timestamp(12), 10, u64::MAX).await.unwrap(), 1);
     assert!(store.head(hook).await.unwrap().is_some());
     assert!(store.replay(second, Timestamp(18)).await.unwrap());
     store.outbox(taken(second)).await.unwrap();
@@ -197,8 +209,11 @@ pub(crate) async fn dead_letters_outlive_their_task(fixture: impl Fixture) {
 
     let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
     let letter = prepare(&store, hook, delivery(1, 3, 10)).await;
-    store.outbox(OutboxWrite::Dead { delivery: letter, attempt: attempt(11, 500), finished: true }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: letter, attempt: attempt(11, 500), finished: true })
+        .await
+        .unwrap();
     assert_eq!(store.evict(EVICT_ALL, 100).await.unwrap(), 1);
-    assert_eq!(store.prune_dead_letters(Timestamp(99), 10).await.unwrap(), 1);
+    assert_eq!(store.prune_dead_letters(Timestamp(99), 10, u64::MAX).await.unwrap(), 1);
     assert!(store.head(hook).await.unwrap().is_none());
 }

@@ -33,7 +33,12 @@ pub(crate) async fn deliveries_come_one_after_the_other(fixture: impl Fixture) {
     assert_eq!((head.state, head.replay, head.attempts, head.last_attempt), (DeliveryState::Pending, false, 0, None));
     assert_eq!((head.due_at, head.created_at), (Timestamp(10), Timestamp(10)));
 
-    let failed = OutboxWrite::Failed { delivery: first, attempt: attempt(12, 503), due_at: Timestamp(20) };
+    let failed = OutboxWrite::Failed {
+        delivery: first,
+        attempt: attempt(12, 503),
+        due_at: Timestamp(20),
+        not_before: Timestamp(0),
+    };
     store.outbox(failed).await.unwrap();
     let (row, tried) = store.delivery(first).await.unwrap().unwrap();
     assert_eq!((row.key, row.cursor), (hook, Seq(0)));
@@ -75,11 +80,16 @@ pub(crate) async fn a_step_that_comes_too_late_does_nothing(fixture: impl Fixtur
     let no_hook = WebhookKey(404);
     for step in [
         taken(true, Some(delivery(2, 2, 12))),
-        OutboxWrite::Failed { delivery: sent, attempt: attempt(12, 500), due_at: Timestamp(13) },
-        OutboxWrite::Dead { delivery: sent, attempt: attempt(12, 500), finished: true },
-        OutboxWrite::Disabled { delivery: sent, attempt: attempt(12, 410) },
+        OutboxWrite::Failed {
+            delivery: sent,
+            attempt: attempt(12, 500),
+            due_at: Timestamp(13),
+            not_before: Timestamp(0),
+        },
+        OutboxWrite::Dead { body: None, delivery: sent, attempt: attempt(12, 500), finished: true },
+        OutboxWrite::Disabled { body: None, delivery: sent, attempt: attempt(12, 410) },
         OutboxWrite::Delivered { delivery: gone, attempt: attempt(12, 200), finished: true, next: None },
-        OutboxWrite::Dead { delivery: gone, attempt: attempt(12, 500), finished: true },
+        OutboxWrite::Dead { body: None, delivery: gone, attempt: attempt(12, 500), finished: true },
         OutboxWrite::Prepare { webhook: no_hook, delivery: delivery(1, 1, 12) },
         OutboxWrite::Finished { webhook: no_hook, cursor: Seq(3) },
         // Of what it was told already.
@@ -119,8 +129,8 @@ pub(crate) async fn what_is_due_comes_in_its_order(fixture: impl Fixture) {
         made.push((hook, prepare(&store, hook, delivery(1, 1, at)).await));
     }
     let due = store.due_deliveries(BEGINNING, Timestamp(20), 100).await.unwrap();
-    let route = Route { webhook: made[1].0, endpoint: "https://two".to_owned() };
-    assert_eq!(due[0], Due { due_at: Timestamp(10), delivery: made[1].1, replay: false, route });
+    let route = Route { webhook: made[1].0, owner: "ann".into(), endpoint: "https://two".to_owned() };
+    assert_eq!(due[0], Due { due_at: Timestamp(10), delivery: made[1].1, route });
     assert_eq!(due_until(&store, 20).await, [made[1].1, made[2].1, made[3].1]);
     assert_eq!(due_until(&store, 9).await, []);
     let after = store.due_deliveries((Timestamp(20), made[2].1), Timestamp(99), 100).await.unwrap();
@@ -130,9 +140,14 @@ pub(crate) async fn what_is_due_comes_in_its_order(fixture: impl Fixture) {
     assert_eq!(store.next_due(Timestamp(0)).await.unwrap(), Some(Timestamp(10)));
     assert_eq!(store.next_due(Timestamp(20)).await.unwrap(), Some(Timestamp(30)));
     assert_eq!(store.next_due(Timestamp(30)).await.unwrap(), None);
-    let census = OutboxCensus { pending: 4, dead: 0, oldest_pending: Some(Timestamp(10)) };
+    let census = OutboxCensus { behind: 4, behind_since: Some(Timestamp(10)), dead: 0 };
     assert_eq!(store.outbox_census().await.unwrap(), census);
-    let again = OutboxWrite::Failed { delivery: made[1].1, attempt: attempt(11, 500), due_at: Timestamp(40) };
+    let again = OutboxWrite::Failed {
+        delivery: made[1].1,
+        attempt: attempt(11, 500),
+        due_at: Timestamp(40),
+        not_before: Timestamp(0),
+    };
     store.outbox(again).await.unwrap();
     assert_eq!(due_until(&store, 99).await.last(), Some(&made[1].1));
 }
@@ -171,7 +186,7 @@ pub(crate) async fn a_disabled_webhook_is_told_nothing(fixture: impl Fixture) {
     let store = fixture.open();
     let (_, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     let sent = prepare(&store, hook, delivery(1, 1, 10)).await;
-    store.outbox(OutboxWrite::Disabled { delivery: sent, attempt: attempt(11, 410) }).await.unwrap();
+    store.outbox(OutboxWrite::Disabled { body: None, delivery: sent, attempt: attempt(11, 410) }).await.unwrap();
     let head = store.head(hook).await.unwrap().unwrap();
     assert_eq!((head.webhook.cursor, head.webhook.state), (Seq(1), WebhookState::Disabled));
     let (_, dead) = store.delivery(sent).await.unwrap().unwrap();
@@ -188,7 +203,7 @@ pub(crate) async fn a_disabled_webhook_is_told_nothing(fixture: impl Fixture) {
 
     // A replay that is told so disables it too; what was next waits until it is wanted again.
     assert!(store.replay(sent, Timestamp(13)).await.unwrap());
-    store.outbox(OutboxWrite::Disabled { delivery: sent, attempt: attempt(14, 410) }).await.unwrap();
+    store.outbox(OutboxWrite::Disabled { body: None, delivery: sent, attempt: attempt(14, 410) }).await.unwrap();
     assert_eq!(due_until(&store, 99).await, []);
     assert_eq!(store.head(hook).await.unwrap().unwrap().webhook.cursor, Seq(1));
     assert!(store.set_webhook_state(hook, WebhookState::Active, Timestamp(15)).await.unwrap());
@@ -250,7 +265,7 @@ pub(crate) async fn a_crash_keeps_webhooks_and_deliveries(fixture: impl Fixture)
     let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     let dead = bury(&store, hook, delivery(1, 1, 10), 11).await;
     let head = prepare(&store, hook, delivery(2, 2, 12)).await;
-    let rotated = store.rotate_signing(Timestamp(7)).await.unwrap();
+    let rotated = store.rotate_signing(Timestamp(1), Timestamp(7)).await.unwrap();
     drop(store);
     let store = fixture.open();
     let found = store.webhook(key, "a").await.unwrap().unwrap();
@@ -265,9 +280,17 @@ pub(crate) async fn a_crash_keeps_webhooks_and_deliveries(fixture: impl Fixture)
 
 pub(crate) async fn secrets_are_rotated(fixture: impl Fixture) {
     let store = fixture.open();
-    assert_eq!(store.signing().await.unwrap(), Signing { generation: 1, previous_until: Timestamp(0) });
-    let second = Signing { generation: 2, previous_until: Timestamp(70) };
-    assert_eq!(store.rotate_signing(Timestamp(70)).await.unwrap(), second);
+    assert_eq!(store.signing().await.unwrap(), Signing { generation: 1, previous: Vec::new() });
+    let second = Signing { generation: 2, previous: vec![(1, Timestamp(70))] };
+    assert_eq!(store.rotate_signing(Timestamp(10), Timestamp(70)).await.unwrap(), second);
     assert_eq!(store.signing().await.unwrap(), second);
-    assert_eq!(store.rotate_signing(Timestamp(80)).await.unwrap().generation, 3);
+    // What was promised for the first holds, and no longer.
+    let third = store.rotate_signing(Timestamp(20), Timestamp(60)).await.unwrap();
+    assert_eq!(third, Signing { generation: 3, previous: vec![(2, Timestamp(60)), (1, Timestamp(70))] });
+    let fourth = store.rotate_signing(Timestamp(65), Timestamp(90)).await.unwrap();
+    assert_eq!(fourth, Signing { generation: 4, previous: vec![(3, Timestamp(90)), (1, Timestamp(70))] });
+    // At once means all of them.
+    let fifth = store.rotate_signing(Timestamp(66), Timestamp(66)).await.unwrap();
+    assert_eq!(fifth, Signing { generation: 5, previous: Vec::new() });
+    assert_eq!(store.signing().await.unwrap(), fifth);
 }

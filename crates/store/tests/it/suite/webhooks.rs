@@ -33,7 +33,7 @@ pub(crate) async fn a_webhook_is_set_with_an_append(fixture: impl Fixture) {
     assert_eq!((found.id.as_str(), found.endpoint.as_str()), ("b", "https://two"));
     assert_eq!(found.config, "{\"url\":\"https://two/b\"}");
     assert_eq!((found.cursor, found.late, found.state), (Seq(1), true, WebhookState::Active));
-    assert_eq!(found.created_at, Timestamp(5));
+    assert_eq!(found.began_at, Timestamp(5));
     let all = store.webhooks(key, WebhookKey(0), 10).await.unwrap();
     assert_eq!(all.iter().map(|webhook| webhook.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(store.webhooks(key, all[0].key, 10).await.unwrap().len(), 1);
@@ -93,7 +93,7 @@ pub(crate) async fn a_webhook_that_goes_on_keeps_its_place_when_it_is_replaced(f
             ("https://two", "{\"url\":\"https://two/a\"}")
         );
         let due = store.due_deliveries((Timestamp(0), head), Timestamp(99), 10).await.unwrap();
-        let route = Route { webhook: hook, endpoint: "https://two".to_owned() };
+        let route = Route { webhook: hook, owner: "ann".into(), endpoint: "https://two".to_owned() };
         assert_eq!(due.len(), if paused { 1 } else { 2 });
         assert!(due.iter().all(|due| due.route == route), "{due:?}");
         assert!(store.delete_webhook(key, "a").await.unwrap());
@@ -104,7 +104,7 @@ pub(crate) async fn a_webhook_at_its_end_begins_again_when_it_is_replaced(fixtur
     let store = fixture.open();
     let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
     let sent = prepare(&store, hook, delivery(1, 1, 10)).await;
-    store.outbox(OutboxWrite::Disabled { delivery: sent, attempt: attempt(11, 410) }).await.unwrap();
+    store.outbox(OutboxWrite::Disabled { body: None, delivery: sent, attempt: attempt(11, 410) }).await.unwrap();
     assert_eq!(store.webhook(key, "a").await.unwrap().unwrap().state, WebhookState::Disabled);
     let again = |cursor| with_webhook(inbox(key, 3, &[], working(1, 1)), late(webhook("a", "https://two", cursor)));
     store.append(again(2)).await.unwrap();
@@ -121,7 +121,10 @@ pub(crate) async fn a_webhook_at_its_end_begins_again_when_it_is_replaced(fixtur
     assert_eq!(next(&store, hook).await.unwrap().key, head);
 
     // A replay of what it was told before does not count as told again.
-    store.outbox(OutboxWrite::Dead { delivery: head, attempt: attempt(21, 500), finished: true }).await.unwrap();
+    store
+        .outbox(OutboxWrite::Dead { body: None, delivery: head, attempt: attempt(21, 500), finished: true })
+        .await
+        .unwrap();
     store.append(again(2)).await.unwrap();
     assert!(store.replay(head, Timestamp(22)).await.unwrap());
     let taken = OutboxWrite::Delivered { delivery: head, attempt: attempt(23, 200), finished: true, next: None };
@@ -191,7 +194,7 @@ pub(crate) async fn webhooks_with_something_to_tell_are_found(fixture: impl Fixt
     bury(&store, at_end, delivery(1, 3, 10), 11).await;
     prepare(&store, busy, delivery(1, 1, 10)).await;
     store.set_webhook_state(held, WebhookState::Paused, Timestamp(12)).await.unwrap();
-    let route = |webhook, endpoint: &str| Route { webhook, endpoint: endpoint.to_owned() };
+    let route = |webhook, endpoint: &str| Route { webhook, owner: "ann".into(), endpoint: endpoint.to_owned() };
 
     let lagging = store.lagging_webhooks(WebhookKey(0), 10).await.unwrap();
     assert_eq!(lagging, [route(behind, "https://two"), route(at_end, "https://one")]);

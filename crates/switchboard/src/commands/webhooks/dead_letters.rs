@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{Answered, ask, outcome, time};
+use crate::commands::webhooks::{ask, outcome, time};
 use crate::control::{DeadLetterPage, WebhookRequest};
 use crate::printer::Printer;
 
@@ -11,8 +11,7 @@ use crate::printer::Printer;
 #[must_use]
 pub fn run(flags: &DataFlags, page: PageFlags, printer: Printer) -> ExitCode {
     let request = WebhookRequest::DeadLetters { after: page.after, limit: usize::from(page.limit) };
-    let nothing = DeadLetterPage { dead_letters: Vec::new(), next: None };
-    ask(flags, request, Some(nothing), printer, |Answered { answer, .. }: Answered<DeadLetterPage>| {
+    ask(flags, request, printer, |answer: DeadLetterPage| {
         if printer.is_json() {
             printer.json(&answer);
         } else {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use switchboard_webhooks::WebhookView;
 
 use crate::cli::{DataFlags, PageFlags};
-use crate::commands::webhooks::{Answered, ask, time};
+use crate::commands::webhooks::{ask, time};
 use crate::control::{WebhookPage, WebhookRequest};
 use crate::printer::Printer;
 
@@ -37,8 +37,7 @@ pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
         }
     };
     let request = WebhookRequest::List { task, state, after: page.after, limit: usize::from(page.limit) };
-    let nothing = WebhookPage { webhooks: Vec::new(), next: None };
-    ask(flags, request, Some(nothing), printer, |Answered { answer, .. }: Answered<WebhookPage>| {
+    ask(flags, request, printer, |answer: WebhookPage| {
         if printer.is_json() {
             printer.json(&answer);
         } else {
@@ -72,8 +71,9 @@ fn print(page: &WebhookPage, some_only: bool, filter: &str, printer: Printer) {
 
 fn row(webhook: &WebhookView) -> [String; 9] {
     let due = webhook.pending.as_ref().and_then(|pending| pending.next_attempt_at);
-    // Whichever is later is what it waits for.
-    let waits = due.max(webhook.endpoint_paused_until.filter(|_| webhook.pending.is_some()));
+    // Behind a paused endpoint the next delivery is not even made. Whichever is later is what it waits for.
+    let has_more = webhook.pending.is_some() || (webhook.lags && webhook.state == "active");
+    let waits = due.max(webhook.endpoint_paused_until.filter(|_| has_more));
     [
         webhook.webhook.to_string(),
         webhook.state.clone(),

@@ -2,20 +2,18 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
-
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{Answered, ask};
-use crate::control::{ShownWebhook, WebhookRequest};
+use crate::commands::webhooks::ask;
+use crate::control::{ChangedWebhook, WebhookRequest};
 use crate::printer::Printer;
 
 /// Pauses it.
 #[must_use]
 pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     let request = WebhookRequest::Pause { webhook };
-    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<ShownWebhook>| {
+    ask(flags, request, printer, |answer: ChangedWebhook| {
         if printer.is_json() {
-            printer.json(&json!({ "webhook": answer.webhook }));
+            printer.json(&answer);
             return;
         }
         printer.line(format!(

@@ -2,25 +2,23 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
-
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{Answered, ask};
-use crate::control::{ShownWebhook, WebhookRequest};
+use crate::commands::webhooks::ask;
+use crate::control::{ChangedWebhook, WebhookRequest};
 use crate::printer::Printer;
 
 /// Resumes it.
 #[must_use]
 pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     let request = WebhookRequest::Resume { webhook };
-    ask(flags, request, None, printer, |Answered { answer, running }: Answered<ShownWebhook>| {
+    ask(flags, request, printer, |answer: ChangedWebhook| {
         if printer.is_json() {
-            printer.json(&json!({ "webhook": answer.webhook }));
+            printer.json(&answer);
             return;
         }
-        printer.line(match running {
-            true => format!("webhook {webhook} goes on where it was"),
-            false => format!("webhook {webhook} goes on where it was as soon as a server runs on this data"),
+        printer.line(match answer.waits {
+            None => format!("webhook {webhook} goes on where it was"),
+            Some(waits) => format!("webhook {webhook} goes on where it was as soon as {}", waits.until()),
         });
     })
 }

@@ -3,15 +3,16 @@
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{Answered, ask};
+use crate::commands::webhooks::ask;
 use crate::control::{Retried, WebhookRequest};
 use crate::printer::Printer;
 
 /// What to send once more.
 #[derive(Debug, Clone, clap::Args)]
+// A group, so that whoever types neither is told of both.
+#[command(group = clap::ArgGroup::new("what").required(true).args(["delivery", "all_dead"]))]
 pub struct Wishes {
     /// Number of the delivery, as dead-letters and show list it
-    #[arg(required_unless_present = "all_dead", conflicts_with = "all_dead")]
     delivery: Option<i64>,
 
     /// Send every delivery that was given up
@@ -30,7 +31,7 @@ pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
         Some(delivery) => WebhookRequest::Retry { delivery },
         None => WebhookRequest::RetryDead { task: wishes.task },
     };
-    ask(flags, request, None, printer, |Answered { answer, running }: Answered<Retried>| {
+    ask(flags, request, printer, |answer: Retried| {
         if printer.is_json() {
             printer.json(&answer);
             return;
@@ -43,9 +44,9 @@ pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
             1 => "1 delivery is".to_owned(),
             many => format!("{many} deliveries are"),
         };
-        printer.line(match running {
-            true => format!("{what} sent once more; switchboard webhooks show NUMBER says how it went"),
-            false => format!("{what} sent once more as soon as a server runs on this data"),
+        printer.line(match answer.waits {
+            None => format!("{what} sent once more; switchboard webhooks show NUMBER says how it went"),
+            Some(waits) => format!("{what} sent once more as soon as {}", waits.until()),
         });
     })
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use switchboard_webhooks::SecretView;
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{Answered, ask};
+use crate::commands::webhooks::ask;
 use crate::config::time_span::TimeSpan;
 use crate::control::{RotatedSecret, WebhookRequest};
 use crate::printer::Printer;
@@ -14,18 +14,19 @@ use crate::printer::Printer;
 #[must_use]
 pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
     let request = WebhookRequest::Secret { caller };
-    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<SecretView>| {
+    ask(flags, request, printer, |answer: SecretView| {
         if printer.is_json() {
             printer.json(&answer);
             return;
         }
         let mut rows = vec![["caller".to_owned(), answer.caller]];
         for (index, secret) in answer.secrets.into_iter().enumerate() {
-            let name = if index == 0 { "secret" } else { "secret before it" };
+            let name = if index == 0 { "secret" } else { "older secret" };
             rows.push([name.to_owned(), secret]);
         }
         if let Some(until) = answer.previous_until {
-            rows.push(["used until".to_owned(), until.to_string()]);
+            // With several older ones this is when the last of them ends.
+            rows.push(["older ones used until".to_owned(), until.to_string()]);
         }
         printer.table(&rows);
         printer.line("");
@@ -38,7 +39,7 @@ pub fn show(flags: &DataFlags, caller: String, printer: Printer) -> ExitCode {
 pub fn rotate(flags: &DataFlags, overlap: TimeSpan, printer: Printer) -> ExitCode {
     let overlap_ms = u64::try_from(overlap.duration().as_millis()).unwrap_or(u64::MAX);
     let request = WebhookRequest::RotateSecret { overlap_ms };
-    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<RotatedSecret>| {
+    ask(flags, request, printer, |answer: RotatedSecret| {
         if printer.is_json() {
             printer.json(&answer);
             return;

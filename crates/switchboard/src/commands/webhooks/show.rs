@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use switchboard_webhooks::{DeliveryView, WebhookView};
 
 use crate::cli::DataFlags;
-use crate::commands::webhooks::{Answered, ask, outcome, time};
+use crate::commands::webhooks::{ask, outcome, time};
 use crate::control::{ShownWebhook, WebhookRequest};
 use crate::printer::Printer;
 
@@ -13,7 +13,7 @@ use crate::printer::Printer;
 #[must_use]
 pub fn run(flags: &DataFlags, webhook: i64, printer: Printer) -> ExitCode {
     let request = WebhookRequest::Show { webhook };
-    ask(flags, request, None, printer, |Answered { answer, .. }: Answered<ShownWebhook>| {
+    ask(flags, request, printer, |answer: ShownWebhook| {
         if printer.is_json() {
             printer.json(&answer);
             return;

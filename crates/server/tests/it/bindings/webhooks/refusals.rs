@@ -18,7 +18,17 @@ fn check(door: Door, reply: &Reply, field: &str, words: &str) {
         Door::RestV1 => assert_eq!(reason, "INVALID_PARAMS", "{text}"),
         _ => assert_eq!(code, -32602, "{door:?}: {text}"),
     }
-    assert!(text.contains(&format!("{field}: ")) && text.contains(words), "{door:?} {field} {words}: {text}");
+    // In quotes or behind a space, so that no end of a longer name passes for it.
+    let named = [format!("\"{field}: "), format!(" {field}: ")].iter().any(|named| text.contains(named));
+    assert!(named && text.contains(words), "{door:?} {field} {words}: {text}");
+}
+
+/// A field of a webhook in the request that sets it.
+fn in_request(door: Door, field: &str) -> String {
+    match door {
+        Door::RpcV1 | Door::RestV1 => field.to_owned(),
+        Door::RpcV03 | Door::RestV03 => format!("pushNotificationConfig.{field}"),
+    }
 }
 
 fn member(door: Door) -> &'static str {
@@ -49,7 +59,7 @@ async fn this_machine_is_out_of_reach_unless_it_is_allowed() {
             ("https://unheard-of.test/", "cannot be resolved"),
         ] {
             let set = door.hook(&world, "", Hook::Set(&task, json!({"url": url}))).reply().await;
-            check(door, &set, "url", words);
+            check(door, &set, &in_request(door, "url"), words);
             let params =
                 json!({"message": door.message("hello"), "configuration": door.with_hook(json!({"url": url}))});
             for send in [Operation::Send(params.clone()), Operation::Stream(params.clone())] {
@@ -81,15 +91,40 @@ async fn what_could_break_a_header_is_refused() {
             (json!({"url": "https://hook.test/\r\nX: y"}), "url"),
         ] {
             let set = door.hook(&world, "", Hook::Set(&task, config.clone())).reply().await;
-            check(door, &set, field, "");
+            let field = match field {
+                "authentication.scheme" if !door.is_v1() => "authentication.schemes",
+                field => field,
+            };
+            check(door, &set, &in_request(door, field), "");
             let params = json!({"message": door.message("hello"), "configuration": door.with_hook(config)});
             let sent = door.ask(&world, "", Operation::Send(params)).reply().await;
             check(door, &sent, &format!("{}.{field}", member(door)), "");
         }
         let set = door.hook(&world, "", Hook::Set(&task, json!({"id": "p1"}))).reply().await;
-        check(door, &set, "url", "is missing");
+        check(door, &set, &in_request(door, "url"), "is missing");
     }
     assert_eq!(tasks(&world).await, 1);
+}
+
+#[tokio::test]
+async fn one_too_many_is_refused_by_the_name_that_the_version_has_for_it() {
+    let mut plan = Plan::default().and_webhooks();
+    plan.webhooks.as_mut().unwrap().0.per_task = 1;
+    let world = plan.start().await;
+    let config = |id: &str| json!({"id": id, "url": "https://hook.test/"});
+    for door in ALL {
+        let task = door.sent_task(&door.send(&world, "ask").reply().await)["id"].as_str().unwrap().to_owned();
+        door.result(&door.hook(&world, "", Hook::Set(&task, config("one"))).reply().await);
+        let words = "the task has 1 of them";
+        let set = door.hook(&world, "", Hook::Set(&task, config("two"))).reply().await;
+        let whole = if door.is_v1() { "taskPushNotificationConfig" } else { "pushNotificationConfig" };
+        check(door, &set, whole, words);
+        let configuration = door.with_hook(config("two"));
+        let params = json!({"message": door.answer("Rome", &task), "configuration": configuration});
+        for send in [Operation::Send(params.clone()), Operation::Stream(params)] {
+            check(door, &door.ask(&world, "", send).reply().await, member(door), words);
+        }
+    }
 }
 
 #[tokio::test]

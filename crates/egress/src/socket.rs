@@ -1,0 +1,92 @@
+//! A bare connection that knows its limits: what comes in is counted, whoever takes nothing in is left, and it is one of
+//! so many that may be open.
+//!
+//! A call that is given up leaves its connection to be closed in the background, where saying goodbye to somebody who
+//! does not listen could take for ever. That is why the limit on sending is here and not with the call.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Sleep, sleep};
+
+use crate::meter::Meter;
+
+/// A connection to a judged address.
+pub(crate) struct Socket {
+    tcp: TcpStream,
+    meter: Meter,
+    /// How long the other side may take nothing in.
+    patience: Duration,
+    /// Runs while the other side takes nothing in.
+    stalled: Option<Pin<Box<Sleep>>>,
+    /// Given back when the connection is closed.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Socket {
+    pub(crate) fn new(tcp: TcpStream, permit: OwnedSemaphorePermit, patience: Duration) -> Self {
+        Self { tcp, meter: Meter::new(), patience, stalled: None, _permit: permit }
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// An outcome of sending, or the end of our patience.
+    fn sent<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.stalled = None;
+            return outcome;
+        }
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(stalled.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.tcp).poll_read(context, buffer))?;
+        let allowed = self.meter.take(buffer.filled().len() - before);
+        Poll::Ready(if allowed { Ok(()) } else { Err(io::Error::other("the other side sent too much")) })
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.tcp).poll_write(context, bytes);
+        self.sent(context, outcome)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
+        self.sent(context, outcome)
+    }
+}

@@ -1,0 +1,116 @@
+//! A webhook that is set again while something is under way: what comes of that concerns the old address only.
+
+use switchboard_a2a::{PushConfig, Version};
+use tempfile::tempdir;
+
+use crate::house::{House, to};
+use crate::receiver::{Answer, Receiver};
+
+fn named(receiver: &Receiver) -> PushConfig {
+    PushConfig { id: Some("x".to_owned()), ..to(receiver) }
+}
+
+#[tokio::test]
+async fn what_the_old_address_answers_is_not_held_against_the_new_one() {
+    let folder = tempdir().unwrap();
+    for status in [200, 404, 410, 429, 500] {
+        let house = House::open(&folder.path().join(status.to_string())).await;
+        let (old, new) = (Receiver::open().await, Receiver::open().await);
+        old.script([Answer::HangThen(status)]);
+        let task = house.finish("say a; say b", Some((Version::V1, named(&old)))).await;
+        old.got(1).await;
+        house.set(Version::V1, &task, &named(&new)).await.unwrap();
+        old.let_go();
+        house.all_finished().await;
+        assert_eq!(new.abouts(), ["working", "working", "completed"], "{status}");
+        assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty(), "{status}");
+        assert_eq!(old.all().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_the_new_wishes_want_is_not_left_out_by_the_old_ones() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Hang]);
+    let task = house.send("say a; wait; chunk one; say b", Some((Version::V03, named(&receiver)))).await;
+    receiver.got(1).await;
+    house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
+    house.pass(1);
+    house
+        .until(async |desk| {
+            let webhooks = desk.list(None, None, 0, 1).await.unwrap();
+            (webhooks[0].lags && webhooks[0].version == "1.0").then_some(())
+        })
+        .await;
+    receiver.let_go();
+    house.all_finished().await;
+    let got = receiver.all();
+    assert_eq!(receiver.abouts(), ["working", "working", "one", "working", "", "completed"]);
+    let versions: Vec<_> = got.iter().map(|delivery| delivery.header("a2a-version").unwrap()).collect();
+    assert_eq!(versions, ["0.3", "1.0", "1.0", "1.0", "1.0", "1.0"]);
+    assert_ne!(got[0].id(), got[1].id(), "another body has another name");
+}
+
+#[tokio::test]
+async fn a_webhook_that_moves_away_from_a_paused_endpoint_does_not_wait_for_it() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (bad, good) = (Receiver::open().await, Receiver::open().await);
+    bad.otherwise(Answer::Status(503));
+    let mut last = None;
+    for _ in 0..40 {
+        last = Some(house.finish("say a", Some((Version::V1, named(&bad)))).await);
+    }
+    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.set(Version::V1, &last.unwrap(), &named(&good)).await.unwrap();
+    good.got(2).await;
+    assert_eq!(good.abouts(), ["working", "completed"]);
+}
+
+#[tokio::test]
+async fn what_a_receiver_asks_for_holds_also_when_its_endpoint_is_back() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script(std::iter::repeat_n(Answer::RetryAfter(429, "3600"), 5));
+    for _ in 0..5 {
+        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    }
+    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.finish("say b", Some((Version::V1, to(&receiver)))).await;
+    house.advance(10);
+    // The sixth finds it well; the five wait as they were told to.
+    receiver.got(7).await;
+    let other = Receiver::open().await;
+    house.finish("say c", Some((Version::V1, to(&other)))).await;
+    other.got(2).await;
+    assert_eq!(receiver.all().len(), 7);
+    house
+        .until(async |desk| {
+            house.advance(600);
+            let all = desk.list(None, None, 0, 10).await.unwrap();
+            all.iter().all(|webhook| webhook.state == "finished").then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_webhook_set_long_after_the_end_has_its_time_too() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    let task = house.finish("say a", None).await;
+    house.advance(8 * 24 * 3_600);
+    receiver.script([Answer::Status(503), Answer::Status(503)]);
+    house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
+    house
+        .until(async |desk| {
+            house.advance(20);
+            (desk.list(None, None, 0, 1).await.unwrap()[0].state == "finished").then_some(())
+        })
+        .await;
+    assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty());
+    assert_eq!(receiver.all().len(), 3);
+}
