@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use switchboard_a2a::TaskId;
 
 use crate::append::{Class, Writing};
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::ids::{Seq, TaskKey};
 use crate::live::Core;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{Sides, StoreError};
+use crate::store::{Append, Guard, Phase, Sides, StoreError, TaskRow};
 use crate::submit::named;
 
 /// Hears of every task that has grown and has a webhook. Must not block.
@@ -44,6 +45,11 @@ impl Engine {
         id: &TaskId,
         webhook: NewWebhook,
     ) -> Result<(), Error> {
+        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        let ended = row.filter(|row| row.state.phase == Phase::Done);
+        if let Some(row) = ended.filter(|row| visible(address, caller, &row.task, row.state.hidden)) {
+            return self.inner.set_on_ended(row, webhook).await;
+        }
         let live = self.inner.open(address, caller, id).await?;
         let engine = self.inner.clone();
         let webhook = named(Some(webhook), id);
@@ -85,6 +91,23 @@ impl From<StoreError> for Refusal {
 }
 
 impl Inner {
+    /// An ended task does not change any more, so that nothing of it need be read but its row.
+    async fn set_on_ended(&self, row: TaskRow, webhook: NewWebhook) -> Result<(), Error> {
+        let late = NewWebhook { cursor: Seq(row.last_seq.0.saturating_sub(1)), late: true, ..webhook };
+        let append = Append {
+            guard: Guard::Inbox { key: row.key, version: row.last_seq },
+            events: Bytes::new(),
+            count: 0,
+            row: row.state,
+            snapshot: None,
+            sides: Sides { send: None, webhook: named(Some(late), &row.task.id) },
+            refusable: true,
+        };
+        self.store.append(append).await.map_err(|error| Error::from_store(&error))?;
+        self.tell_watcher(row.key);
+        Ok(())
+    }
+
     pub(crate) fn tell_watcher(&self, key: TaskKey) {
         if let Some(watcher) = self.watcher.get() {
             watcher(key);

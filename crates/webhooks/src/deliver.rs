@@ -28,6 +28,8 @@ use crate::verdict::Verdict;
 const ANSWER_BYTES: usize = 16 << 10;
 /// So much of a log that a webhook does not want is looked at again before it is put behind.
 const SKIPPED_BYTES: usize = 64 << 10;
+/// The largest body that is written for a dead letter by itself.
+const DEAD_BYTES: usize = 1 << 20;
 /// What an attempt gets beyond the moment the server begins to stop.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -61,6 +63,14 @@ struct Ready<'a> {
     body: Bytes,
     /// Held while a large body is under way.
     _room: Option<SemaphorePermit<'a>>,
+}
+
+impl Ready<'_> {
+    /// What a dead letter needs so that it outlives the log; a very large one lives as long as that.
+    fn body_to_keep(&self) -> Option<Bytes> {
+        let keeps = self.delivery.body.is_none() && self.body.len() <= DEAD_BYTES;
+        keeps.then(|| self.body.clone())
+    }
 }
 
 impl Inner {
@@ -235,11 +245,11 @@ impl Inner {
         mut attempt: Attempt,
         renderer: &mut Renderer,
     ) -> Result<Option<Timestamp>, Fault> {
-        let Ready { webhook, delivery, body, .. } = ready;
+        let Ready { webhook, delivery, .. } = ready;
         let now = self.now();
         let key = delivery.key;
         let finished = is_terminal(&delivery.about);
-        let missing_body = delivery.body.is_none().then(|| body.clone());
+        let missing_body = ready.body_to_keep();
         let write = match verdict {
             Verdict::Delivered => {
                 let next = if finished { None } else { self.following(webhook, delivery, renderer).await };
@@ -325,7 +335,7 @@ impl Inner {
             Err(fault) => return Err(fault),
         };
         let Tried { verdict, attempt, health } = self.attempt(&ready, config).await?;
-        let body = ready.delivery.body.is_none().then(|| ready.body.clone());
+        let body = ready.body_to_keep();
         let write = match verdict {
             Verdict::Delivered => OutboxWrite::Delivered { delivery: key, attempt, finished: false, next: None },
             Verdict::Disabled => OutboxWrite::Disabled { delivery: key, body, attempt },

@@ -125,7 +125,8 @@ impl Session<'_> {
     pub(crate) fn evict_webhooks(&mut self, task: i64) -> rusqlite::Result<()> {
         for key in self.webhooks_of(task)? {
             // A body that is to be made anew of the log can no longer be made.
-            let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND (replay = 0 OR body IS NULL)";
+            let sql =
+                "DELETE FROM delivery WHERE webhook = ?1 AND (state = 0 AND replay = 0 OR state <> 1 AND body IS NULL)";
             self.run(sql, [key])?;
             self.drop_if_bare(key)?;
         }
