@@ -66,8 +66,13 @@ impl SimulatedClock {
 
     /// Turns the clock on and wakes everybody whose time has come.
     pub fn advance(&self, duration: Duration) {
+        self.turn_to(later(self.now(), duration));
+    }
+
+    /// Sets the clock, back too, and wakes everybody whose time has come.
+    pub fn turn_to(&self, now: Timestamp) {
         let mut state = self.state.lock();
-        state.now = later(Timestamp(state.now), duration).0;
+        state.now = now.0;
         let now = state.now;
         let sleepers = std::mem::take(&mut state.sleepers);
         for (at, sleeper) in sleepers {

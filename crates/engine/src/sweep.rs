@@ -102,15 +102,18 @@ impl Inner {
         ended.await.unwrap_or(Ok(()))
     }
 
-    async fn evict(&self) {
+    fn retention(&self) -> Retention {
         let age = i64::try_from(self.settings.retention_age.as_millis()).unwrap_or(i64::MAX);
+        Retention {
+            ended_before: Timestamp(self.clock.now().0.saturating_sub(age)),
+            max_tasks: self.settings.retention_tasks,
+            max_bytes: self.settings.retention_bytes,
+        }
+    }
+
+    async fn evict(&self) {
         loop {
-            let retention = Retention {
-                ended_before: Timestamp(self.clock.now().0.saturating_sub(age)),
-                max_tasks: self.settings.retention_tasks,
-                max_bytes: self.settings.retention_bytes,
-            };
-            match self.store.evict(retention, STEP).await {
+            match self.store.evict(self.retention(), STEP).await {
                 Ok(0) => return,
                 Ok(count) => {
                     self.ended.clear();
@@ -137,6 +140,11 @@ impl Engine {
                 metrics::gauge!(metric::TASKS, "state" => state_label(state)).set(count as f64);
             }
         }
+    }
+
+    /// How long ended tasks are kept, as of now.
+    pub fn retention(&self) -> Retention {
+        self.inner.retention()
     }
 
     /// How many tasks are held in memory.

@@ -20,6 +20,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::callbacks::{Added, CallbackStore};
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 use crate::metric_definitions as metric;
 
@@ -158,11 +159,12 @@ impl Callbacks {
 
     async fn take_in(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
         let Admitted { task, key } = by;
-        read(body).map_err(ReceiveError::Body)?;
-        let id = match id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES) {
-            Some(id) => id.to_owned(),
-            // What says the same is the same.
-            None => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
+        let update = read(body).map_err(ReceiveError::Body)?;
+        let id = match (id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES), status_of(&update)) {
+            (Some(id), _) => id.to_owned(),
+            // How a task stands is the same however often it is said; two equal pieces of an artifact are two.
+            (None, Some(_)) => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
+            (None, None) => Uuid::now_v7().to_string(),
         };
         let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));
         match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {

@@ -18,6 +18,9 @@ use crate::render::{Next, Renderer};
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_secs(60);
+/// Why a delivery is given up that was never refused.
+const LATE: &str = "not delivered within webhooks.holdTasks of the end of its task";
+const CROWDED: &str = "its task had to go, because there is more than store.retention allows";
 /// How many webhooks are taken at once.
 const STEP: usize = 200;
 
@@ -40,16 +43,19 @@ impl Inner {
     pub(crate) async fn tidy_once(&self) -> Result<(), StoreError> {
         let ended_before = self.before(self.options.hold_tasks);
         loop {
-            let overdue = self.store.overdue_webhooks(ended_before, STEP).await?;
+            let mut overdue = self.store.overdue_webhooks(ended_before, STEP).await?;
+            let late = overdue.len();
+            overdue.extend(self.store.held_beyond_caps(self.engine.retention(), STEP).await?);
             let (all, mut given_up) = (overdue.len(), 0);
-            for webhook in overdue {
-                match self.give_up(webhook).await {
+            for (index, webhook) in overdue.into_iter().enumerate() {
+                let problem = if index < late { LATE } else { CROWDED };
+                match self.give_up(webhook, problem).await {
                     Ok(()) => given_up += 1,
                     // One that cannot be read must not hold up the others.
                     Err(error) => tracing::warn!(%error, webhook = webhook.0, "a webhook could not be given up"),
                 }
             }
-            if all < STEP || given_up == 0 {
+            if all < STEP || given_up < all {
                 break;
             }
         }
@@ -64,15 +70,13 @@ impl Inner {
     }
 
     /// Everything that a webhook was not told becomes a dead letter, with its body.
-    async fn give_up(&self, key: WebhookKey) -> Result<(), Error> {
+    async fn give_up(&self, key: WebhookKey, problem: &str) -> Result<(), Error> {
         let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await.map_err(unavailable)? else {
             return Ok(());
         };
         if !matches!(webhook.state, WebhookState::Active | WebhookState::Paused) {
             return Ok(());
         }
-        let held = self.options.hold_tasks.as_secs();
-        let problem = format!("not delivered within {held} s of the end of its task (webhooks.holdTasks)");
         let config = Config::stored(&webhook).map_err(|error| unavailable(StoreError::Failed(error.to_string())))?;
         let log = self.engine.log(&webhook.task, webhook.task_key);
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
@@ -80,7 +84,7 @@ impl Inner {
         let mut ended = false;
         if let Some(delivery) = delivery {
             renderer.has_begun();
-            let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem: problem.clone() };
+            let attempt = Attempt { at: self.now(), duration_ms: 0, status: None, problem: problem.to_owned() };
             cursor = delivery.last.seq;
             ended = is_terminal(&delivery.about);
             let body = match &delivery.body {
@@ -94,7 +98,7 @@ impl Inner {
             let Next::Delivery(made) = renderer.next(cursor, self.now()).await? else { break };
             (cursor, ended) = (made.delivery.last.seq, made.is_last);
             let delivery = NewDelivery { body: Some(made.body), ..made.delivery };
-            let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.clone() };
+            let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.to_owned() };
             self.store.outbox(write).await.map_err(unavailable)?;
         }
         self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;

@@ -121,7 +121,9 @@ impl Probe {
         let not_ready = status == 503 && said.contains("reason") && said.contains(reason);
         self.expect(not_ready, &format!("/readyz says {status} {said}"));
         self.rest(&text)?;
-        let refused = self.message(PROBE, "streamy:2000").stream(&mut self.connection()?, |_| {});
+        // A short message may still fit on a full disk; the blanks do not.
+        let long = format!("streamy:2000{}", " ".repeat(TEXT_BYTES));
+        let refused = self.message(PROBE, &long).stream(&mut self.connection()?, |_| {});
         match refused.context("a stream when nothing can be written")? {
             Some(refusal) => self.typed("a stream", &refusal),
             None => self.problems.push("a stream of 2000 was accepted".to_owned()),

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
 
-use super::StoreFuture;
+use super::{Retention, StoreFuture};
 use crate::ids::{AgentName, CallerId, Cursor, Seq, TaskKey};
 
 /// The store's integer name of a webhook; operators use it too. Never used twice.
@@ -338,6 +338,10 @@ pub trait WebhookStore: Send + Sync + 'static {
 
     /// Active and paused webhooks that began, and whose tasks ended, before a time.
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>>;
+
+    /// Active and paused webhooks of ended tasks that would be deleted now, because there is too much, if nobody had to be
+    /// told of them.
+    fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
     /// Webhooks as operators see them, oldest first.
     fn list_webhooks(&self, filter: WebhookFilter) -> StoreFuture<Vec<WebhookSummary>>;

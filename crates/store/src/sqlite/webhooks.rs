@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::StoreFuture;
 use switchboard_engine::store::webhooks::{
     DeliveryKey, DeliveryRow, Due, Head, OutboxCensus, OutboxWrite, Route, Signing, WebhookFilter, WebhookKey,
     WebhookRow, WebhookState, WebhookStore, WebhookSummary,
 };
+use switchboard_engine::store::{Retention, StoreFuture};
 
 use super::writer::dead_letters::PRUNED_AT_ONCE;
 use super::writer::endpoints::MOVED_AT_ONCE;
@@ -91,6 +91,10 @@ impl WebhookStore for SqliteStore {
 
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>> {
         self.read(move |reading| reading.overdue_webhooks(ended_before, max))
+    }
+
+    fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>> {
+        self.read(move |reading| reading.held_beyond_caps(retention, max))
     }
 
     fn list_webhooks(&self, filter: WebhookFilter) -> StoreFuture<Vec<WebhookSummary>> {

@@ -118,6 +118,7 @@ macro_rules! conformance_suite {
                 what_was_never_tried_is_given_up,
                 dead_letters_go_by_age_and_by_number,
                 a_task_stays_while_somebody_has_to_be_told,
+                what_is_held_is_not_kept_at_the_cost_of_others,
                 dead_letters_outlive_their_task,
             }
             callbacks {

@@ -119,6 +119,14 @@ async fn duplicates_and_stale_orders_change_nothing() {
     assert_eq!(told(None, &update("WORKING", "03")).await, Received::New);
     assert_eq!(told(Some("r:p:1.5"), &update("COMPLETED", "05")).await, Received::New);
     assert_eq!(told(Some("r:p:1.6"), &update("WORKING", "06")).await, Received::New);
+    // Two equal pieces without a name are two.
+    let piece = r#"{"artifactUpdate":{"taskId":"r","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}}"#;
+    let other = house.send("wait", None).await;
+    let other_token = callbacks.open(&other).await.unwrap();
+    for _ in 0..2 {
+        let received = receive(&callbacks, &other, Some(&other_token), None, piece.as_bytes()).await;
+        assert_eq!(received.unwrap(), Received::New);
+    }
     let mut follower = callbacks.follow(&task).await.unwrap();
     assert_eq!(state(&follower.next().await.unwrap().update), Some(TaskState::Working));
     assert_eq!(state(&follower.next().await.unwrap().update), Some(TaskState::Completed));

@@ -151,6 +151,13 @@ impl House {
         }
     }
 
+    /// Waits until everything that is due now has been looked at: a webhook that comes after it has been told all.
+    pub(crate) async fn settle(&self) {
+        let receiver = Receiver::open().await;
+        self.finish("say settled", Some((Version::V1, to(&receiver)))).await;
+        receiver.got(2).await;
+    }
+
     /// Waits until all webhooks have come to their end.
     pub(crate) async fn all_finished(&self) {
         self.until(async |desk| {

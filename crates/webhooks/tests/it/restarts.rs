@@ -60,7 +60,7 @@ fn retries_survive_with_their_times() {
     killed(async {
         let now = Timestamp(START + 1_000);
         let house = House::at(folder.path(), options(), Switches::default(), now).await;
-        house.until(async |_| (house.clock.sleepers() > 0).then_some(())).await;
+        house.settle().await;
         assert_eq!(receiver.all().len(), 1);
         house.advance(700);
         house.all_finished().await;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use switchboard_a2a::{PushConfig, Version};
+use switchboard_a2a::{PushConfig, Timestamp, Version};
 use switchboard_engine::Switches;
-use switchboard_webhooks::Options;
+use switchboard_webhooks::{Options, WebhookDesk};
 use tempfile::tempdir;
 
-use crate::house::{House, config, options, to};
+use crate::house::{House, START, config, options, to};
 use crate::receiver::{Answer, Receiver};
 
 /// The number of attempts of the first webhook's pending delivery.
@@ -31,7 +31,7 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
         house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
         // Not a moment before its time.
         house.clock.advance(*wait - Duration::from_millis(1));
-        house.until(async |_| (house.clock.sleepers() > 0).then_some(())).await;
+        house.settle().await;
         assert_eq!(receiver.all().len(), index + 1);
         house.clock.advance(wait.mul_f64(0.1) + Duration::from_millis(2));
     }
@@ -84,10 +84,10 @@ async fn a_receiver_says_when_to_come_again() {
     let receiver = Receiver::open().await;
     receiver.script([Answer::RetryAfter(429, "120"), Answer::Status(408), Answer::Status(425), Answer::Status(503)]);
     house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-    for (tried, seconds) in [(1, 119), (2, 2), (3, 9), (4, 29)] {
+    for (tried, seconds) in [(1, 119), (2, 2), (3, 8), (4, 29)] {
         house.until(async |_| (attempts(&house).await == Some(tried)).then_some(())).await;
         house.advance(seconds);
-        house.until(async |_| (house.clock.sleepers() > 0).then_some(())).await;
+        house.settle().await;
         assert_eq!(receiver.all().len(), usize::try_from(tried).unwrap());
         house.advance(5);
         receiver.got(usize::try_from(tried).unwrap() + 1).await;
@@ -141,4 +141,23 @@ async fn connections_that_fail_are_tried_again() {
             (hanging.all().len() >= 3).then_some(())
         })
         .await;
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_delays_nothing() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    house.settle().await;
+    house.clock.turn_to(Timestamp(START - 3_600_000));
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(503)]);
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    let tried = async |desk: &WebhookDesk| {
+        let all = desk.list(None, None, 0, 10).await.unwrap();
+        all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
+    };
+    house.until(tried).await;
+    house.advance(2);
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }

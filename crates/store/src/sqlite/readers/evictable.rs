@@ -5,6 +5,7 @@
 
 use rusqlite::Params;
 use switchboard_engine::store::Retention;
+use switchboard_engine::store::webhooks::WebhookKey;
 
 use super::Reading;
 use crate::sqlite::columns::TERMINAL_STATES;
@@ -20,6 +21,8 @@ struct Candidate {
     ended_at: i64,
     key: i64,
     bytes: u64,
+    /// Somebody has still to be told of it.
+    held: bool,
 }
 
 /// What is too much now.
@@ -31,23 +34,44 @@ struct Excess {
 impl Reading {
     /// Keys of at most `max` tasks to delete, oldest first.
     pub(crate) fn evictable(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<i64>> {
+        let going = self.going(retention, max)?;
+        Ok(going.iter().filter(|candidate| !candidate.held).map(|candidate| candidate.key).collect())
+    }
+
+    /// The open webhooks of tasks that would be deleted now if nobody had to be told of them, because there is too much.
+    pub(crate) fn held_beyond_caps(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
+        let mut webhooks = Vec::new();
+        for candidate in self.going(retention, max)?.iter().filter(|candidate| candidate.held) {
+            let sql = "SELECT key FROM webhook WHERE task_key = ?1 AND state < 2";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let keys = statement.query_map([candidate.key], |row| row.get(0).map(WebhookKey))?;
+            for key in keys {
+                webhooks.push(key?);
+            }
+        }
+        Ok(webhooks)
+    }
+
+    /// At most `max` tasks that are to go, oldest first. Those that are held are among them only if there is too much: what
+    /// would go before the tasks of others must not stay because it is held.
+    fn going(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<Candidate>> {
         let excess = self.excess(retention)?;
         let over_a_cap = excess.tasks > 0 || excess.bytes > 0;
         let before = if over_a_cap { i64::MAX } else { retention.ended_before.0 };
-        let mut keys = Vec::new();
+        let mut going: Vec<Candidate> = Vec::new();
         let mut freed = 0;
-        for candidate in self.oldest(before, max)? {
+        for candidate in self.oldest(before, max, over_a_cap)? {
             let aged = candidate.ended_at < retention.ended_before.0;
-            let beyond_a_cap = (keys.len() as u64) < excess.tasks || freed < excess.bytes;
+            let beyond_a_cap = (going.len() as u64) < excess.tasks || freed < excess.bytes;
             if !aged && !beyond_a_cap {
                 break;
             }
             // The snapshot of an ended task is at most about as large as its events. Rather too much than too little:
             // the next call sees what was really freed, and what was deleted does not come back.
             freed += 2 * candidate.bytes + ROW_BYTES;
-            keys.push(candidate.key);
+            going.push(candidate);
         }
-        Ok(keys)
+        Ok(going)
     }
 
     fn excess(&self, retention: Retention) -> rusqlite::Result<Excess> {
@@ -69,18 +93,20 @@ impl Reading {
         })
     }
 
-    fn oldest(&self, before: i64, max: usize) -> rusqlite::Result<Vec<Candidate>> {
+    fn oldest(&self, before: i64, max: usize, with_held: bool) -> rusqlite::Result<Vec<Candidate>> {
         let mut oldest = Vec::new();
+        let only = if with_held { "" } else { "AND held = 0" };
         let group = format!(
-            "SELECT status_at, key, bytes FROM task INDEXED BY task_listing WHERE owner = ?1 AND agent = ?2 \
-             AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 AND {NOBODY_TO_TELL} ORDER BY status_at, key"
+            "SELECT status_at, key, bytes, NOT {NOBODY_TO_TELL} AS held FROM task INDEXED BY task_listing \
+             WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 {only} \
+             ORDER BY status_at, key"
         );
         for (owner, agent, state) in self.ended_groups()? {
             self.merge_oldest(&mut oldest, max, &group, (owner, agent, state, before))?;
         }
         let hidden = format!(
-            "SELECT status_at, key, bytes FROM task INDEXED BY task_hidden \
-             WHERE hidden = 1 AND status_at < ?1 AND phase = 4 AND {NOBODY_TO_TELL} ORDER BY status_at, key"
+            "SELECT status_at, key, bytes, NOT {NOBODY_TO_TELL} AS held FROM task INDEXED BY task_hidden \
+             WHERE hidden = 1 AND status_at < ?1 AND phase = 4 {only} ORDER BY status_at, key"
         );
         self.merge_oldest(&mut oldest, max, &hidden, [before])?;
         Ok(oldest)
@@ -111,7 +137,8 @@ impl Reading {
             && let Some(row) = rows.next()?
         {
             let bytes: i64 = row.get(2)?;
-            let candidate = Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes: bytes.cast_unsigned() };
+            let candidate =
+                Candidate { ended_at: row.get(0)?, key: row.get(1)?, bytes: bytes.cast_unsigned(), held: row.get(3)? };
             if newest_wanted.is_some_and(|newest| (candidate.ended_at, candidate.key) > newest) {
                 break;
             }

@@ -167,6 +167,23 @@ pub(crate) async fn a_task_stays_while_somebody_has_to_be_told(fixture: impl Fix
     assert!(store.head(first).await.unwrap().is_none() && store.head(paused).await.unwrap().is_none());
 }
 
+pub(crate) async fn what_is_held_is_not_kept_at_the_cost_of_others(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
+    for at in 2..5 {
+        store.append(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
+    }
+    let retention = |max_tasks| Retention { ended_before: Timestamp(0), max_tasks, max_bytes: u64::MAX };
+    assert!(store.held_beyond_caps(retention(4), 10).await.unwrap().is_empty());
+    // The oldest is to go, and as long as it cannot nobody else's goes in its place.
+    assert_eq!(store.evict(retention(3), 10).await.unwrap(), 0);
+    assert_eq!(store.held_beyond_caps(retention(3), 10).await.unwrap(), [hook]);
+    store.outbox(OutboxWrite::Finished { webhook: hook, cursor: Seq(3) }).await.unwrap();
+    assert!(store.held_beyond_caps(retention(3), 10).await.unwrap().is_empty());
+    assert_eq!(store.evict(retention(3), 10).await.unwrap(), 1);
+    assert_eq!(store.list(query("bob")).await.unwrap().total, 3);
+}
+
 pub(crate) async fn dead_letters_outlive_their_task(fixture: impl Fixture) {
     let store = fixture.open();
     let (key, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;
