@@ -11,6 +11,10 @@ use sha2::{Digest, Sha256};
 use switchboard_a2a::{Message, PushConfig};
 use tokio::sync::Notify;
 
+use crate::caller::Caller;
+use crate::directory::Address;
+use crate::engine::Engine;
+use crate::error::Error;
 use crate::store::SendScope;
 
 /// Keys whose send is under way.
@@ -53,6 +57,15 @@ impl Drop for Reservation<'_> {
         if let Some(notify) = self.reservations.held.lock().remove(&self.scope) {
             notify.notify_waiters();
         }
+    }
+}
+
+impl Engine {
+    /// Whether something was sent under an idempotency key.
+    pub async fn was_sent(&self, caller: &Caller, address: &Address, key: &str) -> Result<bool, Error> {
+        let scope = SendScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
+        let known = self.inner.store.find_send(scope).await.map_err(|error| Error::from_store(&error))?;
+        Ok(known.is_some())
     }
 }
 

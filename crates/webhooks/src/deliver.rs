@@ -1,4 +1,4 @@
-//! One step of one webhook: what is next is made and stored, sent, and what came of it is stored. A body is stored
+//! One step of one webhook: what is next is made and stored, sent, and what came of it is stored. A delivery is stored
 //! before it is sent for the first time, so that whatever happens next, it is sent again the same.
 
 use std::time::{Duration, Instant};
@@ -131,7 +131,8 @@ impl Inner {
                 let prepare = OutboxWrite::Prepare { webhook: key, delivery: made.delivery };
                 self.step(&webhook, prepare).await?;
                 let prepared = self.store.head(key).await?;
-                let Some(Head { webhook, delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
+                // The webhook as it was read first: the configuration that is used belongs to that revision.
+                let Some(Head { delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
                 Ok(Some(Ready { webhook, delivery, body: made.body, _room: room }))
             }
             Next::Nothing { .. } if task_ended_at.is_some() => {

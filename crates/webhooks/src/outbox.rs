@@ -299,9 +299,12 @@ impl Dispatcher {
         if self.endpoints.wants_more(endpoint) {
             self.inner.look_again();
         }
+        if change == Change::None {
+            return;
+        }
         let mut paused = self.inner.paused.lock();
         match change {
-            Change::None => return,
+            Change::None => {}
             Change::Paused { until } => {
                 tracing::warn!(endpoint = &**endpoint, %until, "an endpoint keeps failing and is paused");
                 if paused.len() >= MOST_NOTED {

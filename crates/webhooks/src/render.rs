@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_a2a::{
-    Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, TaskStatusUpdate, Timestamp, Version, encode,
+    Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, Timestamp, Version, encode,
 };
 use switchboard_engine::store::webhooks::{DeliveryRow, NewDelivery, WebhookRow};
 use switchboard_engine::{Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, WebhookEvents, state_label};
@@ -235,7 +235,7 @@ impl Renderer {
         }
         let StreamResponse::StatusUpdate(update) = parsed(event)? else { return Err(gone()) };
         let made = task.artifacts.last().filter(|_| update.status.state == TaskState::Completed);
-        let is_final = ends(&update);
+        let is_final = update.status.state.is_terminal();
         Ok(Bytes::from(encode::encode_status_with_artifact(form.dialect(), &update, is_final, made)))
     }
 
@@ -243,10 +243,6 @@ impl Renderer {
     fn frame(&self, form: Form, event: &LoggedEvent) -> Result<Bytes, Error> {
         event.frame(form.dialect(), event.kind.is_terminal()).map_err(|error| damaged(&error))
     }
-}
-
-fn ends(update: &TaskStatusUpdate) -> bool {
-    update.status.state.is_terminal()
 }
 
 fn made(first: Seq, last: &LoggedEvent, form: Form, body: Bytes, at: Timestamp) -> Next {
