@@ -12,6 +12,7 @@ mod desk;
 mod endpoints;
 mod folds;
 mod janitor;
+mod lookups;
 mod merge;
 pub mod metric_definitions;
 mod options;

@@ -25,6 +25,7 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::Options;
 use crate::endpoints::{Change, Endpoints, Health, Started};
 use crate::folds::Folds;
+use crate::lookups::Lookups;
 use crate::metric_definitions as metric;
 
 /// How many rows are read at once.
@@ -64,6 +65,7 @@ pub(crate) struct Inner {
     pub(crate) rendering: Semaphore,
     pub(crate) large: Semaphore,
     pub(crate) folds: Folds,
+    pub(crate) lookups: Lookups,
 }
 
 /// What became of a job.
@@ -110,6 +112,7 @@ impl Webhooks {
             rendering: Semaphore::new(RENDERED_AT_ONCE),
             large: Semaphore::new(LARGE_KIB),
             folds: Folds::default(),
+            lookups: Lookups::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }

@@ -23,9 +23,12 @@ impl Webhooks {
     }
 
     /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
-    pub async fn prepare(&self, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
+    pub async fn prepare(&self, caller: &Caller, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
         let config = Config::read(version, asked)?;
-        let target = self.inner.egress.check(&config.url).await.map_err(|refusal| {
+        let place = self.inner.lookups.place(&caller.id).await;
+        let checked = self.inner.egress.check(&config.url).await;
+        drop(place);
+        let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);
             refused(&refusal)
         })?;
@@ -56,7 +59,7 @@ impl Webhooks {
     ) -> Result<PushConfig, Error> {
         // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
         self.inner.engine.find(address, caller, task).await?;
-        let webhook = self.prepare(version, asked).await?;
+        let webhook = self.prepare(caller, version, asked).await?;
         let id = if webhook.id.is_empty() { task.as_str().to_owned() } else { webhook.id.clone() };
         self.inner.engine.set_webhook(address, caller, task, webhook).await?;
         let config = Config::read(version, asked)?;

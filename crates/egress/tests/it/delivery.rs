@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Method, Request, header};
-use switchboard_egress::{BodyEnd, Phase, SendError};
+use switchboard_egress::{BodyEnd, Egress, Options, Phase, SendError};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use crate::receiver::{LONG, Receiver, SHORT, loopback_egress, post, read_request};
+use crate::receiver::{LONG, Receiver, SHORT, loopback, loopback_egress, post, read_request};
 
 #[tokio::test]
 async fn a_request_arrives_as_it_was_written_and_the_answer_comes_back() {
@@ -162,4 +162,21 @@ async fn where_nobody_listens_the_connection_is_refused() {
 
     let tunnel = Request::connect(format!("http://{address}/")).body(Bytes::new()).unwrap();
     assert_eq!(egress.send(tunnel, LONG, 0).await.unwrap_err(), SendError::Method(Method::CONNECT));
+}
+
+#[tokio::test]
+async fn a_receiver_that_takes_no_connection_is_given_up_long_before_the_whole_time() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    // Nobody accepts: once its queue is full the system answers no more of those who knock.
+    let mut waiting = Vec::new();
+    while let Ok(Ok(knock)) = tokio::time::timeout(SHORT, TcpStream::connect(address)).await {
+        waiting.push(knock);
+        assert!(waiting.len() < 100, "the queue never fills");
+    }
+    let options = Options { allowlist: loopback(), connect_timeout: SHORT, ..Options::default() };
+    let error = Egress::new(options).unwrap().send(post(&format!("http://{address}/")), LONG, 0).await.unwrap_err();
+    assert_eq!(error, SendError::Timeout { phase: Phase::Connect });
 }

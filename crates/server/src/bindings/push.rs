@@ -107,7 +107,7 @@ pub(super) async fn inline(
         None if call.hosted.is_none() => return Ok(Box::new((Some(config), None))),
         None => {}
     }
-    let prepared = webhooks.prepare(call.dialect.version(), &config).await;
+    let prepared = webhooks.prepare(caller, call.dialect.version(), &config).await;
     if let (Err(_), Some(key)) = (&prepared, key)
         && engine.was_sent(caller, &call.address, key).await.map_err(error::of)?
     {

@@ -34,7 +34,7 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDes
         accepted_output_modes: Vec::new(),
         metadata: None,
         idempotency_key: None,
-        webhook: Some(webhooks.prepare(Version::V1, &config).await.unwrap()),
+        webhook: Some(webhooks.prepare(&Caller::local(), Version::V1, &config).await.unwrap()),
         push_config: Some(config),
         return_immediately: false,
         streaming: false,

@@ -218,3 +218,27 @@ async fn deleting_a_webhook_drops_what_it_was_not_told() {
     assert_eq!(receiver.all().len(), 1);
     assert!(house.desk.dead_letters(0, 10).await.unwrap().is_empty());
 }
+
+#[tokio::test]
+async fn what_was_taken_stays_taken_if_what_comes_next_cannot_be_read() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::HangThen(200)]);
+    let submitted = house.submit("say a; wait; say b", None, Some((Version::V1, to(&receiver)))).await;
+    receiver.got(1).await;
+    house.pass(1);
+    submitted.answer().await;
+    let database = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    let spoiled = database.execute("UPDATE event SET blob = x'ff' WHERE id = (SELECT max(id) FROM event)", []);
+    assert_eq!(spoiled.unwrap(), 1);
+    receiver.let_go();
+    let taken = house.until(async |desk| {
+        let webhooks = desk.list(None, None, 0, 1).await.unwrap();
+        webhooks[0].pending.is_none().then(|| webhooks[0].clone())
+    });
+    assert!(taken.await.lags, "there is more that cannot be told");
+    house.advance(3_600);
+    house.settle().await;
+    assert_eq!(receiver.all().len(), 1, "nothing is sent twice over it");
+}

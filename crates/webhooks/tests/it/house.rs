@@ -112,7 +112,7 @@ impl House {
         let mut message = Message::text(Role::User, steps);
         message.task_id = task.cloned();
         let prepared = match &webhook {
-            Some((version, config)) => Some(self.webhooks.prepare(*version, config).await.unwrap()),
+            Some((version, config)) => Some(self.webhooks.prepare(&caller(), *version, config).await.unwrap()),
             None => None,
         };
         let send = Send {

@@ -52,3 +52,20 @@ async fn a_name_is_not_looked_up_for_a_task_that_is_not_there() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_name_is_not_looked_up_for_an_agent_that_the_caller_may_not_use() {
+    let (plan, _) = Plan::with_keys();
+    let world = plan.and_webhooks().start().await;
+    for door in ALL {
+        let mut told = Vec::new();
+        for url in ["https://unheard-of.test/", "https://hook.test/"] {
+            let params = json!({"message": door.message("hi"), "configuration": door.with_hook(json!({"url": url}))});
+            let reply = door.ask(&world, "worker", Operation::Send(params)).key("guest").reply().await;
+            door.error(&reply);
+            told.push(reply.json());
+        }
+        assert_eq!(told[0], told[1], "{door:?}: the name makes no difference");
+        assert!(!told[0].to_string().contains("resolve"), "{door:?}: {}", told[0]);
+    }
+}
