@@ -7,6 +7,7 @@ pub mod configuration;
 pub mod event;
 pub mod fold;
 pub mod jsonrpc_envelope;
+pub mod jsonrpc_response;
 pub mod list;
 pub mod message;
 pub mod page_token;
@@ -36,6 +37,7 @@ pub const ALL: &[Target] = &[
     Target { name: "event", run: event::target },
     Target { name: "fold", run: fold::target },
     Target { name: "jsonrpc_envelope", run: jsonrpc_envelope::target },
+    Target { name: "jsonrpc_response", run: jsonrpc_response::target },
     Target { name: "list", run: list::target },
     Target { name: "message", run: message::target },
     Target { name: "page_token", run: page_token::target },
@@ -81,6 +83,10 @@ mod tests {
         accepted("send_answer", &|input| decode::decode_send(Dialect::V1, input).is_ok());
         accepted("card", &|input| switchboard_a2a::card::AgentCard::decode(input).is_ok());
         accepted("event", &|input| switchboard_engine::event::Event::decode(input).is_ok());
+        accepted(
+            "jsonrpc_response",
+            &|input| matches!(switchboard_a2a::jsonrpc::parse_response(input, 64), Ok(response) if response.outcome.is_ok()),
+        );
         accepted("sse", &|input| {
             let mut reader = switchboard_a2a::sse::EventReader::new(1 << 20);
             reader.feed(input);

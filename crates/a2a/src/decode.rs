@@ -47,9 +47,15 @@ pub fn decode_stream(dialect: Dialect, json: &[u8]) -> Result<StreamResponse, se
     Ok(frame)
 }
 
-/// A page of tasks.
+/// A page of tasks. v0.3 means a bare array, though few peers list at all.
 pub fn decode_list(dialect: Dialect, json: &[u8]) -> Result<ListResponse, serde_json::Error> {
-    let mut page: ListResponse = object(json)?;
+    let mut page: ListResponse = if is_array(json) {
+        let tasks: Vec<Task> = serde_json::from_slice(json)?;
+        let total = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        ListResponse { tasks, next_page_token: String::new(), page_size: total, total_size: total.into() }
+    } else {
+        object(json)?
+    };
     if dialect == Dialect::V03Rest {
         page.tasks.iter_mut().for_each(rest_read::task);
     }
@@ -66,11 +72,15 @@ pub fn decode_push_list(json: &[u8]) -> Result<(Vec<PushConfig>, String), serde_
         #[serde(default, alias = "next_page_token", deserialize_with = "or_default")]
         next_page_token: String,
     }
-    if json.trim_ascii_start().starts_with(b"[") {
+    if is_array(json) {
         return Ok((serde_json::from_slice(json)?, String::new()));
     }
     let page: Page = object(json)?;
     Ok((page.configs, page.next_page_token))
+}
+
+fn is_array(json: &[u8]) -> bool {
+    json.trim_ascii_start().starts_with(b"[")
 }
 
 fn object<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {

@@ -1,5 +1,7 @@
 //! The three ways A2A is written as JSON, and the version numbers that choose between them.
 
+use std::fmt;
+
 /// How a message is written. v0.3 on JSON-RPC and v0.3 on REST differ in almost every object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -26,6 +28,16 @@ impl Dialect {
             Self::V1 => Version::V1,
             Self::V03Rpc | Self::V03Rest => Version::V03,
         }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::V1 => "v1.0",
+            Self::V03Rpc => "v0.3 on JSON-RPC",
+            Self::V03Rest => "v0.3 on REST",
+        })
     }
 }
 

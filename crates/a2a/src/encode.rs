@@ -232,7 +232,7 @@ pub(crate) fn append<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
     }
 }
 
-fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
+pub(crate) fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(512);
     append(&mut bytes, value);
     bytes

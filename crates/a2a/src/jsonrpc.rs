@@ -2,6 +2,7 @@
 
 mod depth;
 mod id;
+mod response;
 
 use std::borrow::Cow;
 
@@ -12,6 +13,7 @@ use crate::{Error, ErrorKind};
 
 pub use depth::depth_exceeds;
 pub use id::RpcId;
+pub use response::{BadResponse, Response, parse_response, write_request};
 
 /// One request.
 #[derive(Debug)]

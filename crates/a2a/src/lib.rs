@@ -1,13 +1,15 @@
 //! The A2A protocol, pure: the v1.0 model, the dialects that carry it, the JSON-RPC envelope, errors and cards.
 //!
 //! No I/O and no async. The model in [`model`] is version 1.0, and its own JSON is the v1.0 wire format; the other
-//! dialects translate at the edge, in [`request`], [`decode`] and [`sse`] on the way in and in [`encode`] on the way out.
+//! dialects translate at the edge, in [`request`], [`decode`] and [`sse`] on the way in and in [`request`] and [`encode`] on
+//! the way out.
 
 pub mod card;
 pub mod decode;
 pub mod dialect;
 pub mod encode;
 pub mod error;
+mod fold;
 pub mod id;
 pub mod json;
 pub mod jsonrpc;
@@ -25,5 +27,8 @@ pub use id::{ArtifactId, ContextId, MessageId, TaskId};
 pub use json::{Json, Metadata};
 pub use model::*;
 pub use operation::Operation;
-pub use request::{ListRequest, PushRequest, Request, RestParts, decode_params, decode_rest};
+pub use request::{
+    ListRequest, OtherForm, PushRequest, Request, RestCall, RestParts, Unsayable, decode_params, decode_rest,
+    encode_params, encode_rest,
+};
 pub use time::Timestamp;

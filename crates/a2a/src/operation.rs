@@ -1,5 +1,7 @@
 //! The operations of the protocol and every JSON-RPC method name they are called by: one table.
 
+use std::fmt;
+
 use crate::Version;
 
 /// What a caller can ask for.
@@ -77,5 +79,22 @@ impl Operation {
     /// Whether it is answered with a stream.
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::SendStreamingMessage | Self::SubscribeToTask)
+    }
+
+    /// Whether the version's specification has it. Peers of v0.3 may list tasks all the same, and some give their card:
+    /// those are asked in vain as often as not.
+    pub fn is_specified(self, version: Version) -> bool {
+        match self {
+            Self::GetCard => false,
+            Self::ListTasks => version == Version::V1,
+            _ => true,
+        }
+    }
+}
+
+/// The name it has in v1.0.
+impl fmt::Display for Operation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.method(Version::V1))
     }
 }

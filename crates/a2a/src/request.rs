@@ -1,4 +1,4 @@
-//! What a caller asks for, typed and checked, whatever dialect and binding it came in.
+//! What a caller asks for, typed and checked, whatever dialect and binding it came in; and written, to ask a peer.
 //!
 //! Reading is lenient in spelling and strict in meaning: a wrong value is refused with the path of its field.
 
@@ -7,11 +7,15 @@ mod push;
 mod read;
 mod rest;
 mod send;
+mod unsayable;
+mod write;
 
 use crate::{ContextId, Metadata, PushConfig, SendRequest, TaskId, TaskState, Timestamp};
 
 pub use params::decode_params;
 pub use rest::{RestParts, decode_rest};
+pub use unsayable::Unsayable;
+pub use write::{OtherForm, RestCall, encode_params, encode_rest};
 
 /// One request. Sending and streaming share [`Request::Send`], the two cards [`Request::ExtendedCard`], and the
 /// operation tells them apart.
@@ -129,5 +133,20 @@ impl Request {
             ) => tenant,
         };
         tenant.as_deref()
+    }
+
+    fn tenant_mut(&mut self) -> &mut Option<String> {
+        match self {
+            Self::Send(request) => &mut request.tenant,
+            Self::List(request) => &mut request.tenant,
+            Self::Get { tenant, .. }
+            | Self::Cancel { tenant, .. }
+            | Self::Subscribe { tenant, .. }
+            | Self::ExtendedCard { tenant } => tenant,
+            Self::Push(PushRequest::Create(config)) => &mut config.tenant,
+            Self::Push(
+                PushRequest::Get { tenant, .. } | PushRequest::List { tenant, .. } | PushRequest::Delete { tenant, .. },
+            ) => tenant,
+        }
     }
 }

@@ -15,8 +15,8 @@ use crate::Dialect;
 
 pub(crate) use event::{artifact_update, status_update};
 pub(crate) use message::message;
-pub(crate) use push::push_config;
-pub(crate) use task::{artifact, listed_task, task};
+pub(crate) use push::{nested_push_config, push_config};
+pub(crate) use task::{artifact, listed_task, state, task};
 
 /// Which of the two v0.3 forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

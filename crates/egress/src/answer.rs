@@ -1,6 +1,7 @@
-//! The body of an answer, read only as far as it is wanted. Once the head is there the call has succeeded: a body that
-//! is too long, too slow or torn off changes nothing about the status.
+//! The body of an answer: in pieces as they come, or collected as far as it is wanted. Once the head is there the call
+//! has succeeded: a body that is too long, too slow or torn off changes nothing about the status.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -8,7 +9,10 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 
-/// How the body of an answer ended; found in the extensions of the response.
+use crate::error::BodyFault;
+use crate::meter::BodyRoom;
+
+/// How a collected body ended; after [`crate::Egress::send`] it is found in the extensions of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BodyEnd {
     /// All of it is there.
@@ -21,23 +25,80 @@ pub enum BodyEnd {
     Late,
 }
 
-/// Reads at most `maximum` bytes within `time`.
-pub(crate) async fn read(mut body: Incoming, maximum: usize, time: Duration) -> (Bytes, BodyEnd) {
-    let mut bytes = BytesMut::new();
-    let start = Instant::now();
-    loop {
-        let frame = match timeout(time.saturating_sub(start.elapsed()), body.frame()).await {
-            Err(_) => return (bytes.freeze(), BodyEnd::Late),
-            Ok(None) => return (bytes.freeze(), BodyEnd::Complete),
-            Ok(Some(Err(_))) => return (bytes.freeze(), BodyEnd::Broken),
-            Ok(Some(Ok(frame))) => frame,
-        };
-        let Ok(data) = frame.into_data() else { continue };
-        let room = maximum - bytes.len();
-        if data.len() > room {
-            bytes.extend_from_slice(&data[..room]);
-            return (bytes.freeze(), BodyEnd::Cut);
+/// The body of an answer that is still coming in. Whoever drops it in the middle hangs up: read it or let it go, since
+/// it keeps a connection, one of those that may be open.
+pub struct AnswerBody {
+    body: Incoming,
+    /// An event stream has no end by design, so its bytes are not bounded in sum: whoever reads it bounds each event,
+    /// and takes no more off the connection than it asks for. [`AnswerBody::collect`] sets a bound.
+    room: Option<BodyRoom>,
+    /// The library tells of a torn connection once, and then of an end.
+    is_broken: bool,
+}
+
+impl AnswerBody {
+    pub(crate) fn new(body: Incoming, room: Option<BodyRoom>) -> Self {
+        Self { body, room, is_broken: false }
+    }
+
+    /// The next piece, never empty, if it comes within `idle`; `None` at the orderly end. A call that is given up loses
+    /// nothing, and neither does one that ends with [`BodyFault::Late`]: the next call goes on where it stopped.
+    ///
+    /// # Errors
+    /// A [`BodyFault`] when there is neither a piece nor the end.
+    pub async fn next(&mut self, idle: Duration) -> Result<Option<Bytes>, BodyFault> {
+        if self.is_broken {
+            return Err(BodyFault::Broken);
         }
-        bytes.extend_from_slice(&data);
+        let start = Instant::now();
+        loop {
+            let frame = match timeout(idle.saturating_sub(start.elapsed()), self.body.frame()).await {
+                Err(_) => return Err(BodyFault::Late),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(_))) => {
+                    self.is_broken = true;
+                    return Err(BodyFault::Broken);
+                }
+                Ok(Some(Ok(frame))) => frame,
+            };
+            if let Ok(data) = frame.into_data()
+                && !data.is_empty()
+            {
+                return Ok(Some(data));
+            }
+            // Frames with nothing in them are not worth waiting longer for, however fast they come.
+            if start.elapsed() >= idle {
+                return Err(BodyFault::Late);
+            }
+        }
+    }
+
+    /// Reads what is left of it, at most `maximum` bytes, within `total`.
+    pub async fn collect(mut self, maximum: usize, total: Duration) -> (Bytes, BodyEnd) {
+        if let Some(room) = &mut self.room {
+            room.bound(maximum);
+        }
+        let mut bytes = BytesMut::new();
+        let start = Instant::now();
+        loop {
+            let piece = match self.next(total.saturating_sub(start.elapsed())).await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => return (bytes.freeze(), BodyEnd::Complete),
+                Err(BodyFault::Broken) => return (bytes.freeze(), BodyEnd::Broken),
+                Err(BodyFault::Late) => return (bytes.freeze(), BodyEnd::Late),
+            };
+            let room = maximum - bytes.len();
+            if piece.len() > room {
+                bytes.extend_from_slice(&piece[..room]);
+                return (bytes.freeze(), BodyEnd::Cut);
+            }
+            bytes.extend_from_slice(&piece);
+        }
+    }
+}
+
+impl fmt::Debug for AnswerBody {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("AnswerBody").finish_non_exhaustive()
     }
 }

@@ -61,7 +61,7 @@ impl Connector {
         let start = Instant::now();
         let room = timeout(self.connect_timeout, Arc::clone(&self.room).acquire_owned()).await;
         let Ok(Ok(permit)) = room else {
-            return Err(SendError::Timeout { phase: Phase::Connect });
+            return Err(SendError::Crowded);
         };
         let waited = start.elapsed();
         let addresses = self.policy.addresses(&target).await?;

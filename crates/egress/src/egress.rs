@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Extensions, Method, Request, Response, Version, header};
+use http::{Extensions, HeaderValue, Method, Request, Response, Version, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
@@ -20,16 +20,17 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use crate::allowlist::Allowlist;
-use crate::answer;
+use crate::answer::AnswerBody;
 use crate::connector::Connector;
-use crate::error::{Phase, SendError, SetupError};
+use crate::error::{Phase, SendError, SetupError, TlsFault};
 use crate::meter::{LONGEST_HEAD, Meter};
 use crate::options::Options;
 use crate::policy::{Policy, Standing};
 use crate::refusal::Refusal;
 use crate::resolver::Resolver;
+use crate::stream::TurnedAway;
 use crate::target::Target;
-use crate::tls::Tls;
+use crate::tls::{Tls, is_turned_away};
 
 /// How much of a body that nobody reads may be on its way, where the protocol lets us say so.
 const WINDOW: u32 = 32 * 1024;
@@ -61,7 +62,7 @@ impl Egress {
     /// # Errors
     /// When an extra root certificate cannot be used.
     pub fn new(options: Options) -> Result<Self, SetupError> {
-        let tls = Tls::new(&options.extra_roots)?;
+        let tls = Tls::new(&options.extra_roots, options.identity.as_ref())?;
         let room = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
         let rules = rules(&options, &tls, &room, options.allowlist.clone(), &options.nameservers);
         Ok(Self { shared: Arc::new(Shared { options, tls, room, rules: RwLock::new(Arc::new(rules)) }) })
@@ -116,6 +117,18 @@ impl Egress {
         maximum_body: usize,
     ) -> Result<Response<Bytes>, SendError> {
         let start = Instant::now();
+        let (mut parts, body) = self.open(request, total).await?.into_parts();
+        let (bytes, end) = body.collect(maximum_body, total.saturating_sub(start.elapsed())).await;
+        parts.extensions.insert(end);
+        Ok(Response::from_parts(parts, bytes))
+    }
+
+    /// Sends a request and waits at most `head` for the head of its answer, connecting included; the body is left to be
+    /// read as it comes. A [`Egress::reload`] does not end it: what is under way ends by the old rules.
+    ///
+    /// # Errors
+    /// A [`SendError`] when there is no answer.
+    pub async fn open(&self, request: Request<Bytes>, head: Duration) -> Result<Response<AnswerBody>, SendError> {
         let rules = self.rules();
         let target = Target::parse(&request.uri().to_string())?;
         // A connection that is already open asks the connector nothing.
@@ -127,22 +140,23 @@ impl Egress {
         *request.uri_mut() = target.uri().clone();
         *request.version_mut() = Version::HTTP_11;
         request.headers_mut().remove(header::HOST);
+        // Half of the connections are never kept waiting for another use: somebody else may need them now.
+        if self.shared.room.available_permits() * 2 < self.shared.options.connections {
+            request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         let connection = capture_connection(&mut request);
-        let head = match timeout(total, rules.client.request(request)).await {
-            Ok(Ok(head)) => head,
-            Ok(Err(_)) if sent_too_much(&connection) => return Err(SendError::NotHttp),
-            Ok(Err(error)) => return Err(understood(&error)),
+        let answer = match timeout(head, rules.client.request(request)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => return Err(ended(&connection).unwrap_or_else(|| understood(&error))),
             Err(_) => {
                 let connected = connection.connection_metadata().is_some();
                 return Err(SendError::Timeout { phase: if connected { Phase::Answer } else { Phase::Connect } });
             }
         };
-        let (mut parts, body) = head.into_parts();
-        let _room = parts.extensions.get::<Meter>().map(|meter| meter.answered(maximum_body));
-        let (bytes, end) = answer::read(body, maximum_body, total.saturating_sub(start.elapsed())).await;
+        let (mut parts, body) = answer.into_parts();
+        let room = parts.extensions.get().map(Meter::answered);
         parts.extensions.clear();
-        parts.extensions.insert(end);
-        Ok(Response::from_parts(parts, bytes))
+        Ok(Response::from_parts(parts, AnswerBody::new(body, room)))
     }
 
     fn rules(&self) -> Arc<Rules> {
@@ -164,7 +178,7 @@ fn rules(
     nameservers: &[SocketAddr],
 ) -> Rules {
     let resolver = Resolver::new(nameservers, options.dns_timeout);
-    let policy = Arc::new(Policy { allowlist, resolver });
+    let policy = Arc::new(Policy { allowlist, anywhere: options.anywhere, resolver });
     let connector = Connector {
         policy: Arc::clone(&policy),
         tls: tls.clone(),
@@ -184,13 +198,15 @@ fn rules(
     Rules { policy, client }
 }
 
-/// Whether the connection ended because more came in than a call may be answered with.
-fn sent_too_much(connection: &CaptureConnection) -> bool {
+/// Why the connection ended, where it knows better than the client: more came in than a call may be answered with, or
+/// the other side did not like who we are.
+fn ended(connection: &CaptureConnection) -> Option<SendError> {
     let mut extras = Extensions::new();
-    if let Some(connected) = &*connection.connection_metadata() {
-        connected.get_extras(&mut extras);
+    connection.connection_metadata().as_ref()?.get_extras(&mut extras);
+    if extras.get().is_some_and(Meter::is_over) {
+        return Some(SendError::NotHttp);
     }
-    extras.get().is_some_and(Meter::is_over)
+    extras.get().is_some_and(TurnedAway::is_set).then_some(SendError::Tls(TlsFault::NotAccepted))
 }
 
 /// The client hides our own errors and its own behind boxes.
@@ -199,6 +215,10 @@ fn understood(error: &ClientError) -> SendError {
     while let Some(cause) = source {
         if let Some(ours) = cause.downcast_ref::<SendError>() {
             return ours.clone();
+        }
+        // It may come before the connection counts as made.
+        if cause.downcast_ref().is_some_and(is_turned_away) {
+            return SendError::Tls(TlsFault::NotAccepted);
         }
         if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             return SendError::NotHttp;

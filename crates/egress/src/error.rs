@@ -21,6 +21,9 @@ pub enum SendError {
     /// Nobody accepts connections there.
     #[error("no connection: {0}")]
     Connect(&'static str),
+    /// As many connections are open as may be, and none was closed in time. It says nothing about the other side.
+    #[error("no connection: as many are open as may be")]
+    Crowded,
     /// The encryption could not be agreed on.
     #[error("no encrypted connection: {0}")]
     Tls(TlsFault),
@@ -48,6 +51,7 @@ impl SendError {
             Self::Refused(_) => "refused",
             Self::Dns(_) => "dns",
             Self::Connect(_) => "connect",
+            Self::Crowded => "crowded",
             Self::Tls(_) => "tls",
             Self::Timeout { .. } => "timeout",
             Self::Broken => "broken",
@@ -55,6 +59,17 @@ impl SendError {
             Self::Method(_) => "method",
         }
     }
+}
+
+/// Why the next piece of an answer's body is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+pub enum BodyFault {
+    /// The connection ended in the middle.
+    #[error("the connection was closed in the middle of the answer")]
+    Broken,
+    /// Nothing came in the time it had.
+    #[error("the answer fell silent for too long")]
+    Late,
 }
 
 /// A name without an answer is the weather, not a verdict.
@@ -105,6 +120,9 @@ pub enum TlsFault {
     /// The certificate is wrong in another way.
     #[error("the certificate is not valid")]
     BadCertificate,
+    /// The other side wants a client certificate, and ours, if we have one, is not among those it takes.
+    #[error("the other side accepts no connection without a client certificate that it trusts")]
+    NotAccepted,
     /// This machine trusts nobody.
     #[error("this machine has no trusted root certificates; set SSL_CERT_FILE")]
     NoRoots,
@@ -125,6 +143,15 @@ pub enum SetupError {
         /// What is wrong with it.
         why: String,
     },
+    /// The client certificate cannot be used.
+    #[error("the client certificate cannot be used: {0}")]
+    Chain(String),
+    /// The key of the client certificate cannot be used.
+    #[error("the key of the client certificate cannot be used: {0}")]
+    Key(String),
+    /// The key is another certificate's.
+    #[error("the key does not belong to the client certificate, which must be the first one of its chain")]
+    KeyMismatch,
     /// The TLS library cannot be set up.
     #[error("tls cannot be set up: {0}")]
     Tls(String),

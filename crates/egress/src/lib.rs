@@ -2,7 +2,8 @@
 //!
 //! [`Egress`] looks at a URL's text, resolves its name once, judges every address and connects to exactly what it
 //! judged, so a name that changes its mind between the look and the call gains nothing. Nothing else is followed:
-//! no redirect, no proxy, no cookie. What an operator wants reached inside the network is named in an [`Allowlist`].
+//! no redirect, no proxy, no cookie. What an operator wants reached inside the network is named in an [`Allowlist`];
+//! where the URL is the operator's own, [`Options::anywhere`] leaves the judging out.
 
 pub mod address;
 mod allowlist;
@@ -10,6 +11,7 @@ mod answer;
 mod connector;
 mod egress;
 mod error;
+mod identity;
 mod meter;
 mod options;
 mod policy;
@@ -24,9 +26,10 @@ pub use rustls::pki_types::CertificateDer;
 
 pub use address::{Reason, refused};
 pub use allowlist::{Allowlist, BadEntry};
-pub use answer::BodyEnd;
+pub use answer::{AnswerBody, BodyEnd};
 pub use egress::Egress;
-pub use error::{Phase, SendError, SetupError, TlsFault};
+pub use error::{BodyFault, Phase, SendError, SetupError, TlsFault};
+pub use identity::Identity;
 pub use options::Options;
 pub use refusal::Refusal;
 pub use resolver::DnsError;

@@ -6,12 +6,16 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use crate::allowlist::Allowlist;
+use crate::identity::Identity;
 
 /// How the guarded client is set up.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// What may be reached although it is not public.
     pub allowlist: Allowlist,
+    /// Whether addresses are not judged at all, for URLs that the operator or the user of a command line wrote. What is
+    /// wrong with a URL's text stays wrong.
+    pub anywhere: bool,
     /// The nameservers to ask; empty for the system's.
     pub nameservers: Vec<SocketAddr>,
     /// How long a lookup may take altogether.
@@ -26,12 +30,15 @@ pub struct Options {
     pub idle_per_host: usize,
     /// Certificate authorities to trust besides the system's.
     pub extra_roots: Vec<CertificateDer<'static>>,
+    /// What is shown to every server that asks for a client certificate.
+    pub identity: Option<Identity>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             allowlist: Allowlist::default(),
+            anywhere: false,
             nameservers: Vec::new(),
             dns_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
@@ -39,6 +46,7 @@ impl Default for Options {
             idle_timeout: Duration::from_secs(5),
             idle_per_host: 1,
             extra_roots: Vec::new(),
+            identity: None,
         }
     }
 }

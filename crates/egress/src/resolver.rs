@@ -1,18 +1,21 @@
 //! Names to addresses, by the system's nameservers or by the operator's.
 //!
 //! The system's configuration is read again when its files change: a server that outlives a change of network must not
-//! need a restart. That it cannot be read is told by the lookup, because a setup without names may never need it.
+//! need a restart. That it cannot be read is told by the lookup, because a setup without names may never need it. What
+//! the hosts file says of a name is all there is to say: no nameserver is asked, so that it holds without a network.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
     ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
 };
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::op::Query;
+use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::{Hosts, TokioResolver};
 use parking_lot::Mutex;
 use thiserror::Error;
 
@@ -58,15 +61,22 @@ pub(crate) struct Resolver {
 type Built = Result<TokioResolver, DnsError>;
 
 enum Source {
-    Given(Built),
+    Given(Known),
     System(Mutex<System>),
+}
+
+/// Where names are known.
+#[derive(Clone)]
+struct Known {
+    hosts: Arc<Hosts>,
+    nameservers: Built,
 }
 
 /// The system's nameservers as of the last look at the files.
 struct System {
     looked: Instant,
     modified: [Option<SystemTime>; SYSTEM_FILES.len()],
-    built: Built,
+    known: Known,
 }
 
 impl Resolver {
@@ -75,17 +85,24 @@ impl Resolver {
             Source::System(Mutex::new(System {
                 looked: Instant::now(),
                 modified: modified(),
-                built: from_system(timeout),
+                known: from_system(timeout),
             }))
         } else {
-            Source::Given(from_nameservers(nameservers, timeout))
+            // Whoever names the nameservers wants them asked, not this machine's file.
+            let hosts = Arc::new(Hosts::default());
+            Source::Given(Known { hosts, nameservers: from_nameservers(nameservers, timeout) })
         };
         Self { source, timeout }
     }
 
     /// Every address of the name, at least one. A caller must not assume that they are public.
     pub(crate) async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
-        let resolver = self.current()?;
+        let known = self.current();
+        let written = written(&known.hosts, name);
+        if !written.is_empty() {
+            return Ok(written);
+        }
+        let resolver = known.nameservers?;
         let answer = tokio::time::timeout(self.timeout, resolver.lookup_ip(name)).await;
         let found: Vec<IpAddr> = match answer {
             Err(_) => return Err(DnsError::TimedOut),
@@ -98,9 +115,9 @@ impl Resolver {
         Ok(found)
     }
 
-    fn current(&self) -> Built {
+    fn current(&self) -> Known {
         match &self.source {
-            Source::Given(built) => built.clone(),
+            Source::Given(known) => known.clone(),
             Source::System(system) => {
                 let mut system = system.lock();
                 if system.looked.elapsed() >= LOOK_AT_FILES {
@@ -108,10 +125,10 @@ impl Resolver {
                     let modified = modified();
                     if modified != system.modified {
                         system.modified = modified;
-                        system.built = from_system(self.timeout);
+                        system.known = from_system(self.timeout);
                     }
                 }
-                system.built.clone()
+                system.known.clone()
             }
         }
     }
@@ -121,7 +138,24 @@ fn modified() -> [Option<SystemTime>; SYSTEM_FILES.len()] {
     SYSTEM_FILES.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok())
 }
 
-fn from_system(timeout: Duration) -> Built {
+/// The addresses that a hosts file has for a name. The library would ask the nameservers for the family that the file
+/// leaves out, and for the name with every suffix of the search list first.
+fn written(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
+    let Ok(name) = Name::from_ascii(name) else { return Vec::new() };
+    let families = [RecordType::A, RecordType::AAAA];
+    let found = families.into_iter().filter_map(|family| hosts.lookup_static_host(&Query::query(name.clone(), family)));
+    found
+        .flat_map(|lookup| lookup.answers().iter().filter_map(|record| record.data.ip_addr()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn from_system(timeout: Duration) -> Known {
+    // A file that is not there says nothing.
+    let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
+    Known { hosts, nameservers: system_nameservers(timeout) }
+}
+
+fn system_nameservers(timeout: Duration) -> Built {
     let mut builder = TokioResolver::builder_tokio().map_err(unconfigured)?;
     bound(builder.options_mut(), timeout);
     builder.build().map_err(unconfigured)
@@ -137,7 +171,6 @@ fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> Built {
     });
     let config = ResolverConfig::from_name_servers(servers.collect());
     let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
-    // Whoever names the nameservers wants them asked, not this machine's file.
     builder.options_mut().use_hosts_file = ResolveHosts::Never;
     bound(builder.options_mut(), timeout);
     builder.build().map_err(unconfigured)
@@ -166,5 +199,26 @@ fn understood(error: &NetError) -> DnsError {
     match error {
         NetError::Timeout => DnsError::TimedOut,
         _ => DnsError::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hosts_file_has_the_last_word_on_the_names_in_it() {
+        let mut hosts = Hosts::default();
+        let file = "10.0.0.7 agent Agent.internal # ours\n::1 six\n10.0.0.8 both\nfd00::8 both\n";
+        hosts.read_hosts_conf(file.as_bytes()).unwrap();
+        let found = |name: &str| written(&hosts, name).iter().map(IpAddr::to_string).collect::<Vec<_>>();
+        for name in ["agent", "agent.", "agent.internal", "agent.internal."] {
+            assert_eq!(found(name), ["10.0.0.7"], "{name}");
+        }
+        assert_eq!(found("six"), ["::1"]);
+        assert_eq!(found("both"), ["10.0.0.8", "fd00::8"]);
+        for name in ["internal", "other.agent", "agent.example"] {
+            assert_eq!(found(name), [""; 0], "{name}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -10,12 +12,32 @@ use hyper_util::rt::TokioIo;
 use tokio_rustls::client::TlsStream;
 
 use crate::socket::Socket;
+use crate::tls::is_turned_away;
 
 /// A connection to a judged address.
 pub(crate) enum Stream {
     Plain(TokioIo<Socket>),
     /// Boxed, because the state of a TLS connection is large.
-    Encrypted(Box<TokioIo<TlsStream<Socket>>>),
+    Encrypted(Box<TokioIo<TlsStream<Socket>>>, TurnedAway),
+}
+
+/// Whether the other side has ended the connection over a certificate of ours. The library that speaks HTTP/2 keeps
+/// only the text of an error, so it is kept here. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct TurnedAway(Arc<AtomicBool>);
+
+impl TurnedAway {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    fn look_at(&self, outcome: &Poll<io::Result<()>>) {
+        if let Poll::Ready(Err(error)) = outcome
+            && is_turned_away(error)
+        {
+            self.0.store(true, Ordering::Release);
+        }
+    }
 }
 
 impl Stream {
@@ -24,22 +46,22 @@ impl Stream {
     }
 
     pub(crate) fn encrypted(tls: TlsStream<Socket>) -> Self {
-        Self::Encrypted(Box::new(TokioIo::new(tls)))
+        Self::Encrypted(Box::new(TokioIo::new(tls)), TurnedAway::default())
     }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        let (socket, is_second) = match self {
-            Self::Plain(io) => (io.inner(), false),
-            Self::Encrypted(io) => {
-                let (socket, session) = io.inner().get_ref();
-                (socket, session.alpn_protocol() == Some(b"h2"))
-            }
-        };
         // Comes back with every answer, so that whoever reads it finds the count of its connection.
-        let connected = Connected::new().extra(socket.meter().clone());
-        if is_second { connected.negotiated_h2() } else { connected }
+        let counted = |socket: &Socket| Connected::new().extra(socket.meter().clone());
+        match self {
+            Self::Plain(io) => counted(io.inner()),
+            Self::Encrypted(io, turned_away) => {
+                let (socket, session) = io.inner().get_ref();
+                let connected = counted(socket).extra(turned_away.clone());
+                if session.alpn_protocol() == Some(b"h2") { connected.negotiated_h2() } else { connected }
+            }
+        }
     }
 }
 
@@ -47,7 +69,11 @@ impl Read for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_read(context, buffer),
-            Self::Encrypted(io) => Pin::new(io).poll_read(context, buffer),
+            Self::Encrypted(io, turned_away) => {
+                let outcome = Pin::new(io).poll_read(context, buffer);
+                turned_away.look_at(&outcome);
+                outcome
+            }
         }
     }
 }
@@ -56,28 +82,28 @@ impl Write for Stream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_write(context, bytes),
-            Self::Encrypted(io) => Pin::new(io).poll_write(context, bytes),
+            Self::Encrypted(io, _) => Pin::new(io).poll_write(context, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_flush(context),
-            Self::Encrypted(io) => Pin::new(io).poll_flush(context),
+            Self::Encrypted(io, _) => Pin::new(io).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_shutdown(context),
-            Self::Encrypted(io) => Pin::new(io).poll_shutdown(context),
+            Self::Encrypted(io, _) => Pin::new(io).poll_shutdown(context),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Plain(io) => io.is_write_vectored(),
-            Self::Encrypted(io) => io.is_write_vectored(),
+            Self::Encrypted(io, _) => io.is_write_vectored(),
         }
     }
 
@@ -88,7 +114,7 @@ impl Write for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_write_vectored(context, slices),
-            Self::Encrypted(io) => Pin::new(io).poll_write_vectored(context, slices),
+            Self::Encrypted(io, _) => Pin::new(io).poll_write_vectored(context, slices),
         }
     }
 }

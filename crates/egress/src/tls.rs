@@ -1,16 +1,17 @@
 //! Whom we believe: the system's certificate authorities (`SSL_CERT_FILE` and `SSL_CERT_DIR` are heeded) and the
-//! operator's own.
+//! operator's own. And who we are, for whoever asks.
 
 use std::io;
 use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::error::{SetupError, TlsFault};
+use crate::identity::Identity;
 use crate::socket::Socket;
 use crate::target::Target;
 
@@ -25,7 +26,10 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(crate) fn new(extra_roots: &[CertificateDer<'static>]) -> Result<Self, SetupError> {
+    pub(crate) fn new(
+        extra_roots: &[CertificateDer<'static>],
+        identity: Option<&Identity>,
+    ) -> Result<Self, SetupError> {
         let mut roots = RootCertStore::empty();
         // A certificate that cannot be read is one fewer to believe: that fails safe, and a system's store may well
         // hold one that this library is too strict for.
@@ -34,11 +38,14 @@ impl Tls {
             roots.add(root.clone()).map_err(|error| SetupError::Root { number: index + 1, why: error.to_string() })?;
         }
         let has_roots = !roots.is_empty();
-        let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| SetupError::Tls(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+            .with_root_certificates(roots);
+        let mut config = match identity {
+            Some(identity) => builder.with_client_cert_resolver(identity.resolver()),
+            None => builder.with_no_client_auth(),
+        };
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), has_roots })
     }
@@ -55,9 +62,34 @@ impl Tls {
     }
 }
 
+/// Whether the other side complains about a certificate: it can only mean ours, or that we showed none. In the current
+/// version of TLS this comes after the handshake, in place of an answer.
+pub(crate) fn is_turned_away(error: &io::Error) -> bool {
+    let Some(rustls::Error::AlertReceived(alert)) = inner(error) else { return false };
+    matches!(
+        alert,
+        AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied
+            // An authority of the same name with another key finds fault with the signature.
+            | AlertDescription::DecryptError
+    )
+}
+
+fn inner(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref().and_then(|inner| inner.downcast_ref())
+}
+
 fn fault(error: &io::Error) -> TlsFault {
-    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    let Some(rustls::Error::InvalidCertificate(certificate)) = inner else {
+    if is_turned_away(error) {
+        return TlsFault::NotAccepted;
+    }
+    let Some(rustls::Error::InvalidCertificate(certificate)) = inner(error) else {
         return TlsFault::Handshake;
     };
     match certificate {

@@ -107,7 +107,7 @@ impl CardWire {
         if let Some(url) = &self.url {
             interfaces.push(AgentInterface {
                 url: url.clone(),
-                protocol_binding: self.preferred_transport.clone().unwrap_or_else(|| "JSONRPC".to_owned()),
+                protocol_binding: binding(self.preferred_transport.as_deref()),
                 tenant: None,
                 protocol_version: old_version.to_owned(),
             });
@@ -139,10 +139,22 @@ impl InterfaceWire {
     fn interface(&self, version_if_absent: &str) -> AgentInterface {
         AgentInterface {
             url: self.url.clone(),
-            protocol_binding: self.protocol_binding.clone().unwrap_or_else(|| "JSONRPC".to_owned()),
+            protocol_binding: binding(self.protocol_binding.as_deref()),
             tenant: self.tenant.clone(),
             protocol_version: self.protocol_version.clone().unwrap_or_else(|| version_if_absent.to_owned()),
         }
+    }
+}
+
+/// The name of a binding. Old cards write `json-rpc`, `jsonrpc` or `rest`; names nobody here knows stay as they are.
+fn binding(named: Option<&str>) -> String {
+    let Some(named) = named else { return "JSONRPC".to_owned() };
+    let letters: String = named.chars().filter(char::is_ascii_alphanumeric).collect();
+    match letters.to_ascii_lowercase().as_str() {
+        "jsonrpc" | "jsonrpc20" => "JSONRPC".to_owned(),
+        "httpjson" | "rest" => "HTTP+JSON".to_owned(),
+        "grpc" => "GRPC".to_owned(),
+        _ => named.to_owned(),
     }
 }
 

@@ -18,6 +18,19 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The error a peer reports; where it has no known form, what the peer wrote is the message.
+    pub(crate) fn read(data: &str) -> Self {
+        if let Ok(error) = Self::decode(data.as_bytes()) {
+            return error;
+        }
+        match serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned()) {
+            text if text.is_empty() => Self::new(ErrorKind::Internal),
+            text => Self::with_message(ErrorKind::Internal, text),
+        }
+    }
+}
+
 /// `{"error": "what happened"}`, as web frameworks answer.
 fn of_text(members: &Metadata, text: &Json) -> Option<Error> {
     match text.as_text() {

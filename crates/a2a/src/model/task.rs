@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::lenient::or_default;
 use crate::{Artifact, ContextId, Message, Metadata, TaskId, Timestamp};
@@ -44,35 +44,26 @@ pub struct TaskStatus {
 }
 
 /// The nine states of the protocol.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TaskState {
     /// Unknown or not told.
     #[default]
-    #[serde(rename = "TASK_STATE_UNSPECIFIED")]
     Unspecified,
     /// Accepted, not begun.
-    #[serde(rename = "TASK_STATE_SUBMITTED")]
     Submitted,
     /// Being worked on.
-    #[serde(rename = "TASK_STATE_WORKING")]
     Working,
     /// Ended well.
-    #[serde(rename = "TASK_STATE_COMPLETED")]
     Completed,
     /// Ended badly.
-    #[serde(rename = "TASK_STATE_FAILED")]
     Failed,
     /// Stopped on request.
-    #[serde(rename = "TASK_STATE_CANCELED")]
     Canceled,
     /// Waits for the caller's answer.
-    #[serde(rename = "TASK_STATE_INPUT_REQUIRED")]
     InputRequired,
     /// The agent will not do it.
-    #[serde(rename = "TASK_STATE_REJECTED")]
     Rejected,
     /// Waits for credentials.
-    #[serde(rename = "TASK_STATE_AUTH_REQUIRED")]
     AuthRequired,
 }
 
@@ -85,6 +76,21 @@ impl TaskState {
     /// Waiting for somebody outside.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
+    }
+
+    /// As v1.0 writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unspecified => "TASK_STATE_UNSPECIFIED",
+            Self::Submitted => "TASK_STATE_SUBMITTED",
+            Self::Working => "TASK_STATE_WORKING",
+            Self::Completed => "TASK_STATE_COMPLETED",
+            Self::Failed => "TASK_STATE_FAILED",
+            Self::Canceled => "TASK_STATE_CANCELED",
+            Self::InputRequired => "TASK_STATE_INPUT_REQUIRED",
+            Self::Rejected => "TASK_STATE_REJECTED",
+            Self::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
+        }
     }
 
     /// Reads any known spelling: `TASK_STATE_INPUT_REQUIRED`, `input-required`, `input_required`, `cancelled`.
@@ -133,6 +139,12 @@ pub(crate) const NAMES: [(&str, TaskState); 11] = [
 ];
 
 /// A state no one here knows comes from a newer peer and is read as unspecified.
+impl Serialize for TaskState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 impl<'de> Deserialize<'de> for TaskState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;

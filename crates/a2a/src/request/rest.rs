@@ -86,8 +86,12 @@ fn members(parts: RestParts<'_>, body: Option<&RawValue>, operation: Operation) 
             | Operation::DeletePushConfig
     );
     if let Some(task_id) = parts.task_id {
-        for other in ["taskId", "task_id", "name", "parent"] {
+        for other in ["taskId", "task_id", "parent"] {
             members.remove(other);
+        }
+        // The name of a new webhook also holds its id.
+        if operation != Operation::CreatePushConfig {
+            members.remove("name");
         }
         if !is_push {
             members.remove("id");
@@ -116,18 +120,7 @@ fn override_ids(request: &mut Request, parts: RestParts<'_>) {
 }
 
 fn agree(request: &mut Request, named: &str) -> Result<(), Error> {
-    let slot = match request {
-        Request::Send(request) => &mut request.tenant,
-        Request::List(request) => &mut request.tenant,
-        Request::Get { tenant, .. }
-        | Request::Cancel { tenant, .. }
-        | Request::Subscribe { tenant, .. }
-        | Request::ExtendedCard { tenant } => tenant,
-        Request::Push(PushRequest::Create(config)) => &mut config.tenant,
-        Request::Push(
-            PushRequest::Get { tenant, .. } | PushRequest::List { tenant, .. } | PushRequest::Delete { tenant, .. },
-        ) => tenant,
-    };
+    let slot = request.tenant_mut();
     match slot {
         Some(given) if given != named => {
             Err(Error::invalid_field("tenant", format!("{given:?} contradicts the tenant {named:?} of the address")))

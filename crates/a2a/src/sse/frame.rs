@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::event::DONE;
 use super::{Event, named};
 use crate::model::Shape;
-use crate::{Dialect, Error, ErrorKind, StreamResponse, decode, lenient};
+use crate::{Dialect, Error, Json, Metadata, StreamResponse, decode, lenient};
 
 /// The meaning of one event.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub enum Frame {
     Error(Error),
     /// The peer says that nothing follows.
     Done,
-    /// Nothing for A2A: no data, or an event of some other protocol.
+    /// Nothing for A2A as we know it: no data, an event of some other protocol, or a frame of a later version.
     Nothing,
 }
 
@@ -47,7 +47,7 @@ impl Event {
         let data = self.data.trim();
         let name = Name::read(self.name.as_deref());
         match (data, &name) {
-            (_, Name::Error) => return Ok(Frame::Error(error(data))),
+            (_, Name::Error) => return Ok(Frame::Error(Error::read(data))),
             ("", _) => return Ok(Frame::Nothing),
             (DONE, _) => return Ok(Frame::Done),
             _ => {}
@@ -78,10 +78,10 @@ struct Members<'a> {
 fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, serde_json::Error> {
     let members: Members<'_> = lenient::object(&mut serde_json::Deserializer::from_str(data))?;
     if members.jsonrpc.is_some() && members.error.is_some() {
-        return Ok(Frame::Error(error(data)));
+        return Ok(Frame::Error(Error::read(data)));
     }
     if let Some(result) = members.result {
-        return response(dialect, shape, result.get());
+        return response(dialect, shape, result.get()).or_else(|unread| newer(result.get()).ok_or(unread));
     }
     if members.jsonrpc.is_some() {
         return Err(serde::de::Error::custom("the JSON-RPC response has neither a result nor an error"));
@@ -91,9 +91,23 @@ fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, ser
     let is_text = members.message.is_some_and(|message| message.get().starts_with('"'));
     let may_be_error = members.error.is_some() || (is_code && is_text);
     response(dialect, shape, data).or_else(|unread| match may_be_error {
-        true => Ok(Frame::Error(error(data))),
-        false => Err(unread),
+        true => Ok(Frame::Error(Error::read(data))),
+        false => newer(data).ok_or(unread),
     })
+}
+
+/// A frame of a later version, which is to be passed over: one object under a name, or of a kind, that nobody here knows.
+fn newer(json: &str) -> Option<Frame> {
+    let members: Metadata = serde_json::from_str(json).ok()?;
+    let is_unknown = match members.get("kind").and_then(Json::as_text) {
+        Some(kind) => Shape::from_name(&kind).is_none(),
+        None => {
+            let mut named = members.iter();
+            let first = named.next().filter(|(name, value)| Shape::of_member(name).is_none() && value.is_object());
+            first.is_some() && named.next().is_none()
+        }
+    };
+    is_unknown.then_some(Frame::Nothing)
 }
 
 fn response(dialect: Dialect, shape: Option<Shape>, json: &str) -> Result<Frame, serde_json::Error> {
@@ -102,15 +116,4 @@ fn response(dialect: Dialect, shape: Option<Shape>, json: &str) -> Result<Frame,
         None => decode::decode_stream(dialect, json.as_bytes())?,
     };
     Ok(Frame::Response(Box::new(response)))
-}
-
-/// The error in the data; where it has no known form, the data itself is the message.
-fn error(data: &str) -> Error {
-    if let Ok(error) = Error::decode(data.as_bytes()) {
-        return error;
-    }
-    match serde_json::from_str::<String>(data).unwrap_or_else(|_| data.to_owned()) {
-        text if text.is_empty() => Error::new(ErrorKind::Internal),
-        text => Error::with_message(ErrorKind::Internal, text),
-    }
 }

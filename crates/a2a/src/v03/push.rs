@@ -12,11 +12,12 @@ pub(crate) struct PushView<'a> {
     name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<&'a str>,
-    push_notification_config: Inner<'a>,
+    push_notification_config: NestedView<'a>,
 }
 
+/// The configuration without its task, as it also stands beside a message.
 #[derive(Serialize)]
-struct Inner<'a> {
+pub(crate) struct NestedView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     url: &'a str,
@@ -42,13 +43,17 @@ pub(crate) fn push_config(binding: Binding, config: &PushConfig) -> PushView<'_>
     PushView {
         name: (binding == Binding::Rest).then(name),
         task_id: (binding == Binding::Rpc).then_some(task),
-        push_notification_config: Inner {
-            id,
-            url: &config.url,
-            token: config.token.as_deref(),
-            authentication: config.authentication.as_ref().map(authentication),
-            payload: config.payload,
-        },
+        push_notification_config: nested_push_config(config),
+    }
+}
+
+pub(crate) fn nested_push_config(config: &PushConfig) -> NestedView<'_> {
+    NestedView {
+        id: config.id.as_deref(),
+        url: &config.url,
+        token: config.token.as_deref(),
+        authentication: config.authentication.as_ref().map(authentication),
+        payload: config.payload,
     }
 }
 

@@ -85,18 +85,11 @@ pub(crate) fn artifact(binding: Binding, artifact: &Artifact) -> ArtifactView<'_
     }
 }
 
-fn state(binding: Binding, state: TaskState) -> &'static str {
+pub(crate) fn state(binding: Binding, state: TaskState) -> &'static str {
     match (binding, state) {
         (Binding::Rpc, _) => STATE_NAMES.iter().find(|(_, named)| *named == state).map_or("unknown", |(name, _)| name),
-        (Binding::Rest, TaskState::Unspecified) => "TASK_STATE_UNSPECIFIED",
-        (Binding::Rest, TaskState::Submitted) => "TASK_STATE_SUBMITTED",
-        (Binding::Rest, TaskState::Working) => "TASK_STATE_WORKING",
-        (Binding::Rest, TaskState::Completed) => "TASK_STATE_COMPLETED",
-        (Binding::Rest, TaskState::Failed) => "TASK_STATE_FAILED",
         // Two Ls: a v0.3 REST client refuses the v1.0 spelling.
         (Binding::Rest, TaskState::Canceled) => "TASK_STATE_CANCELLED",
-        (Binding::Rest, TaskState::InputRequired) => "TASK_STATE_INPUT_REQUIRED",
-        (Binding::Rest, TaskState::Rejected) => "TASK_STATE_REJECTED",
-        (Binding::Rest, TaskState::AuthRequired) => "TASK_STATE_AUTH_REQUIRED",
+        (Binding::Rest, _) => state.as_str(),
     }
 }

@@ -128,7 +128,7 @@ impl Exchange {
     }
 }
 
-fn route<'a>(method: &str, path: &'a str) -> (Operation, Option<&'a str>, Option<&'a str>) {
+pub(crate) fn route<'a>(method: &str, path: &'a str) -> (Operation, Option<&'a str>, Option<&'a str>) {
     match path {
         "/message:send" => return (Operation::SendMessage, None, None),
         "/message:stream" => return (Operation::SendStreamingMessage, None, None),

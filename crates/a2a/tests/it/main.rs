@@ -4,14 +4,20 @@
 
 mod capture;
 mod cards;
+mod cards_in_the_wild;
 mod client_requests;
 mod envelope;
 mod errors;
+mod fold;
 mod forms;
 mod json_eq;
 mod official_protojson;
 mod official_types;
 mod properties;
+mod requests_of_sdks;
+mod requests_round_trip;
+mod requests_written;
+mod responses;
 mod server_answers;
 mod spellings;
 mod sse;

@@ -50,7 +50,7 @@ fn json() -> impl Strategy<Value = Json> {
     tree.prop_map(|text| Json::parse(&text).unwrap())
 }
 
-fn metadata() -> impl Strategy<Value = Option<Metadata>> {
+pub(crate) fn metadata() -> impl Strategy<Value = Option<Metadata>> {
     option::of(vec((".{1,6}", json()), 0..4).prop_map(|members| {
         let mut metadata = Metadata::default();
         for (key, value) in members {
@@ -71,7 +71,7 @@ fn part() -> impl Strategy<Value = Part> {
         .prop_map(|(content, metadata, filename, media_type)| Part { content, metadata, filename, media_type })
 }
 
-fn message() -> impl Strategy<Value = Message> {
+pub(crate) fn message() -> impl Strategy<Value = Message> {
     let role = prop_oneof![Just(Role::User), Just(Role::Agent)];
     let ids = (".{1,5}", option::of(".{1,5}"), option::of(".{1,5}"));
     (ids, role, vec(part(), 0..4), metadata(), vec(".{0,5}", 0..2), vec(".{1,5}", 0..2)).prop_map(
@@ -144,7 +144,7 @@ pub(crate) fn frame() -> impl Strategy<Value = StreamResponse> {
 }
 
 /// What v0.3 cannot carry: names and media types of text and data, and on REST the referenced tasks.
-fn after_v03(mut frame: StreamResponse, dialect: Dialect) -> StreamResponse {
+pub(crate) fn after_v03(mut frame: StreamResponse, dialect: Dialect) -> StreamResponse {
     fn parts(parts: &mut [Part]) {
         for part in parts {
             if matches!(part.content, PartContent::Text(_) | PartContent::Data(_)) {
@@ -179,6 +179,7 @@ fn after_v03(mut frame: StreamResponse, dialect: Dialect) -> StreamResponse {
 fn read_everything(bytes: &[u8]) {
     let _ = jsonrpc::parse(bytes);
     let _ = jsonrpc::depth_exceeds(bytes, 8);
+    let _ = jsonrpc::parse_response(bytes, 64);
     let _ = AgentCard::decode(bytes).map(|card| card.encode(switchboard_a2a::card::CardForm::Hybrid));
     for dialect in Dialect::ALL {
         let _ = decode::decode_list(dialect, bytes);

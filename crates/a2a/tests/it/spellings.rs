@@ -1,7 +1,8 @@
 //! One lenient reader: the same value in every spelling that peers have been seen to send.
 
 use switchboard_a2a::{
-    Json, Message, Operation, Part, PartContent, Role, StreamResponse, TaskState, TaskStatus, Version, parse_version,
+    Dialect, Json, Message, Operation, Part, PartContent, Role, StreamResponse, TaskState, TaskStatus, Version, decode,
+    parse_version,
 };
 
 fn part(json: &str) -> Part {
@@ -155,4 +156,12 @@ fn method_names_and_versions() {
     for text in ["", "1", "1.", "v1.0", "1.0.0.0", "1.0-rc", "+1.0", "1.0."] {
         assert_eq!(parse_version(text), None, "{text}");
     }
+}
+
+#[test]
+fn a_page_of_tasks_may_be_a_bare_array() {
+    let page = decode::decode_list(Dialect::V03Rpc, br#" [{"kind":"task","id":"t1","status":{"state":"working"}}]"#);
+    let page = page.unwrap();
+    assert_eq!((page.tasks[0].id.as_str(), page.tasks[0].status.state), ("t1", TaskState::Working));
+    assert_eq!((page.next_page_token.as_str(), page.page_size, page.total_size), ("", 1, 1));
 }

@@ -88,6 +88,19 @@ fn envelopes_bare_frames_and_discriminators_mean_the_same() {
             assert_eq!(status(name, &data), expected, "{name} {data}");
         }
     }
+    let chunk = r#""taskId":"t1","artifact":{"artifactId":"a1","parts":[{"text":"x"}]},"append":true"#;
+    let expected = response("", &format!("{{{chunk}}}"));
+    assert!(matches!(&expected, StreamResponse::ArtifactUpdate(update) if update.append));
+    for data in [
+        format!(r#"{{"kind":"artifact-update",{chunk}}}"#),
+        format!(r#"{{"type":"TaskArtifactUpdateEvent",{chunk}}}"#),
+        format!(r#"{{"artifactUpdate":{{{chunk}}}}}"#),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{{chunk}}}}}"#),
+    ] {
+        for name in ["", "task/artifact", "artifact-update"] {
+            assert_eq!(response(name, &data), expected, "{name} {data}");
+        }
+    }
     let task = r#"{"id":"t1","status":{"state":"working"}}"#;
     assert!(matches!(response("task/status", &format!(r#"{{"task":{task}}}"#)), StreamResponse::Task(_)));
     assert!(matches!(response("task", task), StreamResponse::Task(_)));
@@ -188,8 +201,16 @@ fn ends_and_silence_are_told_apart_from_nonsense() {
     assert_eq!(decoded("task/status", " "), Frame::Nothing);
     assert_eq!(decoded("heartbeat", r#"{"at":1}"#), Frame::Nothing);
     assert_eq!(decoded("heartbeat", "still here"), Frame::Nothing);
+    // Frames of a later version are passed over, not failed on.
+    for newer in [r#"{"timelineUpdate":{"taskId":"t1"}}"#, r#"{"kind":"timeline-update","taskId":"t1"}"#] {
+        assert_eq!(decoded("", newer), Frame::Nothing);
+        assert_eq!(decoded("", &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{newer}}}"#)), Frame::Nothing);
+    }
     for (name, data) in [
         ("", "still here"),
+        ("", r#"{"task":{"at":1}}"#),
+        ("", r#"{"kind":"task","at":1}"#),
+        ("", r#"{"one":{},"two":{}}"#),
         ("", r#"{"at":1}"#),
         ("", "[]"),
         ("", r#"{"jsonrpc":"2.0","id":1,"result":null}"#),

@@ -230,3 +230,18 @@ fn rest_reads_path_query_and_body() {
         assert_eq!(decode_rest(Dialect::V1, Operation::SendMessage, parts).unwrap_err().kind, kind, "{body:?}");
     }
 }
+
+#[test]
+fn the_name_of_a_new_webhook_holds_its_id_and_the_path_its_task() {
+    let bodies = [
+        r#"{"name":"tasks/other/pushNotificationConfigs/mine","pushNotificationConfig":{"url":"https://a.test"}}"#,
+        r#"{"config":{"name":"tasks/other/pushNotificationConfigs/mine","pushNotificationConfig":{"url":"https://a.test"}}}"#,
+        r#"{"parent":"tasks/other","configId":"mine","config":{"pushNotificationConfig":{"url":"https://a.test"}}}"#,
+    ];
+    for body in bodies {
+        let parts = RestParts { task_id: Some("t"), body: body.as_bytes(), ..RestParts::default() };
+        let request = decode_rest(Dialect::V03Rest, Operation::CreatePushConfig, parts).unwrap();
+        let Request::Push(PushRequest::Create(config)) = request else { panic!("{body}: {request:?}") };
+        assert_eq!((config.task_id.as_deref(), config.id.as_deref()), (Some("t"), Some("mine")), "{body}");
+    }
+}

@@ -50,7 +50,7 @@ async fn waiting_for_room_is_connecting() {
     let (second, _) = Receiver::answering(OK).await;
     assert_eq!(egress.send(post(&first.url("/")), LONG, 0).await.unwrap().status(), 200);
     let error = egress.send(post(&second.url("/")), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Connect });
+    assert_eq!(error, SendError::Crowded);
     assert_eq!(egress.send(post(&first.url("/")), LONG, 0).await.unwrap().status(), 200, "it needs no other one");
 }
 

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -36,10 +36,15 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), root, pem }
     }
 
+    /// A certificate and its key.
+    pub(crate) fn signed(&self, params: &CertificateParams) -> (Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
     /// What a server with such a certificate needs.
     pub(crate) fn acceptor(&self, params: &CertificateParams, protocols: &[&[u8]]) -> TlsAcceptor {
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let (certificate, key) = self.signed(params);
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()

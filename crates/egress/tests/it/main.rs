@@ -4,14 +4,18 @@
 
 mod addresses;
 mod allowlist;
+mod anywhere;
 mod crowd;
 mod delivery;
 mod encryption;
 mod environment;
 mod flood;
 mod hostile;
+mod identity;
 mod names;
 mod nameserver;
 mod receiver;
 mod reload;
+mod streamer;
+mod streams;
 mod vectors;

@@ -27,14 +27,12 @@ impl<'de> Visitor<'de> for FrameVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StreamResponse, A::Error> {
         let mut bare: Vec<(String, Box<RawValue>)> = Vec::new();
         while let Some(key) = access.next_key::<String>()? {
-            let member = match key.as_str() {
-                "task" => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
-                "message" | "msg" => access.next_value::<Option<_>>()?.map(StreamResponse::Message),
-                "statusUpdate" | "status_update" => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
-                "artifactUpdate" | "artifact_update" => {
-                    access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate)
-                }
-                _ => {
+            let member = match Shape::of_member(&key) {
+                Some(Shape::Task) => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
+                Some(Shape::Message) => access.next_value::<Option<_>>()?.map(StreamResponse::Message),
+                Some(Shape::Status) => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
+                Some(Shape::Artifact) => access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate),
+                None => {
                     bare.push((key, access.next_value()?));
                     None
                 }
@@ -70,6 +68,17 @@ pub(crate) enum Shape {
 }
 
 impl Shape {
+    /// The member of a v1.0 frame that holds it.
+    pub(crate) fn of_member(name: &str) -> Option<Self> {
+        match name {
+            "task" => Some(Self::Task),
+            "message" | "msg" => Some(Self::Message),
+            "statusUpdate" | "status_update" => Some(Self::Status),
+            "artifactUpdate" | "artifact_update" => Some(Self::Artifact),
+            _ => None,
+        }
+    }
+
     /// Every name it has as a `kind`, a `type` or the name of an event.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {

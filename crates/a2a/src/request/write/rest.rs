@@ -1,0 +1,176 @@
+//! Requests as calls of REST: method, path, query and body.
+
+use super::object::Object;
+use super::path::{escape, push_segment};
+use super::{check, config_body, list_status, path_prefix, said_history, send};
+use crate::request::{ListRequest, PushRequest, Request, Unsayable};
+use crate::{Dialect, Operation, PushConfig};
+
+/// One call, to be made below the URL of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestCall {
+    /// `GET`, `POST` or `DELETE`.
+    pub method: &'static str,
+    /// Begins with a slash; ids are escaped. The tenant stands in front where the request names one.
+    pub path: String,
+    /// Names and values, not yet escaped.
+    pub query: Vec<(&'static str, String)>,
+    /// JSON.
+    pub body: Option<Vec<u8>>,
+    /// The same call in the form that other peers want.
+    pub otherwise: Option<OtherForm>,
+}
+
+/// What to send to a peer that refuses the usual form: one without the route (404, 405), or one that reads another body
+/// (400). Path and query stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherForm {
+    /// `GET` or `POST`.
+    pub method: &'static str,
+    /// JSON.
+    pub body: Option<Vec<u8>>,
+}
+
+impl RestCall {
+    /// Path and query, escaped.
+    pub fn target(&self) -> String {
+        let mut target = self.path.clone();
+        for (index, (name, value)) in self.query.iter().enumerate() {
+            target.push(if index == 0 { '?' } else { '&' });
+            target.push_str(name);
+            target.push('=');
+            escape(&mut target, value);
+        }
+        target
+    }
+}
+
+/// Writes a request as a call of REST. See [`super::encode_params`] about a history length of zero.
+pub fn encode_rest(dialect: Dialect, operation: Operation, request: &Request) -> Result<RestCall, Unsayable> {
+    if dialect == Dialect::V03Rpc || operation == Operation::GetCard {
+        return Err(Unsayable::Operation { operation, dialect });
+    }
+    check(dialect, operation, request)?;
+    let paths = Paths { dialect, tenant: request.tenant() };
+    let get = |path: String| RestCall { method: "GET", path, query: Vec::new(), body: None, otherwise: None };
+    let post = |path: String, body: Vec<u8>| RestCall { method: "POST", body: Some(body), ..get(path) };
+    match request {
+        Request::Send(request) => {
+            let verb = if operation.is_streaming() { "/message:stream" } else { "/message:send" };
+            Ok(post(paths.to(verb)?, send::body(dialect, request)))
+        }
+        Request::Get { id, history_length, .. } => {
+            let history_length = said_history(dialect, *history_length);
+            Ok(RestCall { query: numbers([("historyLength", history_length)]), ..get(paths.task(id)?) })
+        }
+        Request::List(request) => Ok(RestCall { query: list_query(dialect, request), ..get(paths.to("/tasks")?) }),
+        Request::Cancel { id, metadata, tenant } => {
+            let body = match dialect {
+                Dialect::V1 => Object::default()
+                    .optional("tenant", tenant.as_ref())
+                    .member("id", id)
+                    .optional("metadata", metadata.as_ref()),
+                _ => Object::default().member("name", &format!("tasks/{id}")),
+            };
+            Ok(post(paths.task(id)? + ":cancel", body.end()))
+        }
+        // The specification says POST and its protocol buffers say GET; more servers have POST.
+        Request::Subscribe { id, .. } => Ok(RestCall {
+            method: "POST",
+            otherwise: Some(OtherForm { method: "GET", body: None }),
+            ..get(paths.task(id)? + ":subscribe")
+        }),
+        Request::Push(PushRequest::Create(config)) => create(dialect, config, &paths, post),
+        Request::Push(PushRequest::Get { task_id, id, .. }) => {
+            Ok(get(paths.config(task_id, id.as_deref().unwrap_or_default())?))
+        }
+        Request::Push(PushRequest::List { task_id, page_size, page_token, .. }) => {
+            let mut query = numbers([("pageSize", *page_size)]);
+            query.extend(page_token.clone().map(|token| ("pageToken", token)));
+            Ok(RestCall { query, ..get(paths.configs(task_id)?) })
+        }
+        Request::Push(PushRequest::Delete { task_id, id, .. }) => {
+            Ok(RestCall { method: "DELETE", ..get(paths.config(task_id, id)?) })
+        }
+        Request::ExtendedCard { .. } => {
+            Ok(get(paths.to(if dialect == Dialect::V1 { "/extendedAgentCard" } else { "/card" })?))
+        }
+    }
+}
+
+/// v0.3 servers disagree whether the body is the whole request or only its configuration, and none reads both.
+fn create(
+    dialect: Dialect,
+    config: &PushConfig,
+    paths: &Paths<'_>,
+    post: impl Fn(String, Vec<u8>) -> RestCall,
+) -> Result<RestCall, Unsayable> {
+    let (task, id) = (config.task_id.as_deref().unwrap_or_default(), config.id.as_deref().unwrap_or_default());
+    let body = config_body(dialect, config);
+    if dialect == Dialect::V1 {
+        return Ok(post(paths.configs(task)?, body));
+    }
+    // The id stands in the resource name, where the rules for paths hold too.
+    push_segment(&mut String::new(), dialect, "id", id)?;
+    let whole = Object::default()
+        .member("parent", &format!("tasks/{task}"))
+        .member("configId", id)
+        .encoded("config", &body)
+        .end();
+    let otherwise = Some(OtherForm { method: "POST", body: Some(body) });
+    Ok(RestCall { otherwise, ..post(paths.configs(task)?, whole) })
+}
+
+fn list_query(dialect: Dialect, request: &ListRequest) -> Vec<(&'static str, String)> {
+    let texts = [
+        ("contextId", request.context_id.as_ref().map(ToString::to_string)),
+        ("status", list_status(dialect, request).map(str::to_owned)),
+        ("pageToken", request.page_token.clone()),
+        ("statusTimestampAfter", request.status_timestamp_after.map(|time| time.to_string())),
+        ("includeArtifacts", request.include_artifacts.then(|| "true".to_owned())),
+    ];
+    let mut query =
+        numbers([("pageSize", request.page_size), ("historyLength", said_history(dialect, request.history_length))]);
+    query.extend(texts.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    query
+}
+
+fn numbers<const N: usize>(named: [(&'static str, Option<u32>); N]) -> Vec<(&'static str, String)> {
+    named.into_iter().filter_map(|(name, number)| Some((name, number?.to_string()))).collect()
+}
+
+/// The paths of a dialect, below the tenant.
+struct Paths<'a> {
+    dialect: Dialect,
+    tenant: Option<&'a str>,
+}
+
+impl Paths<'_> {
+    fn to(&self, rest: &str) -> Result<String, Unsayable> {
+        let mut path = path_prefix(self.dialect.version()).to_owned();
+        if let Some(tenant) = self.tenant {
+            push_segment(&mut path, self.dialect, "tenant", tenant)?;
+        }
+        path.push_str(rest);
+        Ok(path)
+    }
+
+    fn task(&self, id: impl AsRef<str>) -> Result<String, Unsayable> {
+        let mut path = self.to("/tasks")?;
+        push_segment(&mut path, self.dialect, "id", id.as_ref())?;
+        Ok(path)
+    }
+
+    fn configs(&self, task: impl AsRef<str>) -> Result<String, Unsayable> {
+        let mut path = self.to("/tasks")?;
+        push_segment(&mut path, self.dialect, "taskId", task.as_ref())?;
+        path.push_str("/pushNotificationConfigs");
+        Ok(path)
+    }
+
+    fn config(&self, task: impl AsRef<str>, id: &str) -> Result<String, Unsayable> {
+        let mut path = self.configs(task)?;
+        push_segment(&mut path, self.dialect, "id", id)?;
+        Ok(path)
+    }
+}

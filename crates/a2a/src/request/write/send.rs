@@ -1,0 +1,33 @@
+//! A message to send, with how it shall be answered.
+
+use super::object::Object;
+use super::said_history;
+use crate::v03::{self, Binding};
+use crate::{Dialect, SendConfiguration, SendRequest};
+
+/// The parameters, or the body on REST.
+pub(super) fn body(dialect: Dialect, request: &SendRequest) -> Vec<u8> {
+    let Some(binding) = Binding::of(dialect) else {
+        return crate::encode::to_bytes(request);
+    };
+    let by_default = SendConfiguration::default();
+    let configuration = request.configuration.as_ref().unwrap_or(&by_default);
+    Object::default()
+        .member("message", &v03::message(binding, &request.message))
+        .object("configuration", v03_configuration(dialect, configuration))
+        .optional("metadata", request.metadata.as_ref())
+        .end()
+}
+
+/// `blocking` is always said: where it is absent, servers disagree about what that means. The task of the webhook is not
+/// said: it is the one the message makes or names.
+fn v03_configuration(dialect: Dialect, configuration: &SendConfiguration) -> Object {
+    let SendConfiguration { accepted_output_modes, task_push_notification_config, history_length, return_immediately } =
+        configuration;
+    let push = if dialect == Dialect::V03Rest { "pushNotification" } else { "pushNotificationConfig" };
+    Object::default()
+        .member("blocking", &!return_immediately)
+        .optional("acceptedOutputModes", (!accepted_output_modes.is_empty()).then_some(accepted_output_modes))
+        .optional("historyLength", said_history(dialect, *history_length).as_ref())
+        .optional(push, task_push_notification_config.as_ref().map(v03::nested_push_config).as_ref())
+}

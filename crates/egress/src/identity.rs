@@ -1,0 +1,75 @@
+//! Who we are to a server that asks for a client certificate. What is wrong with it is told when it is read: a server
+//! that turns us away later gives no reason.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::ResolvesClientCert;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{Error as TlsError, InconsistentKeys};
+
+use crate::error::SetupError;
+
+/// How an encrypted key gives itself away, in its old form and in its new one.
+const ENCRYPTED: &[u8] = b"ENCRYPTED";
+
+/// A client certificate and its key. Clones share both.
+#[derive(Clone)]
+pub struct Identity {
+    certified: Arc<CertifiedKey>,
+}
+
+impl Identity {
+    /// Reads the certificate, followed by those between it and the authority, and its key, both in PEM. One text with
+    /// all of it may be given twice.
+    ///
+    /// # Errors
+    /// A [`SetupError`] that says which of the two cannot be used and why.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, SetupError> {
+        let certificates = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(|error| SetupError::Chain(plain(&error, "certificate")))?;
+        if certificates.is_empty() {
+            return Err(SetupError::Chain(plain(&PemError::NoItemsFound, "certificate")));
+        }
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| {
+            let is_encrypted = key.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED);
+            SetupError::Key(if is_encrypted {
+                "it is encrypted, write it without a passphrase".to_owned()
+            } else {
+                plain(&error, "private key")
+            })
+        })?;
+        let key = ring::default_provider().key_provider.load_private_key(key);
+        // The library's own words name its functions, not what a reader could change.
+        let key = key.map_err(|_| SetupError::Key("it must be an RSA, ECDSA or Ed25519 key".to_owned()))?;
+        let certified = CertifiedKey::new(certificates, key);
+        match certified.keys_match() {
+            Ok(()) | Err(TlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(TlsError::InconsistentKeys(_)) => return Err(SetupError::KeyMismatch),
+            Err(_) => return Err(SetupError::Chain("it is not a certificate".to_owned())),
+        }
+        Ok(Self { certified: Arc::new(certified) })
+    }
+
+    pub(crate) fn resolver(&self) -> Arc<dyn ResolvesClientCert> {
+        Arc::new(SingleCertAndKey::from(CertifiedKey::clone(&self.certified)))
+    }
+}
+
+/// The key is nobody's business.
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Identity").field("certificates", &self.certified.cert.len()).finish_non_exhaustive()
+    }
+}
+
+/// Says nothing of the text itself, which may hold a key.
+fn plain(error: &PemError, what: &str) -> String {
+    match error {
+        PemError::NoItemsFound => format!("there is no {what} in it, write it in PEM"),
+        _ => "it is not well-formed PEM".to_owned(),
+    }
+}
