@@ -13,7 +13,7 @@ use crate::directory::Address;
 use crate::engine::{Engine, Inner, visible};
 use crate::error::Error;
 use crate::ids::{Seq, TaskKey};
-use crate::live::Core;
+use crate::live::{Core, LiveTask};
 use crate::store::webhooks::NewWebhook;
 use crate::store::{Append, Guard, Phase, Sides, StoreError, TaskRow};
 use crate::submit::named;
@@ -47,32 +47,22 @@ impl Engine {
     ) -> Result<(), Error> {
         let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
         let ended = row.filter(|row| row.state.phase == Phase::Done);
-        if let Some(row) = ended.filter(|row| visible(address, caller, &row.task, row.state.hidden)) {
-            return self.inner.set_on_ended(row, webhook).await;
-        }
-        let live = self.inner.open(address, caller, id).await?;
-        let engine = self.inner.clone();
-        let webhook = named(Some(webhook), id);
-        // The connection may go away; a commit that memory has not heard of must not be.
-        let set = self.inner.work.spawn(async move {
-            let decide = |core: &mut Core| -> Result<(Writing, ()), Refusal> {
-                let stopped = core.is_done() || core.row.state.is_interrupted();
-                let sides = Sides {
-                    send: None,
-                    webhook: webhook.clone().map(|webhook| NewWebhook {
-                        cursor: if stopped { before_stop(core) } else { core.last_seq },
-                        late: stopped,
-                        ..webhook
-                    }),
-                };
-                let (burst, row) = (Burst::default(), core.row.clone());
-                Ok((Writing { burst, row, class: Class::Inbox, sides, refusable: true }, ()))
-            };
-            live.inbox(&engine, decide).await.map(|_| ()).map_err(|Refusal(error)| error)
-        });
+        let engine = Arc::clone(&self.inner);
+        // The connection may go away; a commit that nobody else has heard of must not be.
+        let set = match ended.filter(|row| visible(address, caller, &row.task, row.state.hidden)) {
+            Some(row) => self.inner.work.spawn(async move { engine.set_on_ended(row, webhook).await }),
+            None => {
+                let live = self.inner.open(address, caller, id).await?;
+                self.inner.work.spawn(async move { engine.set_on_live(&live, webhook).await })
+            }
+        };
         let lost =
             |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
-        set.await.map_err(lost)?
+        set.await.map_err(lost)?.map_err(|error| match error {
+            // It was deleted after it was looked at.
+            StoreError::Missing => Error::TaskNotFound(id.clone()),
+            error => Error::from_store(&error),
+        })
     }
 }
 
@@ -82,17 +72,27 @@ fn before_stop(core: &Core) -> Seq {
     Seq(stop.saturating_sub(1))
 }
 
-struct Refusal(Error);
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self(Error::from_store(&error))
-    }
-}
-
 impl Inner {
+    async fn set_on_live(&self, live: &LiveTask, webhook: NewWebhook) -> Result<(), StoreError> {
+        let webhook = named(Some(webhook), &live.task.id);
+        let decide = |core: &mut Core| -> Result<(Writing, ()), StoreError> {
+            let stopped = core.is_done() || core.row.state.is_interrupted();
+            let sides = Sides {
+                send: None,
+                webhook: webhook.clone().map(|webhook| NewWebhook {
+                    cursor: if stopped { before_stop(core) } else { core.last_seq },
+                    late: stopped,
+                    ..webhook
+                }),
+            };
+            let (burst, row) = (Burst::default(), core.row.clone());
+            Ok((Writing { burst, row, class: Class::Inbox, sides, refusable: true }, ()))
+        };
+        live.inbox(self, decide).await.map(|_| ())
+    }
+
     /// An ended task does not change any more, so that nothing of it need be read but its row.
-    async fn set_on_ended(&self, row: TaskRow, webhook: NewWebhook) -> Result<(), Error> {
+    async fn set_on_ended(&self, row: TaskRow, webhook: NewWebhook) -> Result<(), StoreError> {
         let late = NewWebhook { cursor: Seq(row.last_seq.0.saturating_sub(1)), late: true, ..webhook };
         let append = Append {
             guard: Guard::Inbox { key: row.key, version: row.last_seq },
@@ -103,7 +103,7 @@ impl Inner {
             sides: Sides { send: None, webhook: named(Some(late), &row.task.id) },
             refusable: true,
         };
-        self.store.append(append).await.map_err(|error| Error::from_store(&error))?;
+        self.store.append(append).await?;
         self.tell_watcher(row.key);
         Ok(())
     }

@@ -250,22 +250,47 @@ impl Follower {
 impl Newest {
     /// Whether an update is newer than all before it; it is the newest from then on.
     fn moves_to(&mut self, id: &str, update: &StreamResponse) -> bool {
-        let cursor = id.rsplit(':').next().and_then(Cursor::parse);
+        if self.ended {
+            return false;
+        }
+        let cursor = cursor_of(id, update);
         let status = status_of(update);
         let at = status.and_then(|status| status.timestamp);
-        let older = |known: Option<(u64, u64)>, found: Option<(u64, u64)>| matches!((known, found), (Some(known), Some(found)) if found < known);
         let place = |cursor: Cursor| (cursor.epoch.0, cursor.seq.0);
-        let is_stale = self.ended
-            || older(self.cursor.map(place), cursor.map(place))
-            || matches!((self.status_at, at), (Some(known), Some(found)) if found < known);
-        if is_stale {
+        // A remote clock may be set back; the numbers of a log only rise.
+        let is_older = match (self.cursor, cursor) {
+            (Some(known), Some(found)) => place(found) < place(known),
+            _ => matches!((self.status_at, at), (Some(known), Some(found)) if found < known),
+        };
+        self.ended = status.is_some_and(|status| status.state.is_terminal());
+        // Nothing comes after the end, so it is never older, whatever its time says; without it we would wait for ever.
+        if is_older && !self.ended {
             return false;
         }
         self.cursor = cursor.or(self.cursor);
         self.status_at = at.or(self.status_at);
-        self.ended = status.is_some_and(|status| status.state.is_terminal());
         true
     }
+}
+
+/// The place in the remote log, if the name is one that our own kind gives to a delivery:
+/// `TASK:NAME:NUMBER-TIME:EPOCH.SEQ`, of the task that the update is about. What others put into a name is theirs.
+fn cursor_of(id: &str, update: &StreamResponse) -> Option<Cursor> {
+    let task = match update {
+        StreamResponse::Task(task) => &task.id,
+        StreamResponse::StatusUpdate(update) => &update.task_id,
+        StreamResponse::ArtifactUpdate(update) => &update.task_id,
+        StreamResponse::Message(_) => return None,
+    };
+    let behind_task = id.strip_prefix(task.as_str())?.strip_prefix(':')?;
+    let (before_cursor, cursor) = behind_task.rsplit_once(':')?;
+    let (_name, webhook) = before_cursor.rsplit_once(':')?;
+    let (number, time) = webhook.split_once('-')?;
+    let is_ours = !number.is_empty()
+        && !time.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+        && time.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Cursor::parse(cursor).filter(|parsed| is_ours && parsed.to_string() == cursor)
 }
 
 fn status_of(update: &StreamResponse) -> Option<&TaskStatus> {

@@ -16,11 +16,13 @@ use tokio::sync::SemaphorePermit;
 
 use crate::config::Config;
 use crate::endpoints::Health;
+use crate::janitor::DEAD_BYTES;
+use crate::large::Room;
 use crate::metric_definitions as metric;
-use crate::outbox::{Done, Inner, LARGE_KIB};
-use crate::render::{Form, KEPT_BYTES, Next, Renderer};
+use crate::outbox::{Done, Inner};
+use crate::render::{Form, Next, Renderer};
 use crate::request::Message;
-use crate::schedule::{jitter, next_attempt};
+use crate::schedule::{is_due, jitter, next_attempt};
 use crate::signature::secrets;
 use crate::verdict::Verdict;
 
@@ -28,8 +30,6 @@ use crate::verdict::Verdict;
 const ANSWER_BYTES: usize = 16 << 10;
 /// So much of a log that a webhook does not want is looked at again before it is put behind.
 const SKIPPED_BYTES: usize = 64 << 10;
-/// The largest body that is written for a dead letter by itself.
-const DEAD_BYTES: usize = 1 << 20;
 /// What an attempt gets beyond the moment the server begins to stop.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
@@ -44,6 +44,9 @@ enum Fault {
     Config(#[from] serde_json::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
+    /// Nobody was called, for a reason that is ours: no attempt is used up.
+    #[error("as many connections are open as may be")]
+    Crowded,
     /// The delivery is stored and will be sent by the next process.
     #[error("the server stops")]
     Stopping,
@@ -53,7 +56,17 @@ enum Fault {
 struct Tried {
     verdict: Verdict,
     attempt: Attempt,
-    health: Health,
+}
+
+impl Tried {
+    /// What it says of the endpoint: whether anybody answers there, and answers well.
+    fn health(&self) -> Health {
+        match (&self.verdict, self.attempt.status) {
+            (Verdict::Retry { .. }, _) => Health::Bad,
+            (_, None) => Health::Unknown,
+            (_, Some(_)) => Health::Good,
+        }
+    }
 }
 
 /// What is sent now.
@@ -62,14 +75,23 @@ struct Ready<'a> {
     delivery: DeliveryRow,
     body: Bytes,
     /// Held while a large body is under way.
-    _room: Option<SemaphorePermit<'a>>,
+    room: Room<'a>,
+}
+
+/// What is left of it once there is an answer: neither a large body nor the room for it.
+struct Answered {
+    webhook: WebhookRow,
+    delivery: DeliveryRow,
+    /// What a dead letter needs so that it outlives the log; a very large one lives as long as that.
+    body_to_keep: Option<Bytes>,
 }
 
 impl Ready<'_> {
-    /// What a dead letter needs so that it outlives the log; a very large one lives as long as that.
-    fn body_to_keep(&self) -> Option<Bytes> {
-        let keeps = self.delivery.body.is_none() && self.body.len() <= DEAD_BYTES;
-        keeps.then(|| self.body.clone())
+    fn answered(self) -> Answered {
+        let Self { webhook, delivery, body, room } = self;
+        drop(room);
+        let body_to_keep = (delivery.body.is_none() && body.len() <= DEAD_BYTES).then_some(body);
+        Answered { webhook, delivery, body_to_keep }
     }
 }
 
@@ -77,6 +99,9 @@ impl Inner {
     /// Does the next step of a webhook.
     pub(crate) async fn perform(&self, webhook: WebhookKey, endpoint: &str) -> Done {
         self.next_step(webhook, endpoint).await.unwrap_or_else(|fault| {
+            if let Fault::Crowded = fault {
+                return Done { next: Some(self.now()), ..Done::NOTHING };
+            }
             // What is not done is found again when cursors are compared.
             if !matches!(fault, Fault::Stopping | Fault::Store(StoreError::Closed)) {
                 tracing::warn!(error = %fault, webhook = webhook.0, "a webhook could not be served");
@@ -104,9 +129,14 @@ impl Inner {
             return Ok(Done::NOTHING);
         }
         let Some(ready) = self.due(head, &mut renderer).await? else { return Ok(Done::NOTHING) };
-        let Tried { verdict, attempt, health } = self.attempt(&ready, &config).await?;
-        let next = self.conclude(&ready, verdict, attempt, &mut renderer).await?;
-        self.folds.keep(key, renderer.into_log(), ready.body.len());
+        renderer.let_go_if_large();
+        let tried = self.attempt(&ready, &config).await?;
+        let health = tried.health();
+        let next = self.conclude(ready.answered(), tried, &mut renderer).await?;
+        // A webhook that has come to its end has no next step.
+        if next.is_some() {
+            self.folds.keep(key, renderer.into_log());
+        }
         Ok(Done { health, next, moved: None })
     }
 
@@ -117,23 +147,30 @@ impl Inner {
         if let Some(delivery) = delivery {
             // It is what a late webhook begins with, if it is late.
             renderer.has_begun();
-            if delivery.due_at > now {
+            if !is_due(&delivery, &self.options.retries, now) {
                 return Ok(None);
             }
             return self.with_body(webhook, delivery, renderer).await.map(Some);
         }
-        let rendering = self.turn_to_render(renderer).await;
-        match renderer.next(webhook.cursor, now).await? {
+        let turn = self.turn_to_render(renderer).await;
+        let next = renderer.next(webhook.cursor, now).await?;
+        drop(turn);
+        match next {
             Next::Delivery(made) => {
-                let room = self.room(made.body.len()).await;
-                drop(rendering);
+                let room = self.large.try_room(&webhook.owner, made.body.len());
                 let key = webhook.key;
                 let prepare = OutboxWrite::Prepare { webhook: key, delivery: made.delivery };
                 self.step(&webhook, prepare).await?;
                 let prepared = self.store.head(key).await?;
                 // The webhook as it was read first: the configuration that is used belongs to that revision.
                 let Some(Head { delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
-                Ok(Some(Ready { webhook, delivery, body: made.body, _room: room }))
+                match room {
+                    Some(room) => Ok(Some(Ready { webhook, delivery, body: made.body, room })),
+                    None => {
+                        drop(made.body);
+                        self.with_body(webhook, delivery, renderer).await.map(Some)
+                    }
+                }
             }
             Next::Nothing { .. } if task_ended_at.is_some() => {
                 let finished = OutboxWrite::Finished { webhook: webhook.key, cursor: task_last };
@@ -157,29 +194,31 @@ impl Inner {
         delivery: DeliveryRow,
         renderer: &mut Renderer,
     ) -> Result<Ready<'_>, Fault> {
-        if let Some(body) = delivery.body.clone() {
-            let room = self.room(body.len()).await;
-            return Ok(Ready { webhook, delivery, body, _room: room });
+        let body = self.body(&delivery, renderer).await?;
+        let bytes = body.len();
+        if let Some(room) = self.large.try_room(&webhook.owner, bytes) {
+            return Ok(Ready { webhook, delivery, body, room });
         }
-        let rendering = self.turn_to_render(renderer).await;
-        let body = renderer.again(&delivery).await?;
-        let room = self.room(body.len()).await;
-        drop(rendering);
-        Ok(Ready { webhook, delivery, body, _room: room })
+        // Let go before the wait: what waits for room must not take any.
+        drop(body);
+        renderer.let_go_if_large();
+        let room = self.large.room(&webhook.owner, bytes).await;
+        let body = self.body(&delivery, renderer).await?;
+        Ok(Ready { webhook, delivery, body, room })
     }
 
-    /// Waits for a turn to make what may be large; the permit is held until there is room for it.
-    async fn turn_to_render(&self, renderer: &Renderer) -> Option<SemaphorePermit<'_>> {
+    /// The body of a delivery, stored or made again.
+    async fn body(&self, delivery: &DeliveryRow, renderer: &mut Renderer) -> Result<Bytes, Fault> {
+        if let Some(body) = &delivery.body {
+            return Ok(body.clone());
+        }
+        let _turn = self.turn_to_render(renderer).await;
+        Ok(renderer.again(delivery).await?)
+    }
+
+    /// Waits for a turn to make what may take long. Whoever has it waits for nothing but the store.
+    pub(crate) async fn turn_to_render(&self, renderer: &Renderer) -> Option<SemaphorePermit<'_>> {
         if renderer.is_heavy() { self.rendering.acquire().await.ok() } else { None }
-    }
-
-    /// Waits until a large body may be under way; a small one always may.
-    async fn room(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
-        if bytes <= KEPT_BYTES {
-            return None;
-        }
-        let kib = u32::try_from((bytes >> 10).clamp(1, LARGE_KIB)).unwrap_or(u32::MAX);
-        self.large.acquire_many(kib).await.ok()
     }
 
     /// Takes a step, unless the webhook was set again meanwhile.
@@ -190,10 +229,14 @@ impl Inner {
 
     async fn attempt(&self, ready: &Ready<'_>, config: &Config) -> Result<Tried, Fault> {
         let Ready { webhook, delivery, body, .. } = ready;
+        if self.engine.closing().is_cancelled() {
+            return Err(Fault::Stopping);
+        }
         let now = self.now();
         let secrets = secrets(self.secret, &self.signing.lock(), &webhook.owner, now);
         let version = Form::numbered(delivery.form).version;
-        let message = Message { webhook, config, last: delivery.last, version, body: body.clone() };
+        let began_at = delivery.began_at;
+        let message = Message { webhook, config, last: delivery.last, began_at, version, body: body.clone() };
         let began = Instant::now();
         let answer = match Target::parse(&config.url) {
             Ok(target) => {
@@ -205,16 +248,19 @@ impl Inner {
             }
             Err(refusal) => Err(SendError::Refused(refusal)),
         };
+        if let Err(SendError::Crowded) = answer {
+            return Err(Fault::Crowded);
+        }
         let duration = began.elapsed();
         let (verdict, status, problem) = Verdict::of(&answer);
-        let health = match (&answer, &verdict) {
-            (_, Verdict::Retry { .. }) => Health::Bad,
-            (Err(_), _) => Health::Unknown,
-            (Ok(_), _) => Health::Good,
-        };
-        metrics::counter!(metric::ATTEMPTS, "outcome" => verdict.label()).increment(1);
         metrics::histogram!(metric::ATTEMPT_SECONDS).record(duration.as_secs_f64());
         let duration_ms = u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
+        Ok(Tried { verdict, attempt: Attempt { at: self.now(), duration_ms, status, problem } })
+    }
+
+    /// Tells operators of an attempt, once it is decided what becomes of the delivery.
+    fn tell(&self, webhook: &WebhookRow, delivery: &DeliveryRow, attempt: &Attempt, outcome: &'static str) {
+        metrics::counter!(metric::ATTEMPTS, "outcome" => outcome).increment(1);
         tracing::info!(
             target: "switchboard::webhooks",
             task = %webhook.task,
@@ -223,13 +269,12 @@ impl Inner {
             event = %delivery.last,
             state = delivery.about,
             attempt = delivery.attempts + 1,
-            status = status.unwrap_or(0),
-            duration_ms,
-            outcome = verdict.label(),
-            problem,
+            status = attempt.status.unwrap_or(0),
+            duration_ms = attempt.duration_ms,
+            outcome,
+            problem = attempt.problem,
             "webhook"
         );
-        Ok(Tried { verdict, attempt: Attempt { at: self.now(), duration_ms, status, problem }, health })
     }
 
     /// Resolves a little after the server has begun to stop: most receivers answer in that time.
@@ -241,44 +286,44 @@ impl Inner {
     /// Stores what an attempt came to; says when there is more to do, if that is known.
     async fn conclude(
         &self,
-        ready: &Ready<'_>,
-        verdict: Verdict,
-        mut attempt: Attempt,
+        answered: Answered,
+        tried: Tried,
         renderer: &mut Renderer,
     ) -> Result<Option<Timestamp>, Fault> {
-        let Ready { webhook, delivery, .. } = ready;
+        let Answered { webhook, delivery, body_to_keep: body } = answered;
+        let (webhook, delivery) = (&webhook, &delivery);
+        let Tried { verdict, mut attempt } = tried;
         let now = self.now();
         let key = delivery.key;
         let finished = is_terminal(&delivery.about);
-        let missing_body = ready.body_to_keep();
+        let mut outcome = verdict.label();
+        let mut next_at = None;
+        if let Verdict::Retry { after } = verdict {
+            next_at = next_attempt(&self.options.retries, delivery.attempts + 1, after, now, jitter());
+            if next_at.is_none() {
+                outcome = Verdict::Dead.label();
+                attempt.problem += ", and it was the last attempt";
+            }
+        }
+        self.tell(webhook, delivery, &attempt, outcome);
         let write = match verdict {
             Verdict::Delivered => {
                 let next = if finished { None } else { self.following(webhook, delivery, renderer).await };
                 OutboxWrite::Delivered { delivery: key, attempt, finished, next }
             }
-            Verdict::Retry { after } => {
-                let attempts = delivery.attempts + 1;
-                match next_attempt(&self.options.retries, attempts, after, now, jitter()) {
-                    Some(due_at) => {
-                        let not_before = after.map_or(Timestamp(0), |after| later(now, after));
-                        let failed = OutboxWrite::Failed { delivery: key, attempt, due_at, not_before };
-                        self.step(webhook, failed).await?;
-                        return Ok(Some(due_at));
-                    }
-                    None => {
-                        attempt.problem += ", and it was the last attempt";
-                        self.tell_dead(webhook, delivery, &attempt);
-                        OutboxWrite::Dead { delivery: key, body: missing_body, attempt, finished }
-                    }
-                }
+            Verdict::Retry { after } if let Some(due_at) = next_at => {
+                let not_before = after.map_or(Timestamp(0), |after| later(now, after));
+                let failed = OutboxWrite::Failed { delivery: key, attempt, due_at, not_before };
+                self.step(webhook, failed).await?;
+                return Ok(Some(due_at));
             }
-            Verdict::Dead => {
+            Verdict::Retry { .. } | Verdict::Dead => {
                 self.tell_dead(webhook, delivery, &attempt);
-                OutboxWrite::Dead { delivery: key, body: missing_body, attempt, finished }
+                OutboxWrite::Dead { delivery: key, body, attempt, finished }
             }
             Verdict::Disabled => {
                 tracing::warn!(task = %webhook.task, webhook = webhook.key.0, "a webhook is disabled, its endpoint answered 410");
-                OutboxWrite::Disabled { delivery: key, body: missing_body, attempt }
+                OutboxWrite::Disabled { delivery: key, body, attempt }
             }
         };
         self.step(webhook, write).await?;
@@ -294,7 +339,11 @@ impl Inner {
         delivery: &DeliveryRow,
         renderer: &mut Renderer,
     ) -> Option<NewDelivery> {
-        let _rendering = self.turn_to_render(renderer).await;
+        let _turn = match renderer.is_heavy() {
+            // That this one was taken is stored at once, so nothing is waited for.
+            true => Some(self.rendering.try_acquire().ok()?),
+            false => None,
+        };
         match renderer.next(delivery.last.seq, self.now()).await {
             Ok(Next::Delivery(made)) => Some(made.delivery),
             Ok(Next::Nothing { .. }) => None,
@@ -335,8 +384,13 @@ impl Inner {
             }
             Err(fault) => return Err(fault),
         };
-        let Tried { verdict, attempt, health } = self.attempt(&ready, config).await?;
-        let body = ready.body_to_keep();
+        renderer.let_go_if_large();
+        let tried = self.attempt(&ready, config).await?;
+        let health = tried.health();
+        let Tried { verdict, attempt } = tried;
+        let Answered { webhook, delivery, body_to_keep: body } = ready.answered();
+        let outcome = if let Verdict::Retry { .. } = verdict { Verdict::Dead.label() } else { verdict.label() };
+        self.tell(&webhook, &delivery, &attempt, outcome);
         let write = match verdict {
             Verdict::Delivered => OutboxWrite::Delivered { delivery: key, attempt, finished: false, next: None },
             Verdict::Disabled => OutboxWrite::Disabled { delivery: key, body, attempt },
@@ -344,7 +398,7 @@ impl Inner {
                 OutboxWrite::Dead { delivery: key, body, attempt, finished: false }
             }
         };
-        self.step(&ready.webhook, write).await?;
+        self.step(&webhook, write).await?;
         Ok(health)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
@@ -184,7 +185,9 @@ impl WebhookDesk {
     /// Has a delivery sent once more; says whether there is one that can be.
     pub async fn retry(&self, delivery: i64) -> Result<bool, StoreError> {
         let found = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
-        self.look_again();
+        if let Some((webhook, _)) = self.store.delivery(DeliveryKey(delivery)).await? {
+            self.try_now(&webhook);
+        }
         Ok(found)
     }
 
@@ -195,13 +198,14 @@ impl WebhookDesk {
             let found = self.store.dead_letters(after, STEP).await?;
             let Some((_, last)) = found.last() else { break };
             after = last.key;
-            for (webhook, row) in found {
-                if task.is_none_or(|task| *task == webhook.task) {
-                    count += u64::from(self.store.replay(row.key, self.clock.now()).await?);
-                }
-            }
+            let wanted = found.iter().filter(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
+            // All at once, so that they share their commits.
+            let replays = wanted.map(|(_, row)| self.store.replay(row.key, self.clock.now()));
+            let replayed = try_join_all(replays).await?;
+            count += replayed.into_iter().map(u64::from).sum::<u64>();
+            let wanted = found.iter().filter(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
+            wanted.for_each(|(webhook, _)| self.try_now(webhook));
         }
-        self.look_again();
         Ok(count)
     }
 
@@ -235,6 +239,13 @@ impl WebhookDesk {
             *running.signing.lock() = signing;
         }
         Ok(previous_until)
+    }
+
+    /// What an operator sends once more does not wait for the end of a pause.
+    fn try_now(&self, webhook: &WebhookRow) {
+        if let Some(running) = &self.running {
+            running.try_now(webhook.endpoint.clone());
+        }
     }
 
     fn look_again(&self) {

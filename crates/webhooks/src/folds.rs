@@ -23,9 +23,10 @@ impl Folds {
         kept.remove(index).map(|(_, reader)| reader)
     }
 
-    /// Keeps a reader for the webhook's next step, if what it holds is small.
-    pub(crate) fn keep(&self, webhook: WebhookKey, reader: LogReader, bytes: usize) {
-        if bytes > LARGEST {
+    /// Keeps a reader for the webhook's next step, if what it holds is small. How large the last body was says nothing of
+    /// that: the news of a large task may be short.
+    pub(crate) fn keep(&self, webhook: WebhookKey, reader: LogReader) {
+        if reader.held_bytes() > LARGEST {
             return;
         }
         let mut kept = self.0.lock();
@@ -33,5 +34,109 @@ impl Folds {
             kept.pop_front();
         }
         kept.push_back((webhook, reader));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use switchboard_a2a::{Message, PushConfig, PushPayload, Role, Version};
+    use switchboard_egress::{Allowlist, Egress};
+    use switchboard_engine::clock::SystemClock;
+    use switchboard_engine::store::webhooks::DeliveryState;
+    use switchboard_engine::*;
+    use switchboard_store::SqliteStore;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::Webhooks;
+
+    /// Says that it begins, makes an artifact of so many bytes as its text says, and fails: no status carries the artifact.
+    #[derive(Clone)]
+    struct Maker;
+
+    impl Agent for Maker {
+        fn manifest(&self) -> Manifest {
+            Manifest::new("Maker", "Makes an artifact")
+        }
+
+        async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+            let bytes = turn.text().parse().map_err(|_| AgentError::new("send a number"))?;
+            task.status("begun").await?;
+            task.text("x".repeat(bytes)).await?;
+            Ok(task.fail("enough").await?)
+        }
+    }
+
+    /// Takes the first steps of a webhook that is told of statuses only, each of which is taken by its endpoint; says how
+    /// much is kept of the task.
+    async fn kept_after(steps: &[&str], artifact_bytes: usize) -> Option<usize> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(folder.path(), switchboard_store::Options::default()).unwrap());
+        let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("maker", Maker)], None));
+        let engine = Engine::start(store.clone(), directory, Arc::new(SystemClock), Settings::default()).await.unwrap();
+        let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
+        let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
+        // Not started: steps are taken by hand.
+        let webhooks = Webhooks::new(engine.clone(), store, egress, crate::Options::default()).await.unwrap();
+        let origin = endpoint().await;
+        let config = PushConfig {
+            tenant: None,
+            id: None,
+            task_id: None,
+            url: format!("{origin}/hook"),
+            token: None,
+            authentication: None,
+            payload: Some(PushPayload::StatusUpdate),
+        };
+        let caller = Caller::local();
+        let send = Send {
+            address: Address::Agent("maker".into()),
+            message: Message::text(Role::User, artifact_bytes.to_string()),
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            idempotency_key: None,
+            webhook: Some(webhooks.prepare(&caller, Version::V1, &config).await.unwrap()),
+            push_config: Some(config),
+            return_immediately: false,
+            streaming: false,
+        };
+        engine.send(&caller, send).await.unwrap().answer().await;
+        let key = WebhookKey(1);
+        let inner = &webhooks.inner;
+        for told in steps {
+            inner.perform(key, &origin).await;
+            let deliveries = inner.store.deliveries(key, 10).await.unwrap();
+            let delivered = deliveries.iter().find(|delivery| delivery.state == DeliveryState::Delivered);
+            assert_eq!(delivered.map(|delivery| delivery.about.as_str()), Some(*told));
+        }
+        inner.folds.take(key).map(|reader| reader.held_bytes())
+    }
+
+    /// The origin of an endpoint that takes everything.
+    async fn endpoint() -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let origin = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                // Nobody looks at what is sent; it is small and comes in one piece.
+                let _ = stream.read(&mut [0; 16 << 10]).await;
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+            }
+        });
+        origin
+    }
+
+    #[tokio::test]
+    async fn a_large_task_is_not_kept_though_its_news_are_short() {
+        // What comes after the first step was made with it, so the task is known up to its end.
+        assert!(kept_after(&["working"], 1_000).await.is_some_and(|bytes| bytes > 1_000), "a small one is");
+        assert_eq!(kept_after(&["working"], 2 * LARGEST).await, None);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_webhook_that_has_come_to_its_end() {
+        assert_eq!(kept_after(&["working", "failed"], 1_000).await, None);
     }
 }

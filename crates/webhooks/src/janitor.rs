@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::Error;
 use switchboard_engine::store::StoreError;
@@ -23,6 +24,18 @@ const LATE: &str = "not delivered within webhooks.holdTasks of the end of its ta
 const CROWDED: &str = "its task had to go, because there is more than store.retention allows";
 /// How many webhooks are taken at once.
 const STEP: usize = 200;
+/// The largest body that is written for a dead letter by itself; a larger one is there as long as its task's log is.
+pub(crate) const DEAD_BYTES: usize = 1 << 20;
+/// After so many new dead letters, or so much of their bodies, those that are too many go before there are more.
+const LETTERS_AT_ONCE: usize = 500;
+const BYTES_AT_ONCE: usize = 4 << 20;
+
+/// What became a dead letter since the last time that too many of them were looked for.
+#[derive(Default)]
+struct Written {
+    letters: usize,
+    bytes: usize,
+}
 
 impl Inner {
     /// Looks from time to time until the kernel stops.
@@ -42,6 +55,7 @@ impl Inner {
 
     pub(crate) async fn tidy_once(&self) -> Result<(), StoreError> {
         let ended_before = self.before(self.options.hold_tasks);
+        let mut written = Written::default();
         loop {
             let mut overdue = self.store.overdue_webhooks(ended_before, STEP).await?;
             let late = overdue.len();
@@ -49,7 +63,7 @@ impl Inner {
             let (all, mut given_up) = (overdue.len(), 0);
             for (index, webhook) in overdue.into_iter().enumerate() {
                 let problem = if index < late { LATE } else { CROWDED };
-                match self.give_up(webhook, problem).await {
+                match self.give_up(webhook, problem, &mut written).await {
                     Ok(()) => given_up += 1,
                     // One that cannot be read must not hold up the others.
                     Err(error) => tracing::warn!(%error, webhook = webhook.0, "a webhook could not be given up"),
@@ -59,6 +73,10 @@ impl Inner {
                 break;
             }
         }
+        self.prune().await
+    }
+
+    async fn prune(&self) -> Result<(), StoreError> {
         let Options { dead_letter_age, dead_letters, dead_letter_bytes, .. } = self.options;
         self.store.prune_dead_letters(self.before(dead_letter_age), dead_letters, dead_letter_bytes).await?;
         Ok(())
@@ -69,8 +87,8 @@ impl Inner {
         Timestamp(self.now().0.saturating_sub(age))
     }
 
-    /// Everything that a webhook was not told becomes a dead letter, with its body.
-    async fn give_up(&self, key: WebhookKey, problem: &str) -> Result<(), Error> {
+    /// Everything that a webhook was not told becomes a dead letter, with its body unless that is very large.
+    async fn give_up(&self, key: WebhookKey, problem: &str, written: &mut Written) -> Result<(), Error> {
         let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await.map_err(unavailable)? else {
             return Ok(());
         };
@@ -89,20 +107,113 @@ impl Inner {
             ended = is_terminal(&delivery.about);
             let body = match &delivery.body {
                 Some(_) => None,
-                None => Some(renderer.again(&delivery).await?),
+                None => {
+                    let turn = self.turn_to_render(&renderer).await;
+                    let body = renderer.again(&delivery).await?;
+                    drop(turn);
+                    kept(body)
+                }
             };
+            let bytes = delivery.body.as_ref().or(body.as_ref()).map_or(0, Bytes::len);
             let write = OutboxWrite::Dead { delivery: delivery.key, body, attempt, finished: ended };
-            self.store.outbox(write).await.map_err(unavailable)?;
+            self.bury(write, bytes, written).await.map_err(unavailable)?;
         }
         while !ended {
+            let turn = self.turn_to_render(&renderer).await;
             let Next::Delivery(made) = renderer.next(cursor, self.now()).await? else { break };
+            drop(turn);
             (cursor, ended) = (made.delivery.last.seq, made.is_last);
-            let delivery = NewDelivery { body: Some(made.body), ..made.delivery };
+            let delivery = NewDelivery { body: kept(made.body), ..made.delivery };
+            let bytes = delivery.body.as_ref().map_or(0, Bytes::len);
             let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.to_owned() };
-            self.store.outbox(write).await.map_err(unavailable)?;
+            self.bury(write, bytes, written).await.map_err(unavailable)?;
         }
         self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;
         tracing::warn!(task = %webhook.task, webhook = key.0, "a webhook was not served in time; its deliveries are dead letters");
         Ok(())
+    }
+
+    /// Writes a dead letter, and lets others go before there are far too many.
+    async fn bury(&self, write: OutboxWrite, bytes: usize, written: &mut Written) -> Result<(), StoreError> {
+        self.store.outbox(write).await?;
+        written.letters += 1;
+        written.bytes += bytes;
+        if written.letters >= LETTERS_AT_ONCE || written.bytes >= BYTES_AT_ONCE {
+            *written = Written::default();
+            self.prune().await?;
+        }
+        Ok(())
+    }
+}
+
+fn kept(body: Bytes) -> Option<Bytes> {
+    (body.len() <= DEAD_BYTES).then_some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::{Message, PushConfig, Role, Version};
+    use switchboard_egress::{Allowlist, Egress};
+    use switchboard_engine::clock::SimulatedClock;
+    use switchboard_engine::store::webhooks::{DeliveryKey, WebhookStore};
+    use switchboard_engine::{
+        Address, Agent, AgentError, Caller, Engine, FixedDirectory, Hosted, Manifest, Send, Settings, TaskHandle, Turn,
+    };
+    use switchboard_store::SqliteStore;
+
+    use super::*;
+    use crate::Webhooks;
+
+    struct Done;
+
+    impl Agent for Done {
+        fn manifest(&self) -> Manifest {
+            Manifest::new("Done", "Says that it is done")
+        }
+
+        async fn run(&self, _: Turn, task: TaskHandle) -> Result<(), AgentError> {
+            Ok(task.complete().await?)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_is_made_only_when_it_is_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(folder.path(), switchboard_store::Options::default()).unwrap());
+        let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("done", Done)], None));
+        let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
+        let engine =
+            Engine::start(store.clone(), directory, Arc::new(clock.clone()), Settings::default()).await.unwrap();
+        let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
+        let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
+        // Never started: only the janitor is at work.
+        let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, Options::default()).await.unwrap();
+        let config: PushConfig = serde_json::from_str(r#"{"url":"http://127.0.0.1:9/"}"#).unwrap();
+        let webhook = webhooks.prepare(&Caller::local(), Version::V03, &config).await.unwrap();
+        let send = Send {
+            address: Address::Agent("done".into()),
+            message: Message::text(Role::User, "x".repeat(1 << 20)),
+            accepted_output_modes: Vec::new(),
+            metadata: None,
+            idempotency_key: None,
+            push_config: Some(config),
+            webhook: Some(webhook),
+            return_immediately: false,
+            streaming: false,
+        };
+        engine.send(&Caller::local(), send).await.unwrap().answer().await;
+        clock.advance(Options::default().hold_tasks * 2);
+
+        let somebody_renders = webhooks.inner.rendering.acquire().await.unwrap();
+        let look = async {
+            // Far longer than it takes to give up one webhook.
+            for _ in 0..500 {
+                assert!(store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
+            }
+            drop(somebody_renders);
+        };
+        let (tidied, ()) = tokio::join!(webhooks.inner.tidy_once(), look);
+        tidied.unwrap();
+        assert!(!store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
     }
 }

@@ -12,7 +12,7 @@ mod desk;
 mod endpoints;
 mod folds;
 mod janitor;
-mod lookups;
+mod large;
 mod merge;
 pub mod metric_definitions;
 mod options;
@@ -21,6 +21,7 @@ mod register;
 mod render;
 mod request;
 mod schedule;
+mod shares;
 mod signature;
 mod verdict;
 

@@ -23,7 +23,7 @@ pub const CALLBACKS: &str = "a2a_callbacks_total";
 pub fn describe_metrics() {
     describe_gauge!(
         BACKLOG,
-        "Webhooks with a delivery that waits, or whose task has ended before they were told everything"
+        "Webhooks with a delivery that waits, or whose task has ended before they were told everything, and deliveries that an operator sends once more"
     );
     describe_gauge!(DEAD_LETTERS, "Webhook deliveries that were given up and are kept");
     describe_counter!(ATTEMPTS, "Attempts to deliver to a webhook, by outcome");

@@ -25,8 +25,10 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use crate::Options;
 use crate::endpoints::{Change, Endpoints, Health, Started};
 use crate::folds::Folds;
-use crate::lookups::Lookups;
+use crate::large::Large;
 use crate::metric_definitions as metric;
+use crate::schedule::latest_due;
+use crate::shares::Shares;
 
 /// How many rows are read at once.
 const STEP: usize = 512;
@@ -38,8 +40,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const MOST_NOTED: usize = 100_000;
 /// Bodies are made one after the other: making a large one takes a core for a while.
 const RENDERED_AT_ONCE: usize = 1;
-/// Large bodies that are under way, in KiB; one alone always may.
-pub(crate) const LARGE_KIB: usize = 64 << 10;
+/// How many names are looked up at a time for one caller that sets webhooks.
+const LOOKUPS_PER_CALLER: usize = 16;
 
 /// Webhooks. Clones share them.
 #[derive(Clone)]
@@ -63,9 +65,11 @@ pub(crate) struct Inner {
     /// What is paused, for whoever asks.
     pub(crate) paused: Mutex<HashMap<Arc<str>, Timestamp>>,
     pub(crate) rendering: Semaphore,
-    pub(crate) large: Semaphore,
+    pub(crate) large: Large,
     pub(crate) folds: Folds,
-    pub(crate) lookups: Lookups,
+    pub(crate) lookups: Shares,
+    /// Paused endpoints that an operator wants to be tried.
+    tries: Mutex<HashSet<String>>,
 }
 
 /// What became of a job.
@@ -110,9 +114,10 @@ impl Webhooks {
             wake: Notify::new(),
             paused: Mutex::default(),
             rendering: Semaphore::new(RENDERED_AT_ONCE),
-            large: Semaphore::new(LARGE_KIB),
+            large: Large::default(),
             folds: Folds::default(),
-            lookups: Lookups::default(),
+            lookups: Shares::new(LOOKUPS_PER_CALLER),
+            tries: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -156,6 +161,12 @@ impl Inner {
         self.wake.notify_one();
     }
 
+    /// Has a paused endpoint tried now instead of at the end of its pause.
+    pub(crate) fn try_now(&self, endpoint: String) {
+        self.tries.lock().insert(endpoint);
+        self.look_again();
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.engine.clock().now()
     }
@@ -171,6 +182,8 @@ struct Dispatcher {
     /// When something is due next, as far as is known.
     next_due: Timestamp,
     compared: Timestamp,
+    /// What the clock showed when it was last looked at.
+    seen: Timestamp,
 }
 
 impl Dispatcher {
@@ -185,6 +198,7 @@ impl Dispatcher {
             taken: Timestamp(0),
             next_due: Timestamp(0),
             compared: Timestamp(0),
+            seen: Timestamp(0),
         }
     }
 
@@ -201,7 +215,11 @@ impl Dispatcher {
                 }
             };
             let now = self.inner.now();
+            for endpoint in self.inner.tries.lock().drain() {
+                self.endpoints.try_now(&endpoint, now);
+            }
             let next_try = self.endpoints.next_try(now);
+            self.forget();
             while let Some(started) = self.endpoints.start(now) {
                 self.spawn(started);
             }
@@ -223,9 +241,10 @@ impl Dispatcher {
     async fn take_in(&mut self) -> Result<Timestamp, StoreError> {
         let now = self.inner.now();
         // A clock that was set back is no reason to wait until it is there again.
-        let turned_back = now < self.taken || now < self.compared;
+        let turned_back = now < self.seen;
         let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now || turned_back;
-        if self.inner.compare.swap(false, Ordering::Relaxed) || due_for_comparison {
+        let compares = self.inner.compare.swap(false, Ordering::Relaxed) || due_for_comparison;
+        if compares {
             (self.taken, self.next_due) = (Timestamp(0), Timestamp(0));
             self.compare().await?;
             self.compared = now;
@@ -236,6 +255,13 @@ impl Dispatcher {
             self.take_due(now).await?;
             self.next_due = self.inner.store.next_due(now).await?.unwrap_or(next_comparison);
         }
+        if compares {
+            // Right after the clock was set back everything that waits may be due, later on what no wait explains.
+            let after = if turned_back { now } else { latest_due(&self.inner.options.retries, now) };
+            self.take_between(after, Timestamp(i64::MAX)).await?;
+        }
+        // Not before all that was done: what fails is done again, and the clock has been set back still.
+        self.seen = now;
         Ok(self.next_due.min(next_comparison))
     }
 
@@ -261,15 +287,20 @@ impl Dispatcher {
     }
 
     async fn take_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let mut after = (self.taken, DeliveryKey(0));
+        self.take_between(self.taken, now).await?;
+        self.taken = now;
+        Ok(())
+    }
+
+    /// Takes in what waits for a time from one to another.
+    async fn take_between(&mut self, from: Timestamp, until: Timestamp) -> Result<(), StoreError> {
+        let mut after = (from, DeliveryKey(0));
         loop {
-            let due = self.inner.store.due_deliveries(after, now, STEP).await?;
-            let Some(last) = due.last() else { break };
+            let due = self.inner.store.due_deliveries(after, until, STEP).await?;
+            let Some(last) = due.last() else { return Ok(()) };
             after = (last.due_at, last.delivery);
             due.into_iter().for_each(|due| self.endpoints.add(due.route));
         }
-        self.taken = now;
-        Ok(())
     }
 
     fn spawn(&self, started: Started) {
@@ -299,7 +330,7 @@ impl Dispatcher {
             self.endpoints.add(route);
         }
         let endpoint = &started.endpoint;
-        if self.endpoints.wants_more(endpoint) {
+        if self.endpoints.wants_more(endpoint, &started.owner) {
             self.inner.look_again();
         }
         if change == Change::None {
@@ -321,6 +352,17 @@ impl Dispatcher {
                 self.release(endpoint);
             }
         }
+        metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
+    }
+
+    /// What is no longer known is no longer paused.
+    fn forget(&mut self) {
+        let forgotten = self.endpoints.forgotten();
+        if forgotten.is_empty() {
+            return;
+        }
+        let mut paused = self.inner.paused.lock();
+        paused.retain(|endpoint, _| !forgotten.contains(endpoint));
         metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
     }
 

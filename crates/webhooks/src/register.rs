@@ -25,9 +25,9 @@ impl Webhooks {
     /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
     pub async fn prepare(&self, caller: &Caller, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
         let config = Config::read(version, asked)?;
-        let place = self.inner.lookups.place(&caller.id).await;
+        let share = self.inner.lookups.take(&caller.id, 1).await;
         let checked = self.inner.egress.check(&config.url).await;
-        drop(place);
+        drop(share);
         let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);
             refused(&refusal)

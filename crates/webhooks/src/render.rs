@@ -7,13 +7,17 @@ use switchboard_a2a::{
     Dialect, PushPayload, StreamResponse, TaskArtifactUpdate, TaskState, Timestamp, Version, encode,
 };
 use switchboard_engine::store::webhooks::{DeliveryRow, NewDelivery, WebhookRow};
-use switchboard_engine::{Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, WebhookEvents, state_label};
+use switchboard_engine::{
+    Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, Until, WebhookEvents, state_label,
+};
 
 use crate::config::Config;
 use crate::merge::merge;
 
 /// How much of a log is looked at in one go.
 const READ_BYTES: usize = 256 << 10;
+/// Bodies that hold a task whose log is larger than this are made one at a time.
+const HEAVY_BYTES: usize = 256 << 10;
 /// Updates of one artifact are joined up to about so much.
 const MERGED_BYTES: usize = 256 << 10;
 
@@ -88,12 +92,25 @@ pub(crate) struct Renderer {
     form: Form,
     events: WebhookEvents,
     late: bool,
+    /// Where a stream of version 0.3 would end, which its events say: the same for all readers, see
+    /// [`LoggedEvent::frame`].
+    until: Until,
+    /// What the task's log takes.
+    task_bytes: u64,
 }
 
 impl Renderer {
-    /// Whether bodies hold the task, so that making one may take a core for a while.
+    /// Whether making a body may take a core for a while: it holds the task, and that is large.
     pub(crate) fn is_heavy(&self) -> bool {
-        self.late || self.form.payload != PushPayload::StreamResponse
+        let holds_task = self.late || self.form.payload != PushPayload::StreamResponse;
+        holds_task && self.task_bytes > HEAVY_BYTES as u64
+    }
+
+    /// Lets go of the task as it was read, if it is large: nothing of that size is held while somebody else is waited for.
+    pub(crate) fn let_go_if_large(&mut self) {
+        if self.log.held_bytes() > HEAVY_BYTES {
+            self.log.let_go();
+        }
     }
 
     /// The log that was read, for the next one.
@@ -103,7 +120,15 @@ impl Renderer {
 
     pub(crate) fn new(log: LogReader, directory: &dyn Directory, webhook: &WebhookRow, config: &Config) -> Self {
         let switches = directory.find(&webhook.agent).map(|hosted| hosted.switches.clone()).unwrap_or_default();
-        Self { log, form: Form::of(config, &switches), events: switches.webhook_events, late: webhook.late }
+        let until = if switches.v03_close_on_interrupt { Until::Interrupted } else { Until::Terminal };
+        Self {
+            log,
+            until,
+            form: Form::of(config, &switches),
+            events: switches.webhook_events,
+            late: webhook.late,
+            task_bytes: webhook.task_bytes,
+        }
     }
 
     /// The first delivery was made before; what comes after it is told as to everybody.
@@ -235,13 +260,13 @@ impl Renderer {
         }
         let StreamResponse::StatusUpdate(update) = parsed(event)? else { return Err(gone()) };
         let made = task.artifacts.last().filter(|_| update.status.state == TaskState::Completed);
-        let is_final = update.status.state.is_terminal();
+        let is_final = self.until.ends_at(event.kind);
         Ok(Bytes::from(encode::encode_status_with_artifact(form.dialect(), &update, is_final, made)))
     }
 
     /// An event as a stream carries it.
     fn frame(&self, form: Form, event: &LoggedEvent) -> Result<Bytes, Error> {
-        event.frame(form.dialect(), event.kind.is_terminal()).map_err(|error| damaged(&error))
+        event.frame(form.dialect(), self.until.ends_at(event.kind)).map_err(|error| damaged(&error))
     }
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, Request};
-use switchboard_a2a::Version;
+use switchboard_a2a::{Timestamp, Version};
 use switchboard_egress::Target;
 use switchboard_engine::Cursor;
 use switchboard_engine::store::webhooks::WebhookRow;
@@ -20,6 +20,8 @@ pub(crate) struct Message<'a> {
     pub(crate) config: &'a Config,
     /// The last event the body tells of.
     pub(crate) last: Cursor,
+    /// When the webhook had begun when the body was made.
+    pub(crate) began_at: Timestamp,
     /// The version the body is written in.
     pub(crate) version: Version,
     pub(crate) body: Bytes,
@@ -29,9 +31,9 @@ impl Message<'_> {
     /// The same for every attempt, and for no other delivery: tasks may call their webhooks by the same name.
     /// A webhook that begins anew tells its task anew, so that it is not for the receiver to take for a repetition.
     pub(crate) fn id(&self) -> String {
-        let WebhookRow { key, task, id, began_at, .. } = self.webhook;
+        let WebhookRow { key, task, id, .. } = self.webhook;
         let name = if id == task.as_str() { "" } else { id };
-        format!("{task}:{name}:{}-{:x}:{}", key.0, began_at.0, self.last)
+        format!("{task}:{name}:{}-{:x}:{}", key.0, self.began_at.0, self.last)
     }
 
     /// The request, signed at a time in seconds. The address in the form that the guard has judged.

@@ -7,9 +7,12 @@ use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
+use switchboard_engine::store::webhooks::DeliveryRow;
 
 /// A receiver cannot put a delivery off for longer than this.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// A wait is longer by up to this part of it.
+const SPREAD: f64 = 0.1;
 
 /// When the attempt after `attempts` of them is due; none if that was the last.
 pub(crate) fn next_attempt(
@@ -20,8 +23,22 @@ pub(crate) fn next_attempt(
     jitter: f64,
 ) -> Option<Timestamp> {
     let wait = *retries.get(usize::try_from(attempts.checked_sub(1)?).ok()?)?;
-    let spread = wait.mul_f64(1.0 + 0.1 * jitter.clamp(0.0, 1.0));
+    let spread = wait.mul_f64(1.0 + SPREAD * jitter.clamp(0.0, 1.0));
     Some(later(now, spread.max(retry_after.unwrap_or_default())))
+}
+
+/// Whether a pending delivery is to be tried now. Times are stored as the clock showed them, and a clock can be set back:
+/// what was tried last at a time that is yet to come, or waits for one that no wait reaches, has waited long enough.
+pub(crate) fn is_due(delivery: &DeliveryRow, retries: &[Duration], now: Timestamp) -> bool {
+    // What was never tried is due since it was made.
+    let is_set_back = delivery.last_attempt.as_ref().is_none_or(|last| last.at > now);
+    delivery.due_at <= now || is_set_back || delivery.due_at > latest_due(retries, now)
+}
+
+/// No attempt that failed up to now is followed by one later than this.
+pub(crate) fn latest_due(retries: &[Duration], now: Timestamp) -> Timestamp {
+    let longest = retries.iter().max().copied().unwrap_or_default().mul_f64(1.0 + SPREAD);
+    later(now, longest.max(LONGEST_RETRY_AFTER))
 }
 
 /// What a receiver asks for: seconds, or a date.
@@ -47,8 +64,46 @@ pub(crate) fn jitter() -> f64 {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use switchboard_engine::ids::{Cursor, Epoch, Seq};
+    use switchboard_engine::store::webhooks::{Attempt, DeliveryKey, DeliveryState, WebhookKey};
 
     use super::*;
+
+    fn pending(attempted_at: Option<i64>, due_at: i64) -> DeliveryRow {
+        let attempt = |at| Attempt { at: Timestamp(at), duration_ms: 1, status: Some(503), problem: String::new() };
+        DeliveryRow {
+            key: DeliveryKey(1),
+            webhook: WebhookKey(1),
+            first: Seq(2),
+            last: Cursor { epoch: Epoch(1), seq: Seq(2) },
+            about: "working".to_owned(),
+            form: 0,
+            body: None,
+            state: DeliveryState::Pending,
+            replay: false,
+            attempts: u32::from(attempted_at.is_some()),
+            due_at: Timestamp(due_at),
+            created_at: Timestamp(0),
+            began_at: Timestamp(0),
+            last_attempt: attempted_at.map(attempt),
+        }
+    }
+
+    #[test]
+    fn a_wait_is_kept_unless_the_clock_was_set_back() {
+        let retries = [Duration::from_secs(1), Duration::from_secs(100_000)];
+        let is_due = |attempted_at, due_at, now| is_due(&pending(attempted_at, due_at), &retries, Timestamp(now));
+        assert!(!is_due(Some(5_000), 6_000, 5_000));
+        assert!(!is_due(Some(5_000), 6_000, 5_999));
+        assert!(is_due(Some(5_000), 6_000, 6_000));
+        // It was tried in what is the future now.
+        assert!(is_due(Some(5_000), 6_000, 4_999));
+        assert!(is_due(None, 6_000, 4_999), "it is due since it was made");
+        // The longest wait with all its spread, and one that nobody can have given.
+        assert!(!is_due(Some(5_000), 110_005_000, 5_000));
+        assert!(is_due(Some(5_000), 110_005_001, 5_000));
+        assert_eq!(latest_due(&[], Timestamp(1)), Timestamp(24 * 60 * 60_000 + 1), "as long as a receiver may ask for");
+    }
 
     #[test]
     fn the_waits_are_followed_in_order_and_then_it_is_over() {

@@ -1,5 +1,5 @@
-//! How many names are looked up at a time for one caller: whoever asks for many, or for names whose servers answer
-//! slowly, waits for its own lookups and never for those of others.
+//! A part of something for each caller: whoever wants much, or holds on to it for long, waits for itself and never keeps
+//! others waiting.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,40 +8,57 @@ use parking_lot::Mutex;
 use switchboard_engine::CallerId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-const PER_CALLER: usize = 16;
-
-/// Who has lookups under way.
-#[derive(Default)]
-pub(crate) struct Lookups {
+/// Who holds how much of its part.
+pub(crate) struct Shares {
+    /// What each caller has.
+    size: usize,
     callers: Mutex<HashMap<CallerId, Arc<Semaphore>>>,
 }
 
-/// One lookup's place; free again when dropped.
-pub(crate) struct Place<'a> {
-    lookups: &'a Lookups,
+/// Something held; it is given back when dropped.
+pub(crate) struct Share<'a> {
+    shares: &'a Shares,
     caller: CallerId,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Lookups {
-    /// Waits for a place.
-    pub(crate) async fn place(&self, caller: &CallerId) -> Place<'_> {
+impl Shares {
+    /// So much for each caller.
+    pub(crate) fn new(size: usize) -> Self {
+        Self { size, callers: Mutex::default() }
+    }
+
+    /// Waits until a caller may hold so much more. Nobody can ask for more than all of its part.
+    pub(crate) async fn take(&self, caller: &CallerId, amount: usize) -> Share<'_> {
         // Made before the wait, so that a caller who gives up waiting leaves nothing behind either.
-        let mut place = Place { lookups: self, caller: caller.clone(), permit: None };
-        let places = Arc::clone(
-            self.callers.lock().entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(PER_CALLER))),
-        );
-        place.permit = places.acquire_owned().await.ok();
-        place
+        let mut share = Share { shares: self, caller: caller.clone(), permit: None };
+        share.permit = self.of(caller).acquire_many_owned(self.amount(amount)).await.ok();
+        share
+    }
+
+    /// The same if it need not be waited for.
+    pub(crate) fn try_take(&self, caller: &CallerId, amount: usize) -> Option<Share<'_>> {
+        let mut share = Share { shares: self, caller: caller.clone(), permit: None };
+        share.permit = Some(self.of(caller).try_acquire_many_owned(self.amount(amount)).ok()?);
+        Some(share)
+    }
+
+    fn of(&self, caller: &CallerId) -> Arc<Semaphore> {
+        let mut callers = self.callers.lock();
+        Arc::clone(callers.entry(caller.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.size))))
+    }
+
+    fn amount(&self, amount: usize) -> u32 {
+        u32::try_from(amount.min(self.size)).unwrap_or(u32::MAX)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Share<'_> {
     fn drop(&mut self) {
-        let mut callers = self.lookups.callers.lock();
+        let mut callers = self.shares.callers.lock();
         self.permit = None;
-        // Whoever holds or awaits a place holds the semaphore as well, and all that under this lock.
-        if callers.get(&self.caller).is_some_and(|places| Arc::strong_count(places) == 1) {
+        // Whoever holds or awaits something holds the semaphore as well, and takes it under this lock.
+        if callers.get(&self.caller).is_some_and(|share| Arc::strong_count(share) == 1) {
             callers.remove(&self.caller);
         }
     }
@@ -57,22 +74,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_waits_for_itself_alone_and_leaves_nothing_behind() {
-        let lookups = Lookups::default();
+        let shares = Shares::new(16);
         let (ann, bob) = (CallerId::from("ann"), CallerId::from("bob"));
-        let mut places = Vec::new();
-        for _ in 0..PER_CALLER {
-            places.push(lookups.place(&ann).await);
+        let mut held = Vec::new();
+        for _ in 0..16 {
+            held.push(shares.take(&ann, 1).await);
         }
         {
-            let mut next = pin!(lookups.place(&ann));
+            let mut next = pin!(shares.take(&ann, 1));
             assert!(next.as_mut().now_or_never().is_none(), "it waits");
-            drop(lookups.place(&bob).await);
-            places.pop();
+            assert!(shares.try_take(&ann, 1).is_none());
+            drop(shares.take(&bob, 1_000).await);
+            held.pop();
             drop(next.await);
         }
-        let gave_up = lookups.place(&ann);
-        drop(gave_up);
-        drop(places);
-        assert!(lookups.callers.lock().is_empty());
+        drop(shares.take(&ann, 1));
+        drop(held);
+        assert!(shares.callers.lock().is_empty());
     }
 }

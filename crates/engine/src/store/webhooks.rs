@@ -2,7 +2,7 @@
 //!
 //! A webhook comes into being with an append to its task ([`Sides`](super::Sides)), so that the numbers it starts at
 //! cannot move meanwhile. Everything after that is here. The store knows when a delivery is due and to which endpoint it
-//! goes; what is in a configuration and in a body is not its business.
+//! goes; what else is in a configuration and in a body is not its business.
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
@@ -24,7 +24,7 @@ pub struct NewWebhook {
     /// Its name within its task. One of the same name is replaced: if it had come to its end or was disabled it begins
     /// again at `cursor`, else it goes on where it is.
     pub id: String,
-    /// What it is about, as JSON.
+    /// What it is about, as a JSON object. Its `url` is where it goes.
     pub config: String,
     /// Says in which form it wants its bodies. If that changes, what was made in the other form and not taken yet is made
     /// anew.
@@ -80,10 +80,13 @@ pub struct WebhookRow {
     pub late: bool,
     /// Whether it is told of events.
     pub state: WebhookState,
-    /// Rises each time it is set: a step that was begun under another one is not taken, see [`OutboxWrite::IfStill`].
+    /// Rises each time it is set to something else or begins again: a step that was begun under another one is not taken,
+    /// see [`OutboxWrite::IfStill`].
     pub revision: u64,
     /// When it began: it was set, or set again after it had come to its end or was disabled. Later each time.
     pub began_at: Timestamp,
+    /// What its task's log takes; nothing once the task is gone.
+    pub task_bytes: u64,
 }
 
 /// How far a delivery has come.
@@ -141,6 +144,8 @@ pub struct DeliveryRow {
     pub due_at: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When its webhook had begun, see [`WebhookRow::began_at`].
+    pub began_at: Timestamp,
     /// What the last attempt came to.
     pub last_attempt: Option<Attempt>,
 }
@@ -176,8 +181,10 @@ pub struct Head {
 /// One step of one webhook. Each names what it expects, so that a step for a delivery that has gone on does nothing.
 #[derive(Clone, Debug)]
 pub enum OutboxWrite {
-    /// A step that is taken only if the webhook was not set again since: what came of an attempt at the old address says
-    /// nothing of the new one, and what was made of the log by the old wishes may leave out what the new ones want.
+    /// A step that is taken only if the webhook was not set to something else since: what came of an attempt at the old
+    /// address says nothing of the new one, and what was made of the log by the old wishes may leave out what the new ones
+    /// want. That a delivery was taken counts as long as the address and the form are the same: whoever has it need not
+    /// get it again because of another token.
     IfStill {
         /// The webhook.
         webhook: WebhookKey,
@@ -292,7 +299,7 @@ pub struct WebhookSummary {
 /// How the outbox stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutboxCensus {
-    /// Webhooks that were not told everything: a delivery waits, or their task has ended.
+    /// Webhooks that were not told everything (a delivery waits, or their task has ended), and what is sent once more.
     pub behind: u64,
     /// Since when at least the one that is furthest behind is: its delivery was made, or its task has ended.
     pub behind_since: Option<Timestamp>,
@@ -340,7 +347,7 @@ pub trait WebhookStore: Send + Sync + 'static {
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
     /// Active and paused webhooks of ended tasks that would be deleted now, because there is too much, if nobody had to be
-    /// told of them.
+    /// told of them; none of tasks that may stay once all others have gone that can.
     fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
     /// Webhooks as operators see them, oldest first.

@@ -25,6 +25,8 @@ struct Ordered {
     opened: Notify,
     /// Calls that stand at the closed gate.
     held: AtomicUsize,
+    /// The next append closes the gate behind itself.
+    close_at_append: AtomicBool,
     failing: AtomicBool,
     failed: AtomicUsize,
     /// After so many more appends they fail; none at zero.
@@ -43,6 +45,11 @@ impl Faults {
         self.0.closed.store(true, Ordering::SeqCst);
     }
 
+    /// The same from the next append on; what is read before it comes through.
+    pub(crate) fn close_gate_at_append(&self) {
+        self.0.close_at_append.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn open_gate(&self) {
         self.0.closed.store(false, Ordering::SeqCst);
         self.0.opened.notify_waiters();
@@ -51,7 +58,7 @@ impl Faults {
 
     /// Waits until so many calls stand at the closed gate.
     pub(crate) async fn until_held(&self, calls: usize) {
-        while self.0.held.load(Ordering::SeqCst) < calls {
+        while !self.0.closed.load(Ordering::SeqCst) || self.0.held.load(Ordering::SeqCst) < calls {
             tokio::task::yield_now().await;
         }
     }
@@ -168,6 +175,9 @@ impl Store for FaultyStore {
         if self.faults.0.failing.load(Ordering::SeqCst) {
             self.faults.0.failed.fetch_add(1, Ordering::SeqCst);
             return std::future::ready(Err(StoreError::Failed("disk full".to_owned()))).boxed();
+        }
+        if self.faults.0.close_at_append.swap(false, Ordering::SeqCst) {
+            self.faults.close_gate();
         }
         let left = self.faults.0.fail_after.load(Ordering::SeqCst);
         if left > 0 {

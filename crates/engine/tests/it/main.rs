@@ -19,3 +19,4 @@ mod routing;
 mod saying;
 mod turns;
 mod watching;
+mod webhooks;

@@ -148,10 +148,11 @@ fn body_of(write: &OutboxWrite) -> Option<&Bytes> {
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
+    use switchboard_engine::store::webhooks::{WebhookFilter, WebhookState};
 
     use crate::sqlite::migrate::migrate;
     use crate::sqlite::readers::deliveries::{BEHIND, DUE, NEXT_DUE};
-    use crate::sqlite::readers::webhooks::{LAGGING, OVERDUE};
+    use crate::sqlite::readers::webhooks::{LAGGING, OVERDUE, listing};
     use crate::sqlite::writer::endpoints::RELEASE;
 
     /// What SQLite says it will do.
@@ -173,6 +174,25 @@ mod tests {
                 !line.contains("TEMP B-TREE") && (!line.starts_with("SCAN") || line.contains("INDEX webhook_open"))
             };
             assert!(lines.iter().all(fine), "{sql}: {lines:#?}");
+        }
+    }
+
+    #[test]
+    fn who_looks_for_webhooks_in_a_state_does_not_walk_through_those_at_their_end() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection).unwrap();
+        let states = [
+            (WebhookState::Active, "webhook_open"),
+            (WebhookState::Paused, "webhook_open"),
+            (WebhookState::Disabled, "webhook_disabled"),
+        ];
+        for (state, index) in states {
+            let of_all = WebhookFilter { state: Some(state), ..WebhookFilter::default() };
+            let lines = plan(&connection, &listing(&of_all));
+            assert!(lines.iter().any(|line| line.contains("webhook USING") && line.contains(index)), "{lines:#?}");
+            let of_task = WebhookFilter { task: Some("task 1".into()), ..of_all };
+            let lines = plan(&connection, &listing(&of_task));
+            assert!(lines.iter().any(|line| line.contains("INDEX webhook_task_id")), "{lines:#?}");
         }
     }
 }

@@ -96,6 +96,8 @@ macro_rules! conformance_suite {
                 one_webhook_too_many_is_refused_and_leaves_nothing,
                 a_webhook_that_goes_on_keeps_its_place_when_it_is_replaced,
                 a_webhook_at_its_end_begins_again_when_it_is_replaced,
+                what_is_under_way_counts_unless_its_webhook_was_set_to_something_else,
+                what_waits_is_due_when_its_webhook_is_set_again_the_same,
                 a_direct_reply_is_told_to_nobody,
                 a_deleted_webhook_is_gone_for_good,
                 webhooks_with_something_to_tell_are_found,
@@ -119,6 +121,7 @@ macro_rules! conformance_suite {
                 dead_letters_go_by_age_and_by_number,
                 a_task_stays_while_somebody_has_to_be_told,
                 what_is_held_is_not_kept_at_the_cost_of_others,
+                no_more_is_given_up_than_there_is_too_much,
                 dead_letters_outlive_their_task,
             }
             callbacks {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::{StreamResponse, TaskId, TaskState};
+use switchboard_a2a::{PushConfig, StreamResponse, TaskId, TaskState, Version};
 use switchboard_webhooks::{Callbacks, ReceiveError, Received};
 use tempfile::tempdir;
 
-use crate::house::House;
+use crate::house::{House, to};
+use crate::receiver::Receiver;
 
 fn callbacks(house: &House) -> Callbacks {
     Callbacks::new(house.store.clone(), Arc::new(house.clock.clone()))
@@ -29,6 +30,13 @@ fn state(update: &StreamResponse) -> Option<TaskState> {
         StreamResponse::StatusUpdate(update) => Some(update.status.state),
         _ => None,
     }
+}
+
+/// A status of remote task `r`, dated by a second.
+fn update(state: &str, at: &str) -> String {
+    format!(
+        r#"{{"statusUpdate":{{"taskId":"r","contextId":"c","status":{{"state":"TASK_STATE_{state}","timestamp":"2026-11-15T10:00:{at}Z"}}}}}}"#
+    )
 }
 
 #[tokio::test]
@@ -105,20 +113,15 @@ async fn duplicates_and_stale_orders_change_nothing() {
     let callbacks = callbacks(&house);
     let task = house.send("wait", None).await;
     let token = callbacks.open(&task).await.unwrap();
-    let update = |state: &str, at: &str| {
-        format!(
-            r#"{{"statusUpdate":{{"taskId":"r","contextId":"c","status":{{"state":"TASK_STATE_{state}","timestamp":"2026-11-15T10:00:{at}Z"}}}}}}"#
-        )
-    };
     let told = async |id: Option<&str>, body: &str| {
         receive(&callbacks, &task, Some(&token), id, body.as_bytes()).await.unwrap()
     };
-    assert_eq!(told(Some("r:p:1.4"), &update("WORKING", "04")).await, Received::New);
-    assert_eq!(told(Some("r:p:1.4"), &update("WORKING", "04")).await, Received::Known);
-    assert_eq!(told(Some("r:p:1.2"), &update("SUBMITTED", "02")).await, Received::New);
+    assert_eq!(told(Some("r:p:7-1a2b:1.4"), &update("WORKING", "04")).await, Received::New);
+    assert_eq!(told(Some("r:p:7-1a2b:1.4"), &update("WORKING", "04")).await, Received::Known);
+    assert_eq!(told(Some("r:p:7-1a2b:1.2"), &update("SUBMITTED", "02")).await, Received::New);
     assert_eq!(told(None, &update("WORKING", "03")).await, Received::New);
-    assert_eq!(told(Some("r:p:1.5"), &update("COMPLETED", "05")).await, Received::New);
-    assert_eq!(told(Some("r:p:1.6"), &update("WORKING", "06")).await, Received::New);
+    assert_eq!(told(Some("r:p:7-1a2b:1.5"), &update("COMPLETED", "05")).await, Received::New);
+    assert_eq!(told(Some("r:p:7-1a2b:1.6"), &update("WORKING", "06")).await, Received::New);
     // Two equal pieces without a name are two.
     let piece = r#"{"artifactUpdate":{"taskId":"r","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"x"}]},"append":true}}"#;
     let other = house.send("wait", None).await;
@@ -132,6 +135,88 @@ async fn duplicates_and_stale_orders_change_nothing() {
     assert_eq!(state(&follower.next().await.unwrap().update), Some(TaskState::Completed));
     let nothing = tokio::time::timeout(Duration::from_millis(50), follower.next()).await;
     assert!(nothing.is_err(), "nothing follows the end");
+}
+
+#[tokio::test]
+async fn a_remote_clock_that_is_set_back_hides_nothing() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let callbacks = callbacks(&house);
+    let task = house.send("wait", None).await;
+    let token = callbacks.open(&task).await.unwrap();
+    let told = [
+        (Some("r::7-1a2b:1.4"), update("WORKING", "40")),
+        // Later by its number, earlier by its time.
+        (Some("r::7-1a2b:1.6"), update("INPUT_REQUIRED", "10")),
+        (Some("r::7-1a2b:1.5"), update("WORKING", "50")),
+        // Only its time says how old it is, and the end is news at any time.
+        (None, update("COMPLETED", "05")),
+        (Some("r::7-1a2b:1.9"), update("COMPLETED", "59")),
+    ];
+    for (id, body) in &told {
+        receive(&callbacks, &task, Some(&token), *id, body.as_bytes()).await.unwrap();
+    }
+    let mut follower = callbacks.follow(&task).await.unwrap();
+    for expected in [TaskState::Working, TaskState::InputRequired, TaskState::Completed] {
+        let next = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
+        assert_eq!(state(&next.expect("something is left out").unwrap().update), Some(expected));
+    }
+    let nothing = tokio::time::timeout(Duration::from_millis(50), follower.next()).await;
+    assert!(nothing.is_err(), "nothing follows the end");
+}
+
+#[tokio::test]
+async fn names_that_others_give_say_nothing_of_the_order() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let callbacks = callbacks(&house);
+    let foreign = [
+        ["evt:2.1", "evt:1.9"],
+        ["2.1", "1.9"],
+        ["r:2.1", "r:1.9"],
+        ["r:p:2.1", "r:p:1.9"],
+        ["r:p:x-1a:2.1", "r:p:x-1a:1.9"],
+        ["r:p:7-:2.1", "r:p:7-:1.9"],
+        ["r:p:7-1a:+2.1", "r:p:7-1a:+1.9"],
+        ["other:p:7-1a:2.1", "other:p:7-1a:1.9"],
+    ];
+    for ids in foreign {
+        let task = house.send("wait", None).await;
+        let token = callbacks.open(&task).await.unwrap();
+        for (id, body) in ids.iter().zip([update("WORKING", "01"), update("INPUT_REQUIRED", "02")]) {
+            receive(&callbacks, &task, Some(&token), Some(id), body.as_bytes()).await.unwrap();
+        }
+        let mut follower = callbacks.follow(&task).await.unwrap();
+        for id in ids {
+            let next = tokio::time::timeout(Duration::from_secs(10), follower.next()).await;
+            assert_eq!(next.unwrap_or_else(|_| panic!("{id} is left out")).unwrap().id, id);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_our_own_kind_sends_is_ordered_by_its_name() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    // Names may hold what parts the names of deliveries.
+    let webhook = PushConfig { id: Some("a:b".to_owned()), ..to(&receiver) };
+    house.finish("say a; say b", Some((Version::V1, webhook))).await;
+    house.all_finished().await;
+    let sent = receiver.all();
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+    let callbacks = callbacks(&house);
+    let task = house.send("wait", None).await;
+    let token = callbacks.open(&task).await.unwrap();
+    for delivery in [&sent[1], &sent[0], &sent[2]] {
+        // Without its time, so that only its name tells.
+        let mut body = delivery.json();
+        body["statusUpdate"]["status"].as_object_mut().unwrap().remove("timestamp").unwrap();
+        receive(&callbacks, &task, Some(&token), Some(delivery.id()), body.to_string().as_bytes()).await.unwrap();
+    }
+    let mut follower = callbacks.follow(&task).await.unwrap();
+    assert_eq!(follower.next().await.unwrap().id, sent[1].id());
+    assert_eq!(follower.next().await.unwrap().id, sent[2].id(), "the first came too late");
 }
 
 #[tokio::test]

@@ -219,3 +219,16 @@ fn a_known_signature() {
     let signature = sign(&[secret.unwrap()], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, br#"{"test": 2432232314}"#);
     assert_eq!(signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 }
+
+#[tokio::test]
+async fn a_question_says_in_version_03_that_a_stream_would_end_here() {
+    for payload in [PushPayload::StreamResponse, PushPayload::StatusUpdate] {
+        let folder = tempdir().unwrap();
+        let house = House::open(folder.path()).await;
+        let receiver = Receiver::open().await;
+        let config = PushConfig { payload: Some(payload), ..to(&receiver) };
+        house.finish("ask which", Some((Version::V03, config))).await;
+        let got = receiver.got(1).await;
+        assert_eq!((got[0].about().as_str(), &got[0].json()["final"]), ("input_required", &true.into()), "{payload:?}");
+    }
+}

@@ -1,11 +1,16 @@
 //! Large tasks: their bodies are not written for every webhook, and still are the same each time.
 
-use switchboard_a2a::Version;
+use std::path::Path;
+use std::time::Duration;
+
+use switchboard_a2a::{PushConfig, TaskId, Version};
+use switchboard_engine::Switches;
 use switchboard_engine::store::webhooks::{DeliveryKey, WebhookKey, WebhookStore};
 use switchboard_engine::store::{Retention, Store};
+use switchboard_webhooks::Options;
 use tempfile::tempdir;
 
-use crate::house::{House, to};
+use crate::house::{House, options, to};
 use crate::receiver::{Answer, Receiver};
 
 #[tokio::test]
@@ -52,4 +57,71 @@ async fn what_a_webhook_does_not_want_is_put_behind() {
     house.pass(1);
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+}
+
+/// Sets so many webhooks of an ended task, which nobody takes anything for, and waits until they are given up.
+async fn give_up(house: &House, receiver: &Receiver, task: &TaskId, count: usize) {
+    for number in 0..count {
+        let webhook = PushConfig { id: Some(number.to_string()), ..to(receiver) };
+        house.set(Version::V03, task, &webhook).await.unwrap();
+    }
+    house
+        .until(async |desk| {
+            house.advance(60);
+            let all = desk.list(None, None, 0, 100).await.unwrap();
+            all.iter().all(|webhook| webhook.state == "finished").then_some(())
+        })
+        .await;
+}
+
+/// One that gives up soon what an endpoint does not take.
+fn impatient() -> Options {
+    Options { hold_tasks: Duration::from_secs(60), ..options() }
+}
+
+#[tokio::test]
+async fn a_very_large_body_that_was_waited_for_long_enough_is_not_written() {
+    let folder = tempdir().unwrap();
+    let house = House::with(folder.path(), impatient(), Switches::default()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(503));
+    // Bodies hold it twice: as it was asked for and as it was made.
+    let (large, fitting) = ("x".repeat(600_000), "x".repeat(500_000));
+    for (text, is_kept) in [(large, false), (fitting, true)] {
+        let task = house.finish(&format!("chunk {text}"), None).await;
+        give_up(&house, &receiver, &task, 1).await;
+        let dead = house.desk.dead_letters(0, 10).await.unwrap().pop().unwrap();
+        let (_, row) = house.store.delivery(DeliveryKey(dead.delivery)).await.unwrap().unwrap();
+        assert_eq!(row.body.is_some(), is_kept, "{} bytes", text.len());
+    }
+    // As long as there is the log, both can be sent.
+    receiver.otherwise(Answer::Status(200));
+    let before = receiver.all().len();
+    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 2);
+    let mut sizes: Vec<_> =
+        receiver.got(before + 2).await[before..].iter().map(|got| got.body.len() / 10_000).collect();
+    sizes.sort_unstable();
+    assert_eq!(sizes, [100, 120]);
+}
+
+#[tokio::test]
+async fn dead_letters_do_not_fill_the_disk_before_there_are_too_many() {
+    let folder = tempdir().unwrap();
+    let options = Options { dead_letter_bytes: 2_000_000, ..impatient() };
+    let house = House::with(folder.path(), options, Switches::default()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(503));
+    let task = house.finish(&format!("chunk {}", "x".repeat(450_000)), None).await;
+    let before = pages(folder.path());
+    give_up(&house, &receiver, &task, 60).await;
+    // What was deleted leaves its pages to what comes after it, so that the file shows how much there was at once.
+    let grown = (pages(folder.path()) - before) * 4_096;
+    assert!(grown < 12_000_000, "{grown} bytes for 2,000,000 allowed, 54,000,000 written");
+    house.until(async |desk| (desk.dead_letters(0, 100).await.unwrap().len() <= 2).then_some(())).await;
+}
+
+/// How large the database is.
+fn pages(folder: &Path) -> i64 {
+    let connection = rusqlite::Connection::open(folder.join("switchboard.db")).unwrap();
+    connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap()
 }

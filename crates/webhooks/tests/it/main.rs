@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod callbacks;
+mod crowd;
 mod deliveries;
 mod endpoints;
 mod forms;

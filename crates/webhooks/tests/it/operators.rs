@@ -1,6 +1,6 @@
 //! What operators see and do.
 
-use switchboard_a2a::Version;
+use switchboard_a2a::{PushConfig, Version};
 use tempfile::tempdir;
 
 use crate::house::{House, to};
@@ -61,6 +61,26 @@ async fn dead_letters_of_one_webhook_are_sent_again_in_order_and_one_at_a_time()
         deliveries.iter().map(|delivery| delivery.id().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(ids(&again[21..]), ids(&first), "{task}");
+}
+
+#[tokio::test]
+async fn many_dead_letters_share_the_commits_that_send_them_once_more() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.otherwise(Answer::Status(404));
+    let steps = (0..300).map(|number| format!("say {number}")).collect::<Vec<_>>().join(";");
+    house.finish(&steps, Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    receiver.otherwise(Answer::Hang);
+    // While somebody reads as of now, the log of the database only grows, by whole pages per commit.
+    let reader = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM delivery").unwrap();
+    let written = || std::fs::metadata(folder.path().join("switchboard.db-wal")).unwrap().len();
+    let before = written();
+    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 301);
+    let grown = written() - before;
+    assert!(grown < 2_000_000, "{grown} bytes");
 }
 
 #[tokio::test]
@@ -151,4 +171,46 @@ async fn views_hold_no_secrets() {
     let dead = house.desk.dead_letters(0, 10).await.unwrap();
     let all = serde_json::to_string(&(webhook, deliveries, dead)).unwrap();
     assert!(!all.contains("s3cr3t"), "{all}");
+}
+
+#[tokio::test]
+async fn a_retry_does_not_wait_for_the_end_of_a_pause() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::Status(404), Answer::Status(404)]);
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    house.all_finished().await;
+    receiver.otherwise(Answer::Status(503));
+    for _ in 0..40 {
+        house.finish("say b", Some((Version::V1, to(&receiver)))).await;
+    }
+    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    receiver.otherwise(Answer::Status(200));
+    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    assert!(house.desk.retry(dead[0].delivery).await.unwrap());
+    // It is the try that ends the pause for all others too; the clock stands still.
+    house.until(async |desk| (desk.dead_letters(0, 10).await.unwrap().len() == 1).then_some(())).await;
+    house.all_finished().await;
+}
+
+#[tokio::test]
+async fn a_dead_letter_keeps_its_name_though_its_webhook_begins_again() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (bad, good) = (Receiver::open().await, Receiver::open().await);
+    bad.otherwise(Answer::Status(400));
+    let named = |receiver: &Receiver| PushConfig { id: Some("x".to_owned()), ..to(receiver) };
+    let task = house.finish("say a; say b", Some((Version::V1, named(&bad)))).await;
+    house.all_finished().await;
+    house.set(Version::V1, &task, &named(&good)).await.unwrap();
+    good.got(1).await;
+    house.all_finished().await;
+    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 3);
+    let again = good.got(4).await;
+    let first = bad.all();
+    for (again, first) in again[1..].iter().zip(&first) {
+        assert_eq!((again.id(), &again.body), (first.id(), &first.body));
+    }
+    assert!(first.iter().all(|first| first.id() != again[0].id()), "another body has another name");
 }

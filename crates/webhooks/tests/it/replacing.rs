@@ -114,3 +114,84 @@ async fn a_webhook_set_long_after_the_end_has_its_time_too() {
     assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty());
     assert_eq!(receiver.all().len(), 3);
 }
+
+#[tokio::test]
+async fn who_has_a_delivery_does_not_get_it_again_for_setting_what_is_set() {
+    let folder = tempdir().unwrap();
+    for version in [Version::V1, Version::V03] {
+        let house = House::open(&folder.path().join(version.as_str())).await;
+        let receiver = Receiver::open().await;
+        receiver.otherwise(Answer::HangThen(200));
+        let task = house.finish("say a; say b", Some((version, named(&receiver)))).await;
+        for count in 1..=3 {
+            receiver.got(count).await;
+            // As it is, and with another token: whoever has it has it.
+            house.set(version, &task, &named(&receiver)).await.unwrap();
+            let token = Some(format!("token {count}"));
+            house.set(version, &task, &PushConfig { token, ..named(&receiver) }).await.unwrap();
+            receiver.let_go();
+        }
+        house.all_finished().await;
+        assert_eq!(receiver.abouts(), ["working", "working", "completed"], "{version:?}");
+        let tokens: Vec<_> =
+            receiver.all().iter().map(|got| got.header("x-a2a-notification-token").is_some()).collect();
+        assert_eq!(tokens, [false, true, true]);
+    }
+}
+
+#[tokio::test]
+async fn what_was_refused_for_its_token_is_sent_with_the_new_one() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::HangThen(401)]);
+    let task = house.finish("say a", Some((Version::V1, named(&receiver)))).await;
+    receiver.got(1).await;
+    let token = Some("right".to_owned());
+    house.set(Version::V1, &task, &PushConfig { token, ..named(&receiver) }).await.unwrap();
+    receiver.let_go();
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+    assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn who_answers_a_question_before_it_says_that_it_has_it_is_not_asked_twice() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::HangThen(200)]);
+    // Clients send their webhook with every message.
+    let webhook = || Some((Version::V1, named(&receiver)));
+    let task = house.finish("ask which", webhook()).await;
+    receiver.got(1).await;
+    house.submit("that one", Some(&task), webhook()).await.answer().await;
+    receiver.let_go();
+    house.all_finished().await;
+    let asked = receiver.abouts().iter().filter(|about| *about == "input_required").count();
+    assert_eq!(asked, 1, "{:?}", receiver.abouts());
+    assert_eq!(receiver.abouts().last().unwrap(), "completed");
+}
+
+#[tokio::test]
+async fn a_receiver_that_sets_its_webhook_again_and_fails_uses_up_its_attempts() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let receiver = Receiver::open().await;
+    receiver.script([Answer::HangThen(503)]);
+    let task = house.finish("say a", Some((Version::V1, named(&receiver)))).await;
+    receiver.got(1).await;
+    house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
+    receiver.let_go();
+    let pending = house
+        .until(async |desk| {
+            let pending = desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
+            pending.filter(|pending| pending.attempts > 0)
+        })
+        .await;
+    assert_eq!((pending.attempts, pending.status), (1, Some(503)));
+    // Set again after that, it need not wait.
+    house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+}

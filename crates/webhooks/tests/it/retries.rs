@@ -161,3 +161,48 @@ async fn a_clock_that_is_set_back_delays_nothing() {
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
 }
+
+#[tokio::test]
+async fn what_waits_when_the_clock_is_set_back_is_tried_again_at_once() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (receiver, patient) = (Receiver::open().await, Receiver::open().await);
+    patient.script([Answer::RetryAfter(503, "7200")]);
+    house.finish("say a", Some((Version::V1, to(&patient)))).await;
+    house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+    house.advance(3_600);
+    receiver.script([Answer::Status(503)]);
+    house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+    house
+        .until(async |desk| {
+            let all = desk.list(None, None, 0, 10).await.unwrap();
+            all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
+        })
+        .await;
+    house.clock.turn_to(Timestamp(START + 1_800_000));
+    // Something happens, so that the clock is looked at.
+    house.settle().await;
+    receiver.got(3).await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+    house.settle().await;
+    assert_eq!(patient.all().len(), 1, "its wait began before the time it is now");
+    house.advance(5_401);
+    house.all_finished().await;
+}
+
+#[tokio::test]
+async fn a_restart_with_a_clock_far_back_delays_nothing() {
+    let folder = tempdir().unwrap();
+    let receiver = Receiver::open().await;
+    {
+        let house = House::open(folder.path()).await;
+        receiver.script([Answer::Status(503)]);
+        house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        house.until(async |_| (attempts(&house).await == Some(1)).then_some(())).await;
+        house.engine.shutdown().await.unwrap();
+    }
+    let long_ago = Timestamp(START - 365 * 24 * 60 * 60 * 1_000);
+    let house = House::at(folder.path(), options(), Switches::default(), long_ago).await;
+    house.all_finished().await;
+    assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
+}

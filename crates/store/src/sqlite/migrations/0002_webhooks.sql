@@ -20,6 +20,8 @@ CREATE TABLE webhook (
     began_at   INTEGER NOT NULL,
     form       INTEGER NOT NULL,
     revision   INTEGER NOT NULL DEFAULT 1,
+    -- The revision since which it goes to the same address in the same form.
+    moved      INTEGER NOT NULL DEFAULT 1,
     -- Those in the state delivered, and those that were and are no longer kept.
     delivered  INTEGER NOT NULL DEFAULT 0,
     config     TEXT NOT NULL
@@ -28,6 +30,8 @@ CREATE UNIQUE INDEX webhook_task ON webhook (task_key, id);
 CREATE INDEX webhook_task_id ON webhook (task);
 -- A webhook that has come to its end costs this nothing.
 CREATE INDEX webhook_open ON webhook (key) WHERE state < 2;
+-- Few are, and an operator who looks for them should not walk through all others.
+CREATE INDEX webhook_disabled ON webhook (key) WHERE state = 2;
 
 -- One row per delivery; the body last, so that the rest is read without it. The last attempt of a dead one is its death.
 -- state: 0 pending, 1 delivered, 2 dead.
@@ -48,6 +52,8 @@ CREATE TABLE delivery (
     -- Not earlier, whatever happens to its endpoint.
     not_before   INTEGER NOT NULL DEFAULT 0,
     created_at   INTEGER NOT NULL,
+    -- When its webhook had begun, which is part of its name at the endpoint: the webhook may begin again.
+    began_at     INTEGER NOT NULL,
     attempted_at INTEGER,
     duration_ms  INTEGER,
     status       INTEGER,

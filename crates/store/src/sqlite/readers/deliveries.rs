@@ -15,7 +15,7 @@ use crate::sqlite::columns::delivery_state_from;
 
 /// The columns of a delivery but its body, in the order in which they are read; the body follows if it is wanted.
 const DELIVERY_COLUMNS: &str = "delivery.key, delivery.webhook, first_seq, last_seq, last_epoch, about, delivery.form, delivery.state, \
-     replay, attempts, due_at, delivery.created_at, attempted_at, duration_ms, status, problem";
+     replay, attempts, due_at, delivery.created_at, attempted_at, duration_ms, status, problem, delivery.began_at";
 
 /// Takes a place in the order, a time and how many.
 pub(crate) const DUE: &str = "SELECT webhook, delivery.endpoint, delivery.key, due_at, owner FROM delivery INDEXED BY delivery_due \
@@ -123,7 +123,9 @@ impl Reading {
         let (behind, since): (i64, Option<i64>) =
             self.connection.prepare_cached(BEHIND)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let dead = number("SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2")?;
-        Ok(OutboxCensus { behind: behind.cast_unsigned(), behind_since: since.map(Timestamp), dead })
+        let replays =
+            number("SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1")?;
+        Ok(OutboxCensus { behind: behind.cast_unsigned() + replays, behind_since: since.map(Timestamp), dead })
     }
 }
 
@@ -151,12 +153,13 @@ fn delivery_at(row: &Row<'_>, column: usize) -> rusqlite::Result<DeliveryRow> {
         last: Cursor { epoch: Epoch(seq(4)?), seq: Seq(seq(3)?) },
         about: row.get(column + 5)?,
         form: row.get(column + 6)?,
-        body: row.get::<_, Option<Vec<u8>>>(column + 16)?.map(Bytes::from),
+        body: row.get::<_, Option<Vec<u8>>>(column + 17)?.map(Bytes::from),
         state: delivery_state_from(column + 7, row.get(column + 7)?)?,
         replay: row.get(column + 8)?,
         attempts: row.get(column + 9)?,
         due_at: Timestamp(row.get(column + 10)?),
         created_at: Timestamp(row.get(column + 11)?),
+        began_at: Timestamp(row.get(column + 16)?),
         last_attempt,
     })
 }

@@ -31,20 +31,40 @@ struct Excess {
     bytes: u64,
 }
 
+impl Excess {
+    fn is_gone(&self) -> bool {
+        self.tasks == 0 && self.bytes == 0
+    }
+
+    /// This one goes. The snapshot of an ended task is at most about as large as its events. Rather too much than too
+    /// little: the next call sees what was really freed, and what was deleted does not come back.
+    fn without(&mut self, candidate: &Candidate) {
+        self.tasks = self.tasks.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(2 * candidate.bytes + ROW_BYTES);
+    }
+}
+
+/// Tasks that are to go, oldest first.
+#[derive(Default)]
+struct Going {
+    free: Vec<i64>,
+    /// Somebody has still to be told of these, and there is too much without them going.
+    held: Vec<i64>,
+}
+
 impl Reading {
     /// Keys of at most `max` tasks to delete, oldest first.
     pub(crate) fn evictable(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<i64>> {
-        let going = self.going(retention, max)?;
-        Ok(going.iter().filter(|candidate| !candidate.held).map(|candidate| candidate.key).collect())
+        Ok(self.going(retention, max)?.free)
     }
 
     /// The open webhooks of tasks that would be deleted now if nobody had to be told of them, because there is too much.
     pub(crate) fn held_beyond_caps(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
         let mut webhooks = Vec::new();
-        for candidate in self.going(retention, max)?.iter().filter(|candidate| candidate.held) {
+        for task in self.going(retention, max)?.held {
             let sql = "SELECT key FROM webhook WHERE task_key = ?1 AND state < 2";
             let mut statement = self.connection.prepare_cached(sql)?;
-            let keys = statement.query_map([candidate.key], |row| row.get(0).map(WebhookKey))?;
+            let keys = statement.query_map([task], |row| row.get(0).map(WebhookKey))?;
             for key in keys {
                 webhooks.push(key?);
             }
@@ -52,24 +72,33 @@ impl Reading {
         Ok(webhooks)
     }
 
-    /// At most `max` tasks that are to go, oldest first. Those that are held are among them only if there is too much: what
-    /// would go before the tasks of others must not stay because it is held.
-    fn going(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<Candidate>> {
-        let excess = self.excess(retention)?;
-        let over_a_cap = excess.tasks > 0 || excess.bytes > 0;
-        let before = if over_a_cap { i64::MAX } else { retention.ended_before.0 };
-        let mut going: Vec<Candidate> = Vec::new();
-        let mut freed = 0;
-        for candidate in self.oldest(before, max, over_a_cap)? {
-            let aged = candidate.ended_at < retention.ended_before.0;
-            let beyond_a_cap = (going.len() as u64) < excess.tasks || freed < excess.bytes;
-            if !aged && !beyond_a_cap {
+    /// At most `max` tasks of each kind. First those whose time is over and that nobody waits for; only if there is too much
+    /// without them too, the oldest of the others. What is held takes its place among these: it must not stay at the cost
+    /// of younger ones.
+    fn going(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Going> {
+        let mut excess = self.excess(retention)?;
+        let mut going = Going::default();
+        let aged = retention.ended_before.0;
+        for candidate in self.oldest(aged, max, false)? {
+            excess.without(&candidate);
+            going.free.push(candidate.key);
+        }
+        if excess.is_gone() || going.free.len() >= max {
+            return Ok(going);
+        }
+        for candidate in self.oldest(i64::MAX, max, true)? {
+            if excess.is_gone() {
                 break;
             }
-            // The snapshot of an ended task is at most about as large as its events. Rather too much than too little:
-            // the next call sees what was really freed, and what was deleted does not come back.
-            freed += 2 * candidate.bytes + ROW_BYTES;
-            going.push(candidate);
+            if candidate.held {
+                going.held.push(candidate.key);
+            } else if candidate.ended_at < aged {
+                // Counted above.
+                continue;
+            } else if going.free.len() < max {
+                going.free.push(candidate.key);
+            }
+            excess.without(&candidate);
         }
         Ok(going)
     }

@@ -4,7 +4,9 @@ use rusqlite::{Params, Row, params};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::Phase;
-use switchboard_engine::store::webhooks::{Head, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookSummary};
+use switchboard_engine::store::webhooks::{
+    Head, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookSummary,
+};
 
 use super::Reading;
 use super::waiting::limit;
@@ -12,9 +14,10 @@ use crate::sqlite::columns::{Identifier, IdentifierText, phase_number, webhook_s
 
 /// The columns of a webhook, in the order in which they are read.
 pub(crate) const WEBHOOK_COLUMNS: &str = "webhook.key, webhook.task_key, webhook.task, webhook.owner, webhook.agent, \
-     webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.began_at, webhook.revision";
+     webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.began_at, webhook.revision, \
+     (SELECT bytes FROM task WHERE task.key = webhook.task_key)";
 /// How many these are: what is read beside them begins here.
-pub(crate) const WEBHOOK_WIDTH: usize = 13;
+pub(crate) const WEBHOOK_WIDTH: usize = 14;
 
 /// Takes the key after which to begin, and how many.
 pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint, webhook.owner FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
@@ -24,6 +27,27 @@ pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint, webhook.owner FR
 /// Takes the time before which a task must have ended, and how many.
 pub(crate) const OVERDUE: &str = "SELECT webhook.key FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
      WHERE webhook.state < 2 AND task.phase = 4 AND max(task.status_at, began_at) < ?1 ORDER BY webhook.key LIMIT ?2";
+
+/// Takes the key after which to begin, how many, the task and the state. Those that have come to their end are most of
+/// them: whoever looks for others does not walk through these.
+pub(crate) fn listing(filter: &WebhookFilter) -> String {
+    let of_task = if filter.task.is_some() { "AND webhook.task = ?3" } else { "AND ?3 IS NULL" };
+    let (index, in_state) = match filter.state {
+        None => ("", "AND ?4 IS NULL"),
+        Some(_) if filter.task.is_some() => ("", "AND webhook.state = ?4"),
+        Some(WebhookState::Active | WebhookState::Paused) => {
+            ("INDEXED BY webhook_open", "AND webhook.state < 2 AND webhook.state = ?4")
+        }
+        Some(WebhookState::Disabled) => ("INDEXED BY webhook_disabled", "AND webhook.state = 2 AND webhook.state = ?4"),
+        Some(WebhookState::Finished) => ("", "AND webhook.state = ?4"),
+    };
+    format!(
+        "SELECT {WEBHOOK_COLUMNS}, delivered, \
+         (SELECT count(*) FROM delivery WHERE webhook = webhook.key AND delivery.state = 2), \
+         coalesce((SELECT last_seq > cursor FROM task WHERE task.key = task_key), 0) \
+         FROM webhook {index} WHERE key > ?1 {of_task} {in_state} ORDER BY key LIMIT ?2"
+    )
+}
 
 impl Reading {
     /// The webhooks that a query finds, each with what it selects after [`WEBHOOK_COLUMNS`].
@@ -55,6 +79,7 @@ impl Reading {
                 state: webhook_state_from(10, row.get(10)?)?,
                 began_at: Timestamp(row.get(11)?),
                 revision: row.get::<_, i64>(12)?.cast_unsigned(),
+                task_bytes: row.get::<_, Option<i64>>(13)?.unwrap_or_default().cast_unsigned(),
             };
             found.push((webhook, beside(row)?));
         }
@@ -124,14 +149,7 @@ impl Reading {
     }
 
     pub(crate) fn list_webhooks(&mut self, filter: &WebhookFilter) -> rusqlite::Result<Vec<WebhookSummary>> {
-        let of_task = if filter.task.is_some() { "AND webhook.task = ?3" } else { "AND ?3 IS NULL" };
-        let in_state = if filter.state.is_some() { "AND webhook.state = ?4" } else { "AND ?4 IS NULL" };
-        let sql = format!(
-            "SELECT {WEBHOOK_COLUMNS}, delivered, \
-             (SELECT count(*) FROM delivery WHERE webhook = webhook.key AND delivery.state = 2), \
-             coalesce((SELECT last_seq > cursor FROM task WHERE task.key = task_key), 0) \
-             FROM webhook WHERE key > ?1 {of_task} {in_state} ORDER BY key LIMIT ?2"
-        );
+        let sql = listing(filter);
         let task = filter.task.as_ref().map(TaskId::as_str).map(Identifier::new);
         let values = params![filter.after.0, limit(filter.max), task, filter.state.map(webhook_state_number)];
         let rows = self.webhook_rows(&sql, values, |row| {

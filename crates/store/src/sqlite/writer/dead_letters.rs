@@ -10,9 +10,9 @@ use super::session::Session;
 pub(crate) const PRUNED_AT_ONCE: usize = 64;
 
 impl Session<'_> {
-    /// Makes a delivered or dead delivery pending beside what comes in order.
+    /// Makes a delivered or dead delivery pending beside what comes in order; one that is so already is due now.
     pub(crate) fn replay(&mut self, delivery: DeliveryKey, now: Timestamp) -> rusqlite::Result<bool> {
-        let sql = "SELECT webhook, state FROM delivery WHERE key = ?1 AND state <> 0";
+        let sql = "SELECT webhook, state FROM delivery WHERE key = ?1 AND (state <> 0 OR replay = 1)";
         let mut find = self.connection.prepare_cached(sql)?;
         let found: Option<(i64, i64)> =
             find.query_row([delivery.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;

@@ -28,10 +28,13 @@ struct Pending {
 impl Session<'_> {
     pub(crate) fn step(&mut self, write: &OutboxWrite) -> rusqlite::Result<()> {
         match write {
-            OutboxWrite::IfStill { webhook, revision, write } => match self.is_still(*webhook, *revision)? {
-                true => self.step(write),
-                false => Ok(()),
-            },
+            OutboxWrite::IfStill { webhook, revision, write } => {
+                let was_taken = matches!(**write, OutboxWrite::Delivered { .. });
+                match self.is_still(*webhook, *revision, was_taken)? {
+                    true => self.step(write),
+                    false => Ok(()),
+                }
+            }
             OutboxWrite::Skipped { webhook, cursor } => {
                 let sql = "UPDATE webhook SET cursor = ?2 WHERE key = ?1 AND cursor < ?2 AND state < 2 AND NOT EXISTS \
                            (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
@@ -68,9 +71,10 @@ impl Session<'_> {
         }
     }
 
-    fn is_still(&self, webhook: WebhookKey, revision: u64) -> rusqlite::Result<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE key = ?1 AND revision = ?2)";
-        let values = (webhook.0, revision.cast_signed());
+    /// Whether a webhook is as it was; or, for what was taken, whether it goes where it went.
+    fn is_still(&self, webhook: WebhookKey, revision: u64, was_taken: bool) -> rusqlite::Result<bool> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE key = ?1 AND iif(?3, moved <= ?2, revision = ?2))";
+        let values = (webhook.0, revision.cast_signed(), was_taken);
         self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
     }
 
@@ -117,8 +121,8 @@ impl Session<'_> {
     /// In order and due at once, unless there is one already or the webhook begins elsewhere by now.
     fn prepare(&mut self, webhook: i64, new: &NewDelivery) -> rusqlite::Result<()> {
         let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
-                   state, replay, held, attempts, due_at, created_at) \
-                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, state <> 0, 0, ?9, ?9 FROM webhook \
+                   state, replay, held, attempts, due_at, created_at, began_at) \
+                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, state <> 0, 0, ?9, ?9, began_at FROM webhook \
                    WHERE key = ?2 AND state < 2 AND cursor < ?3 \
                    ON CONFLICT (webhook) WHERE state = 0 AND replay = 0 DO NOTHING";
         let values = params![
@@ -160,8 +164,8 @@ impl Session<'_> {
 
     fn abandon(&mut self, webhook: i64, new: &NewDelivery, problem: &str) -> rusqlite::Result<()> {
         let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
-                   state, replay, held, attempts, due_at, created_at, attempted_at, duration_ms, problem) \
-                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 2, 0, 0, 0, ?9, ?9, ?9, 0, ?10 FROM webhook \
+                   state, replay, held, attempts, due_at, created_at, attempted_at, duration_ms, problem, began_at) \
+                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 2, 0, 0, 0, ?9, ?9, ?9, 0, ?10, began_at FROM webhook \
                    WHERE key = ?2 AND state < 2 AND cursor < ?3 AND NOT EXISTS \
                    (SELECT 1 FROM delivery WHERE webhook = ?2 AND delivery.state = 0 AND replay = 0)";
         let last_seq = new.last.seq.0.cast_signed();

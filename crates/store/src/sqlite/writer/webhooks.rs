@@ -67,9 +67,14 @@ impl Session<'_> {
                 let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0 \
                            AND (SELECT form FROM webhook WHERE key = ?1) <> ?2";
                 self.run(sql, (key, new.form))?;
-                let sql = "UPDATE webhook SET config = ?2, endpoint = ?3, form = ?4, revision = revision + 1, \
+                // Who sets what is set already, as some do with every message, changes nothing for what is under way.
+                let sql = "UPDATE webhook SET config = ?2, endpoint = ?3, form = ?4, \
+                           revision = revision + (?6 OR config <> ?2 OR endpoint <> ?3 OR form <> ?4), \
+                           moved = iif(?6 OR endpoint <> ?3 OR form <> ?4 \
+                               OR iif(json_valid(config), config ->> 'url', config) IS NOT iif(json_valid(?2), ?2 ->> 'url', ?2), \
+                               revision + 1, moved), \
                            began_at = iif(form = ?4, began_at, max(began_at + 1, ?5)) WHERE key = ?1";
-                self.run(sql, (key, &new.config, &new.endpoint, new.form, new.at.0))?;
+                self.run(sql, (key, &new.config, &new.endpoint, new.form, new.at.0, again))?;
                 if again {
                     let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0, began_at = max(began_at + 1, ?4) \
                                WHERE key = ?1";

@@ -19,7 +19,7 @@ async fn a_broken_step_fails_alone() {
     // The number that the delivery is to have is taken, so that it breaks in the middle of a commit.
     fixture.tamper(
         "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, form, state, replay, held, attempts, \
-         due_at, created_at, about) VALUES (1, 404, 'x', 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 'x')",
+         due_at, created_at, began_at, about) VALUES (1, 404, 'x', 1, 1, 1, 0, 1, 0, 0, 0, 1, 1, 1, 'x')",
     );
     let good = |_| store.append(create(&new_task("bob", "echo", "c"), &["x"], row(1)));
     let broken = store.outbox(OutboxWrite::Prepare { webhook: hook, delivery: delivery(1, 1, 10) });

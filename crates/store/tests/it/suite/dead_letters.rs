@@ -40,11 +40,11 @@ pub(crate) async fn what_is_given_up_is_kept_and_sent_once_more(fixture: impl Fi
     assert!(!store.replay(head, Timestamp(20)).await.unwrap(), "it is pending anyway");
     assert!(!store.replay(DeliveryKey(404), Timestamp(20)).await.unwrap());
     assert!(store.replay(first, Timestamp(20)).await.unwrap());
-    assert!(!store.replay(first, Timestamp(20)).await.unwrap());
+    assert!(store.replay(first, Timestamp(20)).await.unwrap(), "it waits already");
     let due = store.due_deliveries((Timestamp(14), head), Timestamp(99), 9).await.unwrap();
     assert_eq!((due.len(), due[0].delivery, due[0].due_at), (1, first, Timestamp(20)));
     assert_eq!(next(&store, hook).await.unwrap().key, head, "beside what comes in order");
-    let census = OutboxCensus { behind: 1, behind_since: Some(Timestamp(14)), dead: 1 };
+    let census = OutboxCensus { behind: 2, behind_since: Some(Timestamp(14)), dead: 1 };
     assert_eq!(store.outbox_census().await.unwrap(), census);
 
     // Once more in vain, and the order does not move.
@@ -182,6 +182,35 @@ pub(crate) async fn what_is_held_is_not_kept_at_the_cost_of_others(fixture: impl
     assert!(store.held_beyond_caps(retention(3), 10).await.unwrap().is_empty());
     assert_eq!(store.evict(retention(3), 10).await.unwrap(), 1);
     assert_eq!(store.list(query("bob")).await.unwrap().total, 3);
+}
+
+pub(crate) async fn no_more_is_given_up_than_there_is_too_much(fixture: impl Fixture) {
+    let store = fixture.open();
+    let mut held = Vec::new();
+    for at in 1..21 {
+        held.push(make_watched(&store, "a", "https://one", done(at, 1)).await.1);
+    }
+    for _ in 0..11 {
+        store.append(create(&new_task("bob", "echo", "c"), &["1"], working(1, 1))).await.unwrap();
+    }
+    // Their time is over, and still each of them is held as long as it is not in the way.
+    let aged = |max_tasks| Retention { ended_before: Timestamp(100), max_tasks, max_bytes: u64::MAX };
+    assert!(store.held_beyond_caps(aged(31), 200).await.unwrap().is_empty());
+    assert_eq!(store.held_beyond_caps(aged(30), 200).await.unwrap(), held[..1]);
+    assert_eq!(store.held_beyond_caps(aged(28), 200).await.unwrap(), held[..3]);
+    assert_eq!(store.held_beyond_caps(aged(28), 2).await.unwrap(), held[..2]);
+    // What can go goes first, however many older ones are held.
+    for at in 50..52 {
+        store.append(create(&new_task("bob", "echo", "c"), &["1"], done(at, 1))).await.unwrap();
+    }
+    assert!(store.held_beyond_caps(aged(31), 200).await.unwrap().is_empty());
+    assert_eq!(store.held_beyond_caps(aged(30), 200).await.unwrap(), held[..1]);
+    assert_eq!(store.evict(aged(30), 10).await.unwrap(), 2);
+    // Given up and not deleted yet, it counts as gone.
+    store.outbox(OutboxWrite::Finished { webhook: held[0], cursor: Seq(3) }).await.unwrap();
+    assert!(store.held_beyond_caps(aged(30), 200).await.unwrap().is_empty());
+    assert_eq!(store.evict(aged(30), 10).await.unwrap(), 1);
+    assert_eq!(store.evict(aged(30), 10).await.unwrap(), 0);
 }
 
 pub(crate) async fn dead_letters_outlive_their_task(fixture: impl Fixture) {

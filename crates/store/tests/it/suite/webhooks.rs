@@ -133,6 +133,63 @@ pub(crate) async fn a_webhook_at_its_end_begins_again_when_it_is_replaced(fixtur
     assert_eq!((found.cursor, found.late, found.state), (Seq(2), true, WebhookState::Active));
 }
 
+pub(crate) async fn what_is_under_way_counts_unless_its_webhook_was_set_to_something_else(fixture: impl Fixture) {
+    let store = fixture.open();
+    let same = webhook("a", "https://one", 0);
+    let token = NewWebhook { config: same.config.replace('}', ",\"token\":\"new\"}"), ..same.clone() };
+    let path = NewWebhook { config: same.config.replace("/a", "/b"), ..same.clone() };
+    let form = NewWebhook { form: 1, ..same.clone() };
+    let unreadable = NewWebhook { config: "{".to_owned(), ..same.clone() };
+    for (set, any_counts, taken_counts) in [
+        (vec![], true, true),
+        (vec![same.clone()], true, true),
+        (vec![token.clone()], false, true),
+        (vec![token.clone(), token.clone(), same.clone()], false, true),
+        (vec![path.clone()], false, false),
+        (vec![path, same.clone()], false, false),
+        (vec![form], false, false),
+        (vec![webhook("a", "https://two", 0)], false, false),
+        (vec![unreadable.clone()], false, false),
+        (vec![unreadable, same.clone(), token], false, false),
+    ] {
+        for was_taken in [true, false] {
+            let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
+            let sent = prepare(&store, hook, delivery(1, 1, 10)).await;
+            let revision = store.head(hook).await.unwrap().unwrap().webhook.revision;
+            for webhook in &set {
+                store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook.clone())).await.unwrap();
+            }
+            let write = match was_taken {
+                true => {
+                    OutboxWrite::Delivered { delivery: sent, attempt: attempt(11, 200), finished: false, next: None }
+                }
+                false => OutboxWrite::Dead { delivery: sent, body: None, attempt: attempt(11, 401), finished: false },
+            };
+            store.outbox(OutboxWrite::IfStill { webhook: hook, revision, write: Box::new(write) }).await.unwrap();
+            let counted = store.webhook(key, "a").await.unwrap().unwrap().cursor == Seq(1);
+            assert_eq!(counted, if was_taken { taken_counts } else { any_counts }, "{was_taken} {set:?}");
+        }
+    }
+    // What begins again is another one, though it looks the same.
+    let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
+    let revision = store.head(hook).await.unwrap().unwrap().webhook.revision;
+    let finished = OutboxWrite::Finished { webhook: hook, cursor: Seq(3) };
+    store.outbox(finished.clone()).await.unwrap();
+    store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), same)).await.unwrap();
+    store.outbox(OutboxWrite::IfStill { webhook: hook, revision, write: Box::new(finished) }).await.unwrap();
+    assert_eq!(store.webhook(key, "a").await.unwrap().unwrap().state, WebhookState::Active);
+}
+
+pub(crate) async fn what_waits_is_due_when_its_webhook_is_set_again_the_same(fixture: impl Fixture) {
+    let store = fixture.open();
+    let (key, hook) = make_watched(&store, "a", "https://one", working(1, 1)).await;
+    let sent = prepare(&store, hook, delivery(1, 1, 1)).await;
+    let (due_at, not_before) = (Timestamp(900), Timestamp(900));
+    store.outbox(OutboxWrite::Failed { delivery: sent, attempt: attempt(2, 503), due_at, not_before }).await.unwrap();
+    store.append(with_webhook(inbox(key, 3, &[], working(1, 1)), webhook("a", "https://one", 0))).await.unwrap();
+    assert_eq!(next(&store, hook).await.unwrap().due_at, Timestamp(5));
+}
+
 pub(crate) async fn a_direct_reply_is_told_to_nobody(fixture: impl Fixture) {
     let store = fixture.open();
     let task = new_task("ann", "echo", "c");

@@ -1,0 +1,197 @@
+//! Everything that waits has its turn, whatever happens around it.
+
+use std::collections::HashSet;
+
+use super::endpoint::MOST_WAITING;
+use super::*;
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn route(webhook: i64, owner: &str, endpoint: &str) -> Route {
+    Route { webhook: WebhookKey(webhook), owner: owner.into(), endpoint: endpoint.to_owned() }
+}
+
+fn all_started(endpoints: &mut Endpoints, now: Timestamp) -> Vec<Started> {
+    std::iter::from_fn(|| endpoints.start(now)).collect()
+}
+
+fn nothing_is_left(endpoints: &Endpoints) {
+    assert!(endpoints.endpoints.is_empty() && endpoints.known.is_empty());
+    assert!(endpoints.owners.is_empty() && endpoints.turns.is_empty() && endpoints.pauses.is_empty());
+}
+
+#[test]
+fn one_caller_with_many_endpoints_leaves_places_for_others() {
+    let mut endpoints = Endpoints::new(Options { parallel: 64, ..Options::default() });
+    for number in 0..1_000 {
+        endpoints.add(route(number, "hog", &format!("http://{number}.test")));
+    }
+    let hogs = all_started(&mut endpoints, NOW);
+    assert_eq!(hogs.len(), 16);
+    endpoints.add(route(5_000, "ann", "http://ann.test"));
+    let ann = all_started(&mut endpoints, NOW);
+    assert_eq!((ann.len(), ann[0].job), (1, WebhookKey(5_000)));
+    // Each that ends makes room for one more of the same caller, until all have had their turn.
+    let mut running: VecDeque<_> = hogs.into();
+    let mut done = 0;
+    while let Some(started) = running.pop_front() {
+        endpoints.end(&started, Health::Good, false, NOW);
+        done += 1;
+        running.extend(all_started(&mut endpoints, NOW));
+        assert!(running.len() <= 16);
+    }
+    assert_eq!(done, 1_000);
+    endpoints.end(&ann[0], Health::Good, false, NOW);
+    nothing_is_left(&endpoints);
+}
+
+#[test]
+fn many_deliveries_of_several_callers_to_several_endpoints_all_have_their_turn() {
+    for (parallel, count, each) in [(256, 16, 120), (32, 10, 100), (2, 3, 7)] {
+        let mut endpoints = Endpoints::new(Options { parallel, ..Options::default() });
+        let mut left = HashSet::new();
+        let mut key = 0;
+        for owner in ["ann", "bob"] {
+            for endpoint in 0..count {
+                for _ in 0..each {
+                    key += 1;
+                    endpoints.add(route(key, owner, &format!("http://{endpoint}.test")));
+                    left.insert(WebhookKey(key));
+                }
+            }
+        }
+        let mut running: VecDeque<_> = all_started(&mut endpoints, NOW).into();
+        while let Some(started) = running.pop_front() {
+            endpoints.end(&started, Health::Good, false, NOW);
+            assert!(left.remove(&started.job), "once each");
+            running.extend(all_started(&mut endpoints, NOW));
+        }
+        assert!(left.is_empty(), "{} of {key} never had their turn", left.len());
+        nothing_is_left(&endpoints);
+    }
+}
+
+#[test]
+fn what_moves_away_and_what_is_paused_uses_up_nobodys_turn() {
+    let mut endpoints = Endpoints::new(Options { parallel: 64, pause_after: 1, ..Options::default() });
+    for number in 0..16 {
+        endpoints.add(route(number, "ann", &format!("http://slow{number}.test")));
+    }
+    let slow = all_started(&mut endpoints, NOW);
+    assert_eq!(slow.len(), 16, "all of its places");
+    endpoints.add(route(100, "ann", "http://healthy.test"));
+    for number in 0..40 {
+        endpoints.add(route(200 + number, "ann", "http://failing.test"));
+    }
+    for number in 0..200 {
+        endpoints.add(route(300, "ann", &format!("http://moving{number}.test")));
+    }
+    let mut running: VecDeque<_> = slow.into();
+    let mut done = HashSet::new();
+    while let Some(started) = running.pop_front() {
+        let health = if &*started.endpoint == "http://failing.test" { Health::Bad } else { Health::Good };
+        endpoints.end(&started, health, false, NOW);
+        done.insert(started.job);
+        running.extend(all_started(&mut endpoints, NOW));
+    }
+    assert!(done.contains(&WebhookKey(100)) && done.contains(&WebhookKey(300)), "{done:?}");
+    assert_eq!(endpoints.endpoints.len(), 1, "only the failing one is left");
+}
+
+#[test]
+fn a_caller_that_fails_keeps_nobody_else_from_the_same_endpoint() {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    for number in 0..300 {
+        endpoints.add(route(number, "ann", "http://both.test"));
+    }
+    for started in all_started(&mut endpoints, NOW) {
+        endpoints.end(&started, Health::Bad, true, NOW);
+    }
+    endpoints.add(route(1_000, "bob", "http://both.test"));
+    let mut now = NOW;
+    let mut tries = Vec::new();
+    while tries.last() != Some(&"bob".into()) {
+        assert!(tries.len() < 3, "{tries:?}");
+        now = endpoints.next_try(now).unwrap_or(now);
+        assert_eq!(endpoints.next_try(now), None);
+        let probe = all_started(&mut endpoints, now);
+        assert_eq!(probe.len(), 1, "one try");
+        tries.push(probe[0].owner.clone());
+        let health = if tries.last() == Some(&"bob".into()) { Health::Good } else { Health::Bad };
+        endpoints.end(&probe[0], health, health == Health::Bad, now);
+    }
+}
+
+#[test]
+fn a_dead_endpoint_takes_the_place_of_a_few() {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    let ann = CallerId::from("ann");
+    for number in 0..50_000 {
+        endpoints.add(route(number, "ann", "http://dead.test"));
+    }
+    assert_eq!(endpoints.known.len(), MOST_WAITING);
+    let started = all_started(&mut endpoints, NOW);
+    assert_eq!(started.len(), endpoints.options.parallel_per_endpoint);
+    for started in &started {
+        endpoints.end(started, Health::Bad, false, NOW);
+    }
+    assert_eq!(endpoints.known.len(), MOST_WAITING_PAUSED);
+    assert!(!endpoints.wants_more("http://dead.test", &ann), "not while it is paused");
+    let until = endpoints.next_try(NOW).unwrap();
+    assert!(endpoints.start(NOW).is_none());
+    assert_eq!(endpoints.next_try(until), None);
+    let probe = all_started(&mut endpoints, until);
+    assert_eq!(probe.len(), 1, "one try");
+    assert_eq!(endpoints.end(&probe[0], Health::Good, false, until), Change::Recovered);
+    assert!(endpoints.wants_more("http://dead.test", &ann));
+}
+
+#[test]
+fn a_pause_ends_when_somebody_says_so_and_when_the_clock_is_set_back() {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    let pause = |endpoints: &mut Endpoints, key: i64| {
+        endpoints.add(route(key, "ann", "http://dead.test"));
+        let started = all_started(endpoints, NOW);
+        assert_eq!(started.len(), 1);
+        endpoints.end(&started[0], Health::Bad, true, NOW);
+        assert!(endpoints.next_try(NOW).is_some_and(|until| until > NOW));
+        assert!(endpoints.start(NOW).is_none());
+    };
+    pause(&mut endpoints, 1);
+    endpoints.try_now("http://dead.test", NOW);
+    assert_eq!(endpoints.next_try(NOW), None);
+    let probe = all_started(&mut endpoints, NOW);
+    assert_eq!(probe.len(), 1);
+    endpoints.end(&probe[0], Health::Bad, true, NOW);
+    let long_ago = Timestamp(0);
+    assert_eq!(endpoints.next_try(long_ago), None);
+    assert_eq!(all_started(&mut endpoints, long_ago).len(), 1);
+}
+
+#[test]
+fn an_endpoint_with_nothing_left_is_forgotten_when_its_pause_is_over() {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    endpoints.add(route(1, "ann", "http://dead.test"));
+    let started = all_started(&mut endpoints, NOW);
+    endpoints.end(&started[0], Health::Bad, false, NOW);
+    let until = endpoints.next_try(NOW).unwrap();
+    assert!(endpoints.forgotten().is_empty());
+    assert_eq!(endpoints.next_try(until), None);
+    assert_eq!(endpoints.forgotten().len(), 1);
+    nothing_is_left(&endpoints);
+}
+
+#[test]
+fn news_of_what_is_under_way_is_not_lost_and_what_moves_waits_at_its_new_endpoint() {
+    let mut endpoints = Endpoints::new(Options::default());
+    endpoints.add(route(1, "ann", "http://a.test"));
+    let started = endpoints.start(NOW).unwrap();
+    endpoints.add(route(1, "ann", "http://b.test"));
+    assert!(endpoints.start(NOW).is_none(), "one at a time");
+    endpoints.end(&started, Health::Good, false, NOW);
+    assert_eq!(&*endpoints.start(NOW).unwrap().endpoint, "http://b.test");
+    endpoints.add(route(2, "ann", "http://a.test"));
+    endpoints.add(route(2, "ann", "http://c.test"));
+    let moved = all_started(&mut endpoints, NOW);
+    assert_eq!((moved.len(), &*moved[0].endpoint), (1, "http://c.test"));
+}

@@ -1,0 +1,91 @@
+//! Much at once: nothing stands still for good, and who is slow or large keeps nobody else waiting.
+
+use switchboard_a2a::{PushConfig, Version};
+use tempfile::tempdir;
+
+use crate::house::{House, to};
+use crate::receiver::{Answer, Receiver};
+
+/// What makes a body of version 0.3 large: it holds the task.
+fn large() -> String {
+    format!("say {}", "x".repeat(6 << 20))
+}
+
+fn named(receiver: &Receiver, name: &str) -> PushConfig {
+    PushConfig { id: Some(name.to_owned()), ..to(receiver) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_large_bodies_than_there_is_room_for_all_arrive() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let mut receivers = Vec::new();
+    let task = house.send(&format!("say a; wait; {}; ask b", large()), None).await;
+    for number in 0..16 {
+        let receiver = Receiver::open().await;
+        receiver.script([Answer::HangThen(200), Answer::HangThen(200)]);
+        house.set(Version::V03, &task, &named(&receiver, &number.to_string())).await.unwrap();
+        receivers.push(receiver);
+    }
+    house.pass(1);
+    house
+        .until(async |_| {
+            receivers.iter().for_each(Receiver::let_go);
+            receivers.iter().all(|receiver| receiver.abouts().contains(&"input_required".to_owned())).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_bodies_that_nobody_takes_keep_no_small_one_waiting() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let task = house.finish(&large(), None).await;
+    let mut all_silent = Vec::new();
+    for endpoint in 0..4 {
+        let silent = Receiver::open().await;
+        silent.otherwise(Answer::Hang);
+        for number in 0..8 {
+            house.set(Version::V03, &task, &named(&silent, &format!("{endpoint}-{number}"))).await.unwrap();
+        }
+        all_silent.push(silent);
+    }
+    all_silent[0].got(1).await;
+    let receiver = Receiver::open().await;
+    house.finish("say small", Some((Version::V03, to(&receiver)))).await;
+    assert_eq!(receiver.got(2).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_healthy_endpoint_has_its_turn_however_many_others_wait() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let mut silent = Vec::new();
+    for _ in 0..8 {
+        let receiver = Receiver::open().await;
+        receiver.otherwise(Answer::HangThen(200));
+        for _ in 0..8 {
+            house.finish("say a", Some((Version::V1, to(&receiver)))).await;
+        }
+        silent.push(receiver);
+    }
+    let (healthy, ninth) = (Receiver::open().await, Receiver::open().await);
+    ninth.otherwise(Answer::HangThen(200));
+    house.finish("say healthy", Some((Version::V1, to(&healthy)))).await;
+    for _ in 0..60 {
+        house.finish("say a", Some((Version::V1, to(&ninth)))).await;
+    }
+    house
+        .until(async |_| {
+            silent.iter().for_each(Receiver::let_go);
+            (healthy.all().len() == 2).then_some(())
+        })
+        .await;
+    house
+        .until(async |desk| {
+            silent.iter().chain([&ninth]).for_each(Receiver::let_go);
+            let all = desk.list(None, None, 0, 10_000).await.unwrap();
+            all.iter().all(|webhook| webhook.state == "finished").then_some(())
+        })
+        .await;
+}
