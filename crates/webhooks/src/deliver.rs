@@ -1,6 +1,7 @@
 //! One step of one webhook: what is next is made and stored, sent, and what came of it is stored. A delivery is stored
 //! before it is sent for the first time, so that whatever happens next, it is sent again the same.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,9 +16,9 @@ use switchboard_engine::store::webhooks::{
 use tokio::sync::SemaphorePermit;
 
 use crate::config::Config;
-use crate::endpoints::Health;
+use crate::endpoints::{Health, Started};
 use crate::janitor::DEAD_BYTES;
-use crate::large::Room;
+use crate::large::{Room, Standing};
 use crate::metric_definitions as metric;
 use crate::outbox::{Done, Inner};
 use crate::render::{Form, Next, Renderer};
@@ -44,6 +45,9 @@ enum Fault {
     Config(#[from] serde_json::Error),
     #[error("the request cannot be made: {0}")]
     Request(#[from] http::Error),
+    /// There is no room for a body of so many bytes now.
+    #[error("there is no room for {0} bytes")]
+    NoRoom(usize),
     /// Nobody was called, for a reason that is ours: no attempt is used up.
     #[error("as many connections are open as may be")]
     Crowded,
@@ -70,12 +74,12 @@ impl Tried {
 }
 
 /// What is sent now.
-struct Ready<'a> {
+struct Ready {
     webhook: WebhookRow,
     delivery: DeliveryRow,
     body: Bytes,
     /// Held while a large body is under way.
-    room: Room<'a>,
+    room: Room,
 }
 
 /// What is left of it once there is an answer: neither a large body nor the room for it.
@@ -86,7 +90,7 @@ struct Answered {
     body_to_keep: Option<Bytes>,
 }
 
-impl Ready<'_> {
+impl Ready {
     fn answered(self) -> Answered {
         let Self { webhook, delivery, body, room } = self;
         drop(room);
@@ -97,10 +101,22 @@ impl Ready<'_> {
 
 impl Inner {
     /// Does the next step of a webhook.
-    pub(crate) async fn perform(&self, webhook: WebhookKey, endpoint: &str) -> Done {
-        self.next_step(webhook, endpoint).await.unwrap_or_else(|fault| {
-            if let Fault::Crowded = fault {
-                return Done { next: Some(self.now()), ..Done::NOTHING };
+    pub(crate) async fn perform(self: &Arc<Self>, started: &Started) -> Done {
+        let Started { job: webhook, owner, endpoint } = started;
+        let (webhook, room) = match self.large.standing(*webhook) {
+            Standing::Waits => return Done::NOTHING,
+            Standing::Has(room) => (*webhook, Some(room)),
+            Standing::Free => (*webhook, None),
+        };
+        self.next_step(webhook, endpoint, room).await.unwrap_or_else(|fault| {
+            match fault {
+                Fault::Crowded => return Done { next: Some(self.now()), ..Done::NOTHING },
+                Fault::NoRoom(bytes) => {
+                    let route = Route { webhook, owner: owner.clone(), endpoint: endpoint.to_string() };
+                    self.park(route, bytes);
+                    return Done::NOTHING;
+                }
+                _ => {}
             }
             // What is not done is found again when cursors are compared.
             if !matches!(fault, Fault::Stopping | Fault::Store(StoreError::Closed)) {
@@ -110,7 +126,7 @@ impl Inner {
         })
     }
 
-    async fn next_step(&self, key: WebhookKey, endpoint: &str) -> Result<Done, Fault> {
+    async fn next_step(&self, key: WebhookKey, endpoint: &str, room: Option<Room>) -> Result<Done, Fault> {
         let Some(mut head) = self.store.head(key).await? else { return Ok(Done::NOTHING) };
         let WebhookRow { task, task_key, owner, .. } = &head.webhook;
         if head.webhook.endpoint != endpoint {
@@ -121,14 +137,14 @@ impl Inner {
         let log = self.folds.take(key).unwrap_or_else(|| self.engine.log(task, *task_key));
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &head.webhook, &config);
         if let Some(replay) = head.replay.take() {
-            let health = self.replay(head.webhook, &config, replay, &mut renderer).await?;
+            let health = self.replay(head.webhook, &config, replay, room, &mut renderer).await?;
             // Whatever else there is comes after it.
             return Ok(Done { health, next: Some(self.now()), moved: None });
         }
         if head.webhook.state != WebhookState::Active {
             return Ok(Done::NOTHING);
         }
-        let Some(ready) = self.due(head, &mut renderer).await? else { return Ok(Done::NOTHING) };
+        let Some(ready) = self.due(head, room, &mut renderer).await? else { return Ok(Done::NOTHING) };
         renderer.let_go_if_large();
         let tried = self.attempt(&ready, &config).await?;
         let health = tried.health();
@@ -141,7 +157,7 @@ impl Inner {
     }
 
     /// The delivery to try now: the one that waits, or the next one made from the log.
-    async fn due(&self, head: Head, renderer: &mut Renderer) -> Result<Option<Ready<'_>>, Fault> {
+    async fn due(&self, head: Head, room: Option<Room>, renderer: &mut Renderer) -> Result<Option<Ready>, Fault> {
         let now = self.now();
         let Head { webhook, delivery, task_last, task_ended_at, .. } = head;
         if let Some(delivery) = delivery {
@@ -150,27 +166,22 @@ impl Inner {
             if !is_due(&delivery, &self.options.retries, now) {
                 return Ok(None);
             }
-            return self.with_body(webhook, delivery, renderer).await.map(Some);
+            return self.with_body(webhook, delivery, room, renderer).await.map(Some);
         }
         let turn = self.turn_to_render(renderer).await;
         let next = renderer.next(webhook.cursor, now).await?;
         drop(turn);
         match next {
             Next::Delivery(made) => {
-                let room = self.large.try_room(&webhook.owner, made.body.len());
+                let room = room.or_else(|| self.large.try_room(&webhook.owner, made.body.len()));
                 let key = webhook.key;
                 let prepare = OutboxWrite::Prepare { webhook: key, delivery: made.delivery };
                 self.step(&webhook, prepare).await?;
                 let prepared = self.store.head(key).await?;
                 // The webhook as it was read first: the configuration that is used belongs to that revision.
                 let Some(Head { delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
-                match room {
-                    Some(room) => Ok(Some(Ready { webhook, delivery, body: made.body, room })),
-                    None => {
-                        drop(made.body);
-                        self.with_body(webhook, delivery, renderer).await.map(Some)
-                    }
-                }
+                let room = room.ok_or(Fault::NoRoom(made.body.len()))?;
+                Ok(Some(Ready { webhook, delivery, body: made.body, room }))
             }
             Next::Nothing { .. } if task_ended_at.is_some() => {
                 let finished = OutboxWrite::Finished { webhook: webhook.key, cursor: task_last };
@@ -192,28 +203,19 @@ impl Inner {
         &self,
         webhook: WebhookRow,
         delivery: DeliveryRow,
+        room: Option<Room>,
         renderer: &mut Renderer,
-    ) -> Result<Ready<'_>, Fault> {
-        let body = self.body(&delivery, renderer).await?;
-        let bytes = body.len();
-        if let Some(room) = self.large.try_room(&webhook.owner, bytes) {
-            return Ok(Ready { webhook, delivery, body, room });
-        }
-        // Let go before the wait: what waits for room must not take any.
-        drop(body);
-        renderer.let_go_if_large();
-        let room = self.large.room(&webhook.owner, bytes).await;
-        let body = self.body(&delivery, renderer).await?;
+    ) -> Result<Ready, Fault> {
+        let bytes = delivery.body.as_ref().map_or_else(|| renderer.expected_bytes(), Bytes::len);
+        let room = room.or_else(|| self.large.try_room(&webhook.owner, bytes)).ok_or(Fault::NoRoom(bytes))?;
+        let body = match &delivery.body {
+            Some(body) => body.clone(),
+            None => {
+                let _turn = self.turn_to_render(renderer).await;
+                renderer.again(&delivery).await?
+            }
+        };
         Ok(Ready { webhook, delivery, body, room })
-    }
-
-    /// The body of a delivery, stored or made again.
-    async fn body(&self, delivery: &DeliveryRow, renderer: &mut Renderer) -> Result<Bytes, Fault> {
-        if let Some(body) = &delivery.body {
-            return Ok(body.clone());
-        }
-        let _turn = self.turn_to_render(renderer).await;
-        Ok(renderer.again(delivery).await?)
     }
 
     /// Waits for a turn to make what may take long. Whoever has it waits for nothing but the store.
@@ -227,7 +229,7 @@ impl Inner {
         self.store.outbox(OutboxWrite::IfStill { webhook, revision, write: Box::new(write) }).await
     }
 
-    async fn attempt(&self, ready: &Ready<'_>, config: &Config) -> Result<Tried, Fault> {
+    async fn attempt(&self, ready: &Ready, config: &Config) -> Result<Tried, Fault> {
         let Ready { webhook, delivery, body, .. } = ready;
         if self.engine.closing().is_cancelled() {
             return Err(Fault::Stopping);
@@ -370,10 +372,11 @@ impl Inner {
         webhook: WebhookRow,
         config: &Config,
         delivery: DeliveryRow,
+        room: Option<Room>,
         renderer: &mut Renderer,
     ) -> Result<Health, Fault> {
         let key = delivery.key;
-        let ready = match self.with_body(webhook, delivery, renderer).await {
+        let ready = match self.with_body(webhook, delivery, room, renderer).await {
             Ok(ready) => ready,
             Err(Fault::Log(error)) => {
                 let problem = format!("it could not be made again: {error}");

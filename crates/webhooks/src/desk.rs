@@ -9,7 +9,7 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::webhooks::{
-    DeliveryKey, DeliveryRow, DeliveryState, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookStore,
+    DeliveryKey, DeliveryRow, DeliveryState, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookStore,
     WebhookSummary,
 };
 use switchboard_engine::store::{Store, StoreError};
@@ -244,7 +244,8 @@ impl WebhookDesk {
     /// What an operator sends once more does not wait for the end of a pause.
     fn try_now(&self, webhook: &WebhookRow) {
         if let Some(running) = &self.running {
-            running.try_now(webhook.endpoint.clone());
+            let WebhookRow { key, owner, endpoint, .. } = webhook;
+            running.try_now(Route { webhook: *key, owner: owner.clone(), endpoint: endpoint.clone() });
         }
     }
 

@@ -97,6 +97,8 @@ pub(crate) struct Endpoints {
     options: Options,
     /// Endpoints that were paused and are no longer known.
     forgotten: Vec<Arc<str>>,
+    /// Something that is left in the store is no longer known here.
+    has_more: bool,
 }
 
 impl Endpoints {
@@ -112,6 +114,7 @@ impl Endpoints {
             share,
             options,
             forgotten: Vec::new(),
+            has_more: false,
         }
     }
 
@@ -319,28 +322,56 @@ impl Endpoints {
                 continue;
             }
             self.unblock(&name);
-            if self.endpoints.get(&name).is_some_and(Endpoint::is_idle) {
+            let Some(endpoint) = self.endpoints.get_mut(&name) else { continue };
+            endpoint.lanes.retain(|_, lane| {
+                let is_empty = lane.waiting.is_empty() && lane.place == Place::Nowhere;
+                self.has_more |= is_empty && lane.has_more;
+                !is_empty
+            });
+            if endpoint.is_idle() {
                 self.forget(&name);
             }
         }
         None
     }
 
-    /// Ends an endpoint's pause at once: the next delivery is the try.
-    pub(crate) fn try_now(&mut self, name: &str, now: Timestamp) {
-        let Some((name, _)) = self.endpoints.get_key_value(name) else { return };
-        let name = Arc::clone(name);
-        let Some(Endpoint { paused: Some(pause), .. }) = self.endpoints.get_mut(&name) else { return };
-        self.pauses.remove(&(pause.until, Arc::clone(&name)));
-        pause.until = pause.until.min(now);
-        if !pause.probing {
-            self.pauses.insert((pause.until, name));
+    /// Puts a job before all others, and ends its endpoint's pause: it is the try.
+    pub(crate) fn try_now(&mut self, route: Route, now: Timestamp) {
+        let Route { webhook: job, owner: id, endpoint: name } = route.clone();
+        match self.known.remove(&job) {
+            Some(Known::Running(_)) => {
+                self.known.insert(job, Known::Running(Some(route)));
+                return;
+            }
+            Some(Known::Waiting(name, owner)) => self.take_out(job, &name, &owner),
+            None => {}
+        }
+        let name: Arc<str> = Arc::from(name);
+        let endpoint = self.endpoints.entry(Arc::clone(&name)).or_default();
+        if let Some(pause) = &mut endpoint.paused {
+            self.pauses.remove(&(pause.until, Arc::clone(&name)));
+            pause.until = pause.until.min(now);
+        }
+        self.unblock(&name);
+        let lane = self.endpoints.entry(Arc::clone(&name)).or_default().lanes.entry(id.clone()).or_default();
+        lane.waiting.push_front(job);
+        lane.place = Place::Ready;
+        self.known.insert(job, Known::Waiting(Arc::clone(&name), id.clone()));
+        let owner = self.owners.entry(id.clone()).or_default();
+        owner.ready.retain(|ready| *ready != name);
+        owner.ready.push_front(name);
+        self.give_turn(&id);
+        // To the front, if it has a turn at all.
+        let turns = self.turns.len();
+        self.turns.retain(|turn| *turn != id);
+        if self.turns.len() < turns {
+            self.turns.push_front(id);
         }
     }
 
-    /// Endpoints that were paused and are no longer known.
-    pub(crate) fn forgotten(&mut self) -> Vec<Arc<str>> {
-        std::mem::take(&mut self.forgotten)
+    /// Endpoints that were paused and are no longer known, and whether something was left in the store for any.
+    pub(crate) fn forgotten(&mut self) -> (Vec<Arc<str>>, bool) {
+        (std::mem::take(&mut self.forgotten), std::mem::take(&mut self.has_more))
     }
 
     /// Whether a caller has little left to do at an endpoint while more of it is in the store.

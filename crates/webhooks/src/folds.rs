@@ -51,6 +51,7 @@ mod tests {
 
     use super::*;
     use crate::Webhooks;
+    use crate::endpoints::Started;
 
     /// Says that it begins, makes an artifact of so many bytes as its text says, and fails: no status carries the artifact.
     #[derive(Clone)]
@@ -106,7 +107,8 @@ mod tests {
         let key = WebhookKey(1);
         let inner = &webhooks.inner;
         for told in steps {
-            inner.perform(key, &origin).await;
+            let started = Started { job: key, owner: caller.id.clone(), endpoint: origin.as_str().into() };
+            inner.perform(&started).await;
             let deliveries = inner.store.deliveries(key, 10).await.unwrap();
             let delivered = deliveries.iter().find(|delivery| delivery.state == DeliveryState::Delivered);
             assert_eq!(delivered.map(|delivery| delivery.about.as_str()), Some(*told));

@@ -67,9 +67,11 @@ pub(crate) struct Inner {
     pub(crate) rendering: Semaphore,
     pub(crate) large: Large,
     pub(crate) folds: Folds,
-    pub(crate) lookups: Shares,
-    /// Paused endpoints that an operator wants to be tried.
-    tries: Mutex<HashSet<String>>,
+    pub(crate) lookups: Arc<Shares>,
+    /// Webhooks that are to be served although their endpoint is paused, because an operator wants it.
+    tries: Mutex<Vec<Route>>,
+    /// Webhooks that there is room for now.
+    lined_up: Mutex<Vec<Route>>,
 }
 
 /// What became of a job.
@@ -118,6 +120,7 @@ impl Webhooks {
             folds: Folds::default(),
             lookups: Shares::new(LOOKUPS_PER_CALLER),
             tries: Mutex::default(),
+            lined_up: Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -161,10 +164,16 @@ impl Inner {
         self.wake.notify_one();
     }
 
-    /// Has a paused endpoint tried now instead of at the end of its pause.
-    pub(crate) fn try_now(&self, endpoint: String) {
-        self.tries.lock().insert(endpoint);
-        self.look_again();
+    /// Has a webhook served next, and its endpoint tried now instead of at the end of its pause.
+    pub(crate) fn try_now(&self, route: Route) {
+        self.tries.lock().push(route);
+        self.wake.notify_one();
+    }
+
+    /// Has a webhook served that had to wait for room.
+    pub(crate) fn line_up(&self, route: Route) {
+        self.lined_up.lock().push(route);
+        self.wake.notify_one();
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -215,8 +224,11 @@ impl Dispatcher {
                 }
             };
             let now = self.inner.now();
-            for endpoint in self.inner.tries.lock().drain() {
-                self.endpoints.try_now(&endpoint, now);
+            for route in self.inner.lined_up.lock().drain(..) {
+                self.endpoints.add(route);
+            }
+            for route in self.inner.tries.lock().drain(..) {
+                self.endpoints.try_now(route, now);
             }
             let next_try = self.endpoints.next_try(now);
             self.forget();
@@ -308,7 +320,7 @@ impl Dispatcher {
         // On the kernel's own list, so that a stop waits a little for what is under way.
         self.inner.engine.spawn(async move {
             // Whatever happens in there, the place must come back.
-            let performed = AssertUnwindSafe(inner.perform(started.job, &started.endpoint)).catch_unwind().await;
+            let performed = AssertUnwindSafe(inner.perform(&started)).catch_unwind().await;
             let done = performed.unwrap_or_else(|_| {
                 tracing::error!(webhook = started.job.0, "a webhook's step panicked, this is a bug");
                 Done::NOTHING
@@ -357,7 +369,10 @@ impl Dispatcher {
 
     /// What is no longer known is no longer paused.
     fn forget(&mut self) {
-        let forgotten = self.endpoints.forgotten();
+        let (forgotten, has_more) = self.endpoints.forgotten();
+        if has_more {
+            self.inner.look_again();
+        }
         if forgotten.is_empty() {
             return;
         }

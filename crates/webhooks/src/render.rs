@@ -18,6 +18,10 @@ use crate::merge::merge;
 const READ_BYTES: usize = 256 << 10;
 /// Bodies that hold a task whose log is larger than this are made one at a time.
 const HEAVY_BYTES: usize = 256 << 10;
+/// The same for bodies that hold an event: among so much there may be a large one.
+const HEAVY_EVENTS_BYTES: usize = 1 << 20;
+/// What an event takes at most, as a rule (limits.event).
+const LARGEST_EVENT: usize = 8 << 20;
 /// Updates of one artifact are joined up to about so much.
 const MERGED_BYTES: usize = 256 << 10;
 
@@ -96,14 +100,23 @@ pub(crate) struct Renderer {
     /// [`LoggedEvent::frame`].
     until: Until,
     /// What the task's log takes.
-    task_bytes: u64,
+    task_bytes: usize,
 }
 
 impl Renderer {
-    /// Whether making a body may take a core for a while: it holds the task, and that is large.
+    /// Whether making a body may take a core or much memory for a while: it holds the task or an event of it, and that is
+    /// large.
     pub(crate) fn is_heavy(&self) -> bool {
-        let holds_task = self.late || self.form.payload != PushPayload::StreamResponse;
-        holds_task && self.task_bytes > HEAVY_BYTES as u64
+        self.task_bytes > if self.holds_task() { HEAVY_BYTES } else { HEAVY_EVENTS_BYTES }
+    }
+
+    /// What a body takes at most, as far as is known before it is made.
+    pub(crate) fn expected_bytes(&self) -> usize {
+        if self.holds_task() { self.task_bytes } else { self.task_bytes.min(LARGEST_EVENT) }
+    }
+
+    fn holds_task(&self) -> bool {
+        self.late || self.form.payload != PushPayload::StreamResponse
     }
 
     /// Lets go of the task as it was read, if it is large: nothing of that size is held while somebody else is waited for.
@@ -127,7 +140,7 @@ impl Renderer {
             form: Form::of(config, &switches),
             events: switches.webhook_events,
             late: webhook.late,
-            task_bytes: webhook.task_bytes,
+            task_bytes: usize::try_from(webhook.task_bytes).unwrap_or(usize::MAX),
         }
     }
 

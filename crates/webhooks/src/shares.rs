@@ -16,29 +16,29 @@ pub(crate) struct Shares {
 }
 
 /// Something held; it is given back when dropped.
-pub(crate) struct Share<'a> {
-    shares: &'a Shares,
+pub(crate) struct Share {
+    shares: Arc<Shares>,
     caller: CallerId,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Shares {
     /// So much for each caller.
-    pub(crate) fn new(size: usize) -> Self {
-        Self { size, callers: Mutex::default() }
+    pub(crate) fn new(size: usize) -> Arc<Self> {
+        Arc::new(Self { size, callers: Mutex::default() })
     }
 
     /// Waits until a caller may hold so much more. Nobody can ask for more than all of its part.
-    pub(crate) async fn take(&self, caller: &CallerId, amount: usize) -> Share<'_> {
+    pub(crate) async fn take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> Share {
         // Made before the wait, so that a caller who gives up waiting leaves nothing behind either.
-        let mut share = Share { shares: self, caller: caller.clone(), permit: None };
+        let mut share = Share { shares: Arc::clone(self), caller: caller.clone(), permit: None };
         share.permit = self.of(caller).acquire_many_owned(self.amount(amount)).await.ok();
         share
     }
 
     /// The same if it need not be waited for.
-    pub(crate) fn try_take(&self, caller: &CallerId, amount: usize) -> Option<Share<'_>> {
-        let mut share = Share { shares: self, caller: caller.clone(), permit: None };
+    pub(crate) fn try_take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> Option<Share> {
+        let mut share = Share { shares: Arc::clone(self), caller: caller.clone(), permit: None };
         share.permit = Some(self.of(caller).try_acquire_many_owned(self.amount(amount)).ok()?);
         Some(share)
     }
@@ -53,7 +53,7 @@ impl Shares {
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for Share {
     fn drop(&mut self) {
         let mut callers = self.shares.callers.lock();
         self.permit = None;

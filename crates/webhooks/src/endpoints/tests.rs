@@ -158,10 +158,11 @@ fn a_pause_ends_when_somebody_says_so_and_when_the_clock_is_set_back() {
         assert!(endpoints.start(NOW).is_none());
     };
     pause(&mut endpoints, 1);
-    endpoints.try_now("http://dead.test", NOW);
+    endpoints.add(route(2, "bob", "http://dead.test"));
+    endpoints.try_now(route(3, "ann", "http://dead.test"), NOW);
     assert_eq!(endpoints.next_try(NOW), None);
     let probe = all_started(&mut endpoints, NOW);
-    assert_eq!(probe.len(), 1);
+    assert_eq!((probe.len(), probe[0].job), (1, WebhookKey(3)), "before what waits");
     endpoints.end(&probe[0], Health::Bad, true, NOW);
     let long_ago = Timestamp(0);
     assert_eq!(endpoints.next_try(long_ago), None);
@@ -175,9 +176,9 @@ fn an_endpoint_with_nothing_left_is_forgotten_when_its_pause_is_over() {
     let started = all_started(&mut endpoints, NOW);
     endpoints.end(&started[0], Health::Bad, false, NOW);
     let until = endpoints.next_try(NOW).unwrap();
-    assert!(endpoints.forgotten().is_empty());
+    assert_eq!(endpoints.forgotten(), (Vec::new(), false));
     assert_eq!(endpoints.next_try(until), None);
-    assert_eq!(endpoints.forgotten().len(), 1);
+    assert_eq!(endpoints.forgotten(), (vec!["http://dead.test".into()], false));
     nothing_is_left(&endpoints);
 }
 
@@ -194,4 +195,27 @@ fn news_of_what_is_under_way_is_not_lost_and_what_moves_waits_at_its_new_endpoin
     endpoints.add(route(2, "ann", "http://c.test"));
     let moved = all_started(&mut endpoints, NOW);
     assert_eq!((moved.len(), &*moved[0].endpoint), (1, "http://c.test"));
+}
+
+#[test]
+fn an_endpoint_is_forgotten_though_something_of_it_was_left_in_the_store() {
+    let mut endpoints = Endpoints::new(Options { pause_after: 1, ..Options::default() });
+    for number in 0..40 {
+        endpoints.add(route(number, "ann", "http://dead.test"));
+    }
+    let mut now = NOW;
+    for started in all_started(&mut endpoints, now) {
+        endpoints.end(&started, Health::Bad, false, now);
+    }
+    // All of them are deleted meanwhile: nobody is called any more.
+    for _ in 0..40 {
+        now = endpoints.next_try(now).unwrap_or(now);
+        endpoints.next_try(now);
+        for started in all_started(&mut endpoints, now) {
+            endpoints.end(&started, Health::Unknown, false, now);
+        }
+    }
+    let (forgotten, has_more) = endpoints.forgotten();
+    assert_eq!((forgotten.len(), has_more), (1, true));
+    nothing_is_left(&endpoints);
 }

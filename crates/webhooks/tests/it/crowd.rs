@@ -8,7 +8,7 @@ use crate::receiver::{Answer, Receiver};
 
 /// What makes a body of version 0.3 large: it holds the task.
 fn large() -> String {
-    format!("say {}", "x".repeat(6 << 20))
+    format!("say {}", "x".repeat(1 << 20))
 }
 
 fn named(receiver: &Receiver, name: &str) -> PushConfig {
@@ -88,4 +88,32 @@ async fn a_healthy_endpoint_has_its_turn_however_many_others_wait() {
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_room_takes_no_place_at_an_endpoint() {
+    let folder = tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    let (silent, shared) = (Receiver::open().await, Receiver::open().await);
+    silent.otherwise(Answer::Hang);
+    let task = house.finish(&large(), None).await;
+    for number in 0..8 {
+        house.set(Version::V03, &task, &named(&silent, &format!("silent-{number}"))).await.unwrap();
+    }
+    silent.got(1).await;
+    // More of them than an endpoint has places, all without room.
+    for number in 0..16 {
+        house.set(Version::V03, &task, &named(&shared, &format!("shared-{number}"))).await.unwrap();
+    }
+    house.finish("say small", Some((Version::V03, to(&shared)))).await;
+    house.until(async |_| shared.abouts().contains(&"working".to_owned()).then_some(())).await;
+    // Once there is room again they all arrive.
+    house
+        .until(async |desk| {
+            silent.let_go();
+            let all = desk.list(None, None, 0, 100).await.unwrap();
+            all.iter().all(|webhook| webhook.state == "finished").then_some(())
+        })
+        .await;
+    assert_eq!(shared.all().len(), 18);
 }
