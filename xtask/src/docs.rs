@@ -51,12 +51,10 @@ fn render() -> anyhow::Result<String> {
         page.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
         rows(&mut page, &settings, definition, section)?;
     }
-    page.push_str("\n## agents.yaml\n\nA list under `agents`; each entry has these keys.\n\n");
-    page.push_str("| key | default | meaning |\n|---|---|---|\n");
-    let entry = &agents["$defs"]["Agent"];
-    for (key, value) in members(&entry["properties"]) {
-        agent_rows(&mut page, &agents, key, value)?;
-    }
+    page.push_str("\n## agents.yaml\n\nA list under `agents`. An agent that is hosted here has these keys.\n");
+    agent_table(&mut page, &agents, "Agent")?;
+    page.push_str("\nAn agent elsewhere, which commands can call by its name, has these.\n");
+    agent_table(&mut page, &agents, "RemoteAgent")?;
     Ok(page)
 }
 
@@ -76,6 +74,14 @@ fn rows(page: &mut String, schema: &Value, definition: &Value, path: &str) -> an
         }
         let variable = variable(&path);
         writeln!(page, "| `{path}` | {} | `{variable}` | {} |", default(value), text(value))?;
+    }
+    Ok(())
+}
+
+fn agent_table(page: &mut String, schema: &Value, kind: &str) -> anyhow::Result<()> {
+    page.push_str("\n| key | default | meaning |\n|---|---|---|\n");
+    for (key, value) in members(&schema["$defs"][kind]["properties"]) {
+        agent_rows(page, schema, key, value)?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
-//! `cargo xtask interop`: the published SDKs of other languages as clients of the real server. Each SDK has a folder in
-//! `interop/` with its pins and one test program, which gets two fresh servers: an open one, and one with a key for
-//! what only callers with a key are given. interop/README.md says what is covered.
+//! `cargo xtask interop`: the published SDKs of other languages as clients of the real server, and their servers called by
+//! our client. Each SDK has a folder in `interop/` with its pins and two programs. The client gets two fresh servers: an
+//! open one, and one with a key for what only callers with a key are given. The server is called by `interop/callers`.
+//! interop/README.md says what is covered.
 
 mod environment;
+mod foreign;
 mod results;
 mod server;
 mod table;
@@ -12,6 +14,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::interop::environment::{Environments, Python};
+use crate::interop::foreign::Foreign;
 use crate::interop::results::Results;
 use crate::interop::server::Server;
 use crate::program;
@@ -30,6 +33,16 @@ enum Language {
     JavaScript,
 }
 
+impl Language {
+    /// One of the programs of an SDK, in its environment.
+    fn program(self, environments: &Environments<'_>, folder: &str, program: &str) -> anyhow::Result<Command> {
+        match self {
+            Self::Python => environments.python(folder, program),
+            Self::JavaScript => environments.javascript(folder, program),
+        }
+    }
+}
+
 /// The folders in `interop/`, which are also the headings of its README.
 const SDKS: [(&str, Language); 4] = [
     ("python-0.3.26", Language::Python),
@@ -42,7 +55,7 @@ const SDKS: [(&str, Language); 4] = [
 const KEY: &str = "INTEROP_KEY";
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let counts = clients(arguments.only.as_deref())?;
+    let counts = both_ways(arguments.only.as_deref())?;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     anyhow::ensure!(counts.failed == 0, "{} checks failed", counts.failed);
     Ok(())
@@ -50,10 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// The step of `cargo xtask test`.
 pub(crate) fn step() -> anyhow::Result<Counts> {
-    clients(None)
+    both_ways(None)
 }
 
-fn clients(only: Option<&str>) -> anyhow::Result<Counts> {
+fn both_ways(only: Option<&str>) -> anyhow::Result<Counts> {
     let wanted = |folder: &str| only.is_none_or(|part| folder.contains(part));
     let sdks: Vec<_> = SDKS.iter().filter(|(folder, _)| wanted(folder)).collect();
     anyhow::ensure!(!sdks.is_empty(), "no SDK has {:?} in its folder name", only.unwrap_or_default());
@@ -61,25 +74,36 @@ fn clients(only: Option<&str>) -> anyhow::Result<Counts> {
     let readme = sources.join("README.md");
     let readme = std::fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
     let environments = Environments::new(&sources, program::root().join("target/interop"), Python::find()?)?;
-    program::run(&mut program::cargo(&["build", "--package", "switchboard"]))?;
+    program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "callers"]))?;
 
     let mut total = Counts::default();
-    for (folder, language) in sdks {
-        let client = || match language {
-            Language::Python => environments.python_client(folder),
-            Language::JavaScript => environments.javascript_client(folder),
-        };
+    for (folder, language) in &sdks {
+        let client = || language.program(&environments, folder, "client");
         let mut ran = Results::default();
         talk(client()?, &Server::open(&environments.log(folder))?, &mut ran)?;
         talk(client()?, &Server::keyed(&environments.log(&format!("{folder}-keyed")))?, &mut ran)?;
-        let mut counts = ran.counts();
-        for difference in table::differences(&table::tests(&readme, folder), ran.names()) {
-            println!("not ok {folder}: {difference}");
-            counts.failed += 1;
-        }
-        total.add(counts);
+        total.add(compared(&readme, folder, &ran));
+    }
+    for (folder, language) in &sdks {
+        let server = language.program(&environments, folder, "server")?;
+        let server = Foreign::start(server, &environments.log(&format!("{folder}-server")))?;
+        let mut ran = Results::default();
+        let mut callers = Command::new(program::root().join("target/debug/callers"));
+        let succeeded = program::watch(callers.arg(server.url()), |line| ran.read(line))?;
+        ran.end(succeeded);
+        total.add(compared(&readme, &format!("{folder} server"), &ran));
     }
     Ok(total)
+}
+
+/// The results, and one failure for each difference from the table under this heading.
+fn compared(readme: &str, heading: &str, ran: &Results) -> Counts {
+    let mut counts = ran.counts();
+    for difference in table::differences(&table::tests(readme, heading), ran.names()) {
+        println!("not ok {heading}: {difference}");
+        counts.failed += 1;
+    }
+    counts
 }
 
 /// Runs the tests of one program that are for this kind of server.

@@ -9,6 +9,7 @@ pub mod decode;
 pub mod dialect;
 pub mod encode;
 pub mod error;
+pub mod extension;
 mod fold;
 pub mod id;
 pub mod json;

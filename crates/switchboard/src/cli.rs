@@ -1,22 +1,27 @@
 //! The command line: what can be typed, and which command answers. One file in `commands/` per command.
-//! Exit codes: 0 done, 1 failed, 2 typed wrongly.
+//! Exit codes: 0 done, 1 failed, 2 typed wrongly; commands that call agents have more, see `commands::calling`.
 
+mod call;
+mod task;
 mod webhooks;
 
+pub use call::CallFlags;
 pub use webhooks::PageFlags;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use crate::commands;
 use crate::config::{Flag, Overrides, Problems, Workspace};
 use crate::printer::{Output, Printer};
+use task::TaskCommand;
 use webhooks::WebhooksCommand;
 
-/// Hosts agents behind A2A, with durable tasks.
+/// Hosts agents behind A2A, with durable tasks, and calls agents anywhere.
 #[derive(Debug, Parser)]
 #[command(name = "switchboard", version, arg_required_else_help = true)]
 struct CommandLine {
@@ -24,9 +29,18 @@ struct CommandLine {
     #[arg(short, long, global = true, value_enum, default_value_t)]
     output: Output,
 
+    /// The same as -o json
+    #[arg(long, global = true, conflicts_with = "output")]
+    json: bool,
+
     #[command(subcommand)]
     command: Command,
 }
+
+/// What stands under the help of commands that call agents.
+const EXIT_CODES: &str = "\
+AGENT is a URL (https://agent.example, its card or its endpoint) or the name of an agent of the workspace.
+Exit codes: 0 done, whatever became of the task; 1 failed; 2 typed wrongly; 3 not reachable; 4 credentials; 5 time is up.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -34,6 +48,57 @@ enum Command {
     Serve {
         #[command(flatten)]
         flags: ConfigFlags,
+    },
+    /// Send a message to an agent and wait for its answer
+    #[command(override_usage = "switchboard send [OPTIONS] AGENT TEXT...", after_help = EXIT_CODES)]
+    Send {
+        /// The agent: a URL, or a name of the workspace
+        agent: Option<String>,
+        /// What to say; - reads it from standard input
+        text: Vec<String>,
+        #[command(flatten)]
+        wishes: commands::calling::send::Wishes,
+        #[command(flatten)]
+        flags: CallFlags,
+    },
+    /// Talk with an agent, a line at a time
+    #[command(override_usage = "switchboard chat [OPTIONS] AGENT", after_help = EXIT_CODES)]
+    Chat {
+        /// The agent: a URL, or a name of the workspace
+        agent: Option<String>,
+        #[command(flatten)]
+        wishes: commands::calling::chat::Wishes,
+        #[command(flatten)]
+        flags: CallFlags,
+    },
+    /// Show what an agent says of itself: its card
+    #[command(
+        override_usage = "switchboard card [get] [OPTIONS] AGENT",
+        after_help = EXIT_CODES,
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true
+    )]
+    Card {
+        #[command(subcommand)]
+        command: Option<CardCommand>,
+        #[command(flatten)]
+        arguments: CardArguments,
+    },
+    /// List what an agent is good at
+    #[command(override_usage = "switchboard skills [OPTIONS] AGENT", after_help = EXIT_CODES)]
+    Skills {
+        /// The agent: a URL, or a name of the workspace
+        agent: Option<String>,
+        #[command(flatten)]
+        flags: CallFlags,
+    },
+    /// Look after what was sent: tasks, their files, their webhooks
+    #[command(subcommand)]
+    Task(TaskCommand),
+    /// List the agents that can be called by name
+    Agents {
+        #[command(flatten)]
+        flags: DataFlags,
     },
     /// Make, list and revoke API keys
     #[command(subcommand)]
@@ -52,8 +117,39 @@ enum Command {
     /// Check the configuration, apply it to a running server, or print its schema
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Print the script that completes these commands in a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
     /// Print the version
     Version,
+}
+
+#[derive(Debug, Subcommand)]
+enum CardCommand {
+    /// Show the card
+    #[command(override_usage = "switchboard card get [OPTIONS] AGENT", after_help = EXIT_CODES)]
+    Get {
+        #[command(flatten)]
+        arguments: CardArguments,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CardArguments {
+    /// The agent: a URL, or a name of the workspace
+    agent: Option<String>,
+    #[command(flatten)]
+    wishes: commands::calling::card::Wishes,
+    #[command(flatten)]
+    flags: CallFlags,
+}
+
+impl CardArguments {
+    fn run(self, printer: Printer) -> ExitCode {
+        commands::calling::card::run(self.agent.into_iter().collect(), &self.wishes, &self.flags, printer)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -207,13 +303,28 @@ pub fn run() -> ExitCode {
             return commands::version::run(Printer::new(Output::Text));
         }
         // Help is an answer, everything else is usage; a closed terminal changes neither.
+        Err(message) if message.use_stderr() => return typed_wrongly(&message),
         Err(message) => {
             let _ = message.print();
-            return if message.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+            return ExitCode::SUCCESS;
         }
     };
-    let printer = Printer::new(command_line.output);
+    let printer = Printer::new(if command_line.json { Output::Json } else { command_line.output });
     match command_line.command {
+        Command::Send { agent, text, wishes, flags } => {
+            commands::calling::send::run(agent.into_iter().chain(text).collect(), &wishes, &flags, printer)
+        }
+        Command::Chat { agent, wishes, flags } => {
+            commands::calling::chat::run(agent.into_iter().collect(), &wishes, &flags, printer)
+        }
+        Command::Card { command: Some(CardCommand::Get { arguments }), .. }
+        | Command::Card { command: None, arguments } => arguments.run(printer),
+        Command::Skills { agent, flags } => {
+            commands::calling::skills::run(agent.into_iter().collect(), &flags, printer)
+        }
+        Command::Task(command) => command.run(printer),
+        Command::Agents { flags } => commands::calling::agents::run(&flags, printer),
+        Command::Completion { shell } => commands::calling::completion::run(shell, CommandLine::command(), printer),
         Command::Config(ConfigCommand::Check { flags }) => commands::config::check::run(&flags, printer),
         Command::Config(ConfigCommand::Reload { flags }) => commands::config::reload::run(&flags, printer),
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
@@ -229,10 +340,38 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// Says what was typed wrongly, in the form that was asked for as far as one can tell.
+fn typed_wrongly(message: &clap::Error) -> ExitCode {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
+    let is_json = words.windows(2).any(is_output)
+        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"));
+    if is_json {
+        let text = message.render().to_string();
+        let text = text.trim().trim_start_matches("error: ");
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let failure = commands::calling::Failure::usage(first, "--help shows what is expected");
+        return failure.print(Printer::new(Output::Json));
+    }
+    let _ = message.print();
+    ExitCode::from(2)
+}
+
 /// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then
 /// be refused by whoever reads it, with its name.
 fn environment() -> std::collections::BTreeMap<String, String> {
     std::env::vars_os()
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        CommandLine::command().debug_assert();
+    }
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each. A command gets its flags and a printer and returns the exit code.
 
+pub mod calling;
 pub mod config;
 pub mod db;
 pub mod keys;

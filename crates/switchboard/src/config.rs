@@ -11,6 +11,7 @@ pub mod limits;
 pub mod log;
 pub mod problem;
 mod push_notification;
+pub mod remote_agent;
 pub mod schema;
 mod section;
 pub mod server;

@@ -51,6 +51,35 @@ impl Printer {
         }
     }
 
+    /// Writes an answer for programs on one line, as part of a stream of lines.
+    pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
+        match serde_json::to_string(value) {
+            Ok(text) => write_line(std::io::stdout().lock(), &text),
+            Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), ""),
+        }
+    }
+
+    /// Writes an answer as it is, and a line break.
+    pub fn raw(&self, bytes: &[u8]) {
+        let line = [bytes, b"\n"].concat();
+        write(std::io::stdout().lock(), &line);
+    }
+
+    /// Writes a piece of a line of an answer.
+    pub fn piece(&self, text: &str) {
+        write(std::io::stdout().lock(), text.as_bytes());
+    }
+
+    /// Writes a line that is not part of the answer.
+    pub fn note(&self, text: &str) {
+        write_line(std::io::stderr().lock(), text);
+    }
+
+    /// Writes a piece of a line that is not part of the answer.
+    pub fn draw(&self, text: &str) {
+        write(std::io::stderr().lock(), text.as_bytes());
+    }
+
     /// Writes rows under each other, every column as wide as its widest cell.
     pub fn table<const COLUMNS: usize>(&self, rows: &[[String; COLUMNS]]) {
         let mut widths = [0; COLUMNS];
@@ -102,8 +131,12 @@ fn emphasized(word: &str, color: &str) -> String {
 }
 
 /// A reader that has seen enough (`| head`) is no failure; any other loss of the answer is told where it can be.
-fn write_line(mut target: impl Write, text: &str) {
-    let written = writeln!(target, "{text}").and_then(|()| target.flush());
+fn write_line(target: impl Write, text: &str) {
+    write(target, format!("{text}\n").as_bytes());
+}
+
+fn write(mut target: impl Write, bytes: &[u8]) {
+    let written = target.write_all(bytes).and_then(|()| target.flush());
     if let Err(error) = written
         && error.kind() != ErrorKind::BrokenPipe
     {

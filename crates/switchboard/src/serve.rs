@@ -20,6 +20,7 @@ pub(crate) use data_dir::{RESTORE, open_problem};
 pub use error::StartError;
 pub(crate) use fleet::hosted;
 pub use greeting::Greeting;
+pub(crate) use greeting::reachable;
 pub use reload::{Reloaded, Reloader, WorkspaceReader};
 pub(crate) use signals::{Signals, stop_signal};
 

@@ -33,7 +33,7 @@ impl Python {
     }
 }
 
-/// Makes the environments, and the commands that run the test programs in them.
+/// Makes the environments, and the commands that run the programs of the tests in them.
 pub(crate) struct Environments<'a> {
     /// `interop/`: pins and test programs.
     sources: &'a Path,
@@ -48,22 +48,24 @@ impl<'a> Environments<'a> {
         Ok(Self { sources, directory, python })
     }
 
-    /// Where the server of this SDK's tests writes what it has to say.
+    /// Where a server of this SDK's tests writes what it has to say.
     pub(crate) fn log(&self, folder: &str) -> PathBuf {
         self.directory.join(format!("{folder}.log"))
     }
 
-    pub(crate) fn python_client(&self, folder: &str) -> anyhow::Result<Command> {
+    /// The folder's `client.py` or `server.py`, ready to be run.
+    pub(crate) fn python(&self, folder: &str, program: &str) -> anyhow::Result<Command> {
         let mut command = Command::new(self.virtual_environment(folder)?);
         command
-            .arg(self.sources.join(folder).join("client.py"))
+            .arg(self.sources.join(folder).join(format!("{program}.py")))
             // Nothing of a run stays behind in the sources.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .current_dir(&self.directory);
         Ok(command)
     }
 
-    pub(crate) fn javascript_client(&self, folder: &str) -> anyhow::Result<Command> {
+    /// The folder's `client.mjs` or `server.mjs`, ready to be run.
+    pub(crate) fn javascript(&self, folder: &str, program: &str) -> anyhow::Result<Command> {
         let node = self.node()?;
         let directory = self.directory.join(folder);
         let sources = self.sources.join(folder);
@@ -88,7 +90,7 @@ impl<'a> Environments<'a> {
             copy_programs(from, to)?;
         }
         let mut command = Command::new(node.join("bin/node"));
-        command.arg("client.mjs").current_dir(&directory);
+        command.arg(format!("{program}.mjs")).current_dir(&directory);
         Ok(command)
     }
 

@@ -1,14 +1,14 @@
-//! The table of interop/README.md is a promise: what it names must have run, and what ran must be named there.
+//! Each table of interop/README.md is a promise: what it names must have run, and what ran must be named there.
 
 use crate::interop::Names;
 
-/// The tests that the table under this SDK's heading names.
-pub(crate) fn tests(readme: &str, folder: &str) -> Names {
+/// The tests that the table under this heading names.
+pub(crate) fn tests(readme: &str, wanted: &str) -> Names {
     let mut inside = false;
     let mut names = Names::new();
     for line in readme.lines() {
         if let Some(heading) = line.strip_prefix("## ") {
-            inside = heading.trim() == folder;
+            inside = heading.trim() == wanted;
         } else if inside && line.starts_with('|') {
             // Every second piece stands between backquotes.
             names.extend(line.split('`').skip(1).step_by(2).map(str::to_owned));

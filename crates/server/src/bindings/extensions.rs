@@ -1,11 +1,9 @@
 //! Extensions: what the caller declares, what the agent insists on, and what is active in the end.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
 use switchboard_a2a::{Error, ErrorKind, Version};
 use switchboard_engine::Manifest;
-
-/// `Last-Event-ID` on streams goes on exactly after that event; every card of a streaming agent names it.
-pub(super) const RESUMPTION: &str = "urn:switchboard:a2a:last-event-id:v1";
 
 const PLAIN: &str = "a2a-extensions";
 const PREFIXED: &str = "x-a2a-extensions";
@@ -48,6 +46,7 @@ impl Declared {
         let is_active = |uri: &&String| {
             manifest.extensions.iter().any(|extension| extension.uri == **uri)
                 || manifest.streaming && uri.as_str() == RESUMPTION
+                || uri.as_str() == IDEMPOTENCY
         };
         let active: Vec<&str> = self.0.iter().filter(is_active).map(String::as_str).collect();
         let name = match version {

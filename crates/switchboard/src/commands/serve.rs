@@ -33,6 +33,9 @@ async fn serve(workspace: Workspace, flags: ConfigFlags, printer: Printer) -> Re
     let signals = Signals::take().map_err(StartError::Signals)?;
     let drain = workspace.config.tasks.drain;
     let agents = hosted(&workspace.agents);
+    for agent in &workspace.remotes {
+        tracing::info!(agent = %agent.name, url = agent.url.as_str(), "called, not hosted");
+    }
     let serving = Serving::start(Plan { workspace, agents, read_again: Box::new(move || flags.load()) });
     let serving = serving.await?;
     for warning in &serving.warnings {

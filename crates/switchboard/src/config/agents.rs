@@ -1,4 +1,4 @@
-//! `agents.yaml` and the files of `agents.d/`: who is served.
+//! `agents.yaml` and the files of `agents.d/`: who is served, and who is called elsewhere.
 //! Each file holds a list; a name may occur once in all of them together.
 
 use schemars::JsonSchema;
@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::config::agent_name::AgentName;
 use crate::config::document::Node;
 use crate::config::problem::{Mismatch, Origin};
+use crate::config::remote_agent::RemoteAgent;
 use crate::config::section::{Reader, Section};
 use crate::config::value::{Scalar, choice};
 
@@ -14,8 +15,18 @@ use crate::config::value::{Scalar, choice};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(default, deny_unknown_fields, title = "Switchboard agents")]
 pub struct Agents {
-    /// Agents to serve.
-    pub agents: Vec<Agent>,
+    /// Agents to serve, and agents elsewhere.
+    pub agents: Vec<Entry>,
+}
+
+/// One item of the list.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Entry {
+    /// An agent that is served.
+    Hosted(Box<Agent>),
+    /// An agent elsewhere.
+    Remote(Box<RemoteAgent>),
 }
 
 /// One agent.
@@ -190,28 +201,14 @@ impl Agent {
     }
 
     /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
-    fn read(section: &mut Section<'_, '_>, origin: Origin) -> Option<Self> {
-        let mut name = None::<AgentName>;
-        section.read("name", &mut name);
-        if !section.is_set("name") {
-            section.refuse_all("has no name", "add name: with lowercase letters, digits and -");
-        }
-        for (key, kind) in [("url", "a remote agent"), ("cli", "a command-line agent")] {
-            if section.is_set(key) {
-                section.refuse(
-                    key,
-                    format!("this is {kind}, and this version hosts only built-in agents from files"),
-                    "remove the entry, or use builtin: echo, guide or probe",
-                );
-                // Its other keys are right for its kind, and nobody here could judge them.
-                section.skip_the_rest();
-                return None;
-            }
-        }
+    fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
         let mut builtin = None::<Builtin>;
         section.read("builtin", &mut builtin);
         if !section.is_set("builtin") {
-            section.refuse_all("does not say which agent it is", "add builtin: echo, guide or probe");
+            section.refuse_all(
+                "does not say which agent it is",
+                "add builtin: echo, guide or probe, or url: for one elsewhere",
+            );
         }
         let mut switches = AgentSwitches::default();
         switches.read(section);
@@ -271,20 +268,61 @@ impl Skill {
     }
 }
 
+impl Entry {
+    /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
+    fn read(section: &mut Section<'_, '_>, origin: Origin) -> Option<Self> {
+        let mut name = None::<AgentName>;
+        section.read("name", &mut name);
+        if !section.is_set("name") {
+            section.refuse_all("has no name", "add name: with lowercase letters, digits and -");
+        }
+        if section.is_set("cli") {
+            section.refuse(
+                "cli",
+                "this is a command-line agent, and this version hosts only built-in agents from files",
+                "remove the entry, or use builtin: echo, guide or probe",
+            );
+            // Its other keys are right for its kind, and nobody here could judge them.
+            section.skip_the_rest();
+            return None;
+        }
+        if section.is_set("url") {
+            return RemoteAgent::read(section, name, origin).map(|agent| Self::Remote(Box::new(agent)));
+        }
+        Agent::read(section, name, origin).map(|agent| Self::Hosted(Box::new(agent)))
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &AgentName {
+        match self {
+            Self::Hosted(agent) => &agent.name,
+            Self::Remote(agent) => &agent.name,
+        }
+    }
+
+    fn origin(&self) -> &Origin {
+        match self {
+            Self::Hosted(agent) => &agent.origin,
+            Self::Remote(agent) => &agent.origin,
+        }
+    }
+}
+
 /// Reads one file of agents and adds what it holds to those of the files before it.
-pub(crate) fn read_file(reader: &mut Reader<'_>, file: &Node, agents: &mut Vec<Agent>) {
+pub(crate) fn read_file(reader: &mut Reader<'_>, file: &Node, entries: &mut Vec<Entry>) {
     reader.read("", Some(file), |root| {
         root.each("agents", |section, origin| {
-            let Some(agent) = Agent::read(section, origin) else {
+            let Some(entry) = Entry::read(section, origin) else {
                 return;
             };
-            match agents.iter().find(|other| other.name == agent.name) {
+            match entries.iter().find(|other| other.name() == entry.name()) {
                 Some(other) => section.refuse(
                     "name",
-                    format!("\"{}\" is already the name of the agent at {}", agent.name, other.origin),
+                    format!("\"{}\" is already the name of the agent at {}", entry.name(), other.origin()),
                     "give one of the two another name",
                 ),
-                None => agents.push(agent),
+                None => entries.push(entry),
             }
         });
     });

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use switchboard_server::{Tls, TlsError, TlsPart};
 
-use crate::config::agents::{self, Agent};
+use crate::config::agents::{self, Agent, Entry};
 use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
+use crate::config::remote_agent::RemoteAgent;
 use crate::config::section::Reader;
 use crate::config::{
     Config, Origin, Overrides, Problem, Problems, Setting, environment, push_notification, substitution, suggestion,
@@ -23,8 +24,10 @@ pub struct Workspace {
     pub folder: PathBuf,
     /// The settings in force.
     pub config: Config,
-    /// The agents to serve; empty only if they were not asked for.
+    /// The agents to serve; empty if they were not asked for, or if all are elsewhere.
     pub agents: Vec<Agent>,
+    /// The agents elsewhere, which can be called by name.
+    pub remotes: Vec<RemoteAgent>,
     /// Whether nobody configured an agent, so that the demo fleet is served.
     pub demo: bool,
     /// The files that were read, in order.
@@ -44,8 +47,14 @@ impl Workspace {
         check_folder(folder)?;
         let mut loader = Loader::new(folder, overrides);
         let (config, settings) = loader.switchboard();
-        let mut agents = loader.agents();
-        let demo = agents.is_empty();
+        let (mut agents, mut remotes) = (Vec::new(), Vec::new());
+        for entry in loader.agents() {
+            match entry {
+                Entry::Hosted(agent) => agents.push(*agent),
+                Entry::Remote(agent) => remotes.push(*agent),
+            }
+        }
+        let demo = agents.is_empty() && remotes.is_empty();
         if demo {
             agents = Agent::demo_fleet();
         }
@@ -55,7 +64,7 @@ impl Workspace {
             return Err(loader.into_problems());
         }
         let Loader { files, warnings, .. } = loader;
-        Ok(Self { folder: folder.to_owned(), config, agents, demo, files, settings, warnings })
+        Ok(Self { folder: folder.to_owned(), config, agents, remotes, demo, files, settings, warnings })
     }
 
     /// Loads the settings of a folder and none of its agents, for a program that brings its own.
@@ -71,7 +80,8 @@ impl Workspace {
             return Err(loader.into_problems());
         }
         let Loader { files, warnings, .. } = loader;
-        Ok(Self { folder: folder.to_owned(), config, agents: Vec::new(), demo: false, files, settings, warnings })
+        let folder = folder.to_owned();
+        Ok(Self { folder, config, agents: Vec::new(), remotes: Vec::new(), demo: false, files, settings, warnings })
     }
 
     /// The data directory in full, so that whoever reads it in a message need not know where the command was typed.
@@ -151,18 +161,18 @@ impl<'a> Loader<'a> {
         (config, settings)
     }
 
-    fn agents(&mut self) -> Vec<Agent> {
+    fn agents(&mut self) -> Vec<Entry> {
         self.warn_of_other_spelling("agents");
-        let mut agents = Vec::new();
+        let mut entries = Vec::new();
         let mut paths = vec![PathBuf::from("agents.yaml")];
         paths.extend(self.agent_folder());
         for path in paths {
             let Some(node) = self.file(&path) else { continue };
             let mut reader = Reader::default();
-            agents::read_file(&mut reader, &node, &mut agents);
+            agents::read_file(&mut reader, &node, &mut entries);
             self.problems.append(&mut reader.problems);
         }
-        agents
+        entries
     }
 
     /// The files of `agents.d/`, by name, so that the order is the same everywhere.

@@ -90,6 +90,9 @@ impl Greeting {
     pub fn print(&self, printer: Printer) {
         printer.line(format!("Switchboard {} on {}", env!("CARGO_PKG_VERSION"), self.url));
         printer.line("");
+        if self.agents.is_empty() {
+            printer.line("no agent is hosted here: all agents of this workspace are elsewhere");
+        }
         let rows = self.agents.iter();
         let rows: Vec<[String; 3]> = rows
             .map(|agent| [format!("agent {}", agent.name), agent.card.clone(), agent.description.clone()])
@@ -109,11 +112,13 @@ impl Greeting {
             ["data".to_owned(), format!("{} ({survives})", self.data_dir.display())],
             ["callers".to_owned(), callers],
         ]);
-        printer.line("");
-        printer.line("send a message:");
-        printer.line(format!("  {}", self.send));
-        printer.line("stream one:");
-        printer.line(format!("  {}", self.stream));
+        if !self.agents.is_empty() {
+            printer.line("");
+            printer.line("send a message:");
+            printer.line(format!("  {}", self.send));
+            printer.line("stream one:");
+            printer.line(format!("  {}", self.stream));
+        }
         printer.line("");
         printer.line("Ctrl-C stops it");
     }
@@ -166,7 +171,7 @@ fn quoted(file: &Path) -> String {
 }
 
 /// The address as this machine reaches it: a listener on every interface has no address of its own.
-fn reachable(address: SocketAddr) -> SocketAddr {
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

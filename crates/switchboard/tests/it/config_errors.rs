@@ -143,16 +143,35 @@ fn what_this_version_cannot_do_is_refused_and_not_ignored() {
         "switchboard.yaml:2: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",
     ]);
     let content = "agents:
-  - name: quinn
-    url: https://quinn.example/a2a
-    apiKeyEnv: QUINN_API_KEY
   - name: coder
     cli: claude-code
     cwd: ./my-repo
 ";
     agents(content).refused(&[
-        "agents.yaml:3: agents[0].url: this is a remote agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
-        "agents.yaml:6: agents[1].cli: this is a command-line agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
+        "agents.yaml:3: agents[0].cli: this is a command-line agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_an_agent_elsewhere_is_named_and_its_secrets_are_not() {
+    let content = "agents:
+  - { name: a, url: agent.example }
+  - { name: b, url: 'https://me:hunter2@agent.example' }
+  - name: c
+    url: https://agent.example
+    timeout: 5m
+    timeoutMs: 300000
+    bearer: hunter2
+    headers: { \"X Team\": hunter2 }
+  - { name: c, builtin: echo }
+";
+    agents(content).refused(&[
+        "agents.yaml:2: agents[0].url: \"agent.example\" has no scheme: write an address that begins with https:// or http://",
+        "agents.yaml:3: agents[1].url: it holds a name or a password: use bearerEnv or apiKeyEnv for secrets",
+        "agents.yaml:7: agents[2].timeoutMs: timeout says the same: remove one of the two",
+        "agents.yaml:8: agents[2].bearer: unknown key: the keys here are name, url, apiKeyEnv, bearerEnv, headers, timeout, timeoutMs, trustCardUrl",
+        "agents.yaml:9: agents[2].headers: \"X Team\" cannot be the name of a header: write letters, digits and -, such as X-Team",
+        "agents.yaml:10: agents[3].name: \"c\" is already the name of the agent at agents.yaml:4: give one of the two another name",
     ]);
 }
 
@@ -197,7 +216,7 @@ fn files_that_are_no_certificate_and_key_are_named_with_their_place() {
 fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
     agents("agents:\n  - builtin: echo\n  - name: b\n  - name: tasks\n    builtin: echo\n  - { name: My_Agent, builtin: ekho }\n").refused(&[
         "agents.yaml:2: agents[0]: has no name: add name: with lowercase letters, digits and -",
-        "agents.yaml:3: agents[1]: does not say which agent it is: add builtin: echo, guide or probe",
+        "agents.yaml:3: agents[1]: does not say which agent it is: add builtin: echo, guide or probe, or url: for one elsewhere",
         "agents.yaml:4: agents[2].name: \"tasks\" is reserved, because it is part of an address: choose another name; reserved are v1, tasks, jsonrpc, message:send, message:stream, extendedAgentCard, .well-known, agents",
         "agents.yaml:6: agents[3].name: \"My_Agent\" cannot be an agent's name: write a name of lowercase letters, digits and -, such as code-review; it begins with a letter or digit and has at most 63 characters",
         "agents.yaml:6: agents[3].builtin: \"ekho\" is not one of its values: did you mean echo? (one of echo, guide, probe)",

@@ -18,7 +18,10 @@ use crate::receiver::Receiver;
 /// A kernel whose one webhook is refused: a dead letter for every event of a task.
 async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDesk, usize) {
     let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-    let store = Arc::new(SqliteStore::open(folder, switchboard_store::Options::default()).unwrap());
+    // A busy disk is not what is tested here.
+    let durability = switchboard_store::Durability::Process;
+    let options_of_store = switchboard_store::Options { durability, ..Default::default() };
+    let store = Arc::new(SqliteStore::open(folder, options_of_store).unwrap());
     let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("echo", Echo)], None));
     let engine = Engine::start(store.clone(), directory, Arc::new(clock.clone()), Settings::default()).await.unwrap();
     let allowlist = Allowlist::parse([""; 0], ["127.0.0.1/32"]).unwrap();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
+mod calling;
 mod config_check;
 mod config_errors;
 mod config_schema;

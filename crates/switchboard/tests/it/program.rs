@@ -1,7 +1,8 @@
 //! Runs the binary in a workspace folder of its own, with an environment that holds only what the test puts there.
 
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -69,13 +70,24 @@ impl Workspace {
 
     /// Runs the binary with this folder as the current one.
     pub(crate) fn run(&self, arguments: &[&str]) -> Run {
-        let output = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        self.run_with(arguments, "")
+    }
+
+    /// The same with something to read on standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Run {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
             .args(arguments)
             .current_dir(self.path())
             .env_clear()
             .envs(self.variables())
-            .output()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        // Whoever does not read it may have ended already.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let output = child.wait_with_output().unwrap();
         Run {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),

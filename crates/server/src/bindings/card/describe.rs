@@ -3,9 +3,9 @@
 use switchboard_a2a::card::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme,
 };
+use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
 use switchboard_engine::{Address, Hosted, Skill};
 
-use crate::bindings::extensions::RESUMPTION;
 use crate::{Options, State};
 
 /// The card of one agent at an address. Private skills are for known callers.
@@ -20,7 +20,10 @@ pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Host
             params: None,
         });
     }
-    extensions.extend(manifest.streaming.then(resumption));
+    let resumption = (RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
+    let idempotency = (IDEMPOTENCY, "A message with an Idempotency-Key is acted on once, however often it arrives");
+    extensions.extend(manifest.streaming.then(|| ours(resumption)));
+    extensions.push(ours(idempotency));
     let shown = manifest.skills.iter().filter(|skill| with_private || !skill.private);
     AgentCard {
         name: manifest.name.clone(),
@@ -80,13 +83,9 @@ fn interfaces(options: &Options, address: &Address) -> Vec<AgentInterface> {
     ]
 }
 
-fn resumption() -> AgentExtension {
-    AgentExtension {
-        uri: RESUMPTION.to_owned(),
-        description: Some("Last-Event-ID on a stream goes on exactly after that event".to_owned()),
-        required: false,
-        params: None,
-    }
+/// Something that works with every agent here.
+fn ours((uri, description): (&str, &str)) -> AgentExtension {
+    AgentExtension { uri: uri.to_owned(), description: Some(description.to_owned()), required: false, params: None }
 }
 
 fn described(skill: &Skill) -> AgentSkill {

@@ -23,6 +23,11 @@ fn resumption() -> Value {
     json!({"uri": "urn:switchboard:a2a:last-event-id:v1", "description": description})
 }
 
+fn idempotency() -> Value {
+    let description = "A message with an Idempotency-Key is acted on once, however often it arrives";
+    json!({"uri": "urn:switchboard:a2a:idempotency-key:v1", "description": description})
+}
+
 fn talk() -> Value {
     json!({"id": "talk", "name": "Talk", "description": "Does what the text says", "tags": ["test"], "examples": ["hello"]})
 }
@@ -40,7 +45,7 @@ async fn the_v1_card() {
         "name": "talker", "description": "The test agent talker", "version": "1.2.3",
         "supportedInterfaces": interfaces("http://agents.test/a2a/talker"),
         "capabilities": {
-            "streaming": true, "pushNotifications": false, "extensions": [resumption()], "extendedAgentCard": false
+            "streaming": true, "pushNotifications": false, "extensions": [resumption(), idempotency()], "extendedAgentCard": false
         },
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [talk()],
@@ -58,7 +63,7 @@ async fn the_v03_card() {
         "name": "talker", "description": "The test agent talker", "version": "1.2.3",
         "url": rpc, "preferredTransport": "JSONRPC",
         "additionalInterfaces": [{"url": rpc, "transport": "JSONRPC"}, {"url": url, "transport": "HTTP+JSON"}],
-        "capabilities": {"streaming": true, "pushNotifications": false, "extensions": [resumption()]},
+        "capabilities": {"streaming": true, "pushNotifications": false, "extensions": [resumption(), idempotency()]},
         "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
         "skills": [talk()],
         "supportsAuthenticatedExtendedCard": false,

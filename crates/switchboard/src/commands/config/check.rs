@@ -20,6 +20,7 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
                     "files": workspace.files,
                     "settings": workspace.settings,
                     "agents": workspace.agents,
+                    "remotes": workspace.remotes,
                     "demo": workspace.demo,
                     "warnings": workspace.warnings,
                     "problems": [],
@@ -68,13 +69,17 @@ fn print_text(workspace: &Workspace, printer: Printer) {
     printer.table(&rows);
     printer.line("");
     let agents = workspace.agents.iter();
-    let rows: Vec<[String; 3]> = agents
+    let mut rows: Vec<[String; 3]> = agents
         .map(|agent| {
             let builtin = serde_json::to_value(agent.builtin).unwrap_or_default();
             let origin = if workspace.demo { "demo fleet".to_owned() } else { agent.origin.to_string() };
             [format!("agent {}", agent.name), format!("builtin {}", shown(&builtin)), origin]
         })
         .collect();
+    let remotes = workspace.remotes.iter();
+    rows.extend(remotes.map(|agent| {
+        [format!("agent {}", agent.name), format!("called at {}", agent.url.as_str()), agent.origin.to_string()]
+    }));
     printer.table(&rows);
     printer.line("");
     for warning in &workspace.warnings {

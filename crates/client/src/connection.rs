@@ -1,0 +1,111 @@
+//! One connection that carries events. What is torn off in the middle is left out; taking it up again is not decided
+//! here.
+
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use switchboard_a2a::sse::{EventReader, Frame, ReadError};
+use switchboard_a2a::{Dialect, Error as AgentError, StreamResponse, decode};
+use switchboard_egress::{AnswerBody, BodyFault};
+use tokio::time::Instant;
+
+use crate::exchange::{Exchange, Failure, Question};
+
+/// What is heard on a connection.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Something the agent said, and where to go on after it.
+    Event { frame: Box<StreamResponse>, id: Option<String> },
+    /// How long to wait before coming back.
+    ComeBack(Duration),
+    /// The agent gave up.
+    Error(AgentError),
+    /// Nothing more will come: the end was said or came in order.
+    End,
+    /// The connection is torn, silent, or says what cannot be read.
+    Broken(String),
+    /// An event is larger than what is read.
+    TooLarge { limit: usize },
+}
+
+/// One connection.
+pub(crate) struct Connection {
+    source: Source,
+    dialect: Dialect,
+    idle: Duration,
+}
+
+enum Source {
+    Events {
+        body: AnswerBody,
+        reader: Box<EventReader>,
+        is_over: bool,
+    },
+    /// The agent answered with all there is.
+    Whole(Option<Box<StreamResponse>>),
+}
+
+impl Connection {
+    /// Asks, and waits for the head of the answer.
+    pub(crate) async fn open(exchange: Exchange<'_>, question: &Question, patience: Duration) -> Result<Self, Failure> {
+        let began = Instant::now();
+        let limits = &exchange.peer.limits;
+        let response = exchange.open(question, patience).await?;
+        let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_events =
+            media_type.is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
+        let (dialect, idle) = (question.dialect(), limits.idle);
+        if is_events && response.status().is_success() {
+            let reader = Box::new(EventReader::new(limits.event));
+            let source = Source::Events { body: response.into_body(), reader, is_over: false };
+            return Ok(Self { source, dialect, idle });
+        }
+        let origin = question.origin();
+        let (status, headers, body) = exchange.whole(response, &origin, patience, began).await?;
+        let result = exchange.result(question, &origin, status, &headers, body)?;
+        let frame = decode::decode_stream(dialect, &result);
+        let frame = frame.map_err(|_| crate::foreign::answer(&origin, status.as_u16(), &headers, &result))?;
+        Ok(Self { source: Source::Whole(Some(Box::new(frame))), dialect, idle })
+    }
+
+    /// The next thing that is heard. After [`Heard::End`] and [`Heard::Broken`] there is nothing.
+    pub(crate) async fn next(&mut self) -> Heard {
+        let (body, reader, is_over) = match &mut self.source {
+            Source::Whole(frame) => {
+                return frame.take().map_or(Heard::End, |frame| Heard::Event { frame, id: None });
+            }
+            Source::Events { body, reader, is_over } => (body, reader, is_over),
+        };
+        loop {
+            match reader.next_event() {
+                Err(ReadError::TooLarge { limit }) => return Heard::TooLarge { limit },
+                Err(error) => return Heard::Broken(error.to_string()),
+                Ok(Some(event)) => {
+                    let heard = match event.decode(self.dialect) {
+                        Ok(Frame::Response(frame)) => Some(Heard::Event { frame, id: event.id }),
+                        Ok(Frame::Error(error)) => Some(Heard::Error(error)),
+                        Ok(Frame::Done) => Some(Heard::End),
+                        Ok(Frame::Nothing) => event.retry.map(Heard::ComeBack),
+                        // What was cut off in the middle looks like an orderly end on some connections.
+                        Err(error) => Some(Heard::Broken(format!("an event cannot be read: {error}"))),
+                    };
+                    if let Some(heard) = heard {
+                        return heard;
+                    }
+                }
+                Ok(None) if *is_over => return Heard::End,
+                Ok(None) => match body.next(self.idle).await {
+                    Ok(Some(piece)) => reader.feed(&piece),
+                    Ok(None) => {
+                        reader.finish();
+                        *is_over = true;
+                    }
+                    Err(BodyFault::Late) => {
+                        return Heard::Broken(format!("nothing came for {} s", self.idle.as_secs_f32()));
+                    }
+                    Err(fault) => return Heard::Broken(fault.to_string()),
+                },
+            }
+        }
+    }
+}

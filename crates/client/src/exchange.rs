@@ -1,0 +1,319 @@
+//! One request and the answer to it, as bytes of the protocol: headers, credentials, the envelope of the binding, and
+//! every way an answer can be none.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request as HttpRequest, Response, StatusCode};
+use switchboard_a2a::jsonrpc::{self, RpcId};
+use switchboard_a2a::{
+    Dialect, Error as AgentError, ErrorKind, Operation, Request, Unsayable, encode_params, encode_rest,
+};
+use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError};
+use tokio::time::Instant;
+
+use crate::{Binding, ClientError, Context, Credentials, Interface, Peer, foreign};
+
+const VERSION: HeaderName = HeaderName::from_static("a2a-version");
+const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
+const OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
+pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+/// Our questions are answered one at a time, so every one has the same number.
+const RPC_NUMBER: u64 = 1;
+/// How deep answers may be nested.
+const DEEPEST: usize = 128;
+
+/// What an exchange needs to know.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) egress: &'a Egress,
+    pub(crate) peer: &'a Peer,
+    pub(crate) context: &'a Context,
+}
+
+/// Why there is no answer, and when the other side wants to be asked again.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: ClientError,
+    pub(crate) retry_after: Option<Duration>,
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self { error, retry_after: None }
+    }
+}
+
+/// A request that is ready to be sent.
+pub(crate) struct Question {
+    method: &'static str,
+    url: String,
+    body: Option<Vec<u8>>,
+    headers: HeaderMap,
+    dialect: Dialect,
+    binding: Binding,
+    /// The same in another form, for those who do not take the first one.
+    otherwise: Option<(&'static str, Option<Vec<u8>>)>,
+}
+
+impl Question {
+    /// Writes a request for an interface.
+    pub(crate) fn new(interface: &Interface, operation: Operation, request: &Request) -> Result<Self, ClientError> {
+        let dialect = interface.dialect();
+        let unsayable = |problem: Unsayable| ClientError::Invalid { field: "request", problem: problem.to_string() };
+        let (method, url, body, otherwise) = match interface.binding {
+            Binding::JsonRpc => {
+                let params = encode_params(dialect, operation, request).map_err(unsayable)?;
+                let method = operation.method(interface.version);
+                let body = jsonrpc::write_request(&RpcId::number(RPC_NUMBER), method, &params);
+                ("POST", interface.url.clone(), Some(body), None)
+            }
+            Binding::Rest => {
+                let call = encode_rest(dialect, operation, request).map_err(unsayable)?;
+                let url = format!("{}{}", interface.url.trim_end_matches('/'), call.target());
+                let otherwise = call.otherwise.map(|other| (other.method, other.body));
+                (call.method, url, call.body, otherwise)
+            }
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(VERSION, HeaderValue::from_static(interface.version.as_str()));
+        if body.is_some() {
+            let is_a2a = (dialect, interface.binding) == (Dialect::V1, Binding::Rest);
+            let media_type = if is_a2a { "application/a2a+json" } else { "application/json" };
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+        let accept = match operation.is_streaming() {
+            true => "text/event-stream, application/json;q=0.9, application/a2a+json;q=0.9",
+            false => "application/json, application/a2a+json",
+        };
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        Ok(Self { method, url, body, headers, dialect, binding: interface.binding, otherwise })
+    }
+
+    pub(crate) fn has_other_form(&self) -> bool {
+        self.otherwise.is_some()
+    }
+
+    /// The same question in its other form, if it has one.
+    pub(crate) fn otherwise(mut self) -> Option<Self> {
+        (self.method, self.body) = self.otherwise.take()?;
+        if self.body.is_none() {
+            self.headers.remove(CONTENT_TYPE);
+        }
+        Some(self)
+    }
+
+    /// The same question with one more header.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Result<Self, ClientError> {
+        let value = HeaderValue::from_str(value).map_err(|_| ClientError::Invalid {
+            field: "header",
+            problem: format!("{name} has characters that cannot stand in a header"),
+        })?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+}
+
+impl Exchange<'_> {
+    /// Asks and reads all of the answer: the JSON of the result.
+    pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Bytes, Failure> {
+        let began = Instant::now();
+        let response = self.open(question, patience).await?;
+        let origin = origin(&question.url);
+        let (status, headers, body) = self.whole(response, &origin, patience, began).await?;
+        self.result(question, &origin, status, &headers, body)
+    }
+
+    /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::result`].
+    pub(crate) async fn open(&self, question: &Question, patience: Duration) -> Result<Response<AnswerBody>, Failure> {
+        let credentials = self.context.credentials.as_ref().unwrap_or(&self.peer.credentials);
+        let Credentials::OAuth(oauth) = credentials else {
+            return self.open_as(question, credentials, None, patience).await;
+        };
+        let token = oauth.token(self.egress).await?;
+        let response = self.open_as(question, credentials, Some(&token), patience).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        // It may have been taken back before its time.
+        oauth.forget(&token).await;
+        let token = oauth.token(self.egress).await?;
+        self.open_as(question, credentials, Some(&token), patience).await
+    }
+
+    async fn open_as(
+        &self,
+        question: &Question,
+        credentials: &Credentials,
+        token: Option<&str>,
+        patience: Duration,
+    ) -> Result<Response<AnswerBody>, Failure> {
+        let body = Bytes::from(question.body.clone().unwrap_or_default());
+        let mut request = HttpRequest::builder()
+            .method(question.method)
+            .uri(&question.url)
+            .body(body)
+            .map_err(|error| ClientError::Invalid { field: "url", problem: error.to_string() })?;
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, AGENT);
+        headers.extend(self.peer.headers.iter().cloned());
+        self.context.apply(headers)?;
+        headers.extend(question.headers.clone());
+        self.declare_extensions(headers)?;
+        credentials.apply(token, headers)?;
+        let opened = self.egress.open(request, patience).await;
+        Ok(opened.map_err(|error| ClientError::transport(&origin(&question.url), error, patience))?)
+    }
+
+    /// Under both names: which one a peer reads depends on its version.
+    fn declare_extensions(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
+        if self.peer.extensions.is_empty() {
+            return Ok(());
+        }
+        let listed = self.peer.extensions.join(", ");
+        let value = HeaderValue::from_str(&listed).map_err(|_| ClientError::Invalid {
+            field: "extensions",
+            problem: "an extension's name has characters that cannot stand in a header".to_owned(),
+        })?;
+        headers.insert(EXTENSIONS, value.clone());
+        headers.insert(OLD_EXTENSIONS, value);
+        Ok(())
+    }
+
+    /// All of an answer.
+    pub(crate) async fn whole(
+        &self,
+        response: Response<AnswerBody>,
+        origin: &str,
+        patience: Duration,
+        began: Instant,
+    ) -> Result<(StatusCode, HeaderMap, Bytes), Failure> {
+        let (parts, body) = response.into_parts();
+        let limit = self.peer.limits.body;
+        let (bytes, end) = body.collect(limit, patience.saturating_sub(began.elapsed())).await;
+        let origin = origin.to_owned();
+        match end {
+            BodyEnd::Complete => Ok((parts.status, parts.headers, bytes)),
+            BodyEnd::Cut => Err(ClientError::TooLarge { origin, limit }.into()),
+            BodyEnd::Late => Err(ClientError::Timeout { origin, after: patience, task: None }.into()),
+            BodyEnd::Broken => Err(ClientError::Lost { origin, error: SendError::Broken }.into()),
+        }
+    }
+
+    /// The result within an answer, or what was refused.
+    pub(crate) fn result(
+        &self,
+        question: &Question,
+        origin: &str,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: Bytes,
+    ) -> Result<Bytes, Failure> {
+        let retry_after = retry_after(headers);
+        let refused = |error| Failure { error: refusal(origin, status, headers, error), retry_after };
+        let foreign = || {
+            let error = match status.as_u16() {
+                401 | 403 => credentials(origin, status, headers, None),
+                _ => foreign::answer(origin, status.as_u16(), headers, &body),
+            };
+            Failure { error, retry_after }
+        };
+        match question.binding {
+            Binding::Rest if status.is_success() => Ok(body),
+            Binding::Rest => match AgentError::decode(&body) {
+                Ok(error) => Err(refused(by_status(error, status))),
+                Err(_) => Err(foreign()),
+            },
+            Binding::JsonRpc => match jsonrpc::parse_response(&body, DEEPEST).map(|response| response.outcome) {
+                Ok(Err(error)) => Err(refused(error)),
+                Ok(Ok(result)) if status.is_success() => Ok(match result {
+                    Some(result) => body.slice_ref(result.get().as_bytes()),
+                    None => Bytes::from_static(b"null"),
+                }),
+                // Web frameworks answer with errors of their own, without an envelope.
+                _ => Err(match (status.is_success(), AgentError::decode(&body)) {
+                    (false, Ok(error)) => refused(error),
+                    _ => foreign(),
+                }),
+            },
+        }
+    }
+}
+
+impl Question {
+    /// For messages.
+    pub(crate) fn origin(&self) -> String {
+        origin(&self.url)
+    }
+}
+
+/// Some agents of version 0.3 send no more than a message, so that only the status says what it is.
+fn by_status(mut error: AgentError, status: StatusCode) -> AgentError {
+    if error.kind == ErrorKind::Internal && error.metadata.is_empty() {
+        error.kind = match status.as_u16() {
+            400 => ErrorKind::InvalidRequest,
+            404 => ErrorKind::TaskNotFound,
+            409 => ErrorKind::TaskNotCancelable,
+            415 => ErrorKind::ContentTypeNotSupported,
+            422 => ErrorKind::InvalidParams,
+            501 => ErrorKind::UnsupportedOperation,
+            _ => ErrorKind::Internal,
+        };
+    }
+    error
+}
+
+fn refusal(origin: &str, status: StatusCode, headers: &HeaderMap, error: AgentError) -> ClientError {
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => credentials(origin, status, headers, Some(error.message)),
+        _ => ClientError::Agent(error),
+    }
+}
+
+fn credentials(origin: &str, status: StatusCode, headers: &HeaderMap, message: Option<String>) -> ClientError {
+    let challenge = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    let problem = message.or_else(|| challenge.map(|challenge| format!("it asks for {}", foreign::words(challenge))));
+    let usual =
+        if status == StatusCode::FORBIDDEN { "these credentials are not enough" } else { "credentials are needed" };
+    ClientError::Credentials {
+        origin: origin.to_owned(),
+        status: status.as_u16(),
+        problem: problem.unwrap_or_else(|| usual.to_owned()),
+    }
+}
+
+/// How long the other side wants to be left alone: seconds, or a date.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    Some(date.duration_since(std::time::SystemTime::now()).unwrap_or_default())
+}
+
+fn origin(url: &str) -> String {
+    url::Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_says_what_a_message_alone_does_not() {
+        let said = |kind, status| by_status(AgentError::new(kind), status).kind;
+        assert_eq!(said(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
+        assert_eq!(said(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
+        assert_eq!(said(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);
+        // What the agent has said in words counts more.
+        assert_eq!(said(ErrorKind::PushNotSupported, StatusCode::NOT_FOUND), ErrorKind::PushNotSupported);
+    }
+}

@@ -1,0 +1,263 @@
+//! From what a consumer has been told to what the agent says is the case: the events in between, as far as a picture of
+//! the task can tell them.
+
+use switchboard_a2a::{
+    Artifact, Message, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
+    TaskStatusUpdate,
+};
+
+use super::Missing;
+
+/// What is to be told now.
+#[derive(Debug, Default)]
+pub(super) struct Difference {
+    /// In this order.
+    pub(super) events: Vec<StreamResponse>,
+    /// What cannot be told any more.
+    pub(super) missing: Option<Missing>,
+}
+
+/// The difference between what was told and what is.
+pub(super) fn difference(told: &Task, now: &Task) -> Difference {
+    let mut difference = Difference::default();
+    let messages = now.history.iter().filter(|message| message.role == Role::Agent && !knows(told, message));
+    // What ends up in the history was said with a status that has passed.
+    let passed = messages.map(|message| TaskStatus {
+        state: TaskState::Working,
+        message: Some(message.clone()),
+        timestamp: None,
+    });
+    difference.events.extend(passed.map(|status| status_update(now, status)));
+    for artifact in &now.artifacts {
+        let known = told.artifacts.iter().find(|known| known.artifact_id == artifact.artifact_id);
+        match known.map(|known| remainder(&known.parts, &artifact.parts)) {
+            None => difference.events.push(artifact_update(now, artifact.clone(), false)),
+            Some(Some(parts)) if parts.is_empty() => {}
+            Some(Some(parts)) => {
+                difference.events.push(artifact_update(now, Artifact { parts, ..artifact.clone() }, true));
+            }
+            Some(None) => {
+                difference.missing = Some(Missing::Artifact(artifact.artifact_id.to_string()));
+                difference.events.push(artifact_update(now, artifact.clone(), false));
+            }
+        }
+    }
+    let is_there = |known: &&Artifact| now.artifacts.iter().any(|artifact| artifact.artifact_id == known.artifact_id);
+    if let Some(lost) = told.artifacts.iter().find(|known| !is_there(known)) {
+        difference.missing = Some(Missing::Forgotten(lost.artifact_id.to_string()));
+    }
+    if told.status.state.is_terminal() && !now.status.state.is_terminal() {
+        difference.missing = Some(Missing::Forgotten("its end".to_owned()));
+    }
+    if is_other(&told.status, &now.status) {
+        difference.events.push(status_update(now, now.status.clone()));
+    }
+    difference
+}
+
+/// Whether a task's teller has said this message already.
+fn knows(told: &Task, message: &Message) -> bool {
+    let current = told.status.message.as_ref();
+    told.history.iter().chain(current).any(|known| known.message_id == message.message_id)
+}
+
+/// Times differ between a stream and a picture with some agents, so they do not count.
+fn is_other(told: &TaskStatus, now: &TaskStatus) -> bool {
+    let said = |status: &TaskStatus| {
+        status.message.as_ref().map(|message| (message.message_id.clone(), message.joined_text()))
+    };
+    told.state != now.state || said(told) != said(now)
+}
+
+/// What follows after the parts that are known, none if these are not the beginning. Texts that follow each other count
+/// as one: agents join them as they like.
+fn remainder(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
+    let mut rest: Vec<Part> = joined(now);
+    rest.reverse();
+    for part in joined(known) {
+        let next = rest.pop()?;
+        match (part.as_text(), next.as_text()) {
+            (Some(known), Some(text)) => {
+                let more = text.strip_prefix(known)?;
+                if !more.is_empty() {
+                    rest.push(Part { content: PartContent::Text(more.to_owned()), ..next });
+                }
+            }
+            _ if part == next => {}
+            _ => return None,
+        }
+    }
+    rest.reverse();
+    Some(rest)
+}
+
+fn joined(parts: &[Part]) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        if let Some(text) = part.as_text()
+            && let Some(Part { content: PartContent::Text(last), .. }) = joined.last_mut()
+        {
+            last.push_str(text);
+        } else {
+            joined.push(part.clone());
+        }
+    }
+    joined
+}
+
+fn status_update(task: &Task, status: TaskStatus) -> StreamResponse {
+    StreamResponse::StatusUpdate(TaskStatusUpdate {
+        task_id: task.id.clone(),
+        context_id: task.context_id.clone(),
+        status,
+        metadata: None,
+    })
+}
+
+fn artifact_update(task: &Task, artifact: Artifact, append: bool) -> StreamResponse {
+    StreamResponse::ArtifactUpdate(TaskArtifactUpdate {
+        task_id: task.id.clone(),
+        context_id: task.context_id.clone(),
+        artifact,
+        append,
+        last_chunk: false,
+        metadata: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::{ArtifactId, ContextId, MessageId, TaskId};
+
+    use super::*;
+
+    /// Ids and texts.
+    type Artifacts<'a> = &'a [(&'a str, &'a [&'a str])];
+
+    fn task(state: TaskState, artifacts: Artifacts<'_>) -> Task {
+        let artifact = |(id, texts): &(&str, &[&str])| Artifact {
+            artifact_id: ArtifactId::from(*id),
+            ..Artifact::new(texts.iter().map(|text| Part::text(*text)).collect())
+        };
+        Task {
+            id: TaskId::from("t"),
+            context_id: ContextId::from("c"),
+            status: TaskStatus { state, message: None, timestamp: None },
+            artifacts: artifacts.iter().map(artifact).collect(),
+            history: Vec::new(),
+            metadata: None,
+        }
+    }
+
+    fn working(artifacts: Artifacts<'_>) -> Task {
+        task(TaskState::Working, artifacts)
+    }
+
+    fn said(role: Role, id: &str, text: &str) -> Message {
+        Message { message_id: MessageId::from(id), ..Message::text(role, text) }
+    }
+
+    /// The events in short, and what is missing.
+    fn told(told: &Task, now: &Task) -> (Vec<String>, Option<Missing>) {
+        let difference = difference(told, now);
+        let short = |event: &StreamResponse| match event {
+            StreamResponse::ArtifactUpdate(update) => {
+                let texts: Vec<&str> = update.artifact.parts.iter().filter_map(Part::as_text).collect();
+                let sign = if update.append { "+" } else { "=" };
+                format!("{}{sign}{}", update.artifact.artifact_id, texts.join("|"))
+            }
+            StreamResponse::StatusUpdate(update) => {
+                let text = update.status.message.as_ref().map(Message::joined_text);
+                format!("{} {}", update.status.state.as_str(), text.unwrap_or_default()).trim_end().to_owned()
+            }
+            other => format!("{other:?}"),
+        };
+        let mut applied = told.clone();
+        for event in &difference.events {
+            assert!(applied.apply(event), "{event:?}");
+        }
+        let joined = |task: &Task| -> Vec<Vec<Part>> { task.artifacts.iter().map(|of| joined(&of.parts)).collect() };
+        if difference.missing.is_none() {
+            assert_eq!(joined(&applied), joined(now), "the events lead to what is");
+        }
+        assert_eq!(applied.status.state, now.status.state);
+        (difference.events.iter().map(short).collect(), difference.missing)
+    }
+
+    #[test]
+    fn what_goes_on_from_what_was_told_is_told() {
+        let cases: [(Artifacts<'_>, Artifacts<'_>, &[&str]); 7] = [
+            (&[], &[("a", &["one"])], &["a=one"]),
+            (&[("a", &["one"])], &[("a", &["one"])], &[]),
+            (&[("a", &["one "])], &[("a", &["one two"])], &["a+two"]),
+            (&[("a", &["one ", "two"])], &[("a", &["one two", " three"])], &["a+ three"]),
+            (&[("a", &["one two"])], &[("a", &["one ", "two"])], &[]),
+            (&[("a", &["one"])], &[("a", &["one"]), ("b", &["other"])], &["b=other"]),
+            (&[("a", &[])], &[("a", &["one"])], &["a+one"]),
+        ];
+        for (before, now, expected) in cases {
+            assert_eq!(
+                told(&working(before), &working(now)),
+                (expected.iter().map(|of| (*of).to_owned()).collect(), None)
+            );
+        }
+    }
+
+    #[test]
+    fn what_does_not_go_on_is_a_gap_and_told_whole() {
+        let gap = Some(Missing::Artifact("a".to_owned()));
+        for before in [&["one three"][..], &["two one"], &["one two three"], &["one ", "one "]] {
+            let (events, missing) = told(&working(&[("a", before)]), &working(&[("a", &["one two"])]));
+            assert_eq!((events, missing), (vec!["a=one two".to_owned()], gap.clone()), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn other_parts_count_as_they_are() {
+        let file = |byte: u8| Part::new(PartContent::Raw(vec![byte]));
+        let of = |parts: Vec<Part>| {
+            let mut task = working(&[("a", &[])]);
+            task.artifacts[0].parts = parts;
+            task
+        };
+        let before = of(vec![Part::text("see"), file(1)]);
+        let more = difference(&before, &of(vec![Part::text("see"), file(1), file(2)]));
+        assert!(more.missing.is_none() && more.events.len() == 1, "{more:?}");
+        let other = difference(&before, &of(vec![Part::text("see"), file(3)]));
+        assert_eq!(other.missing, Some(Missing::Artifact("a".to_owned())));
+        let text = difference(&before, &of(vec![Part::text("seen"), file(1)]));
+        assert_eq!(text.missing, Some(Missing::Artifact("a".to_owned())));
+    }
+
+    #[test]
+    fn what_the_agent_has_forgotten_is_a_gap() {
+        let (_, missing) = told(&working(&[("a", &["one"]), ("b", &["other"])]), &working(&[("a", &["one"])]));
+        assert_eq!(missing, Some(Missing::Forgotten("b".to_owned())));
+        let ended = difference(&task(TaskState::Completed, &[]), &working(&[]));
+        assert_eq!(ended.missing, Some(Missing::Forgotten("its end".to_owned())));
+    }
+
+    #[test]
+    fn what_was_said_in_between_is_told_once_and_before_what_is_now() {
+        let mut before = working(&[]);
+        before.history = vec![said(Role::User, "u", "go"), said(Role::Agent, "1", "first")];
+        before.status.message = Some(said(Role::Agent, "2", "second"));
+        let mut now = task(TaskState::Completed, &[("a", &["all"])]);
+        now.history = before.history.clone();
+        now.history.push(said(Role::Agent, "2", "second"));
+        now.history.push(said(Role::Agent, "3", "third"));
+        now.history.push(said(Role::User, "v", "and?"));
+        now.status.message = Some(said(Role::Agent, "4", "fourth"));
+        let expected = ["TASK_STATE_WORKING third", "a=all", "TASK_STATE_COMPLETED fourth"];
+        assert_eq!(told(&before, &now), (expected.map(str::to_owned).to_vec(), None));
+        assert_eq!(told(&now, &now), (Vec::new(), None));
+    }
+
+    #[test]
+    fn times_alone_are_no_news() {
+        let (before, mut now) = (working(&[]), working(&[]));
+        now.status.timestamp = switchboard_a2a::Timestamp::parse("2026-01-02T03:04:05Z");
+        assert!(now.status.timestamp.is_some());
+        assert_eq!(told(&before, &now), (Vec::new(), None));
+    }
+}

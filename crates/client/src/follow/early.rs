@@ -1,0 +1,129 @@
+//! Numbered events that have come before what stands in front of them. Something between may have changed their order;
+//! then the missing ones are close behind. Or there is nothing in between: agents number things that they tell nobody.
+
+use std::collections::BTreeMap;
+
+use switchboard_a2a::StreamResponse;
+
+use super::position::{Position, Step};
+
+/// How often it is asked, without anything new in between, whether something is missing.
+const MOST_QUESTIONS: u32 = 3;
+
+/// Events that wait for others.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    waiting: BTreeMap<Position, (StreamResponse, Option<String>)>,
+    asked_about: Option<Position>,
+    questions: u32,
+}
+
+impl Early {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn any(&self, is_it: impl Fn(&StreamResponse) -> bool) -> bool {
+        self.waiting.values().any(|(event, _)| is_it(event))
+    }
+
+    pub(super) fn keep(&mut self, position: Position, event: StreamResponse, id: Option<String>) {
+        self.waiting.entry(position).or_insert((event, id));
+    }
+
+    /// The next one that need not wait any longer after what was told last.
+    pub(super) fn due(&mut self, last: Option<Position>) -> Option<(Position, StreamResponse, Option<String>)> {
+        loop {
+            let (position, last) = (*self.waiting.first_key_value()?.0, last?);
+            match position.step(last) {
+                Step::Jump => return None,
+                Step::Again => drop(self.waiting.pop_first()),
+                Step::Next => return self.first(),
+            }
+        }
+    }
+
+    /// Nothing has come to fill the hole. Gives the first event if that has been so before and is believed now;
+    /// otherwise the agent is to be asked again, from where it was left.
+    pub(super) fn believed(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
+        let first = *self.waiting.first_key_value()?.0;
+        if self.asked_about == Some(first) || self.questions >= MOST_QUESTIONS {
+            return self.first();
+        }
+        self.asked_about = Some(first);
+        self.questions += 1;
+        None
+    }
+
+    /// Something new was told; what is asked from now on is counted anew.
+    pub(super) fn goes_on(&mut self) {
+        self.questions = 0;
+    }
+
+    /// Another connection tells all of it again.
+    pub(super) fn forget(&mut self) {
+        self.waiting.clear();
+    }
+
+    fn first(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
+        self.questions = 0;
+        self.waiting.pop_first().map(|(position, (event, id))| (position, event, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::{Message, Role};
+
+    use super::*;
+
+    fn at(id: &str) -> Position {
+        Position::parse(id).unwrap()
+    }
+
+    fn keep(early: &mut Early, id: &str) {
+        early.keep(at(id), StreamResponse::Message(Message::text(Role::Agent, id)), Some(id.to_owned()));
+    }
+
+    fn id(event: Option<(Position, StreamResponse, Option<String>)>) -> Option<String> {
+        event.and_then(|(_, _, id)| id)
+    }
+
+    fn some(id: &str) -> Option<String> {
+        Some(id.to_owned())
+    }
+
+    #[test]
+    fn what_was_overtaken_lets_the_others_pass_in_order() {
+        let mut early = Early::default();
+        for id in ["1.7", "1.5", "1.6", "1.5"] {
+            keep(&mut early, id);
+        }
+        assert_eq!(id(early.due(Some(at("1.3")))), None);
+        assert_eq!(id(early.due(Some(at("1.4")))), some("1.5"));
+        assert_eq!(id(early.due(Some(at("1.6")))), some("1.7"), "what was told meanwhile is left out");
+        assert!(early.is_empty());
+    }
+
+    #[test]
+    fn a_hole_is_believed_when_it_is_there_again() {
+        let mut early = Early::default();
+        keep(&mut early, "1.5");
+        assert_eq!(id(early.believed()), None);
+        early.forget();
+        keep(&mut early, "1.5");
+        assert_eq!(id(early.believed()), some("1.5"));
+    }
+
+    #[test]
+    fn an_agent_with_another_hole_every_time_is_not_asked_for_ever() {
+        let mut early = Early::default();
+        for id in ["1.5", "1.6", "1.7"] {
+            keep(&mut early, id);
+            assert!(early.believed().is_none(), "{id}");
+            early.forget();
+        }
+        keep(&mut early, "1.8");
+        assert_eq!(id(early.believed()), some("1.8"));
+    }
+}

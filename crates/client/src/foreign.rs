@@ -1,0 +1,118 @@
+//! Answers of something that is no agent: a web page, a proxy's error, a login form. They are recognised by their type
+//! first, and told by their first words.
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+
+use crate::ClientError;
+
+/// How much of it is told.
+const HINT: usize = 200;
+
+/// The error for an answer that is none.
+pub(crate) fn answer(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let text = String::from_utf8_lossy(&body[..body.len().min(16 << 10)]);
+    let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
+    let is_page = media_type == "text/html" || start.starts_with("<!doctype html") || start.starts_with("<html");
+    let (what, hint) = if body.is_empty() {
+        ("nothing".to_owned(), String::new())
+    } else if is_page {
+        ("a web page (HTML)".to_owned(), title(&text))
+    } else if media_type.contains("json") {
+        ("JSON that is no answer to this".to_owned(), words(&text))
+    } else if media_type.is_empty() {
+        ("something without a type".to_owned(), words(&text))
+    } else {
+        (media_type, words(&text))
+    };
+    ClientError::NotA2a { origin: origin.to_owned(), status, what, hint }
+}
+
+/// What a page calls itself, else its first words without the tags.
+fn title(page: &str) -> String {
+    let lower = page.to_ascii_lowercase();
+    let inner = lower.find("<title").and_then(|open| {
+        let start = open + lower[open..].find('>')? + 1;
+        let end = start + lower[start..].find("</title")?;
+        page.get(start..end)
+    });
+    if let Some(title) = inner.map(words).filter(|title| !title.is_empty()) {
+        return title;
+    }
+    let mut plain = String::new();
+    let mut in_tag = false;
+    for character in page.chars() {
+        match character {
+            '<' => in_tag = true,
+            '>' => {
+                in_tag = false;
+                plain.push(' ');
+            }
+            _ if !in_tag => plain.push(character),
+            _ => {}
+        }
+    }
+    words(&plain)
+}
+
+/// The first words on one line, without anything a terminal would obey.
+pub(crate) fn words(text: &str) -> String {
+    let mut line = String::new();
+    for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {
+        if word.is_empty() {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.len() > HINT {
+            let end = (0..=HINT).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);
+            line.truncate(end);
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn told(media_type: &'static str, body: &str) -> String {
+        let mut headers = HeaderMap::new();
+        if !media_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        }
+        answer("https://agent.example", 200, &headers, body.as_bytes()).to_string()
+    }
+
+    #[test]
+    fn is_told_by_what_it_is_and_its_first_words() {
+        let cases = [
+            (
+                "text/html; charset=utf-8",
+                "<html><head><title>Sign\n in</title>",
+                "a web page (HTML), not with A2A: \"Sign in\"",
+            ),
+            ("", "<!DOCTYPE html><p>Bad <b>gateway</b>", "a web page (HTML), not with A2A: \"Bad gateway\""),
+            ("", "", "nothing, not with A2A"),
+            ("text/plain", "no\u{1b}[31m healthy upstream", "text/plain, not with A2A: \"no [31m healthy upstream\""),
+            (
+                "application/json",
+                "{\"ok\":true}",
+                "JSON that is no answer to this, not with A2A: \"{\\\"ok\\\":true}\"",
+            ),
+        ];
+        for (media_type, body, expected) in cases {
+            assert_eq!(told(media_type, body), format!("https://agent.example answered 200 with {expected}"));
+        }
+        let long = told("text/plain", &"ä".repeat(1_000));
+        assert!(long.ends_with("…\"") && long.len() < 300, "{long}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Which of an agent's interfaces is used: what both sides speak, the newest version first, and then in the order of the
+//! card.
+
+use switchboard_a2a::card::{AgentCard, AgentInterface};
+use switchboard_a2a::{Dialect, Version, parse_version};
+
+use crate::places::Place;
+use crate::{Binding, ClientError, Peer};
+
+/// An interface that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Where.
+    pub url: String,
+    /// How requests are carried.
+    pub binding: Binding,
+    /// Which version is spoken.
+    pub version: Version,
+    /// To be named with every request.
+    pub tenant: Option<String>,
+}
+
+impl Interface {
+    /// How messages are written there.
+    pub fn dialect(&self) -> Dialect {
+        match self.binding {
+            Binding::JsonRpc => self.version.rpc_dialect(),
+            Binding::Rest => self.version.rest_dialect(),
+        }
+    }
+
+    /// The same place in the other version.
+    pub(crate) fn in_other_version(&self) -> Self {
+        let version = match self.version {
+            Version::V1 => Version::V03,
+            Version::V03 => Version::V1,
+        };
+        Self { version, ..self.clone() }
+    }
+}
+
+/// Everything on the card that can be used, best first.
+///
+/// # Errors
+/// When there is nothing, with what there is instead.
+pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec<Interface>, ClientError> {
+    let mut found = Vec::new();
+    for interface in &card.supported_interfaces {
+        let (Some(binding), Some(version)) = (Binding::from_name(&interface.protocol_binding), spoken(interface))
+        else {
+            continue;
+        };
+        let wanted =
+            peer.binding.is_none_or(|wanted| wanted == binding) && peer.version.is_none_or(|wanted| wanted == version);
+        if wanted {
+            found.push(Interface {
+                url: place.interface(&interface.url, peer.trust_card_url)?,
+                binding,
+                version,
+                tenant: peer.tenant.clone().or_else(|| interface.tenant.clone()),
+            });
+        }
+    }
+    if found.is_empty() {
+        return Err(ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) });
+    }
+    // Stable, so that within a version the card's order stays.
+    found.sort_by_key(|interface| interface.version == Version::V03);
+    Ok(found)
+}
+
+/// What a newer or older minor version of a known major one is spoken as.
+fn spoken(interface: &AgentInterface) -> Option<Version> {
+    match parse_version(&interface.protocol_version)?.major {
+        1 => Some(Version::V1),
+        0 => Some(Version::V03),
+        _ => None,
+    }
+}
+
+fn offered(card: &AgentCard, peer: &Peer) -> String {
+    let listed: Vec<String> = card
+        .supported_interfaces
+        .iter()
+        .map(|interface| format!("{} {}", interface.protocol_binding, interface.protocol_version))
+        .collect();
+    let listed =
+        if listed.is_empty() { "its card lists none".to_owned() } else { format!("it has {}", listed.join(", ")) };
+    let wanted: Vec<&str> =
+        [peer.binding.map(Binding::as_str), peer.version.map(Version::as_str)].into_iter().flatten().collect();
+    match wanted.as_slice() {
+        [] => format!("{listed}; JSONRPC and HTTP+JSON in versions 1.0 and 0.3 can be used"),
+        wanted => format!("{listed}, and {} was asked for", wanted.join(" ")),
+    }
+}

@@ -1,0 +1,57 @@
+//! Calls any A2A agent, whatever version and binding it speaks, and never loses the thread.
+//!
+//! ```no_run
+//! use switchboard_client::{Client, Context, Outcome, Peer, egress};
+//! use switchboard_a2a::{Message, Role, SendRequest};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::new(egress()?, Peer::new("https://agent.example"))?;
+//! let request = SendRequest {
+//!     tenant: None,
+//!     message: Message::text(Role::User, "hello"),
+//!     configuration: None,
+//!     metadata: None,
+//! };
+//! let followed = client.stream(&Context::default(), request).await?;
+//! println!("{}", Outcome::from(followed.finish().await?).text());
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod connection;
+mod context;
+mod conversation;
+mod credentials;
+mod discovery;
+mod error;
+mod exchange;
+mod follow;
+mod foreign;
+mod interface;
+mod oauth;
+mod outcome;
+mod peer;
+mod places;
+
+pub use client::Client;
+pub use context::Context;
+pub use conversation::Conversation;
+pub use credentials::{Credentials, Secret};
+pub use discovery::FoundCard;
+pub use error::ClientError;
+pub use follow::{Followed, Gap, Missing, Update};
+pub use interface::Interface;
+pub use oauth::ClientCredentials;
+pub use outcome::Outcome;
+pub use peer::{Binding, Limits, Peer, Retries};
+
+use switchboard_egress::{Egress, Options, SetupError};
+
+/// The way out to agents that the user of this program names: any address, with the system's certificate authorities.
+///
+/// # Errors
+/// When the encryption cannot be set up.
+pub fn egress() -> Result<Egress, SetupError> {
+    Egress::new(Options { anywhere: true, idle_per_host: 8, ..Options::default() })
+}

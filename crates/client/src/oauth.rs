@@ -1,0 +1,139 @@
+//! OAuth 2.0 client credentials (RFC 6749, 4.4): a token is fetched once, shared by all calls, and fetched again shortly
+//! before it runs out or when the agent no longer takes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderValue, Request};
+use serde::Deserialize;
+use switchboard_egress::{BodyEnd, Egress};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use url::form_urlencoded::Serializer;
+
+use crate::ClientError;
+use crate::credentials::{Secret, sensitive};
+
+/// How long before its end a token is no longer used.
+const MARGIN: Duration = Duration::from_secs(30);
+/// How long a token lives whose server does not say.
+const UNSAID: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const LARGEST_ANSWER: usize = 64 << 10;
+
+/// Where tokens come from. Clones share the token.
+#[derive(Clone, Debug)]
+pub struct ClientCredentials {
+    /// Where to ask for one.
+    pub token_url: String,
+    /// Who asks.
+    pub client_id: String,
+    /// How it proves that.
+    pub client_secret: Secret,
+    /// What for; none for whatever the server gives.
+    pub scopes: Vec<String>,
+    token: Arc<Mutex<Option<Token>>>,
+}
+
+#[derive(Debug)]
+struct Token {
+    value: Secret,
+    until: Instant,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    #[serde(default)]
+    expires_in: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Denied {
+    error: String,
+    #[serde(default)]
+    error_description: Option<String>,
+}
+
+impl ClientCredentials {
+    /// Tokens from a server for a client.
+    pub fn new(token_url: impl Into<String>, client_id: impl Into<String>, client_secret: Secret) -> Self {
+        Self {
+            token_url: token_url.into(),
+            client_id: client_id.into(),
+            client_secret,
+            scopes: Vec::new(),
+            token: Arc::default(),
+        }
+    }
+
+    /// A token that is good now.
+    pub(crate) async fn token(&self, egress: &Egress) -> Result<String, ClientError> {
+        let mut kept = self.token.lock().await;
+        if let Some(token) = &*kept
+            && token.until > Instant::now()
+        {
+            return token.value.read();
+        }
+        let granted = self.fetch(egress).await?;
+        let lives = granted.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        let lives = lives.map_or(UNSAID, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)));
+        let value = Secret::Plain(granted.access_token.clone());
+        *kept = Some(Token { value, until: Instant::now() + lives.saturating_sub(MARGIN) });
+        Ok(granted.access_token)
+    }
+
+    /// Throws a token away that an agent did not take, unless another one is there by now.
+    pub(crate) async fn forget(&self, refused: &str) {
+        let mut kept = self.token.lock().await;
+        if kept.as_ref().is_some_and(|token| token.value == Secret::Plain(refused.to_owned())) {
+            *kept = None;
+        }
+    }
+
+    fn form(&self) -> String {
+        let mut form = Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        if !self.scopes.is_empty() {
+            form.append_pair("scope", &self.scopes.join(" "));
+        }
+        form.finish()
+    }
+
+    async fn fetch(&self, egress: &Egress) -> Result<Granted, ClientError> {
+        let pair = STANDARD.encode(format!("{}:{}", encoded(&self.client_id), encoded(&self.client_secret.read()?)));
+        let request = Request::post(&self.token_url)
+            .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
+            .header(ACCEPT, HeaderValue::from_static("application/json"))
+            .header(AUTHORIZATION, sensitive(&format!("Basic {pair}"))?)
+            .body(Bytes::from(self.form()))
+            .map_err(|error| ClientError::Invalid { field: "tokenUrl", problem: error.to_string() })?;
+        let origin = &self.token_url;
+        let answer = egress.send(request, TIMEOUT, LARGEST_ANSWER).await;
+        let answer = answer.map_err(|error| ClientError::transport(origin, error, TIMEOUT))?;
+        let status = answer.status();
+        if status.is_success()
+            && answer.extensions().get() == Some(&BodyEnd::Complete)
+            && let Ok(granted) = serde_json::from_slice::<Granted>(answer.body())
+        {
+            return Ok(granted);
+        }
+        let problem = match serde_json::from_slice::<Denied>(answer.body()) {
+            Ok(denied) => {
+                let why = denied.error_description.map_or_else(String::new, |why| format!(": {why}"));
+                format!("the token server refused ({}{why})", denied.error)
+            }
+            Err(_) => "the token server gave no token".to_owned(),
+        };
+        Err(ClientError::Credentials { origin: origin.clone(), status: status.as_u16(), problem })
+    }
+}
+
+/// Both halves of the pair are encoded before they are joined (RFC 6749, 2.3.1).
+fn encoded(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

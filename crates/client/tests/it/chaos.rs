@@ -1,0 +1,194 @@
+//! A thousand streams over a network that breaks in every way we could think of. Whatever happens, whoever follows a
+//! task sees every event once and in order, or is told that part of it is missing.
+
+mod fault;
+mod proxy;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskState, Version};
+use switchboard_client::{Client, Context, Limits, Peer, Update, egress};
+use switchboard_egress::Egress;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::world::{BINDINGS, CHUNKS_PER_STATUS, World, chunk, quick, say};
+use proxy::{IDLE, Proxy};
+
+/// With numbers, and as many again without.
+const RUNS: u64 = 500;
+const AT_ONCE: usize = 24;
+const CHUNKS: usize = 200;
+
+/// What a follower was told.
+#[derive(Default)]
+struct Told {
+    tasks: usize,
+    events: Vec<String>,
+    texts: String,
+    lost: u64,
+    gaps: Vec<String>,
+    /// The task as the events tell it, and as the client has it.
+    folded: Option<Task>,
+    came_to: Option<SendResponse>,
+}
+
+/// What all runs have met.
+#[derive(Default)]
+struct Sum {
+    lost: u64,
+    gaps: u64,
+    failures: Vec<String>,
+}
+
+fn expected() -> Vec<String> {
+    let mut events = Vec::new();
+    for number in 1..=CHUNKS {
+        events.push(chunk(number));
+        if number % CHUNKS_PER_STATUS == 0 {
+            events.push(format!("at {number}"));
+        }
+    }
+    events.push("end".to_owned());
+    events
+}
+
+/// Every fourth run in the same binding and version.
+fn client(egress: &Egress, address: SocketAddr, seed: u64) -> Client {
+    let mut peer = Peer::new(format!("http://{address}/a2a/counter"));
+    peer.binding = Some(BINDINGS[(seed % 2) as usize]);
+    peer.version = Some(if seed % 4 < 2 { Version::V1 } else { Version::V03 });
+    peer.limits = Limits { idle: IDLE, total: Some(Duration::from_secs(30)), ..Limits::default() };
+    peer.retries = quick(20);
+    Client::new(egress.clone(), peer).unwrap()
+}
+
+async fn follow(client: &Client) -> Result<Told, String> {
+    let text = |error: switchboard_client::ClientError| error.to_string();
+    let mut told = Told::default();
+    let mut followed = client.stream(&Context::default(), say(&CHUNKS.to_string())).await.map_err(text)?;
+    while let Some(update) = followed.next().await.map_err(text)? {
+        match update {
+            Update::Lost { .. } => told.lost += 1,
+            Update::Gap(gap) => told.gaps.push(gap.to_string()),
+            Update::Event(event) => told.take(*event),
+        }
+    }
+    told.came_to = followed.response();
+    Ok(told)
+}
+
+fn texts(task: &Task) -> String {
+    task.artifacts.iter().flat_map(|artifact| &artifact.parts).filter_map(|part| part.as_text()).collect()
+}
+
+impl Told {
+    fn take(&mut self, event: StreamResponse) {
+        match &event {
+            StreamResponse::Task(task) => {
+                self.tasks += 1;
+                self.texts.push_str(&texts(task));
+                self.folded = Some(task.clone());
+                return;
+            }
+            StreamResponse::ArtifactUpdate(update) => {
+                let text: String = update.artifact.parts.iter().filter_map(|part| part.as_text()).collect();
+                self.texts.push_str(&text);
+                self.events.push(text);
+            }
+            StreamResponse::StatusUpdate(update) if update.status.state.is_terminal() => {
+                self.events.push("end".to_owned());
+            }
+            StreamResponse::StatusUpdate(update) => {
+                self.events.extend(update.status.message.as_ref().map(|message| message.joined_text()));
+            }
+            StreamResponse::Message(_) => self.events.push("a message".to_owned()),
+        }
+        if let Some(task) = &mut self.folded {
+            task.apply(&event);
+        }
+    }
+
+    /// With numbers there is nothing that may be missing.
+    fn is_all(&self) -> Result<(), String> {
+        if let Some(gap) = self.gaps.first() {
+            return Err(format!("a gap: {gap}"));
+        }
+        if self.tasks != 1 {
+            return Err(format!("the task was told {} times", self.tasks));
+        }
+        let expected = expected();
+        if self.events != expected {
+            let at = self.events.iter().zip(&expected).position(|(told, expected)| told != expected);
+            let at = at.unwrap_or(self.events.len().min(expected.len()));
+            let told = &self.events[at.saturating_sub(2)..self.events.len().min(at + 4)];
+            return Err(format!("of {} events, from {at} on: {told:?}", self.events.len()));
+        }
+        match self.came_to == self.folded.clone().map(SendResponse::Task) {
+            true => Ok(()),
+            false => Err(format!("what was told is not what it came to: {:?}", self.came_to)),
+        }
+    }
+
+    /// Without numbers the texts are whole, or it is said that they are not. There is no excuse if nothing but
+    /// connections was lost.
+    fn is_all_or_owned_up(&self, has_rearranged: bool) -> Result<(), String> {
+        let expected: String = (1..=CHUNKS).map(chunk).collect();
+        let Some(SendResponse::Task(task)) = &self.came_to else { return Err(format!("{:?}", self.came_to)) };
+        if task.status.state != TaskState::Completed || texts(task) != expected {
+            return Err(format!("it came to {task:?}"));
+        }
+        match (self.gaps.first(), has_rearranged) {
+            (Some(gap), false) => Err(format!("a gap though nothing was rearranged: {gap}")),
+            (None, _) if self.texts != expected => Err(format!("no gap, and the texts are {}", self.texts)),
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn run(egress: Egress, server: SocketAddr, seed: u64, has_numbers: bool) -> (u64, u64, Result<(), String>) {
+    let proxy = Proxy::start(server, seed, has_numbers).await;
+    let told = match follow(&client(&egress, proxy.address, seed)).await {
+        Ok(told) => told,
+        Err(problem) => return (0, 0, Err(problem)),
+    };
+    let judged = if has_numbers { told.is_all() } else { told.is_all_or_owned_up(proxy.has_rearranged()) };
+    (told.lost, told.gaps.len() as u64, judged)
+}
+
+async fn all(has_numbers: bool) -> Sum {
+    let world = World::open().await;
+    let (server, egress, room) = (world.address, egress().unwrap(), Arc::new(Semaphore::new(AT_ONCE)));
+    let mut runs = JoinSet::new();
+    for seed in 0..RUNS {
+        let (egress, room) = (egress.clone(), room.clone());
+        runs.spawn(async move {
+            let _permit = room.acquire().await.unwrap();
+            (seed, run(egress, server, seed, has_numbers).await)
+        });
+    }
+    let mut sum = Sum::default();
+    while let Some(ended) = runs.join_next().await {
+        let (seed, (lost, gaps, judged)) = ended.unwrap();
+        (sum.lost, sum.gaps) = (sum.lost + lost, sum.gaps + gaps);
+        sum.failures.extend(judged.err().map(|problem| format!("seed {seed}: {problem}")));
+    }
+    sum
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn with_numbers_nothing_is_ever_missing() {
+    let sum = all(true).await;
+    assert!(sum.failures.is_empty(), "{} of {RUNS}:\n{}", sum.failures.len(), sum.failures.join("\n"));
+    assert!(sum.lost > RUNS, "only {} connections were lost", sum.lost);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_numbers_what_is_missing_is_told() {
+    let sum = all(false).await;
+    assert!(sum.failures.is_empty(), "{} of {RUNS}:\n{}", sum.failures.len(), sum.failures.join("\n"));
+    assert!(sum.lost > RUNS / 2, "only {} connections were lost", sum.lost);
+    assert!((RUNS / 20..RUNS).contains(&sum.gaps), "{} gaps", sum.gaps);
+}

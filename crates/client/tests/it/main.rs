@@ -1,0 +1,8 @@
+//! The client against a real server, against peers that answer what a test tells them to, and over a network that breaks.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod chaos;
+mod operations;
+mod peers;
+mod wire;
+mod world;

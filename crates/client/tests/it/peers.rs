@@ -1,0 +1,9 @@
+//! Peers that answer exactly what a test wants: the wrong thing, the right thing late, half of it, or nothing.
+
+mod answers;
+mod credentials;
+mod dialects;
+mod discovery;
+mod retries;
+mod script;
+mod streams;

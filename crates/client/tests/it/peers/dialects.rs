@@ -1,0 +1,110 @@
+//! Peers whose card does not say what they really speak.
+
+use serde_json::json;
+use switchboard_a2a::Version;
+use switchboard_client::{Binding, Context, Outcome};
+
+use super::script::{COMPLETED, Reply, agent, error, events, json as answer, result, says, status, task};
+use crate::world::{client, say};
+
+fn old_task() -> serde_json::Value {
+    json!({
+        "kind": "task", "id": "t", "contextId": "c", "status": {"state": "completed"},
+        "artifacts": [{"artifactId": "a", "parts": [{"kind": "text", "text": "done"}]}]
+    })
+}
+
+#[tokio::test]
+async fn the_other_version_is_tried_once_and_remembered() {
+    for code in [-32601, -32009] {
+        let peer = agent(false, move |asked, _| match asked.what().as_str() {
+            "message/send" | "tasks/get" => result(old_task()),
+            _ => error(code, "no"),
+        })
+        .await;
+        let client = client(peer.url(), |_| {});
+        let outcome = Outcome::from(client.send(&Context::default(), say("hello")).await.unwrap());
+        assert_eq!(outcome.text(), "done");
+        client.send(&Context::default(), say("hello")).await.unwrap();
+        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+        assert_eq!(peer.story(), ["SendMessage", "message/send", "message/send", "tasks/get"], "{code}");
+        assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V03);
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_was_asked_for_is_kept_to() {
+    let peer = agent(false, |_, _| error(-32601, "no")).await;
+    let client = client(peer.url(), |peer| peer.version = Some(Version::V1));
+    client.send(&Context::default(), say("hello")).await.unwrap_err();
+    assert_eq!(peer.story(), ["SendMessage"]);
+}
+
+#[tokio::test]
+async fn whoever_knows_neither_version_stays_with_the_first() {
+    let peer = agent(false, |_, _| error(-32601, "no")).await;
+    let client = client(peer.url(), |_| {});
+    let refused = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    assert_eq!(refused.refusal(), Some(switchboard_a2a::ErrorKind::MethodNotFound));
+    assert_eq!(peer.story(), ["GetTask", "tasks/get"]);
+    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V1);
+}
+
+#[tokio::test]
+async fn a_subscription_is_posted_and_then_got() {
+    let peer = agent(false, |asked, _| match asked.line().as_str() {
+        "GET /rest/tasks/t:subscribe" => {
+            let plain = |frame: serde_json::Value| format!("data: {frame}\n\n");
+            events(&[plain(json!({"task": task("TASK_STATE_WORKING", "")})), plain(status(COMPLETED))])
+        }
+        "GET /rest/tasks/t" => answer(200, &task(COMPLETED, "")),
+        _ => says(405, "content-type: text/plain", "method not allowed"),
+    })
+    .await;
+    let client = client(peer.url(), |peer| peer.binding = Some(Binding::Rest));
+    for _ in 0..2 {
+        let followed = client.subscribe(&Context::default(), "t".into()).await.unwrap();
+        assert!(Outcome::from(followed.finish().await.unwrap()).is_success());
+    }
+    let subscriptions: Vec<_> = peer.story().into_iter().filter(|line| line.ends_with(":subscribe")).collect();
+    let (post, get) = ("POST /rest/tasks/t:subscribe", "GET /rest/tasks/t:subscribe");
+    assert_eq!(subscriptions, [post, get, get]);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_answered_whole_is_taken_as_it_is() {
+    let peer = agent(false, |_, _| result(json!({"task": task(COMPLETED, "done")}))).await;
+    let client = client(peer.url(), |_| {});
+    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+}
+
+#[tokio::test]
+async fn an_agent_without_streams_is_sent_the_message_once() {
+    let peer = agent(false, |asked, _| match asked.what().as_str() {
+        "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
+        _ => error(-32004, "no streams"),
+    })
+    .await;
+    let client = client(peer.url(), |_| {});
+    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+    assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
+    let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32004, "message": "no streams"}});
+    let refusal = format!("data: {refusal}\n\n");
+    let peer = agent(false, move |asked, _| -> Reply {
+        match asked.what().as_str() {
+            "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
+            _ => events(std::slice::from_ref(&refusal)),
+        }
+    })
+    .await;
+    let client = client(peer.url(), |_| {});
+    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+    assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
+}

@@ -1,0 +1,55 @@
+//! `switchboard agents`: the agents that can be called by name, and where they are.
+
+use std::process::ExitCode;
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::DataFlags;
+use crate::commands::calling::{run as run_async, target};
+use crate::printer::Printer;
+
+#[derive(Serialize)]
+struct Known {
+    name: String,
+    kind: &'static str,
+    /// None while no server runs.
+    url: Option<String>,
+}
+
+/// Lists them.
+#[must_use]
+pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let workspace = target::load(flags)?;
+        let server = target::running(&workspace).await?;
+        let base = server.as_ref().map(|status| target::base(&workspace, status)).transpose()?;
+        let configured = || workspace.agents.iter().map(|agent| agent.name.to_string()).collect();
+        let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
+        let mut known: Vec<Known> = hosted
+            .into_iter()
+            .map(|name| {
+                let url = base.as_ref().map(|base| format!("{base}/a2a/{name}"));
+                Known { name, kind: "hosted", url }
+            })
+            .collect();
+        known.extend(workspace.remotes.iter().map(|remote| Known {
+            name: remote.name.to_string(),
+            kind: "remote",
+            url: Some(remote.url.as_str().to_owned()),
+        }));
+        if printer.is_json() {
+            printer.json(&json!({ "serverRuns": base.is_some(), "agents": known }));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut rows = vec![["AGENT", "KIND", "ADDRESS"].map(str::to_owned)];
+        rows.extend(known.into_iter().map(|agent| {
+            [agent.name, agent.kind.to_owned(), agent.url.unwrap_or_else(|| "no server runs".to_owned())]
+        }));
+        printer.table(&rows);
+        if base.is_none() {
+            printer.note("next: switchboard serve starts the server that hosts them");
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,142 @@
+//! `switchboard chat`: a conversation with an agent, a line of standard input a turn. It can be written to a file after
+//! every turn and taken up again from there.
+
+mod saved;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use switchboard_a2a::Part;
+use switchboard_client::Conversation;
+
+use crate::cli::CallFlags;
+use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::interrupt::{Interrupt, read_line};
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
+use crate::printer::Printer;
+use saved::Saved;
+
+/// How to talk.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// File to keep the conversation in; if it exists, the conversation goes on where it was
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+
+    #[command(flatten)]
+    about: message::AboutFlags,
+}
+
+/// What a line is.
+enum Turn {
+    Say(String),
+    Task,
+    Done,
+    Quit,
+    Nothing,
+}
+
+/// Talks until there is nothing more to say.
+#[must_use]
+pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, []) = agent_and_words(words, flags, [])?;
+        let call = Call::open(&agent, flags).await?;
+        let conversation = match &wishes.save {
+            Some(file) => Saved::read(file, &call.client.peer().url)?,
+            None => Conversation::default(),
+        };
+        let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !printer.is_json();
+        let mut chat = Chat { call, wishes, conversation, printer, is_person };
+        chat.talk().await
+    })
+}
+
+struct Chat<'a> {
+    call: Call,
+    wishes: &'a Wishes,
+    conversation: Conversation,
+    printer: Printer,
+    /// Whether somebody types; else a program says one line after the other.
+    is_person: bool,
+}
+
+impl Chat<'_> {
+    async fn talk(&mut self) -> Result<ExitCode, Failure> {
+        if self.is_person {
+            self.printer.note("/done ends the conversation, /quit leaves it, /task shows where it stands");
+        }
+        let mut interrupt = Interrupt::new();
+        loop {
+            if self.is_person {
+                self.printer.piece("> ");
+            }
+            let line = tokio::select! {
+                line = read_line() => line,
+                () = interrupt.pressed() => {
+                    self.printer.note("");
+                    None
+                }
+            };
+            match turn(line.as_deref()) {
+                Turn::Nothing => {}
+                Turn::Quit => return Ok(ExitCode::SUCCESS),
+                Turn::Task => self.tell_place(),
+                Turn::Done => {
+                    self.conversation.forget();
+                    if let Some(file) = &self.wishes.save {
+                        Saved::remove(file)?;
+                    }
+                    return Ok(ExitCode::SUCCESS);
+                }
+                Turn::Say(text) => match self.say(text).await {
+                    // Somebody who types can say it again; a program cannot know.
+                    Err(failure) if self.is_person => drop(failure.print(self.printer)),
+                    Err(failure) => return Err(failure),
+                    Ok(Some(code)) if !self.is_person => return Ok(code),
+                    Ok(_) => {}
+                },
+            }
+        }
+    }
+
+    /// One turn; the exit code if it was interrupted.
+    async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
+        let Self { call, printer, conversation, .. } = self;
+        let mut message = self.wishes.about.message(vec![Part::text(text)])?;
+        conversation.place(&mut message);
+        let opening = call.client.stream(&call.context, message::request(message));
+        let style = Style { printer: *printer, is_live: self.is_person };
+        let (response, is_written) = match follow::follow(call, opening, style).await? {
+            End::Done(response, is_written) => (*response, is_written),
+            End::Interrupted(code) => return Ok(Some(code)),
+        };
+        conversation.heard(&response);
+        if let Some(file) = &self.wishes.save {
+            Saved::write(file, &call.client.peer().url, conversation)?;
+        }
+        match printer.is_json() {
+            true => printer.json_line(&response),
+            false => follow::tell_turn(response, is_written, *printer),
+        }
+        Ok(None)
+    }
+
+    fn tell_place(&self) {
+        let Conversation { context_id, task_id } = &self.conversation;
+        let shown = |id: Option<&str>| id.map_or_else(|| "none".to_owned(), clean::line);
+        self.printer.note(&format!("context: {}", shown(context_id.as_ref().map(|id| id.as_str()))));
+        self.printer.note(&format!("task: {}", shown(task_id.as_ref().map(|id| id.as_str()))));
+    }
+}
+
+fn turn(line: Option<&str>) -> Turn {
+    match line.map(str::trim) {
+        None | Some("/quit") => Turn::Quit,
+        Some("") => Turn::Nothing,
+        Some("/done") => Turn::Done,
+        Some("/task") => Turn::Task,
+        Some(text) => Turn::Say(text.to_owned()),
+    }
+}

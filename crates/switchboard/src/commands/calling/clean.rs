@@ -1,0 +1,50 @@
+//! What agents say is shown without anything that a terminal would obey or a shell would run.
+
+use std::borrow::Cow;
+
+/// Text without control characters, line breaks and tabs aside.
+pub(super) fn text(text: &str) -> Cow<'_, str> {
+    let is_bad = |character: char| is_obeyed(character) && !matches!(character, '\n' | '\t');
+    if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "")) } else { Cow::Borrowed(text) }
+}
+
+/// Text on one line.
+pub(super) fn line(text: &str) -> String {
+    let words = text.split(|character: char| character.is_whitespace() || is_obeyed(character));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// One word of a shell, for commands that are shown to be copied.
+pub(super) fn word(text: &str) -> String {
+    let text = line(text);
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=".contains(character);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Control characters, and those that make text be read in another order than it is written.
+fn is_obeyed(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_obeys() {
+        assert_eq!(text("a\tb\nc"), "a\tb\nc");
+        assert_eq!(text("\u{1b}[2J\u{1b}]0;x\u{7}red\r\n\u{9b}31m\u{202e}"), "[2J]0;xred\n31m");
+        assert_eq!(line(" a\n\u{1b}[31mb\tc "), "a [31mb c");
+    }
+
+    #[test]
+    fn a_word_stays_one_word() {
+        assert_eq!(word("https://agent.example/a2a?x"), "'https://agent.example/a2a?x'");
+        assert_eq!(word("0198-ab_C"), "0198-ab_C");
+        assert_eq!(word("$(rm -rf ~)'"), r"'$(rm -rf ~)'\'''");
+        assert_eq!(word(""), "''");
+    }
+}

@@ -1,0 +1,16 @@
+//! `switchboard completion`: what a shell needs to complete our commands and flags.
+
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+
+use crate::printer::Printer;
+
+/// Prints the script.
+#[must_use]
+pub fn run(shell: Shell, mut command: clap::Command, printer: Printer) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, "switchboard", &mut script);
+    printer.raw(script.trim_ascii_end());
+    ExitCode::SUCCESS
+}

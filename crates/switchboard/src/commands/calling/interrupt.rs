@@ -1,0 +1,75 @@
+//! Ctrl-C during a call: the agent works on, so it is asked whether to stop it, or said how to find it again.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use switchboard_a2a::Task;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::commands::calling::{Call, clean, shown};
+use crate::printer::Printer;
+
+/// What a shell says of a program that ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+/// Hears Ctrl-C from when it is made.
+pub(super) struct Interrupt(Option<Signal>);
+
+impl Interrupt {
+    pub(super) fn new() -> Self {
+        // Without it Ctrl-C ends the program, as it does anywhere.
+        Self(signal(SignalKind::interrupt()).ok())
+    }
+
+    /// Comes when it is pressed.
+    pub(super) async fn pressed(&mut self) {
+        match &mut self.0 {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Asks or says what becomes of the task.
+    pub(super) async fn settle(&mut self, call: &Call, task: Option<&Task>, printer: Printer) -> ExitCode {
+        let code = ExitCode::from(INTERRUPTED);
+        let Some(task) = task.filter(|task| !task.status.state.is_terminal()) else {
+            printer.note("stopped; the agent may have got the message");
+            return code;
+        };
+        if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && self.wants_cancel(printer).await {
+            match call.ask(call.client.cancel(&call.context, &task.id, None)).await {
+                Ok(task) => shown::fields(&task).iter().for_each(|field| printer.note(field)),
+                Err(failure) => drop(failure.print(printer)),
+            }
+            return code;
+        }
+        let id = clean::word(task.id.as_str());
+        printer.note(&format!("task {id} goes on without us"));
+        printer.note(&format!("next: {}", call.command("task get", &id)));
+        code
+    }
+
+    async fn wants_cancel(&mut self, printer: Printer) -> bool {
+        printer.draw("\ncancel the task at the agent? [y/N] ");
+        tokio::select! {
+            line = read_line() => line.is_some_and(|line| matches!(line.trim(), "y" | "Y" | "yes")),
+            // Whoever presses it again wants to be gone.
+            () = self.pressed() => {
+                printer.note("");
+                false
+            }
+        }
+    }
+}
+
+/// A line of standard input; none at its end.
+pub(super) async fn read_line() -> Option<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        match std::io::stdin().read_line(&mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(line),
+        }
+    });
+    read.await.ok().flatten()
+}

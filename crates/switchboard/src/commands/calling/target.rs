@@ -1,0 +1,118 @@
+//! Who is meant by what was typed: a URL, an agent of the running local server, or one that `agents.yaml` knows elsewhere.
+
+use std::net::SocketAddr;
+
+use http::HeaderName;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use switchboard_client::{Credentials, Peer, Secret};
+
+use crate::cli::DataFlags;
+use crate::commands::calling::{Failure, clean};
+use crate::config::Workspace;
+use crate::config::remote_agent::RemoteAgent;
+use crate::control::{Door, DoorError, Request, Status};
+use crate::serve::reachable;
+
+/// An agent and how to get there.
+pub(super) struct Target {
+    pub(super) peer: Peer,
+    /// Certificates to trust besides the system's.
+    pub(super) roots: Vec<CertificateDer<'static>>,
+    /// Whether the server of this workspace hosts it.
+    pub(super) is_local: bool,
+}
+
+/// Finds the agent that is meant.
+pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
+    // A name of the workspace has none of these, and an address at least one, `localhost` aside.
+    if typed.contains(['.', ':', '/']) || typed == "localhost" {
+        return Ok(Target { peer: Peer::new(typed), roots: Vec::new(), is_local: false });
+    }
+    let workspace = load(flags)?;
+    if let Some(remote) = workspace.remotes.iter().find(|remote| remote.name.as_str() == typed) {
+        return Ok(Target { peer: elsewhere(remote), roots: Vec::new(), is_local: false });
+    }
+    let server = running(&workspace).await?;
+    let is_configured = workspace.agents.iter().any(|agent| agent.name.as_str() == typed);
+    match server {
+        Some(status) if status.agents.iter().any(|name| name == typed) => {
+            let peer = Peer::new(format!("{}/a2a/{typed}", base(&workspace, &status)?));
+            Ok(Target { peer, roots: roots(&workspace), is_local: true })
+        }
+        None if is_configured => {
+            let message = format!("no server runs on this workspace, so that agent {typed} has no address");
+            Err(Failure::unreachable(message, "start one in another terminal with switchboard serve"))
+        }
+        server => Err(unknown(typed, &workspace, server.as_ref())),
+    }
+}
+
+/// The workspace, without looking into the files that only a server needs.
+pub(super) fn load(flags: &DataFlags) -> Result<Workspace, Failure> {
+    flags.load().map_err(|problems| {
+        let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
+        let next = "switchboard config check says it in full; an agent's URL needs no workspace";
+        Failure::internal(problems.join("; ")).with_hint(next)
+    })
+}
+
+/// The server that runs on the workspace, if one does.
+pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Failure> {
+    let failed = |error: DoorError| Failure::internal(error.to_string()).with_hint("name the agent by its URL");
+    let door = match Door::find(&workspace.data_dir(), false).await {
+        Ok(door) => door,
+        Err(DoorError::NoData(_)) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let is_server = door.is_server();
+    match door.ask::<Status>(Request::Status).await {
+        Ok(status) => Ok(Some(status)),
+        Err(_) if !is_server => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// What stands in front of every path of the running server.
+pub(super) fn base(workspace: &Workspace, status: &Status) -> Result<String, Failure> {
+    let server = &workspace.config.server;
+    if let (true, Some(public)) = (status.tls, &server.public_base_url) {
+        // A certificate is for names, and this is the name.
+        return Ok(public.as_str().to_owned());
+    }
+    let address: SocketAddr = status.address.parse().map_err(|_| {
+        Failure::internal(format!("the server says that it listens on {:?}, which is no address", status.address))
+    })?;
+    let scheme = if status.tls { "https" } else { "http" };
+    Ok(format!("{scheme}://{}", reachable(address)))
+}
+
+/// The certificate that the local server shows; nobody else may have signed it. One that cannot be read is not trusted.
+fn roots(workspace: &Workspace) -> Vec<CertificateDer<'static>> {
+    let Some((certificate, _)) = workspace.config.server.tls.files() else { return Vec::new() };
+    let found = CertificateDer::pem_file_iter(certificate);
+    found.map(|found| found.filter_map(Result::ok).collect()).unwrap_or_default()
+}
+
+fn elsewhere(remote: &RemoteAgent) -> Peer {
+    let mut peer = Peer::new(remote.url.as_str());
+    peer.headers = remote.headers.iter().collect();
+    peer.trust_card_url = remote.trust_card_url;
+    peer.limits.total = remote.time_limit();
+    let secret = |name: &String| Secret::Environment(name.clone());
+    peer.credentials = match (&remote.bearer_env, &remote.api_key_env) {
+        (Some(name), _) => Credentials::Bearer(secret(name)),
+        (None, Some(name)) => Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) },
+        (None, None) => Credentials::None,
+    };
+    peer
+}
+
+fn unknown(typed: &str, workspace: &Workspace, server: Option<&Status>) -> Failure {
+    let served = server.map(|status| status.agents.clone());
+    let hosted = served.unwrap_or_else(|| workspace.agents.iter().map(|agent| agent.name.to_string()).collect());
+    let names = hosted.into_iter().chain(workspace.remotes.iter().map(|remote| remote.name.to_string()));
+    let names: Vec<String> = names.collect();
+    let message = format!("this workspace knows no agent {}; it knows {}", clean::word(typed), names.join(", "));
+    Failure::no_agent(message, "name one of them, or a URL such as https://agent.example")
+}

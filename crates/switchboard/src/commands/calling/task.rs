@@ -1,0 +1,8 @@
+//! `switchboard task`: what became of a message that was sent, one file per command.
+
+pub mod cancel;
+pub mod download;
+pub mod get;
+pub mod list;
+pub mod push_config;
+pub mod subscribe;

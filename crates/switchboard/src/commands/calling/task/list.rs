@@ -1,0 +1,117 @@
+//! `switchboard task list`: the tasks of an agent, one page or all of them.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
+
+use crate::cli::CallFlags;
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
+use crate::printer::Printer;
+
+/// Which tasks.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Only tasks of this conversation
+    #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID")]
+    context_id: Option<String>,
+
+    /// Only tasks in this state, such as working or input-required
+    #[arg(long, value_name = "STATE", value_parser = state)]
+    status: Option<TaskState>,
+
+    /// Show at most so many at once
+    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..=100))]
+    page_size: u32,
+
+    /// Begin where the page before ended
+    #[arg(long, value_name = "TOKEN")]
+    page_token: Option<String>,
+
+    /// Show all pages
+    #[arg(long, conflicts_with = "page_token")]
+    all: bool,
+}
+
+/// Lists them.
+#[must_use]
+pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, []) = agent_and_words(words, flags, [])?;
+        let call = Call::open(&agent, flags).await?;
+        let page = match wishes.all {
+            true => all_pages(&call, &wishes).await?,
+            false => call.ask(call.client.list(&call.context, request(&wishes, wishes.page_token.clone()))).await?,
+        };
+        print(&call, &page, printer);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn request(wishes: &Wishes, page_token: Option<String>) -> ListRequest {
+    ListRequest {
+        context_id: wishes.context_id.as_deref().map(ContextId::from),
+        status: wishes.status,
+        page_size: Some(wishes.page_size),
+        page_token,
+        history_length: Some(0),
+        status_timestamp_after: None,
+        include_artifacts: false,
+        tenant: None,
+    }
+}
+
+async fn all_pages(call: &Call, wishes: &Wishes) -> Result<ListResponse, Failure> {
+    let mut all: Option<ListResponse> = None;
+    let mut token = None;
+    loop {
+        let page = call.ask(call.client.list(&call.context, request(wishes, token.clone()))).await?;
+        // A server that gives the same page again and again, or pages without anything on them, would never end.
+        let is_last =
+            page.next_page_token.is_empty() || page.tasks.is_empty() || token.as_ref() == Some(&page.next_page_token);
+        token = Some(page.next_page_token.clone());
+        let whole = match all {
+            None => page,
+            Some(mut whole) => {
+                whole.tasks.extend(page.tasks);
+                whole
+            }
+        };
+        if is_last {
+            return Ok(ListResponse { next_page_token: String::new(), ..whole });
+        }
+        all = Some(whole);
+    }
+}
+
+fn print(call: &Call, page: &ListResponse, printer: Printer) {
+    let ListResponse { tasks, next_page_token, page_size, total_size } = page;
+    if printer.is_json() {
+        printer.json(&json!({
+            "tasks": tasks, "nextPageToken": next_page_token, "pageSize": page_size, "totalSize": total_size,
+        }));
+        return;
+    }
+    let mut rows = vec![["TASK", "STATE", "SINCE", "CONTEXT"].map(str::to_owned)];
+    rows.extend(tasks.iter().map(|task| {
+        [
+            clean::line(task.id.as_str()),
+            shown::state(task.status.state).to_owned(),
+            task.status.timestamp.map_or_else(|| "-".to_owned(), |at| at.to_string()),
+            clean::line(task.context_id.as_str()),
+        ]
+    }));
+    printer.table(&rows);
+    if !next_page_token.is_empty() {
+        printer.note(&format!("{} of {total_size}", tasks.len()));
+        let more = format!("--page-token {}", clean::word(next_page_token));
+        printer.note(&format!("next: {}", call.command("task list", &more)));
+    }
+}
+
+fn state(text: &str) -> Result<TaskState, String> {
+    TaskState::from_wire(text).ok_or_else(|| {
+        "write submitted, working, completed, failed, canceled, rejected, input-required or auth-required".to_owned()
+    })
+}

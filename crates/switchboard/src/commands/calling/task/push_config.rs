@@ -1,0 +1,136 @@
+//! `switchboard task push-config`: where an agent reports the changes of a task.
+
+use std::process::ExitCode;
+
+use serde_json::json;
+use switchboard_a2a::{AuthenticationInfo, PushConfig, TaskId};
+use switchboard_client::Secret;
+
+use crate::cli::CallFlags;
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
+use crate::printer::Printer;
+
+const TASK: &str = "the id of the task";
+const WEBHOOK: &str = "the id of the webhook";
+
+/// The webhook.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Address of yours that the agent reports to
+    #[arg(long, value_name = "URL")]
+    url: String,
+
+    /// Id to give the webhook; without it the agent gives one
+    #[arg(long = "id", value_name = "ID")]
+    webhook_id: Option<String>,
+
+    /// Variable of the environment with a token that the agent sends along, so that you know it
+    #[arg(long, value_name = "VARIABLE")]
+    token_env: Option<String>,
+
+    /// Way the agent authenticates at your address, such as Bearer
+    #[arg(long, value_name = "SCHEME", requires = "credentials_env")]
+    auth_scheme: Option<String>,
+
+    /// Variable of the environment with the credentials for that
+    #[arg(long, value_name = "VARIABLE", requires = "auth_scheme")]
+    credentials_env: Option<String>,
+}
+
+/// Sets one.
+#[must_use]
+pub fn set(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, [id]) = agent_and_words(words, flags, [TASK])?;
+        let credentials = wishes.credentials_env.as_deref().map(secret).transpose()?;
+        let config = PushConfig {
+            tenant: None,
+            id: wishes.webhook_id,
+            task_id: Some(id),
+            url: wishes.url,
+            token: wishes.token_env.as_deref().map(secret).transpose()?,
+            authentication: wishes.auth_scheme.map(|scheme| AuthenticationInfo { scheme, credentials }),
+            payload: None,
+        };
+        let call = Call::open(&agent, flags).await?;
+        let config = call.ask(call.client.set_webhook(&call.context, config)).await?;
+        print(&config, printer);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Shows one.
+#[must_use]
+pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
+        let call = Call::open(&agent, flags).await?;
+        let config = call.ask(call.client.webhook(&call.context, &TaskId::from(task), Some(&id))).await?;
+        print(&config, printer);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Lists all of a task.
+#[must_use]
+pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, [task]) = agent_and_words(words, flags, [TASK])?;
+        let call = Call::open(&agent, flags).await?;
+        let configs = call.ask(call.client.webhooks(&call.context, &TaskId::from(task))).await?;
+        if printer.is_json() {
+            let configs: Vec<PushConfig> = configs.iter().map(without_secrets).collect();
+            printer.json(&json!({ "configs": configs, "nextPageToken": "" }));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut rows = vec![["WEBHOOK", "URL"].map(str::to_owned)];
+        rows.extend(configs.iter().map(|config| [shown_id(config), clean::line(&config.url)]));
+        printer.table(&rows);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Removes one.
+#[must_use]
+pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
+        let call = Call::open(&agent, flags).await?;
+        call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task), &id)).await?;
+        match printer.is_json() {
+            true => printer.json(&json!({})),
+            false => printer.line(format!("{} is removed", clean::line(&id))),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn print(config: &PushConfig, printer: Printer) {
+    if printer.is_json() {
+        printer.json(&without_secrets(config));
+        return;
+    }
+    printer.line(format!("webhook: {}", shown_id(config)));
+    printer.line(format!("task: {}", clean::line(config.task_id.as_deref().unwrap_or("-"))));
+    printer.line(format!("url: {}", clean::line(&config.url)));
+}
+
+fn shown_id(config: &PushConfig) -> String {
+    clean::line(config.id.as_deref().unwrap_or("-"))
+}
+
+/// Agents may give back what they were given; it is not for a terminal or a log.
+fn without_secrets(config: &PushConfig) -> PushConfig {
+    let mut config = config.clone();
+    config.token = config.token.map(|_| "***".to_owned());
+    if let Some(authentication) = &mut config.authentication {
+        authentication.credentials = authentication.credentials.as_ref().map(|_| "***".to_owned());
+    }
+    config
+}
+
+fn secret(name: &str) -> Result<String, Failure> {
+    Secret::Environment(name.to_owned())
+        .read()
+        .map_err(|error| Failure::usage(error.to_string(), "set it and try again"))
+}

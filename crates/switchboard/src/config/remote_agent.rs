@@ -1,0 +1,209 @@
+//! An entry of `agents.yaml` with a `url`: an agent that runs elsewhere. It is called by its name and not hosted here.
+//! Secrets are named, not written down: they come from variables that are read at the time of a call.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use crate::config::agent_name::AgentName;
+use crate::config::document::Content;
+use crate::config::problem::{Mismatch, Origin};
+use crate::config::section::Section;
+use crate::config::time_span::TimeSpan;
+use crate::config::value::{Scalar, Value};
+
+/// An agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct RemoteAgent {
+    /// Name.
+    ///
+    /// What it is called by on the command line.
+    pub name: AgentName,
+    /// Where it is: its base address, its card or its endpoint.
+    pub url: RemoteUrl,
+    /// Variable of the environment that holds its API key.
+    ///
+    /// The key is sent as `X-API-Key`.
+    #[schemars(default)]
+    pub api_key_env: Option<String>,
+    /// Variable of the environment that holds its bearer token.
+    #[schemars(default)]
+    pub bearer_env: Option<String>,
+    /// Headers to send with every request.
+    #[schemars(default)]
+    pub headers: Headers,
+    /// Time for a whole call.
+    #[schemars(default)]
+    pub timeout: Option<TimeSpan>,
+    /// The same in milliseconds.
+    #[schemars(default)]
+    pub timeout_ms: Option<u32>,
+    /// Whether addresses on its card are followed to other hosts.
+    #[schemars(default)]
+    pub trust_card_url: bool,
+    /// Where it was configured.
+    #[schemars(skip)]
+    pub origin: Origin,
+}
+
+/// The address of an agent elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RemoteUrl(String);
+
+/// Headers to send. Their values may be secrets and are never printed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Headers(Vec<(HeaderName, HeaderValue)>);
+
+impl RemoteAgent {
+    /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
+    pub(super) fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
+        let mut url = None::<RemoteUrl>;
+        let (mut api_key_env, mut bearer_env) = (None::<String>, None::<String>);
+        let mut headers = Headers::default();
+        let (mut timeout, mut timeout_ms) = (None::<TimeSpan>, None::<u32>);
+        let mut trust_card_url = false;
+        section.read("url", &mut url);
+        section.read("apiKeyEnv", &mut api_key_env);
+        section.read("bearerEnv", &mut bearer_env);
+        section.read("headers", &mut headers);
+        section.read("timeout", &mut timeout);
+        section.read("timeoutMs", &mut timeout_ms);
+        section.read("trustCardUrl", &mut trust_card_url);
+        if timeout.is_some() && timeout_ms.is_some() {
+            section.refuse("timeoutMs", "timeout says the same", "remove one of the two");
+        }
+        if timeout == Some(TimeSpan::ZERO) {
+            section.refuse_zero("timeout", TimeSpan::ZERO);
+        }
+        if timeout_ms == Some(0) {
+            section.refuse("timeoutMs", "0 leaves no time at all", "write milliseconds, such as 30000");
+        }
+        let (name, url) = (name?, url?);
+        Some(Self { name, url, api_key_env, bearer_env, headers, timeout, timeout_ms, trust_card_url, origin })
+    }
+
+    /// The time for a whole call, if it is limited.
+    #[must_use]
+    pub fn time_limit(&self) -> Option<Duration> {
+        let milliseconds = self.timeout_ms.map(|milliseconds| Duration::from_millis(milliseconds.into()));
+        self.timeout.map(TimeSpan::duration).or(milliseconds)
+    }
+}
+
+impl RemoteUrl {
+    /// The address as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Headers {
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
+        self.0.iter().cloned()
+    }
+}
+
+impl Scalar for RemoteUrl {
+    const WRITE: &'static str = "an address that begins with https:// or http://";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = |what: &str| Mismatch::new(format!("\"{text}\" {what}"), format!("write {}", Self::WRITE));
+        let Some((scheme, rest)) = text.split_once("://") else { return Err(wrong("has no scheme")) };
+        if !["http", "https"].contains(&scheme) {
+            return Err(wrong("cannot be called"));
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if authority.contains('@') {
+            // The text holds a secret, so it is not repeated.
+            return Err(Mismatch::new("it holds a name or a password", "use bearerEnv or apiKeyEnv for secrets"));
+        }
+        match text.parse::<http::Uri>() {
+            Ok(uri) if uri.host().is_some_and(|host| !host.is_empty()) => Ok(Self(text.to_owned())),
+            _ => Err(wrong("is no address")),
+        }
+    }
+}
+
+impl JsonSchema for RemoteUrl {
+    fn schema_name() -> Cow<'static, str> {
+        "RemoteUrl".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^https?://[^/@]+" })
+    }
+}
+
+impl Value for Headers {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        let entries = match content {
+            Content::Mapping(entries) => entries,
+            Content::Empty => return Ok(Self::default()),
+            other => return Err(Mismatch::new(other.kind(), "write a mapping of names and values")),
+        };
+        let mut headers = Vec::new();
+        for entry in entries {
+            let name = HeaderName::try_from(entry.key.as_str());
+            let wrong_name = |_| {
+                let right = "write letters, digits and -, such as X-Team";
+                Mismatch::new(format!("\"{}\" cannot be the name of a header", entry.key), right)
+            };
+            let value = match &entry.value.content {
+                Content::Text(text) => HeaderValue::from_str(text).ok(),
+                _ => None,
+            };
+            let wrong_value =
+                || Mismatch::new(format!("{} is no text on one line", entry.key), "write the header's value");
+            let mut value = value.ok_or_else(wrong_value)?;
+            value.set_sensitive(true);
+            headers.push((name.map_err(wrong_name)?, value));
+        }
+        Ok(Self(headers))
+    }
+}
+
+impl Serialize for Headers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, _) in &self.0 {
+            map.serialize_entry(name.as_str(), "***")?;
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for Headers {
+    fn schema_name() -> Cow<'static, str> {
+        "Headers".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": { "type": "string" } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_scheme_and_no_secret() {
+        for good in ["https://agent.example", "http://127.0.0.1:8080/a2a/x", "https://[::1]:1/"] {
+            assert_eq!(RemoteUrl::from_text(good).unwrap().as_str(), good);
+        }
+        for bad in ["agent.example", "ftp://agent.example", "https://", "https:// x"] {
+            assert!(RemoteUrl::from_text(bad).unwrap_err().wrong.contains(bad), "{bad}");
+        }
+        let secret = RemoteUrl::from_text("https://me:hunter2@agent.example").unwrap_err();
+        assert!(!format!("{secret:?}").contains("hunter2"), "{secret:?}");
+    }
+}

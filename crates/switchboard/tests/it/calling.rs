@@ -1,0 +1,101 @@
+//! The commands that call agents, against a running server and against things that are none.
+
+mod chat;
+mod errors;
+mod files;
+mod help;
+mod names;
+mod send;
+mod tasks;
+mod webhooks;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+
+use crate::program::{Run, Workspace};
+use crate::server::Server;
+
+/// A server and what calls it.
+struct Fleet {
+    workspace: Workspace,
+    server: Server,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        Self::of(Workspace::new())
+    }
+
+    fn of(workspace: Workspace) -> Self {
+        let server = Server::start(&workspace);
+        Self { workspace, server }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        self.workspace.run(arguments)
+    }
+
+    /// The id of a task that was just begun.
+    fn begin(&self, agent: &str, text: &str) -> String {
+        let begun = self.run(&["send", agent, text, "--async", "-o", "json"]);
+        assert_eq!(begun.code, Some(0), "{}{}", begun.stdout, begun.stderr);
+        begun.json()["task"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// What was printed, with everything that is different each time replaced: ids by a letter, times, the address.
+    fn stable(&self, text: &str) -> String {
+        let text = text.replace(&self.server.address, "ADDRESS");
+        let mut names: HashMap<String, String> = HashMap::new();
+        let mut stable = String::new();
+        let mut word = String::new();
+        for character in text.chars().chain(['\0']) {
+            if character.is_ascii_alphanumeric() || "-.:".contains(character) {
+                word.push(character);
+                continue;
+            }
+            let kept = word.trim_end_matches([':', '.']);
+            if is_uuid(kept) {
+                let next = format!("ID{}", names.len() + 1);
+                stable.push_str(names.entry(kept.to_owned()).or_insert(next));
+                stable.push_str(&word[kept.len()..]);
+            } else if is_time(kept) {
+                stable.push_str("TIME");
+            } else {
+                stable.push_str(&word);
+            }
+            word.clear();
+            stable.push(character);
+        }
+        stable.pop();
+        stable
+    }
+}
+
+fn is_uuid(word: &str) -> bool {
+    let lengths: Vec<usize> = word.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12] && word.chars().all(|character| character == '-' || character.is_ascii_hexdigit())
+}
+
+fn is_time(word: &str) -> bool {
+    word.len() >= 20 && word.starts_with("20") && word.ends_with('Z') && word.contains('T')
+}
+
+/// Answers every request with the same bytes; its address.
+fn something_else(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) == 1 {
+                head.push(byte[0]);
+            }
+            // Whoever has gone does not want it.
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}

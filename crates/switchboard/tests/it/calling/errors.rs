@@ -1,0 +1,115 @@
+//! What goes wrong has an exit code, a word for programs and a next step, the same whatever is asked.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use super::{Fleet, something_else};
+use crate::program::{Run, Workspace};
+
+#[track_caller]
+fn failed(run: &Run, exit: i32, code: &str) -> Value {
+    assert_eq!(run.code, Some(exit), "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.stderr, "", "programs read standard output");
+    let error = run.json()["error"].clone();
+    assert_eq!(error["code"], code, "{error}");
+    assert!(!error["message"].as_str().unwrap().is_empty());
+    error
+}
+
+#[test]
+fn nobody_there_is_3() {
+    let workspace = Workspace::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{free}");
+    for command in [&["card"][..], &["skills"], &["send"], &["task", "list"]] {
+        let mut arguments = [command, &["-a", &url, "--json"]].concat();
+        if command == ["send"] {
+            arguments.push("hi");
+        }
+        failed(&workspace.run(&arguments), 3, "A2ACLI_ERR_UNREACHABLE");
+    }
+    let text = workspace.run(&["send", &url, "hi"]);
+    assert_eq!((text.code, text.stdout.as_str()), (Some(3), ""));
+    assert!(text.stderr.starts_with("error: ") && text.stderr.contains("\nnext: check the address"), "{}", text.stderr);
+    let empty = something_else("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    failed(&workspace.run(&["card", &empty, "--json"]), 3, "A2ACLI_ERR_CARD_NOT_FOUND");
+}
+
+#[test]
+fn a_web_page_is_told_as_one() {
+    let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<html><title>Sign in</title></html>\n";
+    let address = something_else(page);
+    let error = failed(&Workspace::new().run(&["send", &address, "hi", "--json"]), 1, "A2ACLI_ERR_CARD_INVALID");
+    assert!(error["message"].as_str().unwrap().contains("a web page (HTML): \"Sign in\""), "{error}");
+}
+
+#[test]
+fn credentials_that_are_missing_or_wrong_are_4() {
+    let fleet = Fleet::new();
+    let key = fleet.run(&["keys", "create", "--json"]).json()["key"]["secret"].as_str().unwrap().to_owned();
+    let error = failed(&fleet.run(&["send", "echo", "hi", "--json"]), 4, "A2ACLI_ERR_CREDENTIALS_MISSING");
+    assert!(error["hint"].as_str().unwrap().contains("switchboard keys create"), "{error}");
+    let wrong = fleet.run(&["send", "echo", "hi", "--bearer", "hunter2", "--json"]);
+    failed(&wrong, 4, "A2ACLI_ERR_AUTH_FAILED");
+    assert!(!wrong.stdout.contains("hunter2"), "{}", wrong.stdout);
+    for flag in [["--bearer", &key], ["--api-key", &key], ["--header", &format!("X-API-Key: {key}")]] {
+        assert_eq!(fleet.run(&["send", "echo", "hi", flag[0], flag[1]]).stdout, "hi\n", "{}", flag[0]);
+    }
+    let closed = something_else("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    failed(&fleet.run(&["card", &closed, "--json"]), 4, "A2ACLI_ERR_CREDENTIALS_MISSING");
+    let Fleet { workspace, server } = fleet;
+    let fleet = Fleet { workspace: workspace.variable("A2ACLI_API_KEY", &key), server };
+    assert_eq!(fleet.run(&["send", "echo", "hi"]).stdout, "hi\n");
+}
+
+#[test]
+fn time_that_is_up_is_5_and_the_task_is_named() {
+    let fleet = Fleet::new();
+    let run = fleet.run(&["send", "probe", "hold", "--timeout", "2s", "--json"]);
+    let error = failed(&run, 5, "A2ACLI_ERR_TIMEOUT");
+    let hint = error["hint"].as_str().unwrap();
+    assert_eq!(fleet.stable(hint), "switchboard task get probe ID1");
+    let task = fleet.run(&["task", "get", "probe", hint.rsplit(' ').next().unwrap(), "--json"]);
+    assert_eq!(task.json()["status"]["state"], "TASK_STATE_WORKING");
+    // Nobody answers there, and nobody says so.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    failed(&fleet.run(&["card", &url, "--timeout", "200ms", "--json"]), 5, "A2ACLI_ERR_TIMEOUT");
+}
+
+#[test]
+fn what_is_typed_wrongly_is_2_in_the_form_that_was_asked_for() {
+    let workspace = Workspace::new();
+    for arguments in [
+        &["send", "--json"][..],
+        &["send", "echo", "--json"],
+        &["task", "get", "echo", "--json"],
+        &["task", "get", "echo", "1", "--timeout", "soon", "--json"],
+        &["card", "http://agent.example", "--transport", "pigeon", "-o", "json"],
+        &["send", "http://agent.example", "hi", "--header", "no colon", "--json"],
+        &["send", "http://agent.example", "hi", "--data", "{no json", "--json"],
+        &["send", "http://agent.example", "--file", "not-there.txt", "--json"],
+        &["send", "http://agent.example", "hi", "--async", "--stream", "--json"],
+        &["send", "ftp://agent.example", "hi", "--json"],
+        &["task", "--output=json", "gett"],
+    ] {
+        let error = failed(&workspace.run(arguments), 2, "A2ACLI_ERR_USAGE");
+        assert_eq!(error["a2aCode"], Value::Null, "{arguments:?}");
+    }
+    let secret = workspace.run(&["send", "http://agent.example", "hi", "--header", "X\u{e4}: hunter2"]);
+    assert!(secret.code == Some(2) && !secret.stderr.contains("hunter2"), "{}", secret.stderr);
+}
+
+#[test]
+fn what_the_protocol_has_a_name_for_is_called_by_it() {
+    let fleet = Fleet::new();
+    for binding in ["jsonrpc", "http+json"] {
+        let run = fleet.run(&["task", "get", "echo", "nothing-of-that-name", "--json", "--transport", binding]);
+        let error = failed(&run, 1, "TaskNotFoundError");
+        assert_eq!((&error["a2aCode"], &error["hint"]), (&json!(-32001), &json!("switchboard task list echo")));
+    }
+    let done = fleet.run(&["send", "echo", "hi", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
+    failed(&fleet.run(&["task", "cancel", "echo", &done, "--json"]), 1, "TaskNotCancelableError");
+    failed(&fleet.run(&["send", "echo", "hi", "--task-id", &done, "--json"]), 1, "UnsupportedOperationError");
+}

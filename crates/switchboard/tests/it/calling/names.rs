@@ -1,0 +1,136 @@
+//! Agents by name: those of the running server, those elsewhere, and what is said when there is neither. Cards and skills.
+
+use serde_json::{Value, json};
+
+use super::Fleet;
+use crate::program::Workspace;
+use crate::tls::Issued;
+
+#[test]
+fn agents_are_listed_with_where_they_are() {
+    let content = "agents:\n  - { name: mine, builtin: echo }\n  - { name: far, url: 'https://far.example/a2a' }\n";
+    let workspace = Workspace::new().file("agents.yaml", content);
+    let idle = workspace.run(&["agents"]);
+    let table = "AGENT  KIND    ADDRESS\nmine   hosted  no server runs\nfar    remote  https://far.example/a2a\n";
+    assert_eq!((idle.code, idle.stdout.as_str()), (Some(0), table));
+    let refused = workspace.run(&["send", "mine", "hi"]);
+    assert_eq!(refused.code, Some(3));
+    assert!(
+        refused.stderr.contains("next: start one in another terminal with switchboard serve"),
+        "{}",
+        refused.stderr
+    );
+
+    let fleet = Fleet::of(workspace);
+    let running = fleet.run(&["agents", "--json"]);
+    let url = format!("http://{}/a2a/mine", fleet.server.address);
+    let expected = json!({ "serverRuns": true, "agents": [
+        { "name": "mine", "kind": "hosted", "url": url },
+        { "name": "far", "kind": "remote", "url": "https://far.example/a2a" },
+    ] });
+    assert_eq!(running.json(), expected);
+    let unknown = fleet.run(&["send", "nobody", "hi"]);
+    assert_eq!(
+        (unknown.code, unknown.errors()),
+        (Some(3), vec!["this workspace knows no agent nobody; it knows mine, far"])
+    );
+}
+
+#[test]
+fn an_agent_elsewhere_is_called_by_its_name_with_its_secret() {
+    let there = Fleet::new();
+    let key = there.run(&["keys", "create", "--json"]).json()["key"]["secret"].as_str().unwrap().to_owned();
+    let entry = |name: &str, rest: &str| {
+        format!("  - {{ name: {name}, url: 'http://{}/a2a/echo'{rest} }}\n", there.server.address)
+    };
+    let content = [
+        "agents:\n".to_owned(),
+        entry("known", ", bearerEnv: THERE_KEY, timeoutMs: 60000, headers: { X-Team: blue }"),
+        entry("keyed", ", apiKeyEnv: THERE_KEY, timeout: 60s"),
+        entry("unknown", ""),
+        entry("unset", ", bearerEnv: NOT_SET"),
+    ];
+    let here = Workspace::new().file("agents.yaml", content.concat()).variable("THERE_KEY", &key);
+    for name in ["known", "keyed"] {
+        let run = here.run(&["send", name, "hi"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
+    }
+    for (name, code) in [("unknown", "A2ACLI_ERR_CREDENTIALS_MISSING"), ("unset", "A2ACLI_ERR_AUTH_FAILED")] {
+        let run = here.run(&["send", name, "hi", "--json"]);
+        assert_eq!((run.code, &run.json()["error"]["code"]), (Some(4), &Value::from(code)));
+    }
+    let here = here.variable("A2ACLI_BEARER", "wrong");
+    assert_eq!(here.run(&["send", "known", "hi"]).code, Some(0), "what the file names wins over what is for any agent");
+    assert_eq!(here.run(&["send", "unknown", "hi"]).code, Some(4));
+    assert_eq!(here.run(&["send", "unknown", "hi", "--api-key", &key]).code, Some(0), "a flag wins over both");
+    let checked = here.run(&["config", "check"]);
+    assert!(
+        checked.stdout.contains(&format!("called at http://{}/a2a/echo", there.server.address)),
+        "{}",
+        checked.stdout
+    );
+    let checked = here.run(&["config", "check", "--json"]);
+    assert_eq!(checked.json()["remotes"][0]["headers"], json!({ "x-team": "***" }), "{}", checked.stdout);
+    assert!(!checked.stdout.contains(&key) && !checked.stdout.contains("blue"));
+}
+
+#[test]
+fn a_workspace_of_agents_elsewhere_can_be_served_and_hosts_nobody() {
+    let content = "agents:\n  - { name: far, url: 'https://far.example' }\n";
+    let workspace = Workspace::new().file("agents.yaml", content);
+    let log = std::fs::File::create(workspace.path().join("log.txt")).unwrap();
+    let server = crate::server::Server::start_logging_to(&workspace, log);
+    let hosted = "no agent is hosted here: all agents of this workspace are elsewhere";
+    assert!(server.greeting.iter().any(|line| line == hosted), "{:?}", server.greeting);
+    let log = std::fs::read_to_string(workspace.path().join("log.txt")).unwrap();
+    assert!(log.contains("called, not hosted") && log.contains("far"), "{log}");
+    server.stop();
+}
+
+#[test]
+fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
+    let issued = Issued::new();
+    let workspace = Workspace::new()
+        .file("switchboard.yaml", "server:\n  tls: { cert: tls/cert.pem, key: tls/key.pem }\n")
+        .file("tls/cert.pem", &issued.certificate_pem)
+        .file("tls/key.pem", &issued.key_pem);
+    let fleet = Fleet::of(workspace);
+    let run = fleet.run(&["send", "echo", "hi"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
+    let stranger = Workspace::new().run(&["send", &format!("https://{}/a2a/echo", fleet.server.address), "hi"]);
+    assert_eq!(stranger.code, Some(3), "whoever does not have the certificate does not trust it: {}", stranger.stderr);
+}
+
+#[test]
+fn a_card_is_shown_with_what_is_used_of_it() {
+    let fleet = Fleet::new();
+    let card = fleet.run(&["card", "echo"]);
+    assert_eq!((card.code, card.stderr.as_str()), (Some(0), ""));
+    let shown = fleet.stable(&card.stdout);
+    for line in [
+        "name: Echo",
+        "card: http://ADDRESS/a2a/echo/.well-known/agent-card.json",
+        "can: stream, call webhooks",
+        "credentials: not needed; ways: none",
+        "called at: JSONRPC 1.0 http://ADDRESS/a2a/echo",
+        "  JSONRPC 1.0 http://ADDRESS/a2a/echo",
+        "skills:",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "no {line:?} in\n{shown}");
+    }
+    assert!(!shown.contains("problems:"), "{shown}");
+    let json = fleet.run(&["card", "get", "-a", "echo", "-o", "json"]).json();
+    assert_eq!((&json["name"], json["skills"].is_array()), (&Value::from("Echo"), true), "{json}");
+    let extended = fleet.run(&["card", "echo", "--extended", "--json"]);
+    let error = &extended.json()["error"];
+    assert_eq!((extended.code, &error["code"]), (Some(1), &Value::from("UnsupportedOperationError")));
+
+    let skills = fleet.run(&["skills", "probe"]);
+    assert!(
+        skills.stdout.contains("stream: Stream - N chunks as fast as possible\n  say: stream:100\n"),
+        "{}",
+        skills.stdout
+    );
+    let skills = fleet.run(&["skills", "probe", "--json"]).json();
+    assert_eq!(skills["skills"][1]["id"], "hello", "{skills}");
+}

@@ -1,0 +1,120 @@
+//! `send`: the answer on standard output exactly once, everything else beside it.
+
+use serde_json::{Value, json};
+
+use super::Fleet;
+
+#[test]
+fn the_answer_is_printed_and_what_it_takes_to_go_on_beside_it() {
+    let fleet = Fleet::new();
+    let run = fleet.run(&["send", "echo", "hello", "there"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello there\n"));
+    assert_eq!(fleet.stable(&run.stderr), "state: submitted\ntask: ID1\ncontext: ID2\nstate: completed\n");
+
+    let piped = fleet.workspace.run_with(&["send", "echo", "-"], "from a pipe\n");
+    assert_eq!(piped.stdout, "from a pipe\n");
+    let url = format!("http://{}/a2a/echo", fleet.server.address);
+    for arguments in [
+        &["send", url.as_str(), "hi"][..],
+        &["send", "-a", url.as_str(), "hi"],
+        &["send", "--agent-card", "echo", "hi", "--transport", "http+json"],
+        &["send", "echo", "hi", "--a2a-version", "0.3"],
+        &["send", "echo", "hi", "--transport", "http+json", "--a2a-version", "0.3", "--timeout", "60s"],
+        &["send", &format!("{url}/.well-known/agent-card.json"), "hi"],
+    ] {
+        let run = fleet.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{arguments:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn streamed_text_comes_in_pieces_and_once() {
+    let fleet = Fleet::new();
+    let whole = "chunk 1\nchunk 2\nchunk 3\n";
+    for arguments in [&["send", "probe", "stream:3"][..], &["send", "probe", "stream:3", "--stream"]] {
+        let run = fleet.run(arguments);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), whole), "{arguments:?}: {}", run.stderr);
+    }
+    let lines = fleet.run(&["send", "probe", "stream:3", "--stream", "--json"]);
+    let events: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&String> = events.iter().map(|event| event.as_object().unwrap().keys().next().unwrap()).collect();
+    assert_eq!(kinds, ["task", "statusUpdate", "artifactUpdate", "artifactUpdate", "artifactUpdate", "statusUpdate"]);
+    assert_eq!(events[5]["statusUpdate"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(lines.stderr, "", "programs read only what was asked for");
+}
+
+#[test]
+fn json_is_one_document_in_the_words_of_the_protocol() {
+    let fleet = Fleet::new();
+    let answer = fleet.run(&["send", "echo", "hello", "-o", "json"]).json();
+    assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["task"]);
+    assert_eq!(answer["task"]["status"]["state"], "TASK_STATE_COMPLETED");
+    assert_eq!(answer["task"]["artifacts"][0]["parts"], json!([{ "text": "hello" }]));
+    let reply = fleet.run(&["send", "probe", "message", "-o", "json"]).json();
+    assert_eq!(reply["message"]["role"], "ROLE_AGENT", "{reply}");
+    let text = fleet.run(&["send", "probe", "message"]);
+    assert_eq!(text.stdout.lines().count(), 1, "{}", text.stdout);
+}
+
+#[test]
+fn how_a_task_ends_is_no_failure_of_the_command_unless_that_is_wanted() {
+    let fleet = Fleet::new();
+    for (text, state) in
+        [("err", "failed"), ("reject", "rejected"), ("ask", "input-required"), ("auth", "auth-required")]
+    {
+        let run = fleet.run(&["send", "probe", text]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("\nstate: {state}\n")), "{}", run.stderr);
+        assert!(!run.stdout.trim().is_empty(), "{text} says why");
+        assert_eq!(fleet.run(&["send", "probe", text, "--fail", "--json"]).code, Some(1), "{text}");
+    }
+    assert_eq!(fleet.run(&["send", "probe", "hello", "--fail"]).code, Some(0));
+}
+
+#[test]
+fn a_question_is_answered_with_the_command_that_is_shown() {
+    let fleet = Fleet::new();
+    let asked = fleet.run(&["send", "probe", "ask"]);
+    let next = asked.stderr.lines().last().unwrap().strip_prefix("next: switchboard ").unwrap();
+    assert_eq!(fleet.stable(next), "send probe --task-id ID1 'your answer'");
+    let mut words: Vec<&str> = next.split(' ').take(4).collect();
+    words.push("blue");
+    let answered = fleet.run(&words);
+    assert!(answered.stdout.contains("blue") && answered.stderr.contains("state: completed"), "{}", answered.stdout);
+    let task = fleet.run(&["send", "echo", "one", "--json"]).json()["task"].clone();
+    let context = task["contextId"].as_str().unwrap();
+    let second = fleet.run(&["send", "echo", "two", "--context-id", context, "--json"]).json()["task"].clone();
+    assert!(second["contextId"] == task["contextId"] && second["id"] != task["id"], "{second}");
+}
+
+#[test]
+fn files_data_skills_and_metadata_are_sent_along() {
+    let fleet = Fleet::new();
+    std::fs::write(fleet.workspace.path().join("notes.md"), "# hi\n").unwrap();
+    std::fs::write(fleet.workspace.path().join("more.json"), "{\"b\": 2}").unwrap();
+    let arguments =
+        ["send", "echo", "look", "--file", "notes.md", "--data", r#"{"a":1}"#, "--data", "more.json", "--json"];
+    let parts = fleet.run(&arguments).json()["task"]["artifacts"][0]["parts"].clone();
+    assert_eq!(parts[0], json!({ "text": "look" }));
+    assert_eq!(parts[1], json!({ "raw": "IyBoaQo=", "filename": "notes.md", "mediaType": "text/markdown" }));
+    assert_eq!(json!([parts[2]["data"], parts[3]["data"]]), json!([{ "a": 1 }, { "b": 2 }]));
+    let text = fleet.run(&arguments[..arguments.len() - 1]);
+    assert!(text.stdout.starts_with("look\n") && text.stdout.contains("notes.md"), "{}", text.stdout);
+
+    let skilled = fleet.run(&["send", "probe", "2", "--skill", "stream"]);
+    assert_eq!(skilled.stdout, "chunk 1\nchunk 2\n", "{}", skilled.stderr);
+    let metadata = ["--metadata", "team=blue", "--metadata", r#"{"n":7,"x":{"y":true}}"#];
+    let sent = fleet.run(&[&["send", "echo", "hi", "--json"], &metadata[..]].concat()).json();
+    let task = sent["task"]["id"].as_str().unwrap();
+    let history = fleet.run(&["task", "get", "echo", task, "--history", "5", "--json"]).json()["history"].clone();
+    assert_eq!(history[0]["metadata"], json!({ "team": "blue", "n": 7, "x": { "y": true } }), "{history}");
+}
+
+#[test]
+fn nothing_that_an_agent_says_reaches_the_terminal_as_a_command() {
+    let fleet = Fleet::new();
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}plain\ttext\r\nnext";
+    let run = fleet.run(&["send", "echo", evil]);
+    assert_eq!(run.stdout, "[2J]0;ownedplain\ttext\nnext\n");
+    assert_eq!(fleet.run(&["send", "echo", evil, "--stream"]).stdout, run.stdout);
+}

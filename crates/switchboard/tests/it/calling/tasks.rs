@@ -1,0 +1,80 @@
+//! `task get`, `list`, `cancel`, `subscribe`: in the words of the protocol for programs, as lines for people.
+
+use serde_json::Value;
+
+use super::Fleet;
+
+#[test]
+fn a_task_is_shown_with_what_it_has_produced() {
+    let fleet = Fleet::new();
+    let id = fleet.run(&["send", "echo", "hello", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
+    let text = fleet.run(&["task", "get", "echo", &id, "--history", "1"]);
+    assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""));
+    let expected = "task: ID1\ncontext: ID2\nstate: completed\nsince: TIME\n\nmessage:\nhello\n\nartifact echo:\nhello\n\nhistory user:\nhello\n";
+    assert_eq!(fleet.stable(&text.stdout), expected);
+    let json = fleet.run(&["task", "get", "-a", "echo", &id, "-o", "json"]).json();
+    assert_eq!(
+        (&json["id"], &json["status"]["state"]),
+        (&Value::from(id.as_str()), &Value::from("TASK_STATE_COMPLETED"))
+    );
+    assert_eq!(json["history"], Value::Null);
+    let data = fleet.run(&["send", "probe", "data", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
+    assert!(fleet.run(&["task", "get", "probe", &data]).stdout.contains("{\n  \""), "data is readable");
+}
+
+#[test]
+fn what_was_begun_is_waited_for_canceled_and_watched() {
+    let fleet = Fleet::new();
+    let begun = fleet.run(&["send", "probe", "hold", "--async"]);
+    assert_eq!(fleet.stable(&begun.stdout).lines().take(2).collect::<Vec<_>>(), ["task: ID1", "context: ID2"]);
+    let next = begun.stderr.lines().last().unwrap().strip_prefix("next: switchboard ").unwrap();
+    assert_eq!(fleet.stable(next), "task get probe ID1");
+    let id = next.rsplit(' ').next().unwrap();
+    assert_eq!(fleet.run(&next.split(' ').collect::<Vec<_>>()).code, Some(0));
+
+    let watched = std::thread::scope(|scope| {
+        let watched = scope.spawn(|| fleet.run(&["task", "subscribe", "probe", id, "-o", "json"]));
+        let canceled = fleet.run(&["task", "cancel", "probe", id]);
+        assert_eq!(fleet.stable(&canceled.stdout), "task: ID1\ncontext: ID2\nstate: canceled\n");
+        watched.join().unwrap()
+    });
+    let last: Value = serde_json::from_str(watched.stdout.lines().last().unwrap()).unwrap();
+    let event = last.get("statusUpdate").or(last.get("task")).unwrap();
+    assert_eq!((watched.code, &event["status"]["state"]), (Some(0), &Value::from("TASK_STATE_CANCELED")));
+    let again = fleet.run(&["task", "subscribe", "probe", id]);
+    assert!(again.stderr.contains("state: canceled"), "one that has ended is told as it is: {}", again.stderr);
+
+    let held = fleet.begin("probe", "hold");
+    let canceled = fleet.run(&["task", "cancel", "probe", &held, "--json"]).json();
+    assert_eq!(
+        (&canceled["id"], &canceled["status"]["state"]),
+        (&Value::from(held), &Value::from("TASK_STATE_CANCELED"))
+    );
+    let slow = fleet.begin("probe", "sleep:300");
+    let waited = fleet.run(&["task", "get", "probe", &slow, "--wait", "--json"]);
+    assert_eq!(waited.json()["status"]["state"], "TASK_STATE_COMPLETED");
+}
+
+#[test]
+fn tasks_are_listed_a_page_or_all() {
+    let fleet = Fleet::new();
+    for text in ["one", "two", "three"] {
+        fleet.run(&["send", "echo", text]);
+    }
+    fleet.begin("probe", "hold");
+    let page = fleet.run(&["task", "list", "echo", "--limit", "2"]);
+    let lines: Vec<String> = fleet.stable(&page.stdout).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["TASK", "STATE", "SINCE", "CONTEXT"]);
+    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["ID1", "completed", "TIME", "ID2"]);
+    assert!(page.stderr.starts_with("2 of 3\nnext: switchboard task list echo --page-token "), "{}", page.stderr);
+    let token = page.stderr.trim_end().rsplit(' ').next().unwrap().trim_matches('\'');
+    let rest = fleet.run(&["task", "list", "echo", "--page-token", token, "--json"]).json();
+    assert_eq!(rest["tasks"].as_array().unwrap().len(), 1, "{rest}");
+    let all = fleet.run(&["task", "list", "echo", "--all", "--page-size", "1", "--json"]).json();
+    assert_eq!((all["tasks"].as_array().unwrap().len(), &all["nextPageToken"]), (3, &Value::from("")));
+    let working = fleet.run(&["task", "list", "probe", "--status", "working", "--json"]).json();
+    let submitted = fleet.run(&["task", "list", "probe", "--status", "TASK_STATE_COMPLETED", "--json"]).json();
+    assert_eq!(submitted["tasks"].as_array().unwrap().len(), 0, "{working}");
+    assert_eq!(fleet.run(&["task", "list", "probe", "--status", "busy"]).code, Some(2));
+}

@@ -1,0 +1,52 @@
+//! Tasks that ask, and answers to them.
+
+use switchboard_a2a::{ErrorKind, Message, Role, TaskState};
+use switchboard_client::{Conversation, Outcome};
+
+use crate::caller::{Caller, completed, equal, followed, request};
+use crate::{Answer, Checked};
+
+/// The question, and what comes of the answer.
+pub(super) async fn ask(caller: &Caller) -> Checked {
+    let mut conversation = Conversation::default();
+    let question = caller.client.send(&caller.context, request(conversation.text("ask"))).await?;
+    conversation.heard(&question);
+    let question = Outcome::from(question);
+    anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
+    equal(question.text().as_str(), "what is your name?")?;
+    let answer = caller.client.send(&caller.context, request(conversation.text("Ada"))).await?;
+    conversation.heard(&answer);
+    let answer = Outcome::from(answer);
+    equal(answer.text().as_str(), "hello Ada")?;
+    equal(completed(answer)?.id, question.task().map(|task| task.id.clone()).unwrap_or_default())?;
+    equal(conversation.task_id, None)?;
+    Ok(Answer::Given)
+}
+
+/// The stream ends with the question, and that of the answer with the task.
+pub(super) async fn stream_ask(caller: &Caller) -> Checked {
+    let mut conversation = Conversation::default();
+    let (_, question) = followed(caller.stream(conversation.text("ask")).await?).await?;
+    conversation.heard(&question);
+    let question = Outcome::from(question);
+    anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
+    equal(question.text().as_str(), "what is your name?")?;
+    let (_, answer) = followed(caller.stream(conversation.text("Grace")).await?).await?;
+    let answer = Outcome::from(answer);
+    equal(answer.text().as_str(), "hello Grace")?;
+    equal(completed(answer)?.status.state, TaskState::Completed)?;
+    Ok(Answer::Given)
+}
+
+/// What has ended takes no more messages. Version 0.3 leaves open in which words.
+pub(super) async fn send_to_ended(caller: &Caller) -> Checked {
+    let task = caller.begin_and_end().await?;
+    let mut message = Message::text(Role::User, "echo more");
+    (message.task_id, message.context_id) = (Some(task.id), Some(task.context_id));
+    let kinds = [ErrorKind::UnsupportedOperation, ErrorKind::InvalidParams, ErrorKind::InvalidRequest];
+    match caller.client.send(&caller.context, request(message)).await {
+        Err(error) if error.refusal().is_some_and(|kind| kinds.contains(&kind)) => Ok(Answer::Given),
+        Err(error) => Err(anyhow::Error::from(error).context("expected a refusal")),
+        Ok(answer) => anyhow::bail!("expected a refusal, got {answer:?}"),
+    }
+}

@@ -1,0 +1,88 @@
+//! Webhooks of a task that waits for an answer, so that nothing is ever sent to them.
+
+use switchboard_a2a::{PushConfig, Task};
+use switchboard_client::Outcome;
+
+use crate::caller::{Caller, equal};
+use crate::{Answer, Checked, Run, told_by};
+
+/// An address that nobody has.
+const ADDRESS: &str = "https://192.0.2.1/hook";
+
+pub(super) async fn run(run: &mut Run<'_>, caller: &Caller) {
+    run.check("webhook-set", set(caller)).await;
+    run.check("webhook-get", get(caller)).await;
+    run.check("webhook-list", list(caller)).await;
+    run.check("webhook-delete", delete(caller)).await;
+}
+
+async fn parked(caller: &Caller) -> anyhow::Result<Task> {
+    match caller.send("ask").await? {
+        Outcome::InputRequired(task) => Ok(task),
+        outcome => anyhow::bail!("expected a question, got {outcome:?}"),
+    }
+}
+
+async fn hook(caller: &Caller, task: &Task, id: &str) -> Result<PushConfig, switchboard_client::ClientError> {
+    let config = PushConfig {
+        tenant: None,
+        id: Some(id.to_owned()),
+        task_id: Some(task.id.as_str().to_owned()),
+        url: format!("{ADDRESS}/{id}"),
+        token: Some("shared".to_owned()),
+        authentication: None,
+        payload: None,
+    };
+    caller.client.set_webhook(&caller.context, config).await
+}
+
+async fn set(caller: &Caller) -> Checked {
+    let task = parked(caller).await?;
+    let config = match hook(caller, &task, "one").await {
+        Err(error) => return told_by(error),
+        Ok(config) => config,
+    };
+    equal(config.url, format!("{ADDRESS}/one"))?;
+    equal(config.id.as_deref(), Some("one"))?;
+    Ok(Answer::Given)
+}
+
+async fn get(caller: &Caller) -> Checked {
+    let task = parked(caller).await?;
+    hook(caller, &task, "one").await?;
+    let config = match caller.client.webhook(&caller.context, &task.id, Some("one")).await {
+        Err(error) => return told_by(error),
+        Ok(config) => config,
+    };
+    equal(config.url, format!("{ADDRESS}/one"))?;
+    equal((config.id.as_deref(), config.task_id.as_deref()), (Some("one"), Some(task.id.as_str())))?;
+    Ok(Answer::Given)
+}
+
+async fn list(caller: &Caller) -> Checked {
+    let task = parked(caller).await?;
+    hook(caller, &task, "one").await?;
+    hook(caller, &task, "two").await?;
+    let configs = match caller.client.webhooks(&caller.context, &task.id).await {
+        Err(error) => return told_by(error),
+        Ok(configs) => configs,
+    };
+    let mut addresses: Vec<_> = configs.into_iter().map(|config| config.url).collect();
+    addresses.sort();
+    equal(addresses, vec![format!("{ADDRESS}/one"), format!("{ADDRESS}/two")])?;
+    Ok(Answer::Given)
+}
+
+/// What is gone cannot be had any more, in whichever words.
+async fn delete(caller: &Caller) -> Checked {
+    let task = parked(caller).await?;
+    hook(caller, &task, "one").await?;
+    if let Err(error) = caller.client.delete_webhook(&caller.context, &task.id, "one").await {
+        return told_by(error);
+    }
+    match caller.client.webhook(&caller.context, &task.id, Some("one")).await {
+        Err(switchboard_client::ClientError::Agent(_)) => Ok(Answer::Given),
+        Err(error) => Err(anyhow::Error::from(error).context("expected a refusal")),
+        Ok(config) => anyhow::bail!("the webhook is still there: {config:?}"),
+    }
+}

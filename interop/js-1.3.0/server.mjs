@@ -1,0 +1,159 @@
+// An agent built with this SDK, for our client to call: `server.mjs PORT`, 0 for a free one. Prints the port first.
+//
+// What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file` or
+// `data`.
+
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import {
+  AGENT_CARD_PATH,
+  AgentCard,
+  Message,
+  Task,
+  TaskArtifactUpdateEvent,
+  TaskState,
+  TaskStatusUpdateEvent,
+} from "@a2a-js/sdk";
+import { createLegacyAwarePushNotificationSender } from "@a2a-js/sdk/compat/v0_3/server";
+import {
+  AgentEvent,
+  DefaultExecutionEventBusManager,
+  DefaultRequestHandler,
+  InMemoryPushNotificationStore,
+  InMemoryTaskStore,
+} from "@a2a-js/sdk/server";
+import { UserBuilder, agentCardHandler, jsonRpcHandler, restHandler } from "@a2a-js/sdk/server/express";
+import express from "express";
+
+const now = () => new Date().toISOString();
+
+class Behaviours {
+  /** What ends the wait of a task. */
+  #waiting = new Map();
+
+  async execute({ taskId, contextId, userMessage, task }, bus) {
+    const said = userMessage.parts.map(({ content }) => (content.$case === "text" ? content.value : "")).join("");
+    const [word, rest] = [said.split(" ")[0], said.slice(said.split(" ")[0].length + 1)];
+    const message = (text, fields) => ({
+      messageId: randomUUID(),
+      role: "ROLE_AGENT",
+      parts: [{ text }],
+      contextId,
+      ...fields,
+    });
+    const status = (state, text) =>
+      bus.publish(
+        AgentEvent.statusUpdate(
+          TaskStatusUpdateEvent.fromJSON({
+            taskId,
+            contextId,
+            status: {
+              state: `TASK_STATE_${state}`,
+              timestamp: now(),
+              ...(text && { message: message(text, { taskId }) }),
+            },
+          }),
+        ),
+      );
+    const artifact = (artifactId, parts, fields) =>
+      bus.publish(
+        AgentEvent.artifactUpdate(
+          TaskArtifactUpdateEvent.fromJSON({ taskId, contextId, artifact: { artifactId, parts }, ...fields }),
+        ),
+      );
+
+    if (word === "reply") {
+      bus.publish(AgentEvent.message(Message.fromJSON(message(rest))));
+      bus.finished();
+      return;
+    }
+    const submitted = { id: taskId, contextId, status: { state: "TASK_STATE_SUBMITTED", timestamp: now() } };
+    // A stream has to begin with a task, one that answers a question too.
+    bus.publish(AgentEvent.task(task ?? { ...Task.fromJSON(submitted), history: [userMessage] }));
+    if (task?.status.state === TaskState.TASK_STATE_INPUT_REQUIRED) {
+      artifact("greeting", [{ text: `hello ${said}` }]);
+      status("COMPLETED");
+      bus.finished();
+      return;
+    }
+    status("WORKING");
+    switch (word) {
+      case "echo":
+        artifact("echo", [{ text: rest }]);
+        status("COMPLETED");
+        break;
+      case "stream":
+        for (let number = 1; number <= Number(rest); number++) {
+          const fields = { append: number > 1, lastChunk: number === Number(rest) };
+          artifact("chunks", [{ text: `chunk ${number}\n` }], fields);
+        }
+        status("COMPLETED");
+        break;
+      case "ask":
+        status("INPUT_REQUIRED", "what is your name?");
+        break;
+      case "fail":
+        status("FAILED", "it did not work");
+        break;
+      case "wait":
+        await new Promise((resolve) => this.#waiting.set(taskId, resolve));
+        status("CANCELED");
+        break;
+      case "file":
+      case "data":
+        artifact("returned", Message.toJSON(userMessage).parts.slice(1));
+        status("COMPLETED");
+        break;
+      default:
+        status("REJECTED", `${word} is nothing this agent does`);
+    }
+    bus.finished();
+  }
+
+  async cancelTask(taskId) {
+    this.#waiting.get(taskId)?.();
+    this.#waiting.delete(taskId);
+  }
+}
+
+function application(address) {
+  const bindings = [
+    ["jsonrpc", "JSONRPC"],
+    ["rest", "HTTP+JSON"],
+  ];
+  const card = AgentCard.fromJSON({
+    name: "Behaviours",
+    description: "Does what the first word of a message says",
+    version: "1.0.0",
+    supportedInterfaces: ["1.0", "0.3"].flatMap((protocolVersion) =>
+      bindings.map(([path, protocolBinding]) => ({ url: `${address}/${path}`, protocolBinding, protocolVersion })),
+    ),
+    capabilities: { streaming: true, pushNotifications: true },
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["text/plain"],
+    skills: [{ id: "behave", name: "Behave", description: "What is asked for", tags: ["test"] }],
+  });
+  const hooks = new InMemoryPushNotificationStore();
+  const requestHandler = new DefaultRequestHandler(
+    card,
+    new InMemoryTaskStore(),
+    new Behaviours(),
+    new DefaultExecutionEventBusManager(),
+    hooks,
+    createLegacyAwarePushNotificationSender(hooks),
+  );
+  const legacyCompat = { enabled: true };
+  const options = { requestHandler, userBuilder: UserBuilder.noAuthentication, legacyCompat };
+  const app = express();
+  app.use(`/${AGENT_CARD_PATH}`, agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));
+  app.use("/jsonrpc", jsonRpcHandler(options));
+  app.use("/rest", restHandler(options));
+  return app;
+}
+
+const server = createServer();
+server.listen(Number(process.argv[2]), "127.0.0.1", () => {
+  const { port } = server.address();
+  server.on("request", application(`http://127.0.0.1:${port}`));
+  console.log(port);
+});
