@@ -6,6 +6,7 @@ mod task;
 mod webhooks;
 
 pub use call::CallFlags;
+pub(crate) use call::time;
 pub use webhooks::PageFlags;
 
 use std::path::PathBuf;
@@ -41,6 +42,13 @@ struct CommandLine {
 const EXIT_CODES: &str = "\
 AGENT is a URL (https://agent.example, its card or its endpoint) or the name of an agent of the workspace.
 Exit codes: 0 done, whatever became of the task; 1 failed; 2 typed wrongly; 3 not reachable; 4 credentials; 5 time is up.";
+
+/// The same where the exit code is a verdict.
+const CONFORMANCE_EXIT_CODES: &str = "\
+AGENT is a URL (https://agent.example, its card or its endpoint) or the name of an agent of the workspace.
+A few small messages are sent; the only tasks that are canceled are those that they have made.
+Exit codes: 0 nothing failed that the specification demands; 1 something did; 2 typed wrongly; 3 not reachable;
+4 credentials; 5 time is up.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -89,6 +97,20 @@ enum Command {
     Skills {
         /// The agent: a URL, or a name of the workspace
         agent: Option<String>,
+        #[command(flatten)]
+        flags: CallFlags,
+    },
+    /// Say whether an agent keeps to the specification, and what to put right
+    #[command(
+        visible_alias = "check",
+        override_usage = "switchboard conformance [OPTIONS] AGENT",
+        after_help = CONFORMANCE_EXIT_CODES
+    )]
+    Conformance {
+        /// The agent: a URL, or a name of the workspace
+        agent: Option<String>,
+        #[command(flatten)]
+        wishes: commands::calling::conformance::Wishes,
         #[command(flatten)]
         flags: CallFlags,
     },
@@ -321,6 +343,9 @@ pub fn run() -> ExitCode {
         | Command::Card { command: None, arguments } => arguments.run(printer),
         Command::Skills { agent, flags } => {
             commands::calling::skills::run(agent.into_iter().collect(), &flags, printer)
+        }
+        Command::Conformance { agent, wishes, flags } => {
+            commands::calling::conformance::run(agent.into_iter().collect(), &wishes, &flags, printer)
         }
         Command::Task(command) => command.run(printer),
         Command::Agents { flags } => commands::calling::agents::run(&flags, printer),

@@ -100,7 +100,8 @@ fn version(text: &str) -> Result<Version, String> {
     }
 }
 
-fn time(text: &str) -> Result<TimeSpan, String> {
+/// Reads a time that leaves time for something.
+pub(crate) fn time(text: &str) -> Result<TimeSpan, String> {
     match TimeSpan::from_text(text) {
         Ok(TimeSpan::ZERO) => Err("0s leaves no time at all: write a time, such as 30s".to_owned()),
         Ok(span) => Ok(span),

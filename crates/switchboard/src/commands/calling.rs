@@ -6,6 +6,7 @@ pub mod card;
 pub mod chat;
 mod clean;
 pub mod completion;
+pub mod conformance;
 mod failure;
 mod follow;
 mod interrupt;
@@ -82,6 +83,7 @@ fn agent_and_rest(words: Vec<String>, flags: &CallFlags) -> Result<(String, Vec<
 /// An agent that is being called.
 struct Call {
     client: Client,
+    egress: Egress,
     context: Context,
     /// The agent as it was typed, and the flags that lead to it, for commands to go on with.
     typed: String,
@@ -110,11 +112,12 @@ impl Call {
         let has_credentials = !matches!(peer.credentials, Credentials::None) || !peer.headers.is_empty();
         let options = Options { anywhere: true, idle_per_host: 8, extra_roots: roots, ..Options::default() };
         let egress = Egress::new(options).map_err(|error| Failure::internal(error.to_string()))?;
-        let client = Client::new(egress, peer);
+        let client = Client::new(egress.clone(), peer);
         let client =
             client.map_err(|error| Failure::usage(error.to_string(), "write a URL such as https://agent.example"));
         Ok(Self {
             client: client?,
+            egress,
             context: Context { correlation_id: flags.correlation_id.clone(), ..Context::default() },
             typed: agent.to_owned(),
             again: flags.again(),

@@ -1,6 +1,7 @@
 //! The commands that call agents, against a running server and against things that are none.
 
 mod chat;
+mod conformance;
 mod errors;
 mod files;
 mod help;

@@ -16,6 +16,8 @@ fn every_command_explains_itself() {
         (&["card"], "switchboard card [get] [OPTIONS] AGENT"),
         (&["card", "get"], "switchboard card get [OPTIONS] AGENT"),
         (&["skills"], "switchboard skills [OPTIONS] AGENT"),
+        (&["conformance"], "switchboard conformance [OPTIONS] AGENT"),
+        (&["check"], "switchboard conformance [OPTIONS] AGENT"),
         (&["task", "get"], "switchboard task get [OPTIONS] AGENT ID"),
         (&["task", "list"], "switchboard task list [OPTIONS] AGENT"),
         (&["task", "cancel"], "switchboard task cancel [OPTIONS] AGENT ID"),

@@ -1,0 +1,248 @@
+//! Whether the card is what callers of each version need to find the agent and to know what it can do.
+
+use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use serde_json::Value;
+
+use crate::checks::{Check, Group, Run, Severity};
+use crate::subject::{Question, Subject};
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "card-media-type",
+        group: Group::Card,
+        title: "the card is served as JSON",
+        rule: "RFC 8259 §11; A2A leaves it open",
+        severity: Severity::Quality,
+        fix: "send the card with Content-Type: application/json",
+        run: Run::Agent(|subject| Box::pin(media_type(subject))),
+    },
+    Check {
+        id: "card-members",
+        group: Group::Card,
+        title: "the card has every member that version 1.0 demands",
+        rule: "A2A 1.0 §4.4.1",
+        severity: Severity::Must,
+        fix: "write the missing members; arrays may be empty where there is nothing to list",
+        run: Run::Agent(|subject| Box::pin(members(subject))),
+    },
+    Check {
+        id: "card-members-v03",
+        group: Group::Card,
+        title: "callers of version 0.3 get a card with every member that version demands",
+        rule: "A2A 0.3 §5.5",
+        severity: Severity::Must,
+        fix: "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
+        run: Run::Agent(|subject| Box::pin(members_v03(subject))),
+    },
+    Check {
+        id: "card-interfaces",
+        group: Group::Card,
+        title: "every interface on the card says where it is, how it is called and in which version",
+        rule: "A2A 1.0 §8.3.1",
+        severity: Severity::Must,
+        fix: "give every entry of supportedInterfaces an absolute url, a protocolBinding and a protocolVersion",
+        run: Run::Agent(|subject| Box::pin(interfaces(subject))),
+    },
+    Check {
+        id: "card-versions",
+        group: Group::Card,
+        title: "versions on the card are major and minor, without a patch number",
+        rule: "A2A 1.0 §3.6",
+        severity: Severity::Should,
+        fix: "write 1.0, not 1.0.0",
+        run: Run::Agent(|subject| Box::pin(versions(subject))),
+    },
+    Check {
+        id: "card-skills",
+        group: Group::Card,
+        title: "every skill has an id of its own, a name, a description and tags",
+        rule: "A2A 1.0 §4.4.5",
+        severity: Severity::Must,
+        fix: "complete the skills, and give no two of them the same id",
+        run: Run::Agent(|subject| Box::pin(skills(subject))),
+    },
+    Check {
+        id: "card-security",
+        group: Group::Card,
+        title: "what the card demands of callers is declared on it",
+        rule: "A2A 1.0 §4.5.1",
+        severity: Severity::Must,
+        fix: "declare in securitySchemes every scheme that securityRequirements names",
+        run: Run::Agent(|subject| Box::pin(security(subject))),
+    },
+    Check {
+        id: "card-caching",
+        group: Group::Card,
+        title: "the card says how long it is good, and has a tag to ask again with",
+        rule: "A2A 1.0 §8.6.1",
+        severity: Severity::Should,
+        fix: "send Cache-Control with max-age, and an ETag",
+        run: Run::Agent(|subject| Box::pin(caching(subject))),
+    },
+    Check {
+        id: "card-unchanged",
+        group: Group::Card,
+        title: "a card that has not changed is not sent again",
+        rule: "A2A 1.0 §8.6.2, RFC 9110 §13.1.2",
+        severity: Severity::Quality,
+        fix: "answer 304 to a request whose If-None-Match has the card's tag",
+        run: Run::Agent(|subject| Box::pin(unchanged(subject))),
+    },
+];
+
+async fn media_type(subject: &Subject) -> Verdict {
+    let found = subject.card_answer.media_type();
+    match found == "application/json" || found.ends_with("+json") {
+        true => Verdict::pass(),
+        false => Verdict::fail(&subject.card_answer.sent, format!("Content-Type: {found}")),
+    }
+}
+
+async fn members(subject: &Subject) -> Verdict {
+    let card = &subject.card;
+    if !speaks(card, "1.") && speaks(card, "0.3") {
+        return Verdict::not_applicable("the agent speaks version 0.3 only");
+    }
+    let mut problems = usual_problems(card);
+    if card["supportedInterfaces"].as_array().is_none_or(Vec::is_empty) {
+        problems.push("supportedInterfaces is missing or empty".to_owned());
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+async fn members_v03(subject: &Subject) -> Verdict {
+    if !speaks(&subject.card, "0.3") {
+        return Verdict::not_applicable("the card declares no interface of version 0.3");
+    }
+    let reply = subject.ask_plainly(&Question::get(&subject.card_url, Some("0.3"))).await;
+    let Some(card) = reply.json.as_ref().filter(|card| card.is_object()) else {
+        return reply.complaint();
+    };
+    let mut problems = usual_problems(card);
+    for member in ["url", "protocolVersion"] {
+        if card[member].as_str().is_none_or(str::is_empty) {
+            problems.push(format!("{member} is missing"));
+        }
+    }
+    Verdict::of(&problems, &reply.sent)
+}
+
+/// What both versions demand.
+fn usual_problems(card: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    for member in ["name", "description", "version"] {
+        if card[member].as_str().is_none_or(str::is_empty) {
+            problems.push(format!("{member} is missing or empty"));
+        }
+    }
+    for member in ["defaultInputModes", "defaultOutputModes", "skills"] {
+        if !card[member].is_array() {
+            problems.push(format!("{member} is no array"));
+        }
+    }
+    if !card["capabilities"].is_object() {
+        problems.push("capabilities is no object".to_owned());
+    }
+    problems
+}
+
+async fn interfaces(subject: &Subject) -> Verdict {
+    let Some(interfaces) = subject.card["supportedInterfaces"].as_array() else {
+        return Verdict::not_applicable("the card has no supportedInterfaces");
+    };
+    let mut problems = Vec::new();
+    for interface in interfaces {
+        for member in ["url", "protocolBinding", "protocolVersion"] {
+            if interface[member].as_str().is_none_or(str::is_empty) {
+                problems.push(format!("{} has no {member}", short(interface)));
+            }
+        }
+        let url = interface["url"].as_str().unwrap_or_default();
+        // Those of gRPC are host and port.
+        if !url.is_empty() && interface["protocolBinding"] != "GRPC" && url::Url::parse(url).is_err() {
+            problems.push(format!("{url} is not absolute"));
+        }
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+async fn versions(subject: &Subject) -> Verdict {
+    let interfaces = subject.card["supportedInterfaces"].as_array().into_iter().flatten();
+    let versions = interfaces.filter_map(|interface| interface["protocolVersion"].as_str());
+    let long: Vec<String> = versions.filter(|version| version.split('.').count() != 2).map(str::to_owned).collect();
+    Verdict::of(&long, &subject.card_answer.sent)
+}
+
+async fn skills(subject: &Subject) -> Verdict {
+    let mut problems = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for skill in subject.card["skills"].as_array().into_iter().flatten() {
+        for member in ["id", "name", "description"] {
+            if skill[member].as_str().is_none_or(str::is_empty) {
+                problems.push(format!("{} has no {member}", short(skill)));
+            }
+        }
+        if !skill["tags"].is_array() {
+            problems.push(format!("{} has no tags", short(skill)));
+        }
+        if let Some(id) = skill["id"].as_str()
+            && !seen.insert(id)
+        {
+            problems.push(format!("the id {id:?} occurs more than once"));
+        }
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+/// The names of schemes that callers need.
+pub(crate) fn demanded(card: &Value) -> Vec<String> {
+    let new = card["securityRequirements"].as_array().into_iter().flatten();
+    let new = new.map(|requirement| &requirement["schemes"]);
+    let old = card["security"].as_array().into_iter().flatten();
+    new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
+}
+
+async fn security(subject: &Subject) -> Verdict {
+    let mut names = demanded(&subject.card);
+    if names.is_empty() {
+        return Verdict::not_applicable("the card demands no credentials");
+    }
+    names.retain(|name| subject.card["securitySchemes"].get(name).is_none());
+    let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+async fn caching(subject: &Subject) -> Verdict {
+    if !speaks(&subject.card, "1.") {
+        return Verdict::not_applicable("version 0.3 leaves it open");
+    }
+    let headers = &subject.card_answer.headers;
+    let mut problems = Vec::new();
+    let control = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !control.contains("max-age") {
+        problems.push(format!("Cache-Control: {control}"));
+    }
+    if !headers.contains_key(ETAG) {
+        problems.push("there is no ETag".to_owned());
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+async fn unchanged(subject: &Subject) -> Verdict {
+    let Some(tag) = subject.card_answer.headers.get(ETAG) else {
+        return Verdict::not_applicable("the card has no ETag");
+    };
+    let mut question = Question::get(&subject.card_url, Some("1.0"));
+    question.headers.push((IF_NONE_MATCH, tag.clone()));
+    let reply = subject.ask_plainly(&question).await;
+    if reply.status == 304 { Verdict::pass() } else { reply.complaint() }
+}
+
+/// Whether an interface on the card has a version that begins so.
+pub(crate) fn speaks(card: &Value, version: &str) -> bool {
+    let interfaces = card["supportedInterfaces"].as_array().into_iter().flatten();
+    let mut versions = interfaces.map(|interface| &interface["protocolVersion"]).chain([&card["protocolVersion"]]);
+    versions.any(|found| found.as_str().is_some_and(|found| found.starts_with(version)))
+}

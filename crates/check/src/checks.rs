@@ -1,0 +1,139 @@
+//! What is checked: one entry for each check, with the rule it stands on and what to do where it fails.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+
+use crate::line::Line;
+use crate::subject::Subject;
+use crate::verdict::Verdict;
+use crate::{card, errors, list, operations, push, security, streaming, version};
+
+/// One thing that is checked.
+#[derive(Debug)]
+pub struct Check {
+    /// Its name, which stays the same from version to version.
+    pub id: &'static str,
+    /// What it belongs to.
+    pub group: Group,
+    /// What is true where it passes.
+    pub title: &'static str,
+    /// Where that is demanded.
+    pub rule: &'static str,
+    /// How strongly.
+    pub severity: Severity,
+    /// What to do where it fails.
+    pub fix: &'static str,
+    pub(crate) run: Run,
+}
+
+/// What a check looks at.
+pub(crate) enum Run {
+    /// The agent as a whole, once.
+    Agent(for<'a> fn(&'a Subject) -> BoxFuture<'a, Verdict>),
+    /// Each of its interfaces.
+    Interface(for<'a> fn(&'a Line) -> BoxFuture<'a, Verdict>),
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Agent(_) => "Agent",
+            Self::Interface(_) => "Interface",
+        })
+    }
+}
+
+/// How strongly something is demanded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The specification demands it.
+    Must,
+    /// The specification advises it.
+    Should,
+    /// The specification leaves it open; callers are better off with it.
+    Quality,
+}
+
+impl Severity {
+    /// In one word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+            Self::Quality => "quality",
+        }
+    }
+}
+
+/// What checks belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Group {
+    /// The agent card.
+    Card,
+    /// Sending, reading and canceling.
+    Operations,
+    /// Refusals.
+    Errors,
+    /// Lists of tasks.
+    List,
+    /// Streams.
+    Streaming,
+    /// Versions of the protocol.
+    Version,
+    /// Webhooks.
+    Push,
+    /// Encryption and credentials.
+    Security,
+}
+
+impl Group {
+    /// All of them, in the order of the report.
+    pub const ALL: [Self; 8] = [
+        Self::Card,
+        Self::Operations,
+        Self::Errors,
+        Self::List,
+        Self::Streaming,
+        Self::Version,
+        Self::Push,
+        Self::Security,
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Card => "card",
+            Self::Operations => "operations",
+            Self::Errors => "errors",
+            Self::List => "list",
+            Self::Streaming => "streaming",
+            Self::Version => "version",
+            Self::Push => "push",
+            Self::Security => "security",
+        }
+    }
+
+    /// The group of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|group| group.as_str() == name)
+    }
+}
+
+/// All checks, in the order of the report.
+pub fn checks() -> impl Iterator<Item = &'static Check> {
+    let groups = [
+        card::CHECKS,
+        operations::CHECKS,
+        errors::CHECKS,
+        list::CHECKS,
+        streaming::CHECKS,
+        version::CHECKS,
+        push::CHECKS,
+        security::CHECKS,
+    ];
+    groups.into_iter().flatten()
+}

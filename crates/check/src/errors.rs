@@ -1,0 +1,220 @@
+//! Whether what is wrong is refused, as what it is and in the form that the binding and the version have for it.
+
+use serde_json::{Value, json};
+use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
+
+use crate::answer::Said;
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::{Line, NOBODYS};
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "error-method-unknown",
+        group: Group::Errors,
+        title: "a method that does not exist is refused with -32601",
+        rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
+        severity: Severity::Must,
+        fix: "answer MethodNotFoundError",
+        run: Run::Interface(|line| Box::pin(method_unknown(line))),
+    },
+    Check {
+        id: "error-params-invalid",
+        group: Group::Errors,
+        title: "parameters that lack what is required are refused with -32602",
+        rule: "A2A 1.0 §3.3.2, §5.7",
+        severity: Severity::Must,
+        fix: "check parameters before anything is done, and answer InvalidParamsError; 400 over REST",
+        run: Run::Interface(|line| Box::pin(params_invalid(line))),
+    },
+    Check {
+        id: "error-json-malformed",
+        group: Group::Errors,
+        title: "a body that is no JSON is refused with -32700",
+        rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
+        severity: Severity::Must,
+        fix: "answer JSONParseError with a null id; 400 over REST",
+        run: Run::Interface(|line| Box::pin(json_malformed(line))),
+    },
+    Check {
+        id: "error-request-invalid",
+        group: Group::Errors,
+        title: "JSON that is no request is refused with -32600",
+        rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
+        severity: Severity::Must,
+        fix: "answer InvalidRequestError where jsonrpc or method is missing",
+        run: Run::Interface(|line| Box::pin(request_invalid(line))),
+    },
+    Check {
+        id: "error-task-unknown",
+        group: Group::Errors,
+        title: "a task that does not exist is refused with -32001, over REST with 404",
+        rule: "A2A 1.0 §3.1.3, §5.4",
+        severity: Severity::Must,
+        fix: "answer TaskNotFoundError",
+        run: Run::Interface(|line| Box::pin(task_unknown(line))),
+    },
+    Check {
+        id: "error-cancel-unknown",
+        group: Group::Errors,
+        title: "canceling a task that does not exist is refused with -32001",
+        rule: "A2A 1.0 §3.1.5",
+        severity: Severity::Must,
+        fix: "answer TaskNotFoundError",
+        run: Run::Interface(|line| Box::pin(cancel_unknown(line))),
+    },
+    Check {
+        id: "error-send-unknown",
+        group: Group::Errors,
+        title: "a message to a task that does not exist is refused with -32001",
+        rule: "A2A 1.0 §3.4.2",
+        severity: Severity::Must,
+        fix: "answer TaskNotFoundError; tasks are never made with an id of the caller's",
+        run: Run::Interface(|line| Box::pin(send_unknown(line))),
+    },
+    Check {
+        id: "error-cancel-ended",
+        group: Group::Errors,
+        title: "canceling a task that has ended is refused with -32002",
+        rule: "A2A 1.0 §3.1.5, §3.3.2",
+        severity: Severity::Must,
+        fix: "answer TaskNotCancelableError",
+        run: Run::Interface(|line| Box::pin(cancel_ended(line))),
+    },
+    Check {
+        id: "error-form",
+        group: Group::Errors,
+        title: "errors have a code, a message and the form of the binding",
+        rule: "A2A 1.0 §3.3.2, §9.5, §11.6",
+        severity: Severity::Must,
+        fix: "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
+        run: Run::Interface(|line| Box::pin(form(line))),
+    },
+    Check {
+        id: "error-info",
+        group: Group::Errors,
+        title: "errors of A2A say their reason in an ErrorInfo",
+        rule: "A2A 1.0 §9.5, §11.6",
+        severity: Severity::Should,
+        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data (details over REST)",
+        run: Run::Interface(|line| Box::pin(info(line))),
+    },
+];
+
+const NOT_RPC: &str = "only JSON-RPC has it";
+
+async fn method_unknown(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable(NOT_RPC);
+    }
+    let method = if line.is_v1() { "NoSuchMethod" } else { "no/such" };
+    line.ask(&line.rpc(method, json!({}))).await.expect(&[ErrorKind::MethodNotFound])
+}
+
+async fn params_invalid(line: &Line) -> Verdict {
+    let question = if line.is_rpc() {
+        line.rpc(Operation::SendMessage.method(line.interface.version), json!({}))
+    } else {
+        line.rest("POST", rest_send(line), Some(b"{}".to_vec()))
+    };
+    line.ask(&question).await.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams])
+}
+
+fn rest_send(line: &Line) -> &'static str {
+    if line.is_v1() { "/message:send" } else { "/v1/message:send" }
+}
+
+async fn json_malformed(line: &Line) -> Verdict {
+    let bytes = b"{\"jsonrpc\": \"2.0\", ".to_vec();
+    let question = if line.is_rpc() { line.bytes(bytes) } else { line.rest("POST", rest_send(line), Some(bytes)) };
+    line.ask(&question).await.expect_or_bad_request(line.interface.binding, &[ErrorKind::Parse])
+}
+
+async fn request_invalid(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable(NOT_RPC);
+    }
+    let reply = line.ask(&line.bytes(json!({ "id": 1, "hello": "there" }).to_string().into_bytes())).await;
+    reply.expect(&[ErrorKind::InvalidRequest])
+}
+
+async fn task_unknown(line: &Line) -> Verdict {
+    let reply = line.get(NOBODYS).await;
+    if !line.is_rpc() && reply.status != 404 {
+        return reply.complaint();
+    }
+    reply.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn cancel_unknown(line: &Line) -> Verdict {
+    line.cancel(NOBODYS).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn send_unknown(line: &Line) -> Verdict {
+    let mut request = line.message(false);
+    request.message.task_id = Some(TaskId::from(NOBODYS));
+    line.call(Operation::SendMessage, Request::Send(request)).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn cancel_ended(line: &Line) -> Verdict {
+    let Some(id) = line.ended().await else {
+        return Verdict::not_applicable("no task has ended");
+    };
+    line.cancel(id).await.expect(&[ErrorKind::TaskNotCancelable])
+}
+
+async fn form(line: &Line) -> Verdict {
+    let reply = line.get(NOBODYS).await;
+    let Some(json) = reply.json.as_ref() else {
+        return reply.complaint_that("this is no JSON");
+    };
+    if !line.is_v1() && !line.is_rpc() {
+        return Verdict::not_applicable("version 0.3 leaves the form open over REST");
+    }
+    let error = &json["error"];
+    let mut problems = Vec::new();
+    if !error["code"].is_i64() {
+        problems.push(format!("code is {}", short(&error["code"])));
+    }
+    if error["message"].as_str().is_none_or(str::is_empty) {
+        problems.push(format!("message is {}", short(&error["message"])));
+    }
+    if line.is_rpc() {
+        if json["jsonrpc"] != "2.0" {
+            problems.push(format!("jsonrpc is {}", short(&json["jsonrpc"])));
+        }
+        if json["id"] != 1 {
+            problems.push(format!("id is {}, and 1 was asked with", short(&json["id"])));
+        }
+        if line.is_v1() && !matches!(error["data"], Value::Null | Value::Array(_)) {
+            problems.push(format!("data is no array: {}", short(&error["data"])));
+        }
+    } else {
+        if error["code"] != reply.status {
+            problems.push(format!("code is {} with status {}", short(&error["code"]), reply.status));
+        }
+        if !error["status"].is_string() {
+            problems.push("status is missing".to_owned());
+        }
+    }
+    Verdict::of(&problems, &reply.sent)
+}
+
+async fn info(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know it");
+    }
+    let reply = line.get(NOBODYS).await;
+    if !matches!(reply.said, Said::Refused(_)) {
+        return reply.complaint();
+    }
+    let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
+    let entries = if line.is_rpc() { &error["data"] } else { &error["details"] };
+    let mut entries = entries.as_array().into_iter().flatten();
+    let is_there = entries.any(|entry| {
+        let is_info = entry["@type"].as_str().is_some_and(|name| name.ends_with("google.rpc.ErrorInfo"));
+        is_info && entry["reason"].is_string() && entry["domain"] == "a2a-protocol.org"
+    });
+    if is_there { Verdict::pass() } else { reply.complaint() }
+}

@@ -1,0 +1,84 @@
+//! The report in the form that build servers read: one suite for each group, one case for each check.
+
+use std::fmt::Write;
+
+use crate::checks::Group;
+use crate::report::{Finding, Outcome, Report};
+
+impl Report {
+    /// The report as JUnit XML.
+    pub fn junit(&self) -> String {
+        let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let total = totals(&self.findings.iter().collect::<Vec<_>>());
+        line(&mut xml, format_args!("<testsuites name=\"{}\" {total}>", escaped(&self.agent)));
+        for group in Group::ALL {
+            let findings: Vec<&Finding> = self.findings.iter().filter(|finding| finding.group == group).collect();
+            if findings.is_empty() {
+                continue;
+            }
+            line(&mut xml, format_args!("  <testsuite name=\"{}\" {}>", group.as_str(), totals(&findings)));
+            for finding in findings {
+                case(&mut xml, finding);
+            }
+            line(&mut xml, format_args!("  </testsuite>"));
+        }
+        line(&mut xml, format_args!("</testsuites>"));
+        xml
+    }
+}
+
+fn case(xml: &mut String, finding: &Finding) {
+    let Finding { id, group, title, rule, severity, sent, seen, fix, .. } = finding;
+    let name = escaped(&format!("{id}: {title}"));
+    let begin = format!("    <testcase classname=\"{}\" name=\"{name}\"", group.as_str());
+    match finding.outcome {
+        Outcome::Pass => line(xml, format_args!("{begin}/>")),
+        Outcome::NotApplicable => {
+            line(xml, format_args!("{begin}><skipped message=\"{}\"/></testcase>", escaped(seen)));
+        }
+        Outcome::Fail => {
+            let text = escaped(&format!("rule: {rule}\nsent: {sent}\nseen: {seen}\nfix: {fix}"));
+            let failure = format!("<failure type=\"{}\" message=\"{}\">", severity.as_str(), escaped(seen));
+            line(xml, format_args!("{begin}>{failure}{text}</failure></testcase>"));
+        }
+    }
+}
+
+fn totals(findings: &[&Finding]) -> String {
+    let count = |outcome| findings.iter().filter(|finding| finding.outcome == outcome).count();
+    let (failures, skipped) = (count(Outcome::Fail), count(Outcome::NotApplicable));
+    format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", findings.len())
+}
+
+fn line(xml: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(xml, "{text}");
+}
+
+/// Text that stands in XML; what cannot stand there at all is left out.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push('\n'),
+            '\u{fffe}' | '\u{ffff}' => {}
+            character if character.is_control() => {}
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_an_agent_says_breaks_the_document() {
+        assert_eq!(escaped("<a b=\"c\">&\u{1b}\u{0}\u{ffff}]]>\n"), "&lt;a b=&quot;c&quot;&gt;&amp;]]&gt;\n");
+    }
+}

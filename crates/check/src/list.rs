@@ -1,0 +1,249 @@
+//! Whether lists of tasks are in order, in pages, and as slim as they should be. Only version 1.0 has them.
+
+use serde_json::{Value, json};
+use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request};
+
+use crate::answer::Reply;
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::Line;
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "list-members",
+        group: Group::List,
+        title: "a list has tasks, nextPageToken, pageSize and totalSize, also on its last page",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "always write all four; nextPageToken is \"\" on the last page",
+        run: Run::Interface(|line| Box::pin(members(line))),
+    },
+    Check {
+        id: "list-order",
+        group: Group::List,
+        title: "the task that changed last comes first",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "order by the status timestamp, newest first",
+        run: Run::Interface(|line| Box::pin(order(line))),
+    },
+    Check {
+        id: "list-artifacts-absent",
+        group: Group::List,
+        title: "artifacts are left out unless they are asked for",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "leave the member artifacts out of every task while includeArtifacts is not true",
+        run: Run::Interface(|line| Box::pin(artifacts_absent(line))),
+    },
+    Check {
+        id: "list-artifacts-asked",
+        group: Group::List,
+        title: "artifacts are there when they are asked for",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Should,
+        fix: "write the member artifacts, if need be empty, where includeArtifacts is true",
+        run: Run::Interface(|line| Box::pin(artifacts_asked(line))),
+    },
+    Check {
+        id: "list-page-size",
+        group: Group::List,
+        title: "a page size below 1 or above 100 is refused with -32602",
+        rule: "A2A 1.0 §3.1.4, §6.5",
+        severity: Severity::Should,
+        fix: "answer InvalidParamsError for sizes outside 1 to 100",
+        run: Run::Interface(|line| Box::pin(page_size(line))),
+    },
+    Check {
+        id: "list-pages",
+        group: Group::List,
+        title: "pages hold no more than was asked for, and the next one goes on with other tasks",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "honour pageSize and pageToken",
+        run: Run::Interface(|line| Box::pin(pages(line))),
+    },
+    Check {
+        id: "list-cursor",
+        group: Group::List,
+        title: "the token of the next page is a cursor, not the number of a task or a page",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "make the token of the last task's place (its timestamp and id), so that new tasks move nothing",
+        run: Run::Interface(|line| Box::pin(cursor(line))),
+    },
+    Check {
+        id: "list-context",
+        group: Group::List,
+        title: "a list for one context has the tasks of that context, and no others",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "honour contextId",
+        run: Run::Interface(|line| Box::pin(context(line))),
+    },
+];
+
+/// Lists, once there is something to list.
+async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, Vec<Value>), Verdict> {
+    if !line.is_v1() {
+        return Err(Verdict::not_applicable("version 0.3 has no lists"));
+    }
+    if line.first_task().await.is_none() {
+        return Err(Verdict::not_applicable("the agent has made no task"));
+    }
+    let request = ListRequest { tenant: line.tenant(), ..request };
+    let reply = line.call(Operation::ListTasks, Request::List(request)).await;
+    match reply.result().and_then(|result| result["tasks"].as_array()).cloned() {
+        Some(tasks) => Ok((reply, tasks)),
+        None => Err(reply.complaint()),
+    }
+}
+
+async fn members(line: &Line) -> Verdict {
+    let (reply, _) = match listed(line, ListRequest::default()).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    let result = reply.result().unwrap_or(&Value::Null);
+    let mut problems = Vec::new();
+    if !result["nextPageToken"].is_string() {
+        problems.push(format!("nextPageToken is {}", short(&result["nextPageToken"])));
+    }
+    for member in ["pageSize", "totalSize"] {
+        if !result[member].is_u64() {
+            problems.push(format!("{member} is {}", short(&result[member])));
+        }
+    }
+    Verdict::of(&problems, &reply.sent)
+}
+
+async fn order(line: &Line) -> Verdict {
+    // Two tasks at least, so that there is an order.
+    line.unwaited().await;
+    let (reply, tasks) = match listed(line, ListRequest::default()).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    let times: Vec<_> = tasks
+        .iter()
+        .filter_map(|task| switchboard_a2a::Timestamp::parse(task["status"]["timestamp"].as_str()?))
+        .collect();
+    if times.len() < 2 {
+        return Verdict::not_applicable("the list has fewer than two tasks with a time");
+    }
+    match times.windows(2).find(|pair| pair[0] < pair[1]) {
+        None => Verdict::pass(),
+        Some(pair) => Verdict::fail(&reply.sent, format!("a task of {} before one of {}", pair[0], pair[1])),
+    }
+}
+
+async fn artifacts_absent(line: &Line) -> Verdict {
+    let (reply, tasks) = match listed(line, ListRequest::default()).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    match tasks.iter().find(|task| task.get("artifacts").is_some()) {
+        None => Verdict::pass(),
+        Some(task) => Verdict::fail(&reply.sent, format!("a task with \"artifacts\":{}", short(&task["artifacts"]))),
+    }
+}
+
+async fn artifacts_asked(line: &Line) -> Verdict {
+    let request = ListRequest { include_artifacts: true, ..ListRequest::default() };
+    let (reply, tasks) = match listed(line, request).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    match tasks.iter().find(|task| !task["artifacts"].is_array()) {
+        None => Verdict::pass(),
+        Some(task) => Verdict::fail(&reply.sent, format!("a task without artifacts: {}", short(task))),
+    }
+}
+
+async fn page_size(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 has no lists");
+    }
+    for size in [0, 101] {
+        let question = match line.is_rpc() {
+            true => {
+                let mut params = json!({ "pageSize": size });
+                if let Some(tenant) = line.tenant() {
+                    params["tenant"] = json!(tenant);
+                }
+                line.rpc("ListTasks", params)
+            }
+            false => {
+                let tenant = line.tenant().map(|tenant| format!("/{tenant}")).unwrap_or_default();
+                line.rest("GET", &format!("{tenant}/tasks?pageSize={size}"), None)
+            }
+        };
+        let reply = line.ask(&question).await;
+        let verdict = reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams]);
+        if verdict.outcome == crate::report::Outcome::Fail {
+            return verdict;
+        }
+    }
+    Verdict::pass()
+}
+
+/// The first page of one task, its task and its token.
+async fn first_page(line: &Line) -> Result<(Reply, Value, String), Verdict> {
+    line.unwaited().await;
+    let (reply, tasks) = listed(line, ListRequest { page_size: Some(1), ..ListRequest::default() }).await?;
+    if tasks.len() > 1 {
+        return Err(Verdict::fail(&reply.sent, format!("{} tasks on a page of 1", tasks.len())));
+    }
+    let token = reply.result().and_then(|result| result["nextPageToken"].as_str()).unwrap_or_default().to_owned();
+    match tasks.into_iter().next() {
+        Some(task) if !token.is_empty() => Ok((reply, task, token)),
+        _ => Err(Verdict::not_applicable("there is one page only")),
+    }
+}
+
+async fn pages(line: &Line) -> Verdict {
+    let (_, first, token) = match first_page(line).await {
+        Ok(page) => page,
+        Err(verdict) => return verdict,
+    };
+    let next = ListRequest { page_size: Some(1), page_token: Some(token), ..ListRequest::default() };
+    let (reply, tasks) = match listed(line, next).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    match tasks.first() {
+        Some(task) if task["id"] != first["id"] => Verdict::pass(),
+        Some(_) => reply.complaint_that("the second page has the task of the first"),
+        None => reply.complaint_that("a page was announced that is empty"),
+    }
+}
+
+async fn cursor(line: &Line) -> Verdict {
+    match first_page(line).await {
+        Ok((reply, _, token)) if token.len() < 7 && token.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Verdict::fail(&reply.sent, format!("the token is {token:?}"))
+        }
+        Ok(_) => Verdict::pass(),
+        Err(verdict) => verdict,
+    }
+}
+
+async fn context(line: &Line) -> Verdict {
+    let id = line.first_task().await.and_then(|task| task["contextId"].as_str()).map(str::to_owned);
+    let Some(id) = id else {
+        return Verdict::not_applicable("the agent has made no task in a context");
+    };
+    let request = ListRequest { context_id: Some(id.as_str().into()), ..ListRequest::default() };
+    let (reply, tasks) = match listed(line, request).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    if tasks.is_empty() {
+        return reply.complaint_that("its own task is not listed");
+    }
+    match tasks.iter().find(|task| task["contextId"] != id.as_str()) {
+        None => Verdict::pass(),
+        Some(task) => Verdict::fail(&reply.sent, format!("a task of another context: {}", short(task))),
+    }
+}

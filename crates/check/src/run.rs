@@ -1,0 +1,105 @@
+//! Makes the checks, one after the other, so that an agent never has more to do than one careful caller would give it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_client::{ClientError, Peer};
+use switchboard_egress::Egress;
+use tokio::time::timeout;
+
+use crate::checks::{Check, Group, Run, checks};
+use crate::line::Line;
+use crate::report::{Finding, Outcome, Report};
+use crate::subject::Subject;
+use crate::verdict::Verdict;
+
+/// How to check.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What to say to the agent.
+    pub text: String,
+    /// How long an answer may take.
+    pub patience: Duration,
+    /// The groups to check; empty for all.
+    pub only: Vec<Group>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { text: "hello".to_owned(), patience: Duration::from_secs(10), only: Vec::new() }
+    }
+}
+
+/// Checks an agent. `begins` is told of each check before it is made.
+///
+/// # Errors
+/// When the agent has no card that can be read, or nothing on it that is spoken here.
+pub async fn check(
+    egress: Egress,
+    peer: &Peer,
+    options: &Options,
+    mut begins: impl FnMut(&'static Check),
+) -> Result<Report, ClientError> {
+    let (subject, interfaces) = Subject::find(egress, peer, &options.text, options.patience).await?;
+    let subject = Arc::new(subject);
+    let lines: Vec<Line> = interfaces.into_iter().map(|interface| Line::new(Arc::clone(&subject), interface)).collect();
+    // Whoever is refused at the door learns nothing about the house.
+    let is_outside = |group: &Group| matches!(group, Group::Card | Group::Security);
+    if options.only.is_empty() || !options.only.iter().all(is_outside) {
+        let_in(&lines).await?;
+    }
+    let mut findings = Vec::new();
+    for check in checks().filter(|check| options.only.is_empty() || options.only.contains(&check.group)) {
+        begins(check);
+        findings.push(Finding::new(check, made(check, &subject, &lines).await));
+    }
+    for line in &lines {
+        line.tidy().await;
+    }
+    let called = lines.iter().map(|line| subject.clean(&format!("{} {}", line.name(), line.interface.url)));
+    let (name, url) = (subject.clean(&subject.name), subject.clean(&subject.card_url));
+    Ok(Report::new(name, url, called.collect(), findings))
+}
+
+/// Whether we are known well enough to be answered.
+async fn let_in(lines: &[Line]) -> Result<(), ClientError> {
+    for line in lines {
+        let Ok(question) = line.harmless() else { continue };
+        let reply = line.ask(&question).await;
+        if matches!(reply.status, 401 | 403) {
+            let origin = url::Url::parse(&line.interface.url).map(|url| url.origin().ascii_serialization());
+            return Err(ClientError::Credentials {
+                origin: origin.unwrap_or_default(),
+                status: reply.status,
+                problem: "no check can be made without credentials that are accepted".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Of several interfaces, the first that fails is told of.
+async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
+    // What a check needs may take as long as one answer, and the check itself a few more.
+    let limit = subject.patience * 4;
+    let late = || Verdict::not_applicable(format!("it could not be told within {} s", limit.as_secs()));
+    let run = match check.run {
+        Run::Agent(run) => return timeout(limit, run(subject)).await.unwrap_or_else(|_| late()),
+        Run::Interface(run) => run,
+    };
+    let mut verdict: Option<Verdict> = None;
+    for line in lines {
+        let mut next = timeout(limit, run(line)).await.unwrap_or_else(|_| late());
+        if next.outcome == Outcome::Fail {
+            next.seen = format!("{}: {}", line.name(), next.seen);
+            return next;
+        }
+        if verdict
+            .as_ref()
+            .is_none_or(|verdict| verdict.outcome == Outcome::NotApplicable && next.outcome == Outcome::Pass)
+        {
+            verdict = Some(next);
+        }
+    }
+    verdict.unwrap_or_else(|| Verdict::not_applicable("the agent has no interface that can be called"))
+}

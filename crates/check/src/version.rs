@@ -1,0 +1,95 @@
+//! Whether versions of the protocol are told apart as callers ask for them.
+
+use switchboard_a2a::ErrorKind;
+
+use crate::answer::{Reply, Said};
+use crate::card::speaks;
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::Line;
+use crate::verdict::Verdict;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "version-unknown",
+        group: Group::Version,
+        title: "a version that is not spoken is refused with -32009",
+        rule: "A2A 1.0 §3.6.2",
+        severity: Severity::Must,
+        fix: "read A2A-Version, and answer VersionNotSupportedError",
+        run: Run::Interface(|line| Box::pin(unknown(line))),
+    },
+    Check {
+        id: "version-patch",
+        group: Group::Version,
+        title: "a patch number in A2A-Version changes nothing",
+        rule: "A2A 1.0 §3.6",
+        severity: Severity::Must,
+        fix: "compare major and minor only",
+        run: Run::Interface(|line| Box::pin(patch(line))),
+    },
+    Check {
+        id: "version-absent",
+        group: Group::Version,
+        title: "an interface of version 0.3 understands callers without A2A-Version",
+        rule: "A2A 1.0 §3.6.2",
+        severity: Severity::Must,
+        fix: "read an absent header as version 0.3",
+        run: Run::Interface(|line| Box::pin(absent(line))),
+    },
+    Check {
+        id: "version-old-callers",
+        group: Group::Version,
+        title: "callers of version 0.3 are understood",
+        rule: "A2A 1.0 §3.6.2 leaves it open",
+        severity: Severity::Quality,
+        fix: "serve version 0.3 beside 1.0, and declare it on the card: many callers speak nothing else",
+        run: Run::Interface(|line| Box::pin(old_callers(line))),
+    },
+];
+
+/// Asks something harmless in another version than the interface's.
+async fn asked(line: &Line, version: Option<&'static str>) -> Reply {
+    match line.harmless() {
+        Ok(mut question) => {
+            question.version = version;
+            line.ask(&question).await
+        }
+        Err(problem) => Reply { seen: problem, ..Reply::default() },
+    }
+}
+
+async fn unknown(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know the header");
+    }
+    asked(line, Some("9.9")).await.expect(&[ErrorKind::VersionNotSupported])
+}
+
+async fn patch(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know the header");
+    }
+    asked(line, Some("1.0.0")).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn absent(line: &Line) -> Verdict {
+    if line.is_v1() {
+        return Verdict::not_applicable("no interface of version 0.3 is declared");
+    }
+    asked(line, None).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn old_callers(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable("only JSON-RPC serves both versions at one address");
+    }
+    if line.is_v1() && speaks(&line.subject.card, "0.3") {
+        return Verdict::not_applicable("version 0.3 has an interface of its own");
+    }
+    let mut question = line.rpc("tasks/get", serde_json::json!({ "id": crate::line::NOBODYS }));
+    question.version = None;
+    let reply = line.ask(&question).await;
+    // An agent without tasks may know neither.
+    let is_understood = matches!(reply.said, Said::Result(_)) || reply.is_refused_with(ErrorKind::TaskNotFound);
+    if is_understood { Verdict::pass() } else { reply.complaint() }
+}

@@ -1,0 +1,141 @@
+//! Tasks, replies and events as the wire has them, in each dialect. Strict on purpose: a state or a member that is spelled
+//! as in another dialect is not found.
+
+use serde_json::Value;
+use switchboard_a2a::Dialect;
+
+/// States as v0.3 calls them, and whether a task ends there.
+const STATES: [(&str, bool); 9] = [
+    ("submitted", false),
+    ("working", false),
+    ("completed", true),
+    ("failed", true),
+    ("canceled", true),
+    ("input-required", false),
+    ("rejected", true),
+    ("auth-required", false),
+    ("unknown", false),
+];
+
+/// What a sent message is answered with.
+#[derive(Clone, Debug)]
+pub(crate) enum Sent {
+    Task(Value),
+    Message,
+}
+
+/// What is in a send's result.
+pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<Sent, String> {
+    let (task, message) = match dialect {
+        Dialect::V03Rpc => match result["kind"].as_str() {
+            Some("task") => (Some(result), None),
+            Some("message") => (None, Some(result)),
+            _ => return Err("the result has neither kind \"task\" nor kind \"message\"".to_owned()),
+        },
+        _ => (result.get("task"), result.get("message")),
+    };
+    match (task, message) {
+        (Some(task), None) => Ok(Sent::Task(task.clone())),
+        (None, Some(message)) if message["parts"].is_array() || message["content"].is_array() => Ok(Sent::Message),
+        (None, Some(_)) => Err("the message has no parts".to_owned()),
+        (Some(_), Some(_)) => Err("the result has both a task and a message".to_owned()),
+        (None, None) => Err("the result has neither a task nor a message".to_owned()),
+    }
+}
+
+/// The state of a task or of an update, in the words of v0.3.
+pub(crate) fn state(dialect: Dialect, holder: &Value) -> Option<&'static str> {
+    let text = holder["status"]["state"].as_str()?;
+    let found = STATES.iter().find(|(name, _)| {
+        let v1 = || format!("TASK_STATE_{}", name.to_uppercase().replace('-', "_"));
+        match dialect {
+            Dialect::V1 => text == v1(),
+            Dialect::V03Rpc => text == *name,
+            Dialect::V03Rest => text == v1() || (*name == "canceled" && text == "TASK_STATE_CANCELLED"),
+        }
+    });
+    found.map(|(name, _)| *name)
+}
+
+/// Whether a task or an update says that the task is over.
+pub(crate) fn has_ended(dialect: Dialect, holder: &Value) -> bool {
+    let state = state(dialect, holder);
+    STATES.iter().any(|(name, ends)| Some(*name) == state && *ends)
+}
+
+/// Whether the task waits for its caller.
+pub(crate) fn is_paused(dialect: Dialect, holder: &Value) -> bool {
+    matches!(state(dialect, holder), Some("input-required" | "auth-required"))
+}
+
+/// What is wrong with a task.
+pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut missing = vec!["id"];
+    if dialect == Dialect::V03Rpc {
+        missing.push("contextId");
+    }
+    missing.retain(|member| task[*member].as_str().is_none_or(str::is_empty));
+    problems.extend(missing.iter().map(|member| format!("the task has no {member}")));
+    if state(dialect, task).is_none() {
+        problems.push(format!("the task's state is {}", short(&task["status"]["state"])));
+    }
+    let timestamp = &task["status"]["timestamp"];
+    if dialect == Dialect::V1 && !timestamp.is_null() && !timestamp.as_str().is_some_and(is_utc) {
+        problems.push(format!("the status has the timestamp {}", short(timestamp)));
+    }
+    for artifact in task["artifacts"].as_array().into_iter().flatten() {
+        if artifact["artifactId"].as_str().is_none_or(str::is_empty) {
+            problems.push("an artifact has no artifactId".to_owned());
+        }
+        if artifact["parts"].as_array().is_none_or(Vec::is_empty) {
+            problems.push("an artifact has no parts".to_owned());
+        }
+    }
+    problems
+}
+
+fn is_utc(text: &str) -> bool {
+    text.ends_with('Z') && switchboard_a2a::Timestamp::parse(text).is_some()
+}
+
+/// What an event of a stream is about.
+pub(crate) enum Event<'a> {
+    Task(&'a Value),
+    Message,
+    Status(&'a Value),
+    Artifact(&'a Value),
+    Unknown,
+}
+
+/// Reads an event.
+pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
+    if dialect == Dialect::V03Rpc {
+        return match frame["kind"].as_str() {
+            Some("task") => Event::Task(frame),
+            Some("message") => Event::Message,
+            Some("status-update") => Event::Status(frame),
+            Some("artifact-update") => Event::Artifact(frame),
+            _ => Event::Unknown,
+        };
+    }
+    let Some((name, value)) = frame.as_object().and_then(|members| members.iter().next()) else {
+        return Event::Unknown;
+    };
+    match name.as_str() {
+        "task" => Event::Task(value),
+        "message" => Event::Message,
+        "statusUpdate" => Event::Status(value),
+        "artifactUpdate" => Event::Artifact(value),
+        _ => Event::Unknown,
+    }
+}
+
+/// JSON in a few characters.
+pub(crate) fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,112 @@
+//! The check of agents: nothing is found against our own, and what it prints.
+
+use serde_json::Value;
+
+use super::{Fleet, something_else};
+use crate::program::{Run, Workspace};
+
+/// The names of checks that came to something.
+fn that(run: &Run, outcome: &str) -> Vec<String> {
+    let report = run.json();
+    let findings = report["findings"].as_array().unwrap_or_else(|| panic!("{}{}", run.stdout, run.stderr));
+    let found = findings.iter().filter(|finding| finding["outcome"] == outcome);
+    found.map(|finding| finding["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[track_caller]
+fn assert_clean(run: &Run) {
+    assert_eq!(that(run, "fail"), [""; 0], "{}", run.stdout);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let report = run.json();
+    assert!(report["counts"]["pass"].as_u64().unwrap() >= 40, "{}", report["counts"]);
+    assert_eq!(report["interfaces"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn nothing_is_found_against_our_own_agents() {
+    let open = "webhooks:\n  allowedCidrs: [127.0.0.0/8]\n";
+    let fleet = Fleet::of(Workspace::new().file("switchboard.yaml", open));
+    for agent in ["echo", "guide", "probe"] {
+        let run = fleet.run(&["check", agent, "--strict", "-o", "json"]);
+        assert_clean(&run);
+        let passed = that(&run, "pass");
+        for id in ["list-order", "stream-closes", "version-old-callers", "push-round-trip", "push-delivered"] {
+            assert!(passed.iter().any(|passed| passed == id), "{agent} {id}: {}", run.stdout);
+        }
+    }
+    // What asks, refuses, fails or makes no task is as good as anything.
+    for (text, passes) in [("ask", "subscribe-open"), ("reject", "get-task"), ("err", "get-task")] {
+        let run = fleet.run(&["conformance", "probe", "--text", text, "--strict", "-o", "json"]);
+        assert_clean(&run);
+        assert!(that(&run, "pass").iter().any(|passed| passed == passes), "{text}: {}", run.stdout);
+    }
+    let message = fleet.run(&["check", "probe", "--text", "message", "-o", "json"]);
+    assert_eq!((message.code, that(&message, "fail").len()), (Some(0), 0), "{}", message.stdout);
+}
+
+#[test]
+fn nothing_is_left_at_work() {
+    let fleet = Fleet::new();
+    assert_eq!(fleet.run(&["check", "guide"]).code, Some(0));
+    let left = fleet.run(&["task", "list", "guide", "--status", "input-required", "-o", "json"]);
+    assert_eq!(left.json()["tasks"], serde_json::json!([]), "{}", left.stdout);
+}
+
+#[test]
+fn with_keys_the_check_needs_one_and_never_shows_it() {
+    let fleet = Fleet::new();
+    let key = fleet.run(&["keys", "create", "--json"]).json()["key"]["secret"].as_str().unwrap().to_owned();
+    for agent in ["echo", "guide", "probe"] {
+        let run = fleet.run(&["check", agent, "--bearer", &key, "--strict", "-o", "json"]);
+        assert_clean(&run);
+        let passed = that(&run, "pass");
+        for id in ["card-security", "security-enforced", "security-challenge", "security-foreign-task"] {
+            assert!(passed.iter().any(|passed| passed == id), "{agent} {id}: {}", run.stdout);
+        }
+        assert!(!run.stdout.contains(&key));
+    }
+    let refused = fleet.run(&["check", "echo", "-o", "json"]);
+    let code = &refused.json()["error"]["code"];
+    assert_eq!((refused.code, code), (Some(4), &Value::from("A2ACLI_ERR_CREDENTIALS_MISSING")), "{}", refused.stdout);
+    let outside = fleet.run(&["check", "echo", "--only", "card", "--only", "security", "-o", "json"]);
+    assert_eq!((outside.code, that(&outside, "fail").len()), (Some(0), 0), "{}", outside.stdout);
+}
+
+#[test]
+fn the_report_reads_like_this() {
+    let fleet = Fleet::new();
+    let file = fleet.workspace.path().join("report.xml");
+    let run = fleet.run(&["check", "guide", "--junit", file.to_str().unwrap()]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    let expected = include_str!("conformance.txt");
+    let found = fleet.stable(&run.stdout);
+    assert_eq!(found, expected, "\n{found}");
+    let xml = std::fs::read_to_string(file).unwrap();
+    let suite = "<testsuite name=\"version\" tests=\"4\" failures=\"0\" skipped=\"0\">";
+    assert!(xml.starts_with("<?xml") && xml.contains(suite) && xml.ends_with("</testsuites>\n"), "{xml}");
+}
+
+#[test]
+fn faults_are_shown_with_what_to_do_and_what_is_no_agent_is_said_so() {
+    let card = r#"{"name":"Half","description":"","version":"1","skills":[],"capabilities":{},"defaultInputModes":[],
+        "defaultOutputModes":[],"supportedInterfaces":[{"url":"/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}"#;
+    let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length:";
+    let half = something_else(Box::leak(format!("{head} {}\r\n\r\n{card}", card.len()).into_boxed_str()));
+    let workspace = Workspace::new();
+    let run = workspace.run(&["check", &half, "--only", "card"]);
+    let fault = "  FAIL  card-members: not true that the card has every member that version 1.0 demands
+        rule: A2A 1.0 §4.4.1 (must)
+        sent: GET /.well-known/agent-card.json (A2A-Version: 1.0)
+        seen: description is missing or empty
+        fix:  write the missing members; arrays may be empty where there is nothing to list
+";
+    assert!(run.stdout.contains(fault), "{}{}", run.stdout, run.stderr);
+    let summary = "\n3 passed, 3 failed (2 must, 1 should, 0 quality), 3 not applicable\n";
+    assert!(run.code == Some(1) && run.stdout.ends_with(summary), "{}", run.stdout);
+
+    assert_eq!(workspace.run(&["check", "http://127.0.0.1:1"]).code, Some(3));
+    let nothing = something_else("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(workspace.run(&["check", &nothing]).code, Some(3));
+    let wrong = workspace.run(&["check", "x", "--only", "cards"]);
+    assert!(wrong.code == Some(2) && wrong.stderr.contains("write one of card, operations"), "{}", wrong.stderr);
+}
