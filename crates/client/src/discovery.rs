@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::exchange::Exchange;
 use crate::places::Place;
-use crate::{ClientError, Credentials, foreign};
+use crate::{ClientError, Credentials, NoCardAt, foreign};
 
 /// The largest card that is read.
 const LARGEST: usize = 4 << 20;
@@ -38,12 +38,15 @@ pub(crate) async fn find(exchange: &Exchange<'_>, place: &Place) -> Result<Found
     for url in place.cards() {
         match fetch_or_retry(exchange, &url).await {
             Ok(Some(found)) => return Ok(found),
-            Ok(None) => tried.push((url, "it answered that nothing has changed, without having been asked".to_owned())),
+            Ok(None) => {
+                let problem = "it answered that nothing has changed, without having been asked".to_owned();
+                tried.push(NoCardAt { url, status: Some(StatusCode::NOT_MODIFIED.as_u16()), problem });
+            }
             // Neither a wrong name nor a dead host gets better at the next path.
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Secret(_) | ClientError::Timeout { .. })) => {
                 return Err(error);
             }
-            Err(error) => tried.push((url, short(&error))),
+            Err(error) => tried.push(NoCardAt { url, status: status(&error), problem: short(&error) }),
         }
     }
     Err(ClientError::NoCard(tried))
@@ -123,6 +126,13 @@ async fn fetch(
         etag: answer.headers().get(ETAG).cloned(),
         fresh_until: Instant::now() + lifetime(answer.headers()),
     }))
+}
+
+fn status(error: &ClientError) -> Option<u16> {
+    match error {
+        ClientError::NotA2a { status, .. } | ClientError::Credentials { status, .. } => Some(*status),
+        _ => None,
+    }
 }
 
 /// What is said of one place among several.

@@ -32,7 +32,7 @@ pub enum ClientError {
     },
     /// No card was found at any of the places where one would be.
     #[error("no agent card was found: {}", places(.0))]
-    NoCard(Vec<(String, String)>),
+    NoCard(Vec<NoCardAt>),
     /// The card offers nothing that is spoken here.
     #[error("{name:?} offers no interface that can be used: {offered}")]
     NoInterface {
@@ -152,8 +152,19 @@ fn passes(error: &SendError) -> bool {
     !matches!(error, SendError::Refused(_) | SendError::Tls(_) | SendError::NotHttp | SendError::Method(_))
 }
 
-fn places(tried: &[(String, String)]) -> String {
-    let tried: Vec<String> = tried.iter().map(|(url, problem)| format!("{url}: {problem}")).collect();
+/// A place where a card would be, and what was found there instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoCardAt {
+    /// The place.
+    pub url: String,
+    /// The HTTP status, if there was an answer.
+    pub status: Option<u16>,
+    /// What was found.
+    pub problem: String,
+}
+
+fn places(tried: &[NoCardAt]) -> String {
+    let tried: Vec<String> = tried.iter().map(|NoCardAt { url, problem, .. }| format!("{url}: {problem}")).collect();
     tried.join("; ")
 }
 

@@ -39,7 +39,7 @@ pub use context::Context;
 pub use conversation::Conversation;
 pub use credentials::{Credentials, Secret};
 pub use discovery::FoundCard;
-pub use error::ClientError;
+pub use error::{ClientError, NoCardAt};
 pub use follow::{Followed, Gap, Missing, Update};
 pub use interface::Interface;
 pub use oauth::ClientCredentials;

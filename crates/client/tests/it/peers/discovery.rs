@@ -1,6 +1,6 @@
 //! Cards: where they are looked for, and how they are kept.
 
-use switchboard_client::{ClientError, Context};
+use switchboard_client::{ClientError, Context, NoCardAt};
 
 use super::script::{COMPLETED, Peer, card, json, result, says, task};
 use crate::world::{client, say};
@@ -16,9 +16,11 @@ async fn every_place_without_a_card_is_told() {
     let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
     let ClientError::NoCard(tried) = &error else { panic!("{error}") };
     let places = |name: &str| format!("{}/.well-known/{name}", peer.url());
-    assert_eq!(tried[0], (places("agent-card.json"), "not there (404)".to_owned()));
-    assert_eq!(tried[1].0, places("agent.json"));
-    assert!(tried[1].1.contains("web page") && tried[1].1.contains("Welcome"), "{}", tried[1].1);
+    let problem = "not there (404)".to_owned();
+    assert_eq!(tried[0], NoCardAt { url: places("agent-card.json"), status: Some(404), problem });
+    assert_eq!((&tried[1].url, tried[1].status), (&places("agent.json"), Some(200)));
+    let problem = &tried[1].problem;
+    assert!(problem.contains("web page") && problem.contains("Welcome"), "{problem}");
     assert_eq!(tried.len(), 2);
 }
 

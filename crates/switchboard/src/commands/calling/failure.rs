@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::ErrorKind;
-use switchboard_client::ClientError;
+use switchboard_client::{ClientError, NoCardAt};
 
 use crate::commands::calling::{API_KEY, BEARER, Call, clean};
 use crate::printer::Printer;
@@ -97,14 +97,11 @@ impl Failure {
         }
     }
 
-    fn no_card(message: String, places: &[(String, String)], call: &Call) -> Self {
-        let all = |statuses: &[&str]| {
-            !places.is_empty() && places.iter().all(|(_, found)| statuses.iter().any(|status| found.contains(status)))
-        };
-        if places.iter().any(|(_, found)| found.starts_with("401 ") || found.starts_with("403 ")) {
+    fn no_card(message: String, places: &[NoCardAt], call: &Call) -> Self {
+        if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
             return Self::credentials(message, call);
         }
-        if all(&["not there (404)"]) {
+        if places.iter().all(|place| place.status == Some(404)) {
             return Self::no_agent(message, "check the address: its card must be at /.well-known/agent-card.json");
         }
         let hint = "check the address: something answers there that is no agent";

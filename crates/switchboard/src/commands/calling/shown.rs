@@ -1,23 +1,14 @@
 //! Tasks and what they hold, as people read them: `label: value` lines, and content as blocks under a label.
 
 use switchboard_a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState};
+use switchboard_engine::state_label;
 
 use crate::commands::calling::clean;
 use crate::printer::Printer;
 
-/// A state in one word.
-pub(super) fn state(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Unspecified => "unspecified",
-        TaskState::Submitted => "submitted",
-        TaskState::Working => "working",
-        TaskState::Completed => "completed",
-        TaskState::Failed => "failed",
-        TaskState::Canceled => "canceled",
-        TaskState::InputRequired => "input-required",
-        TaskState::Rejected => "rejected",
-        TaskState::AuthRequired => "auth-required",
-    }
+/// A state in one word, as version 0.3 writes it.
+pub(super) fn state(state: TaskState) -> String {
+    state_label(state).replace('_', "-")
 }
 
 /// What it takes to go on with a task.

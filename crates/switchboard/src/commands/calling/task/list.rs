@@ -97,7 +97,7 @@ fn print(call: &Call, page: &ListResponse, printer: Printer) {
     rows.extend(tasks.iter().map(|task| {
         [
             clean::line(task.id.as_str()),
-            shown::state(task.status.state).to_owned(),
+            shown::state(task.status.state),
             task.status.timestamp.map_or_else(|| "-".to_owned(), |at| at.to_string()),
             clean::line(task.context_id.as_str()),
         ]
