@@ -3,10 +3,12 @@
 //! ratios within a run mean anything.
 
 mod budget;
+mod calls;
 mod commit_latency;
 mod extras;
 mod load;
 mod number;
+mod page;
 mod plan;
 mod report;
 mod results;
@@ -38,6 +40,9 @@ pub(crate) struct Arguments {
     /// Only what webhooks add to the latency of their callers
     #[arg(long)]
     webhooks: bool,
+    /// Only what the client adds to a call
+    #[arg(long, conflicts_with = "webhooks")]
+    client: bool,
     /// Measure the programs as they were built last
     #[arg(long)]
     no_build: bool,
@@ -52,13 +57,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let plan = Plan::new(arguments);
     let programs = Programs { target: program::root().join("target") };
     if !arguments.no_build {
-        build(&plan.kinds)?;
+        build(if arguments.client { &[] } else { &plan.kinds })?;
     }
     std::fs::create_dir_all(programs.scratch())?;
 
     if arguments.webhooks {
         let section = webhooks::run(&plan, &programs)?.section();
-        return finish(arguments, &section, |page| webhooks::replace(page, &section));
+        return finish(arguments, &section, |before| page::replace(before, webhooks::HEADING, &section));
+    }
+    if arguments.client {
+        let calls = calls::run(&plan, &programs)?;
+        let section = calls.section();
+        finish(arguments, &section, |before| page::replace(before, calls::HEADING, &section))?;
+        anyhow::ensure!(plan.quick || calls.is_met(), "the client takes longer than its budget allows, see above");
+        return Ok(());
     }
     let mut commit_latency = commit_latency::measure(&programs.scratch())?;
     let mut results = rounds::run(&plan, &programs)?;
@@ -68,8 +80,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     let mut page = report::page(&plan, &results, &commit_latency);
     match webhooks::run(&plan, &programs) {
-        Ok(webhooks) => page = webhooks::replace(&page, &webhooks.section()),
+        Ok(webhooks) => page = page::replace(&page, webhooks::HEADING, &webhooks.section()),
         Err(error) => results.failures.push(format!("webhooks: {error:#}")),
+    }
+    match calls::run(&plan, &programs) {
+        Ok(calls) => page = page::replace(&page, calls::HEADING, &calls.section()),
+        Err(error) => results.failures.push(format!("calls: {error:#}")),
     }
     finish(arguments, &page, |_| page.clone())?;
     anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
@@ -96,6 +112,10 @@ struct Programs {
 impl Programs {
     fn load(&self) -> PathBuf {
         self.target.join("bench/release/load")
+    }
+
+    fn calls(&self) -> PathBuf {
+        self.target.join("bench/release/calls")
     }
 
     /// Where servers keep their data: on the file system whose commit latency is measured.

@@ -1,10 +1,11 @@
-//! `cargo xtask interop`: the published SDKs of other languages as clients of the real server, and their servers called by
-//! our client. Each SDK has a folder in `interop/` with its pins and two programs. The client gets two fresh servers: an
-//! open one, and one with a key for what only callers with a key are given. The server is called by `interop/callers`.
+//! `cargo xtask interop`: the published SDKs as clients of the real server, and their servers called by our client and our
+//! commands. Each SDK has a folder in `interop/` with its pins and programs. Its client gets two fresh servers: an open
+//! one, and one with a key for what only callers with a key are given. Its server is called by `interop/callers`.
 //! interop/README.md says what is covered.
 
 mod environment;
 mod foreign;
+mod job;
 mod results;
 mod server;
 mod table;
@@ -12,11 +13,10 @@ mod table;
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::interop::environment::{Environments, Python};
-use crate::interop::foreign::Foreign;
-use crate::interop::results::Results;
-use crate::interop::server::Server;
+use crate::interop::job::Job;
 use crate::program;
 use crate::steps::Counts;
 
@@ -31,28 +31,40 @@ pub(crate) struct Arguments {
 enum Language {
     Python,
     JavaScript,
+    Rust,
 }
 
 impl Language {
-    /// One of the programs of an SDK, in its environment.
-    fn program(self, environments: &Environments<'_>, folder: &str, program: &str) -> anyhow::Result<Command> {
+    /// The program of an SDK that calls our server, in its environment, if it has one.
+    fn client(self, environments: &Environments<'_>, folder: &str) -> anyhow::Result<Option<Command>> {
         match self {
-            Self::Python => environments.python(folder, program),
-            Self::JavaScript => environments.javascript(folder, program),
+            Self::Python => environments.python(folder, "client").map(Some),
+            Self::JavaScript => environments.javascript(folder, "client").map(Some),
+            Self::Rust => Ok(None),
+        }
+    }
+
+    /// The program of an SDK that our client calls.
+    fn server(self, environments: &Environments<'_>, folder: &str) -> anyhow::Result<Command> {
+        match self {
+            Self::Python => environments.python(folder, "server"),
+            Self::JavaScript => environments.javascript(folder, "server"),
+            Self::Rust => environments.rust(folder),
         }
     }
 }
 
-/// The folders in `interop/`, which are also the headings of its README.
-const SDKS: [(&str, Language); 4] = [
+/// The folders in `interop/`, which are also the headings of its README; what takes longest first.
+const SDKS: [(&str, Language); 5] = [
+    ("official-0.5.3", Language::Rust),
     ("python-0.3.26", Language::Python),
     ("python-1.3.0", Language::Python),
     ("js-0.3.14", Language::JavaScript),
     ("js-1.3.0", Language::JavaScript),
 ];
 
-/// Where the runners look for the server's key.
-const KEY: &str = "INTEROP_KEY";
+/// How many programs are tested at a time. Most of the time they wait for each other.
+const AT_ONCE: usize = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let counts = both_ways(arguments.only.as_deref())?;
@@ -76,45 +88,49 @@ fn both_ways(only: Option<&str>) -> anyhow::Result<Counts> {
     let environments = Environments::new(&sources, program::root().join("target/interop"), Python::find()?)?;
     program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "callers"]))?;
 
-    let mut total = Counts::default();
-    for (folder, language) in &sdks {
-        let client = || language.program(&environments, folder, "client");
-        let mut ran = Results::default();
-        talk(client()?, &Server::open(&environments.log(folder))?, &mut ran)?;
-        talk(client()?, &Server::keyed(&environments.log(&format!("{folder}-keyed")))?, &mut ran)?;
-        total.add(compared(&readme, folder, &ran));
+    let mut jobs = Vec::new();
+    for (folder, language) in sdks {
+        for is_keyed in [false, true] {
+            if let Some(program) = language.client(&environments, folder)? {
+                jobs.push(Job::Client { folder, program, is_keyed });
+            }
+        }
+        jobs.push(Job::Server { folder, program: language.server(&environments, folder)? });
     }
-    for (folder, language) in &sdks {
-        let server = language.program(&environments, folder, "server")?;
-        let server = Foreign::start(server, &environments.log(&format!("{folder}-server")))?;
-        let mut ran = Results::default();
-        let mut callers = Command::new(program::root().join("target/debug/callers"));
-        let succeeded = program::watch(callers.arg(server.url()), |line| ran.read(line))?;
-        ran.end(succeeded);
-        total.add(compared(&readme, &format!("{folder} server"), &ran));
+    let results = at_once(jobs, &environments)?;
+    let mut total = Counts::default();
+    for (heading, results) in &results {
+        total.add(results.counts());
+        for difference in table::differences(&table::tests(&readme, heading), results.names()) {
+            println!("not ok {heading}: {difference}");
+            total.failed += 1;
+        }
     }
     Ok(total)
 }
 
-/// The results, and one failure for each difference from the table under this heading.
-fn compared(readme: &str, heading: &str, ran: &Results) -> Counts {
-    let mut counts = ran.counts();
-    for difference in table::differences(&table::tests(readme, heading), ran.names()) {
-        println!("not ok {heading}: {difference}");
-        counts.failed += 1;
-    }
-    counts
-}
-
-/// Runs the tests of one program that are for this kind of server.
-fn talk(mut client: Command, server: &Server, results: &mut Results) -> anyhow::Result<()> {
-    match server.key() {
-        Some(key) => client.env(KEY, key),
-        None => client.env_remove(KEY),
+/// Does the jobs, a few at the same time, and gives back what each heading of the README has to do with.
+fn at_once(jobs: Vec<Job>, environments: &Environments<'_>) -> anyhow::Result<job::ByHeading> {
+    let jobs = Mutex::new(jobs.into_iter());
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        let mut done = job::ByHeading::new();
+        while let Some(job) = next() {
+            job.run(environments, &mut done)?;
+        }
+        anyhow::Ok(done)
     };
-    let succeeded = program::watch(client.arg(server.url()), |line| results.read(line))?;
-    results.end(succeeded);
-    Ok(())
+    std::thread::scope(|scope| {
+        let workers = [(); AT_ONCE].map(|()| scope.spawn(work));
+        let mut all = job::ByHeading::new();
+        for worker in workers {
+            let done = worker.join().map_err(|_| anyhow::anyhow!("a worker of the interop tests has panicked"))??;
+            for (heading, results) in done {
+                all.entry(heading).or_default().add(results);
+            }
+        }
+        Ok(all)
+    })
 }
 
 /// The names of tests.

@@ -20,11 +20,16 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// The same in the workspace under `bench/`, which keeps its build apart.
-pub(crate) fn bench_cargo(arguments: &[&str]) -> Command {
+/// The same in a folder that is a workspace of its own and keeps its build apart, under the same name.
+pub(crate) fn cargo_in(folder: &str, arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
-    command.current_dir(root().join("bench")).env("CARGO_TARGET_DIR", root().join("target/bench"));
+    command.current_dir(root().join(folder)).env("CARGO_TARGET_DIR", root().join("target").join(folder));
     command
+}
+
+/// The same under `bench/`.
+pub(crate) fn bench_cargo(arguments: &[&str]) -> Command {
+    cargo_in("bench", arguments)
 }
 
 /// Runs to the end; anything but success is an error that names the command line.

@@ -1,5 +1,7 @@
 //! An answer and what it says: a result, a refusal by its kind, or nothing that the protocol knows.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::Value;
@@ -41,6 +43,8 @@ pub(crate) struct Reply {
     pub(crate) headers: HeaderMap,
     pub(crate) json: Option<Value>,
     pub(crate) said: Said,
+    /// How long it took to come.
+    pub(crate) took: Duration,
 }
 
 impl Reply {
@@ -56,7 +60,7 @@ impl Reply {
         let seen = subject.clean(&format!("{status} {media_type} {}", String::from_utf8_lossy(&body)));
         let json: Option<Value> = serde_json::from_slice(&body).ok();
         let said = json.clone().map_or(Said::Nonsense, Said::Result);
-        Self { sent, seen, status, headers, json, said }
+        Self { sent, seen, status, headers, json, said, took: Duration::ZERO }
     }
 
     /// An answer of an interface.
@@ -103,6 +107,11 @@ impl Reply {
 
     pub(crate) fn is_refused_with(&self, kind: ErrorKind) -> bool {
         matches!(self.said, Said::Refused(Some(found)) if found == kind)
+    }
+
+    /// Whether it was waited for in vain.
+    pub(crate) fn is_late(&self, patience: Duration) -> bool {
+        matches!(self.said, Said::Nothing) && self.took + Duration::from_millis(50) >= patience
     }
 
     /// Whether an agent has good reason to refuse a message that it cannot use.

@@ -1,9 +1,15 @@
 //! Whether the card is what callers of each version need to find the agent and to know what it can do.
 
+pub(crate) mod extended;
+pub(crate) mod security;
+pub(crate) mod signatures;
+
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use serde_json::Value;
 
+use crate::answer::Said;
 use crate::checks::{Check, Group, Run, Severity};
+use crate::line::Line;
 use crate::subject::{Question, Subject};
 use crate::verdict::Verdict;
 use crate::wire::short;
@@ -64,13 +70,22 @@ pub(crate) const CHECKS: &[Check] = &[
         run: Run::Agent(|subject| Box::pin(skills(subject))),
     },
     Check {
-        id: "card-security",
+        id: "card-v03-agrees",
         group: Group::Card,
-        title: "what the card demands of callers is declared on it",
-        rule: "A2A 1.0 §4.5.1",
+        title: "callers of both versions are told of the same agent, skills and addresses",
+        rule: "A2A 1.0 §8.3.1",
+        severity: Severity::Should,
+        fix: "make both cards of one description, and list the address of the 0.3 card in supportedInterfaces",
+        run: Run::Agent(|subject| Box::pin(v03_agrees(subject))),
+    },
+    Check {
+        id: "card-reachable",
+        group: Group::Card,
+        title: "where the card says that an interface is, that interface answers",
+        rule: "A2A 1.0 §8.3.1",
         severity: Severity::Must,
-        fix: "declare in securitySchemes every scheme that securityRequirements names",
-        run: Run::Agent(|subject| Box::pin(security(subject))),
+        fix: "list only what is served, at the address and in the version in which it is",
+        run: Run::Interface(|line| Box::pin(reachable(line))),
     },
     Check {
         id: "card-caching",
@@ -116,7 +131,7 @@ async fn members_v03(subject: &Subject) -> Verdict {
     if !speaks(&subject.card, "0.3") {
         return Verdict::not_applicable("the card declares no interface of version 0.3");
     }
-    let reply = subject.ask_plainly(&Question::get(&subject.card_url, Some("0.3"))).await;
+    let reply = subject.old_card().await;
     let Some(card) = reply.json.as_ref().filter(|card| card.is_object()) else {
         return reply.complaint();
     };
@@ -175,6 +190,50 @@ async fn versions(subject: &Subject) -> Verdict {
     Verdict::of(&long, &subject.card_answer.sent)
 }
 
+async fn v03_agrees(subject: &Subject) -> Verdict {
+    if !speaks(&subject.card, "0.3") || !speaks(&subject.card, "1.") {
+        return Verdict::not_applicable("the card declares one version only");
+    }
+    let reply = subject.old_card().await;
+    let (new, Some(old)) = (&subject.card, &reply.json) else {
+        return reply.complaint();
+    };
+    let mut problems = Vec::new();
+    for member in ["name", "version"] {
+        if old[member] != new[member] {
+            problems.push(format!("{member} is {} and {}", short(&new[member]), short(&old[member])));
+        }
+    }
+    let ids = |card: &Value| -> Vec<Value> {
+        card["skills"].as_array().into_iter().flatten().map(|skill| skill["id"].clone()).collect()
+    };
+    if ids(old) != ids(new) {
+        problems.push(format!("the skills are {} and {}", short(&ids(new).into()), short(&ids(old).into())));
+    }
+    let mut places = new["supportedInterfaces"].as_array().into_iter().flatten();
+    let is_listed = places.any(|place| {
+        place["url"] == old["url"] && place["protocolVersion"].as_str().is_some_and(|found| found.starts_with("0.3"))
+    });
+    if old["url"].is_string() && !is_listed {
+        problems.push(format!("supportedInterfaces has no 0.3 at {}", short(&old["url"])));
+    }
+    Verdict::of(&problems, &reply.sent)
+}
+
+/// Whoever is not known well enough is answered all the same.
+async fn reachable(line: &Line) -> Verdict {
+    let question = match line.harmless() {
+        Ok(question) => question,
+        Err(problem) => return Verdict::not_applicable(problem),
+    };
+    let reply = line.ask(&question).await;
+    match reply.said {
+        Said::Result(_) | Said::Refused(_) => Verdict::pass(),
+        Said::Nonsense if matches!(reply.status, 401 | 403) => Verdict::pass(),
+        Said::Nonsense | Said::Nothing => reply.complaint(),
+    }
+}
+
 async fn skills(subject: &Subject) -> Verdict {
     let mut problems = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
@@ -193,24 +252,6 @@ async fn skills(subject: &Subject) -> Verdict {
             problems.push(format!("the id {id:?} occurs more than once"));
         }
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
-}
-
-/// The names of schemes that callers need.
-pub(crate) fn demanded(card: &Value) -> Vec<String> {
-    let new = card["securityRequirements"].as_array().into_iter().flatten();
-    let new = new.map(|requirement| &requirement["schemes"]);
-    let old = card["security"].as_array().into_iter().flatten();
-    new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
-}
-
-async fn security(subject: &Subject) -> Verdict {
-    let mut names = demanded(&subject.card);
-    if names.is_empty() {
-        return Verdict::not_applicable("the card demands no credentials");
-    }
-    names.retain(|name| subject.card["securitySchemes"].get(name).is_none());
-    let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
     Verdict::of(&problems, &subject.card_answer.sent)
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::line::Line;
 use crate::subject::Subject;
 use crate::verdict::Verdict;
-use crate::{card, errors, list, operations, push, security, streaming, version};
+use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
 
 /// One thing that is checked.
 #[derive(Debug)]
@@ -84,6 +84,8 @@ pub enum Group {
     Streaming,
     /// Versions of the protocol.
     Version,
+    /// What an agent insists on beyond the protocol.
+    Extensions,
     /// Webhooks.
     Push,
     /// Encryption and credentials.
@@ -92,13 +94,14 @@ pub enum Group {
 
 impl Group {
     /// All of them, in the order of the report.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Card,
         Self::Operations,
         Self::Errors,
         Self::List,
         Self::Streaming,
         Self::Version,
+        Self::Extensions,
         Self::Push,
         Self::Security,
     ];
@@ -112,6 +115,7 @@ impl Group {
             Self::List => "list",
             Self::Streaming => "streaming",
             Self::Version => "version",
+            Self::Extensions => "extensions",
             Self::Push => "push",
             Self::Security => "security",
         }
@@ -127,13 +131,26 @@ impl Group {
 pub fn checks() -> impl Iterator<Item = &'static Check> {
     let groups = [
         card::CHECKS,
+        card::security::CHECKS,
+        card::signatures::CHECKS,
+        card::extended::CHECKS,
         operations::CHECKS,
+        operations::cancel::CHECKS,
+        operations::history::CHECKS,
         errors::CHECKS,
+        errors::form::CHECKS,
         list::CHECKS,
+        list::filters::CHECKS,
         streaming::CHECKS,
+        streaming::carriage::CHECKS,
+        streaming::subscribe::CHECKS,
         version::CHECKS,
+        extensions::CHECKS,
         push::CHECKS,
+        push::unknown::CHECKS,
+        push::slow::CHECKS,
         security::CHECKS,
+        security::other::CHECKS,
     ];
     groups.into_iter().flatten()
 }

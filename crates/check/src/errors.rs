@@ -1,13 +1,13 @@
 //! Whether what is wrong is refused, as what it is and in the form that the binding and the version have for it.
 
-use serde_json::{Value, json};
+pub(crate) mod form;
+
+use serde_json::json;
 use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
 
-use crate::answer::Said;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::{Line, NOBODYS};
 use crate::verdict::Verdict;
-use crate::wire::short;
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -82,27 +82,9 @@ pub(crate) const CHECKS: &[Check] = &[
         fix: "answer TaskNotCancelableError",
         run: Run::Interface(|line| Box::pin(cancel_ended(line))),
     },
-    Check {
-        id: "error-form",
-        group: Group::Errors,
-        title: "errors have a code, a message and the form of the binding",
-        rule: "A2A 1.0 §3.3.2, §9.5, §11.6",
-        severity: Severity::Must,
-        fix: "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
-        run: Run::Interface(|line| Box::pin(form(line))),
-    },
-    Check {
-        id: "error-info",
-        group: Group::Errors,
-        title: "errors of A2A say their reason in an ErrorInfo",
-        rule: "A2A 1.0 §9.5, §11.6",
-        severity: Severity::Should,
-        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data (details over REST)",
-        run: Run::Interface(|line| Box::pin(info(line))),
-    },
 ];
 
-const NOT_RPC: &str = "only JSON-RPC has it";
+pub(crate) const NOT_RPC: &str = "only JSON-RPC has it";
 
 async fn method_unknown(line: &Line) -> Verdict {
     if !line.is_rpc() {
@@ -162,59 +144,4 @@ async fn cancel_ended(line: &Line) -> Verdict {
         return Verdict::not_applicable("no task has ended");
     };
     line.cancel(id).await.expect(&[ErrorKind::TaskNotCancelable])
-}
-
-async fn form(line: &Line) -> Verdict {
-    let reply = line.get(NOBODYS).await;
-    let Some(json) = reply.json.as_ref() else {
-        return reply.complaint_that("this is no JSON");
-    };
-    if !line.is_v1() && !line.is_rpc() {
-        return Verdict::not_applicable("version 0.3 leaves the form open over REST");
-    }
-    let error = &json["error"];
-    let mut problems = Vec::new();
-    if !error["code"].is_i64() {
-        problems.push(format!("code is {}", short(&error["code"])));
-    }
-    if error["message"].as_str().is_none_or(str::is_empty) {
-        problems.push(format!("message is {}", short(&error["message"])));
-    }
-    if line.is_rpc() {
-        if json["jsonrpc"] != "2.0" {
-            problems.push(format!("jsonrpc is {}", short(&json["jsonrpc"])));
-        }
-        if json["id"] != 1 {
-            problems.push(format!("id is {}, and 1 was asked with", short(&json["id"])));
-        }
-        if line.is_v1() && !matches!(error["data"], Value::Null | Value::Array(_)) {
-            problems.push(format!("data is no array: {}", short(&error["data"])));
-        }
-    } else {
-        if error["code"] != reply.status {
-            problems.push(format!("code is {} with status {}", short(&error["code"]), reply.status));
-        }
-        if !error["status"].is_string() {
-            problems.push("status is missing".to_owned());
-        }
-    }
-    Verdict::of(&problems, &reply.sent)
-}
-
-async fn info(line: &Line) -> Verdict {
-    if !line.is_v1() {
-        return Verdict::not_applicable("version 0.3 does not know it");
-    }
-    let reply = line.get(NOBODYS).await;
-    if !matches!(reply.said, Said::Refused(_)) {
-        return reply.complaint();
-    }
-    let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
-    let entries = if line.is_rpc() { &error["data"] } else { &error["details"] };
-    let mut entries = entries.as_array().into_iter().flatten();
-    let is_there = entries.any(|entry| {
-        let is_info = entry["@type"].as_str().is_some_and(|name| name.ends_with("google.rpc.ErrorInfo"));
-        is_info && entry["reason"].is_string() && entry["domain"] == "a2a-protocol.org"
-    });
-    if is_there { Verdict::pass() } else { reply.complaint() }
 }

@@ -6,9 +6,12 @@
 //! are canceled are their own.
 
 mod answer;
+mod artifacts;
 mod card;
 mod checks;
 mod errors;
+mod extensions;
+mod identity;
 mod junit;
 mod line;
 mod list;

@@ -1,7 +1,10 @@
 //! One interface of the agent under examination: how it is asked, and the few tasks that the checks share, so that no more
 //! messages are sent than are needed.
 
+mod behind;
+mod canceled;
 mod hear;
+mod left;
 
 use std::sync::Arc;
 
@@ -14,12 +17,15 @@ use switchboard_a2a::{
 };
 use switchboard_client::{Binding, Interface};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::answer::Reply;
-use crate::subject::{Question, Subject};
+use crate::subject::{Caller, Question, Subject};
 use crate::wire::{self, Sent};
 
+pub(crate) use canceled::Canceled;
 pub(crate) use hear::{Ending, Heard, Until};
+pub(crate) use left::Left;
 
 /// A task that nobody has.
 pub(crate) const NOBODYS: &str = "00000000-0000-4000-8000-000000000000";
@@ -33,6 +39,9 @@ pub(crate) struct Line {
     open: OnceCell<Reply>,
     running: OnceCell<Option<String>>,
     heard: OnceCell<Heard>,
+    canceled: OnceCell<Option<Canceled>>,
+    left: OnceCell<Option<Left>>,
+    behind: OnceCell<Result<Value, &'static str>>,
 }
 
 /// What the first message came to.
@@ -44,8 +53,8 @@ pub(crate) struct First {
 
 impl Line {
     pub(crate) fn new(subject: Arc<Subject>, interface: Interface) -> Self {
-        let (first, ended, open, running, heard) = Default::default();
-        Self { subject, interface, first, ended, open, running, heard }
+        let (first, ended, open, running, heard, canceled, left, behind) = Default::default();
+        Self { subject, interface, first, ended, open, running, heard, canceled, left, behind }
     }
 
     pub(crate) fn name(&self) -> String {
@@ -96,7 +105,8 @@ impl Line {
             if wire::has_ended(self.dialect(), task) {
                 return Some(id);
             }
-            self.cancel(&id).await;
+            // Which cancels this very one.
+            self.canceled().await;
             let now = self.get(&id).await;
             now.result().is_some_and(|task| wire::has_ended(self.dialect(), task)).then_some(id)
         };
@@ -122,7 +132,7 @@ impl Line {
         self.running.get_or_init(|| begin).await.as_deref()
     }
 
-    fn task_id(&self, reply: &Reply) -> Option<String> {
+    pub(crate) fn task_id(&self, reply: &Reply) -> Option<String> {
         match wire::sent(self.dialect(), reply.result()?).ok()? {
             Sent::Task(task) => task["id"].as_str().map(str::to_owned),
             Sent::Message => None,
@@ -140,8 +150,11 @@ impl Line {
         let open = self.open.get().and_then(|reply| self.task_id(reply));
         let running = self.running.get().cloned().flatten();
         let heard = self.heard.get().and_then(|heard| heard.left_open(self.dialect()));
+        let left = self.left.get().and_then(|left| left.as_ref().map(|left| left.id.clone()));
+        let behind = self.behind.get().and_then(|behind| behind.as_ref().ok());
+        let behind = behind.and_then(|task| task["id"].as_str().map(str::to_owned));
         // Those that have ended say so, and that is all.
-        for id in [open, running, heard].into_iter().flatten() {
+        for id in [open, running, heard, left, behind].into_iter().flatten() {
             self.cancel(&id).await;
         }
         if self.first.initialized() {
@@ -180,9 +193,20 @@ impl Line {
         }
     }
 
+    /// The same by somebody else.
+    pub(crate) async fn call_as(&self, caller: Caller, operation: Operation, request: Request) -> Reply {
+        match self.question(operation, &request) {
+            Ok((question, _)) => self.ask(&Question { caller, ..question }).await,
+            Err(problem) => Reply { seen: problem, ..Reply::default() },
+        }
+    }
+
     /// Asks as it is written.
     pub(crate) async fn ask(&self, question: &Question) -> Reply {
-        Reply::read(&self.subject, &self.interface, question, self.subject.ask(question).await)
+        let began = Instant::now();
+        let answer = self.subject.ask(question).await;
+        let reply = Reply::read(&self.subject, &self.interface, question, answer);
+        Reply { took: began.elapsed(), ..reply }
     }
 
     /// Writes a request, and the other form it has over REST.
@@ -194,9 +218,12 @@ impl Line {
         let dialect = self.dialect();
         if self.is_rpc() {
             let params = encode_params(dialect, operation, request).map_err(|problem| problem.to_string())?;
-            let params: Value = serde_json::from_slice(&params).map_err(|error| error.to_string())?;
             let method = operation.method(self.interface.version);
-            let mut question = self.rpc(method, params);
+            // What has no parameters has none at all, not empty ones.
+            let mut question = match params.is_empty() {
+                true => self.bytes(json!({ "jsonrpc": "2.0", "id": 1, "method": method }).to_string().into_bytes()),
+                false => self.rpc(method, serde_json::from_slice(&params).map_err(|error| error.to_string())?),
+            };
             if operation.is_streaming() {
                 accept_events(&mut question);
             }
@@ -242,7 +269,8 @@ impl Line {
             version: Some(self.interface.version.as_str()),
             headers,
             body,
-            is_anonymous: false,
+            caller: Caller::Us,
+            declares: true,
         }
     }
 

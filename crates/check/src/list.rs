@@ -1,7 +1,9 @@
 //! Whether lists of tasks are in order, in pages, and as slim as they should be. Only version 1.0 has them.
 
+pub(crate) mod filters;
+
 use serde_json::{Value, json};
-use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request};
+use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, Timestamp};
 
 use crate::answer::Reply;
 use crate::checks::{Check, Group, Run, Severity};
@@ -13,7 +15,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "list-members",
         group: Group::List,
-        title: "a list has tasks, nextPageToken, pageSize and totalSize, also on its last page",
+        title: "a list has tasks, nextPageToken, pageSize and totalSize, also where it ends or is empty",
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "always write all four; nextPageToken is \"\" on the last page",
@@ -84,8 +86,11 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
+/// Later than any task of today's.
+pub(crate) const FAR_FUTURE: &str = "2999-01-01T00:00:00.000Z";
+
 /// Lists, once there is something to list.
-async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, Vec<Value>), Verdict> {
+pub(crate) async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, Vec<Value>), Verdict> {
     if !line.is_v1() {
         return Err(Verdict::not_applicable("version 0.3 has no lists"));
     }
@@ -94,28 +99,38 @@ async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, Vec<Value>)
     }
     let request = ListRequest { tenant: line.tenant(), ..request };
     let reply = line.call(Operation::ListTasks, Request::List(request)).await;
-    match reply.result().and_then(|result| result["tasks"].as_array()).cloned() {
-        Some(tasks) => Ok((reply, tasks)),
+    match reply.result().map(|result| result["tasks"].as_array().cloned()) {
+        // That an empty list has no member for it is looked for once.
+        Some(tasks) => Ok((reply, tasks.unwrap_or_default())),
         None => Err(reply.complaint()),
     }
 }
 
 async fn members(line: &Line) -> Verdict {
-    let (reply, _) = match listed(line, ListRequest::default()).await {
-        Ok(listed) => listed,
-        Err(verdict) => return verdict,
-    };
-    let result = reply.result().unwrap_or(&Value::Null);
-    let mut problems = Vec::new();
-    if !result["nextPageToken"].is_string() {
-        problems.push(format!("nextPageToken is {}", short(&result["nextPageToken"])));
-    }
-    for member in ["pageSize", "totalSize"] {
-        if !result[member].is_u64() {
-            problems.push(format!("{member} is {}", short(&result[member])));
+    let future = ListRequest { status_timestamp_after: Timestamp::parse(FAR_FUTURE), ..ListRequest::default() };
+    for request in [ListRequest::default(), future] {
+        let (reply, _) = match listed(line, request).await {
+            Ok(listed) => listed,
+            Err(verdict) => return verdict,
+        };
+        let result = reply.result().unwrap_or(&Value::Null);
+        let mut problems = Vec::new();
+        if !result["tasks"].is_array() {
+            problems.push(format!("tasks is {}", short(&result["tasks"])));
+        }
+        if !result["nextPageToken"].is_string() {
+            problems.push(format!("nextPageToken is {}", short(&result["nextPageToken"])));
+        }
+        for member in ["pageSize", "totalSize"] {
+            if !result[member].is_u64() {
+                problems.push(format!("{member} is {}", short(&result[member])));
+            }
+        }
+        if !problems.is_empty() {
+            return Verdict::of(&problems, &reply.sent);
         }
     }
-    Verdict::of(&problems, &reply.sent)
+    Verdict::pass()
 }
 
 async fn order(line: &Line) -> Verdict {

@@ -1,13 +1,15 @@
 //! Whether messages are answered as the specification says, and tasks can be read and canceled.
 
+pub(crate) mod cancel;
+pub(crate) mod history;
+
 use std::time::Duration;
 
-use serde_json::Value;
-use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
+use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
 
 use crate::answer::{DECLINED, Said};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::line::{Line, Until};
 use crate::verdict::Verdict;
 use crate::wire;
 
@@ -22,6 +24,24 @@ pub(crate) const CHECKS: &[Check] = &[
         run: Run::Interface(|line| Box::pin(answered(line))),
     },
     Check {
+        id: "send-media-type",
+        group: Group::Operations,
+        title: "answers are served as JSON",
+        rule: "A2A 1.0 §9.1, §11.1; 0.3 §3.2",
+        severity: Severity::Must,
+        fix: "send Content-Type: application/json, over REST application/a2a+json",
+        run: Run::Interface(|line| Box::pin(media_type(line))),
+    },
+    Check {
+        id: "send-in-time",
+        group: Group::Operations,
+        title: "a message is answered in time, or its task goes on visibly",
+        rule: "A2A 1.0 §3.1.1 leaves it open",
+        severity: Severity::Quality,
+        fix: "answer with a failed task when the agent's code panics or hangs; report progress where work takes long",
+        run: Run::Interface(|line| Box::pin(in_time(line))),
+    },
+    Check {
         id: "send-waits",
         group: Group::Operations,
         title: "a message is answered when its task has ended or asks something",
@@ -33,8 +53,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "send-returns-immediately",
         group: Group::Operations,
-        title: "a message with returnImmediately is answered at once",
-        rule: "A2A 1.0 §3.2.2",
+        title: "a message with returnImmediately, or with blocking false in 0.3, is answered at once",
+        rule: "A2A 1.0 §3.2.2; 0.3 §7.1",
         severity: Severity::Must,
         fix: "answer as soon as the task exists, and go on working",
         run: Run::Interface(|line| Box::pin(returns_immediately(line))),
@@ -56,24 +76,6 @@ pub(crate) const CHECKS: &[Check] = &[
         severity: Severity::Must,
         fix: "keep tasks, and answer GetTask with the task itself",
         run: Run::Interface(|line| Box::pin(get_task(line))),
-    },
-    Check {
-        id: "get-no-history",
-        group: Group::Operations,
-        title: "a history length of 0 leaves the history out",
-        rule: "A2A 1.0 §3.2.4",
-        severity: Severity::Must,
-        fix: "tell 0 from absent, and give no more messages than are asked for",
-        run: Run::Interface(|line| Box::pin(no_history(line))),
-    },
-    Check {
-        id: "cancel-open",
-        group: Group::Operations,
-        title: "a task that has not ended can be canceled, or the refusal is -32002",
-        rule: "A2A 1.0 §3.1.5; 0.3 §7.4",
-        severity: Severity::Must,
-        fix: "end the work and answer with the task, or refuse with TaskNotCancelableError",
-        run: Run::Interface(|line| Box::pin(cancel_open(line))),
     },
     Check {
         id: "send-to-ended",
@@ -100,15 +102,63 @@ async fn answered(line: &Line) -> Verdict {
     match (&first.reply.said, &first.sent) {
         (_, Some(Ok(_))) => Verdict::pass(),
         (_, Some(Err(problem))) => first.reply.complaint_that(problem),
-        (Said::Nothing, _) => nothing_yet(line),
+        (Said::Nothing, _) if first.reply.is_late(line.subject.patience) => {
+            Verdict::not_applicable(format!("no answer came within {} s", line.subject.patience.as_secs()))
+        }
         _ if first.reply.is_declined() => Verdict::not_applicable(DECLINED),
-        _ => first.reply.complaint(),
+        _ => match line.behind().await {
+            Ok(task) => first.reply.complaint_that(&format!("its task is {}", wire::short(&task["status"]["state"]))),
+            Err(_) => first.reply.complaint(),
+        },
     }
 }
 
-/// Agents think; that alone is no fault.
-fn nothing_yet(line: &Line) -> Verdict {
-    Verdict::not_applicable(format!("no answer came within {} s", line.subject.patience.as_secs()))
+async fn media_type(line: &Line) -> Verdict {
+    let reply = &line.first().await.reply;
+    if reply.result().is_none() {
+        return Verdict::not_applicable("the message was not answered with a result");
+    }
+    match reply.media_type().as_str() {
+        "application/json" => Verdict::pass(),
+        "application/a2a+json" if line.is_v1() && !line.is_rpc() => Verdict::pass(),
+        other => Verdict::fail(&reply.sent, format!("Content-Type: {other}")),
+    }
+}
+
+/// How long a task is looked at that should have been answered with.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// An agent that thinks and one that hangs are told apart by what can be seen of the task meanwhile.
+async fn in_time(line: &Line) -> Verdict {
+    let first = &line.first().await.reply;
+    if !first.is_late(line.subject.patience) {
+        return match first.said {
+            Said::Nothing => Verdict::not_applicable("the agent could not be asked"),
+            _ => Verdict::pass(),
+        };
+    }
+    let waited = format!("no answer within {} s", line.subject.patience.as_secs());
+    let task = match line.behind().await {
+        Ok(task) => task,
+        Err(why) => return Verdict::fail(&first.sent, format!("{waited}; {why}")),
+    };
+    let id = task["id"].as_str().unwrap_or_default();
+    let heard = if line.subject.can("streaming") { Some(line.subscribe(id, Until::First, &[]).await) } else { None };
+    tokio::time::sleep(LOOK).await;
+    let now = line.get(id).await;
+    let state = now.result().and_then(|task| wire::state(line.dialect(), task)).unwrap_or("not to be read");
+    // The clock of the agent tells how long it has been silent.
+    let is_unchanged = now.result().is_some_and(|now| now["status"] == task["status"]);
+    if !is_unchanged && now.result().is_some() {
+        return Verdict::not_applicable(format!("{waited}, but its task went on to {state} meanwhile"));
+    }
+    let subscribed = match heard {
+        None => "",
+        Some(heard) if heard.is_stream() && !heard.events.is_empty() => ", and can be subscribed to",
+        Some(_) => ", and cannot be subscribed to, as if nobody worked on it any more",
+    };
+    let since = task["status"]["timestamp"].as_str().map(|at| format!(" since {at}")).unwrap_or_default();
+    Verdict::fail(&first.sent, format!("{waited}; its task is {state}{since}{subscribed}"))
 }
 
 async fn waits(line: &Line) -> Verdict {
@@ -123,15 +173,19 @@ async fn waits(line: &Line) -> Verdict {
 }
 
 async fn returns_immediately(line: &Line) -> Verdict {
-    if !line.is_v1() {
-        return Verdict::not_applicable("version 0.3 does not know it");
-    }
     if line.first_task().await.is_none() {
         return Verdict::not_applicable("the message was not answered with a task");
     }
     let reply = line.unwaited().await;
     let result = reply.result().map(|result| wire::sent(line.dialect(), result));
+    let waited = line.first().await.reply.took;
+    let has_waited = waited > Duration::from_secs(1) && reply.took > waited / 2;
     match result {
+        // Version 0.3 leaves open whether an agent can do it.
+        Some(Ok(_)) if has_waited && line.is_v1() => {
+            let (waited, took) = (waited.as_secs_f64(), reply.took.as_secs_f64());
+            Verdict::fail(&reply.sent, format!("it took {took:.1} s, and {waited:.1} s without returnImmediately"))
+        }
         Some(Ok(_)) => Verdict::pass(),
         Some(Err(problem)) => reply.complaint_that(&problem),
         None => reply.complaint(),
@@ -157,24 +211,6 @@ async fn get_task(line: &Line) -> Verdict {
     Verdict::of(&wire::task_problems(line.dialect(), task), &reply.sent)
 }
 
-async fn no_history(line: &Line) -> Verdict {
-    if !line.is_v1() {
-        return Verdict::not_applicable("version 0.3 does not tell 0 from absent");
-    }
-    let Some(id) = line.first_id().await else {
-        return Verdict::not_applicable("the message was not answered with a task");
-    };
-    let request = Request::Get { id: TaskId::from(id), history_length: Some(0), tenant: line.tenant() };
-    let reply = line.call(Operation::GetTask, request).await;
-    let Some(task) = reply.result() else { return reply.complaint() };
-    match task["history"].as_array() {
-        Some(history) if !history.is_empty() => {
-            Verdict::fail(&reply.sent, format!("a history of {} messages", history.len()))
-        }
-        _ => Verdict::pass(),
-    }
-}
-
 async fn send_to_ended(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 names no error for it");
@@ -187,25 +223,6 @@ async fn send_to_ended(line: &Line) -> Verdict {
     line.call(Operation::SendMessage, Request::Send(request)).await.expect(&[ErrorKind::UnsupportedOperation])
 }
 
-async fn cancel_open(line: &Line) -> Verdict {
-    let first = line.first_task().await.filter(|task| !wire::has_ended(line.dialect(), task));
-    let id = match first.and_then(|task| task["id"].as_str()) {
-        Some(id) => Some(id.to_owned()),
-        None if line.is_v1() => line.open_id().await,
-        None => None,
-    };
-    let Some(id) = id else {
-        return Verdict::not_applicable("no task was left open");
-    };
-    let reply = line.cancel(&id).await;
-    match reply.result() {
-        Some(task) if wire::state(line.dialect(), task).is_some() => Verdict::pass(),
-        Some(_) => reply.complaint(),
-        None if has_ended(line, &id).await => Verdict::not_applicable(ENDED),
-        None => reply.expect(&[ErrorKind::TaskNotCancelable]),
-    }
-}
-
 /// Why there is nothing to see of a task at work.
 pub(crate) const ENDED: &str = "the task had ended already; a --text that takes a few seconds shows more";
 
@@ -214,34 +231,14 @@ pub(crate) async fn has_ended(line: &Line, id: &str) -> bool {
     line.get(id).await.result().is_some_and(|task| wire::has_ended(line.dialect(), task))
 }
 
-/// What became of the first message's task where the message was answered with an error.
-pub(crate) async fn left_behind(line: &Line) -> Result<Value, &'static str> {
-    let first = line.first().await;
-    if !matches!(first.reply.said, Said::Refused(_)) {
-        return Err("no message was answered with an error");
-    }
-    if !line.is_v1() {
-        return Err("version 0.3 cannot list the task that is left");
-    }
-    // It may be on its way.
-    tokio::time::sleep(Duration::from_secs(1).min(line.subject.patience)).await;
-    let list = ListRequest { history_length: Some(10), tenant: line.tenant(), ..ListRequest::default() };
-    let reply = line.call(Operation::ListTasks, Request::List(list)).await;
-    let tasks = reply.result().and_then(|result| result["tasks"].as_array()).ok_or("the agent lists no tasks")?;
-    let is_ours = |task: &&Value| {
-        let mut history = task["history"].as_array().into_iter().flatten();
-        history.any(|message| message["messageId"] == first.message_id.as_str())
-    };
-    tasks.iter().find(is_ours).cloned().ok_or("no task is left of it")
-}
-
 async fn failed_task_ends(line: &Line) -> Verdict {
-    match left_behind(line).await {
+    let first = &line.first().await.reply;
+    match line.behind().await {
+        _ if matches!(first.said, Said::Nothing) => Verdict::not_applicable("no message was answered with an error"),
         Err(why) => Verdict::not_applicable(why),
-        Ok(task) if wire::has_ended(line.dialect(), &task) => Verdict::pass(),
+        Ok(task) if wire::has_ended(line.dialect(), task) => Verdict::pass(),
         Ok(task) => {
             let state = wire::short(&task["status"]["state"]);
-            let first = &line.first().await.reply;
             Verdict::fail(&first.sent, format!("a second after the answer its task is {state}; {}", first.seen))
         }
     }

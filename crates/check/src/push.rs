@@ -1,5 +1,8 @@
 //! Whether webhooks are kept as they are set, and called.
 
+pub(crate) mod slow;
+pub(crate) mod unknown;
+
 use serde_json::Value;
 use switchboard_a2a::{Dialect, ErrorKind, Operation, PushConfig, PushRequest, Request, SendConfiguration, TaskId};
 
@@ -12,7 +15,7 @@ use crate::verdict::Verdict;
 use crate::wire::{self, short};
 
 /// What our webhooks are called.
-const NAME: &str = "a2a-check";
+pub(crate) const NAME: &str = "a2a-check";
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -59,7 +62,7 @@ async fn undeclared(line: &Line) -> Verdict {
     }
 }
 
-fn config(line: &Line, url: &str, task_id: Option<&str>) -> PushConfig {
+pub(crate) fn config(line: &Line, url: &str, task_id: Option<&str>) -> PushConfig {
     PushConfig {
         tenant: line.tenant(),
         id: Some(NAME.to_owned()),
@@ -82,7 +85,7 @@ async fn round_trip(line: &Line) -> Verdict {
         // Many agents call a new webhook of an ended task at once, and whoever else is named would be told of it.
         return Verdict::not_applicable("the agent is elsewhere and cannot call this machine");
     }
-    let Ok(receiver) = Receiver::start().await else {
+    let Ok(receiver) = Receiver::start(true).await else {
         return Verdict::not_applicable("no port could be opened for its webhook");
     };
     let url = receiver.url();
@@ -123,7 +126,7 @@ async fn round_trip(line: &Line) -> Verdict {
 }
 
 /// Agents do well to call nobody on their own machine, and may end tasks for good.
-fn refused(complaint: &Verdict, is_address: bool) -> Verdict {
+pub(crate) fn refused(complaint: &Verdict, is_address: bool) -> Verdict {
     match is_address {
         true => Verdict::not_applicable("the agent takes no webhook on this machine, as it should be elsewhere"),
         false => complaint.clone(),
@@ -150,7 +153,7 @@ async fn delivered(line: &Line) -> Verdict {
     if line.first_task().await.is_none() {
         return Verdict::not_applicable("the agent has made no task");
     }
-    let mut receiver = match Receiver::start().await {
+    let mut receiver = match Receiver::start(true).await {
         Ok(receiver) => receiver,
         Err(error) => return Verdict::not_applicable(format!("nothing can be received here: {error}")),
     };

@@ -27,12 +27,18 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    pub(crate) async fn start() -> io::Result<Self> {
+    /// One that answers, or one that takes everything and says nothing for as long as it is there.
+    pub(crate) async fn start(answers: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (sender, bodies) = mpsc::channel(KEPT);
         let work = tokio::spawn(async move {
+            let mut unanswered = Vec::new();
             while let Ok((socket, _)) = listener.accept().await {
+                if !answers {
+                    unanswered.push(socket);
+                    continue;
+                }
                 let received = timeout(PATIENCE, received(socket)).await;
                 if let Ok(Ok(Some(body))) = received {
                     // What is not kept is not looked at either.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_client::{ClientError, Peer};
+use switchboard_client::{ClientError, Credentials, Peer};
 use switchboard_egress::Egress;
 use tokio::time::timeout;
 
@@ -20,13 +20,23 @@ pub struct Options {
     pub text: String,
     /// How long an answer may take.
     pub patience: Duration,
+    /// How long a stream may be silent; proxies give up on one after half a minute or more.
+    pub silence: Duration,
+    /// A second caller, who must not get at the tasks of the first.
+    pub other: Credentials,
     /// The groups to check; empty for all.
     pub only: Vec<Group>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { text: "hello".to_owned(), patience: Duration::from_secs(10), only: Vec::new() }
+        Self {
+            text: "hello".to_owned(),
+            patience: Duration::from_secs(10),
+            silence: Duration::from_secs(20),
+            other: Credentials::None,
+            only: Vec::new(),
+        }
     }
 }
 
@@ -40,7 +50,7 @@ pub async fn check(
     options: &Options,
     mut begins: impl FnMut(&'static Check),
 ) -> Result<Report, ClientError> {
-    let (subject, interfaces) = Subject::find(egress, peer, &options.text, options.patience).await?;
+    let (subject, interfaces) = Subject::find(egress, peer, options).await?;
     let subject = Arc::new(subject);
     let lines: Vec<Line> = interfaces.into_iter().map(|interface| Line::new(Arc::clone(&subject), interface)).collect();
     // Whoever is refused at the door learns nothing about the house.
@@ -53,12 +63,25 @@ pub async fn check(
         begins(check);
         findings.push(Finding::new(check, made(check, &subject, &lines).await));
     }
-    for line in &lines {
-        line.tidy().await;
-    }
+    tidy(&lines).await;
     let called = lines.iter().map(|line| subject.clean(&format!("{} {}", line.name(), line.interface.url)));
     let (name, url) = (subject.clean(&subject.name), subject.clean(&subject.card_url));
     Ok(Report::new(name, url, called.collect(), findings))
+}
+
+/// Leaves nothing of ours at work.
+async fn tidy(lines: &[Line]) {
+    for line in lines {
+        line.tidy().await;
+    }
+    // Version 0.3 has no lists, and what was never answered has no other name than its message.
+    let Some(lister) = lines.iter().find(|line| line.is_v1()) else { return };
+    for message in lines.iter().filter(|line| !line.is_v1()).filter_map(Line::unanswered) {
+        let task = lister.task_of(message).await;
+        if let Some(id) = task.ok().and_then(|task| task["id"].as_str().map(str::to_owned)) {
+            lister.cancel(&id).await;
+        }
+    }
 }
 
 /// Whether we are known well enough to be answered.

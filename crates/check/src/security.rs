@@ -1,12 +1,15 @@
 //! Whether strangers are kept out: encryption, credentials that are demanded, tasks of somebody else.
 
+pub(crate) mod other;
+
 use http::header::WWW_AUTHENTICATE;
 use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
 
 use crate::answer::{Reply, Said};
-use crate::card::demanded;
+use crate::card::security::demanded;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
+use crate::subject::Caller;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -71,7 +74,7 @@ async fn tls(line: &Line) -> Verdict {
 async fn anonymous(line: &Line) -> Reply {
     match line.harmless() {
         Ok(mut question) => {
-            question.is_anonymous = true;
+            question.caller = Caller::Nobody;
             line.ask(&question).await
         }
         Err(problem) => Reply { seen: problem, ..Reply::default() },
@@ -110,7 +113,7 @@ async fn foreign_task(line: &Line) -> Verdict {
     let Ok((mut question, _)) = line.question(Operation::GetTask, &request) else {
         return Verdict::not_applicable("the task cannot be asked for");
     };
-    question.is_anonymous = true;
+    question.caller = Caller::Nobody;
     let reply = line.ask(&question).await;
     match &reply.said {
         Said::Result(task) if task["id"] == id => reply.complaint_that("a caller without credentials got it"),

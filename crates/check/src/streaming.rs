@@ -1,11 +1,14 @@
 //! Whether streams begin, go on and end as callers rely on, and can be taken up again.
 
-use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
+pub(crate) mod carriage;
+pub(crate) mod subscribe;
+
+use switchboard_a2a::ErrorKind;
 
 use crate::answer::{DECLINED, Said};
+use crate::artifacts::Artifacts;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Ending, Heard, Line, NOBODYS, Until};
-use crate::operations::{ENDED, has_ended, left_behind};
+use crate::line::{Ending, Heard, Line};
 use crate::verdict::Verdict;
 use crate::wire::{self, Event, short};
 
@@ -74,40 +77,22 @@ pub(crate) const CHECKS: &[Check] = &[
         run: Run::Interface(|line| Box::pin(is_final(line))),
     },
     Check {
-        id: "subscribe-unknown",
+        id: "stream-whole",
         group: Group::Streaming,
-        title: "subscribing to a task that does not exist is refused with -32001",
-        rule: "A2A 1.0 §3.1.6",
+        title: "a stream goes on to the end of the task, with no error in the middle",
+        rule: "A2A 1.0 §3.1.2, §3.5.2; 0.3 §7.2",
         severity: Severity::Must,
-        fix: "answer TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(subscribe_unknown(line))),
+        fix: "make the agent wait for whoever reads its events (back-pressure), and lose none of them",
+        run: Run::Interface(|line| Box::pin(whole(line))),
     },
     Check {
-        id: "subscribe-ended",
+        id: "stream-matches-task",
         group: Group::Streaming,
-        title: "subscribing to a task that has ended is refused with -32004",
-        rule: "A2A 1.0 §3.1.6",
+        title: "what was streamed is what the task holds in the end",
+        rule: "A2A 1.0 §3.5.2, §4.2.2",
         severity: Severity::Must,
-        fix: "answer UnsupportedOperationError",
-        run: Run::Interface(|line| Box::pin(subscribe_ended(line))),
-    },
-    Check {
-        id: "subscribe-open",
-        group: Group::Streaming,
-        title: "any task that has not ended can be subscribed to, and the stream begins with it",
-        rule: "A2A 1.0 §3.1.6",
-        severity: Severity::Must,
-        fix: "let SubscribeToTask find tasks in the store, not only those at work in this process",
-        run: Run::Interface(|line| Box::pin(subscribe_open(line))),
-    },
-    Check {
-        id: "subscribe-twice",
-        group: Group::Streaming,
-        title: "a task can be subscribed to more than once at the same time",
-        rule: "A2A 1.0 §3.5.2 allows it",
-        severity: Severity::Quality,
-        fix: "send events to every stream of the task",
-        run: Run::Interface(|line| Box::pin(subscribe_twice(line))),
+        fix: "join chunks in the stored task as append says, and stream every one of them",
+        run: Run::Interface(|line| Box::pin(matches_task(line))),
     },
 ];
 
@@ -229,8 +214,7 @@ async fn closes(line: &Line) -> Verdict {
         Ending::Closed if has_ended => Verdict::pass(),
         Ending::Closed if heard.is_paused(line.dialect()) => Verdict::pass(),
         Ending::Closed if matches!(wire::event(line.dialect(), &heard.events[0]), Event::Message) => Verdict::pass(),
-        Ending::Closed => Verdict::fail(&heard.reply.sent, "the stream was closed before the task had ended"),
-        Ending::Broken => Verdict::fail(&heard.reply.sent, "the connection broke in the middle of the stream"),
+        Ending::Broken if has_ended => Verdict::fail(&heard.reply.sent, "the connection broke instead of being closed"),
         _ if has_ended => Verdict::fail(&heard.reply.sent, "the stream was still open 3 s after the task had ended"),
         _ => Verdict::not_applicable("the task did not end while it was listened to"),
     }
@@ -254,91 +238,50 @@ async fn is_final(line: &Line) -> Verdict {
     }
 }
 
-async fn subscribe(line: &Line, id: &str) -> Heard {
-    let request = Request::Subscribe { id: TaskId::from(id), tenant: line.tenant() };
-    line.hear(Operation::SubscribeToTask, request, Until::First).await
-}
-
-/// Why subscribing need not work here, if it need not.
-fn exempt(line: &Line) -> Option<Verdict> {
-    let why = match () {
-        () if !line.subject.can("streaming") => "the card does not declare streaming",
-        () if !line.is_v1() => "version 0.3 leaves it open",
-        () => return None,
-    };
-    Some(Verdict::not_applicable(why))
-}
-
-async fn subscribe_unknown(line: &Line) -> Verdict {
-    if let Some(verdict) = exempt(line) {
-        return verdict;
+async fn whole(line: &Line) -> Verdict {
+    if !line.subject.can("streaming") {
+        return Verdict::not_applicable("the card does not declare streaming");
     }
-    subscribe(line, NOBODYS).await.reply.expect(&[ErrorKind::TaskNotFound])
-}
-
-async fn subscribe_ended(line: &Line) -> Verdict {
-    if let Some(verdict) = exempt(line) {
-        return verdict;
-    }
-    let Some(id) = line.ended().await else {
-        return Verdict::not_applicable("no task has ended");
-    };
-    let heard = subscribe(line, id).await;
-    if heard.is_stream() {
-        let begin = heard.events.first().map(short).unwrap_or_default();
-        return Verdict::fail(&heard.reply.sent, format!("a stream: {begin}"));
-    }
-    heard.reply.expect(&[ErrorKind::UnsupportedOperation])
-}
-
-/// A task that has not ended, as far as one can tell.
-async fn open_task(line: &Line) -> Result<String, Verdict> {
-    if let Some(verdict) = exempt(line) {
-        return Err(verdict);
-    }
-    if let Some(id) = line.running().await {
-        return Ok(id.to_owned());
-    }
-    // One whose work came to nothing can be asked about all the same.
-    let left = left_behind(line).await.ok().and_then(|task| task["id"].as_str().map(str::to_owned));
-    left.ok_or_else(|| Verdict::not_applicable("the agent has made no task"))
-}
-
-async fn subscribe_open(line: &Line) -> Verdict {
-    let id = match open_task(line).await {
-        Ok(id) => id,
-        Err(verdict) => return verdict,
-    };
-    let heard = subscribe(line, &id).await;
-    if begins_with(line, &heard, &id) { Verdict::pass() } else { judged(line, &heard, &id).await }
-}
-
-async fn subscribe_twice(line: &Line) -> Verdict {
-    let id = match open_task(line).await {
-        Ok(id) => id,
-        Err(verdict) => return verdict,
-    };
-    let (one, other) = tokio::join!(subscribe(line, &id), subscribe(line, &id));
-    for heard in [one, other] {
-        if !begins_with(line, &heard, &id) {
-            return judged(line, &heard, &id).await;
+    let heard = line.heard().await;
+    match &heard.reply.said {
+        Said::Refused(_) if heard.reply.is_declined() && heard.events.is_empty() => Verdict::not_applicable(DECLINED),
+        // The same message was fine without a stream.
+        Said::Refused(_) if heard.events.is_empty() && line.first_task().await.is_none() => {
+            Verdict::not_applicable("the agent answers this message with an error")
         }
+        Said::Refused(_) => {
+            let count = heard.events.len();
+            Verdict::fail(&heard.reply.sent, format!("after {count} events came {}", heard.reply.seen))
+        }
+        _ if heard.ending == Ending::None => Verdict::not_applicable("there was no stream"),
+        _ if heard.end_at(line.dialect()).is_some() || heard.is_paused(line.dialect()) => Verdict::pass(),
+        _ if heard.events.iter().any(|frame| matches!(wire::event(line.dialect(), frame), Event::Message)) => {
+            Verdict::pass()
+        }
+        _ if matches!(heard.ending, Ending::Closed | Ending::Broken) => {
+            let count = heard.events.len();
+            Verdict::fail(&heard.reply.sent, format!("it was over after {count} events, and the task had not ended"))
+        }
+        _ => Verdict::not_applicable("the task did not end while it was listened to"),
     }
-    Verdict::pass()
 }
 
-fn begins_with(line: &Line, heard: &Heard, id: &str) -> bool {
-    let first = heard.events.first().map(|frame| wire::event(line.dialect(), frame));
-    heard.is_stream() && matches!(first, Some(Event::Task(task)) if task["id"] == id)
-}
-
-/// A stream that did not begin as it should: a fault, unless the task had ended by then.
-async fn judged(line: &Line, heard: &Heard, id: &str) -> Verdict {
-    if has_ended(line, id).await {
-        return Verdict::not_applicable(ENDED);
+async fn matches_task(line: &Line) -> Verdict {
+    let heard = match stream(line).await {
+        Ok(heard) => heard,
+        Err(verdict) => return verdict,
+    };
+    if heard.end_at(line.dialect()).is_none() {
+        return Verdict::not_applicable("the task did not end while it was listened to");
     }
-    match heard.events.first() {
-        Some(frame) => Verdict::fail(&heard.reply.sent, format!("the first event is {}", short(frame))),
-        None => heard.reply.complaint(),
+    let Some(id) = heard.task_id(line.dialect()) else {
+        return Verdict::not_applicable("the events have no task id");
+    };
+    let reply = line.get(&id).await;
+    let Some(task) = reply.result() else { return reply.complaint() };
+    let streamed = Artifacts::of_stream(line.dialect(), &heard.events);
+    match streamed.difference(&Artifacts::of_task(task)) {
+        None => Verdict::pass(),
+        Some(difference) => Verdict::fail(&heard.reply.sent, difference),
     }
 }

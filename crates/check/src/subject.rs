@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue, Request};
+use http::header::USER_AGENT;
+use http::{HeaderName, HeaderValue, Request};
 use serde_json::Value;
 use switchboard_client::{Client, ClientError, Context, Credentials, Interface, Peer};
 use switchboard_egress::{AnswerBody, Egress};
+use tokio::sync::OnceCell;
 
 use crate::answer::{Answer, Reply};
+use crate::identity::Identity;
+use crate::run::Options;
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// The most that is read of an answer.
@@ -22,8 +23,11 @@ const SHOWN: usize = 240;
 /// The agent under examination.
 pub(crate) struct Subject {
     egress: Egress,
-    /// What every request carries, credentials included.
-    headers: HeaderMap,
+    us: Identity,
+    /// The second caller, if there is one.
+    other: Option<Identity>,
+    /// The extensions that the agent insists on: whoever does not declare them is refused.
+    pub(crate) required: Vec<String>,
     /// Never to be shown.
     secrets: Vec<String>,
     pub(crate) has_credentials: bool,
@@ -33,8 +37,22 @@ pub(crate) struct Subject {
     pub(crate) card: Value,
     /// How that came.
     pub(crate) card_answer: Reply,
+    old_card: OnceCell<Reply>,
     pub(crate) text: String,
     pub(crate) patience: Duration,
+    /// How long a stream may be silent.
+    pub(crate) silence: Duration,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Whoever was given the credentials.
+    Us,
+    /// Somebody without any.
+    Nobody,
+    /// The second caller; like nobody where there is none.
+    Other,
 }
 
 /// A request that is ready to be sent.
@@ -45,12 +63,15 @@ pub(crate) struct Question {
     pub(crate) version: Option<&'static str>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Option<Vec<u8>>,
-    pub(crate) is_anonymous: bool,
+    pub(crate) caller: Caller,
+    /// Whether the extensions that the agent insists on are declared.
+    pub(crate) declares: bool,
 }
 
 impl Question {
     pub(crate) fn get(url: &str, version: Option<&'static str>) -> Self {
-        Self { method: "GET", url: url.to_owned(), version, headers: Vec::new(), body: None, is_anonymous: false }
+        let url = url.to_owned();
+        Self { method: "GET", url, version, headers: Vec::new(), body: None, caller: Caller::Us, declares: true }
     }
 
     /// What it was, for the report.
@@ -71,8 +92,7 @@ impl Subject {
     pub(crate) async fn find(
         egress: Egress,
         peer: &Peer,
-        text: &str,
-        patience: Duration,
+        options: &Options,
     ) -> Result<(Self, Vec<Interface>), ClientError> {
         let context = Context::default();
         let client = Client::new(egress.clone(), peer.clone())?;
@@ -97,29 +117,39 @@ impl Subject {
             // In the words of the client, which knows what is offered instead.
             client.interface(&context).await?;
         }
-        let mut headers: HeaderMap = peer.headers.iter().cloned().collect();
+        let mut us = Identity { headers: peer.headers.iter().cloned().collect(), parameter: None };
         let mut secrets: Vec<String> =
             peer.headers.iter().filter_map(|(_, value)| value.to_str().ok()).map(str::to_owned).collect();
-        if let Some((name, value, secret)) = credentials(&peer.credentials)? {
-            headers.insert(name, value);
-            secrets.push(secret);
+        secrets.extend(us.add(&peer.credentials)?);
+        let mut other = None;
+        if !matches!(options.other, Credentials::None) {
+            let mut identity = us.anonymous(&peer.credentials);
+            secrets.extend(identity.add(&options.other)?);
+            other = Some(identity);
         }
         secrets.retain(|secret| secret.len() > 3);
-        let has_credentials = !headers.is_empty();
+        let has_credentials = !us.is_nobody();
         let mut subject = Self {
             egress,
-            headers,
+            us,
+            other,
+            required: Vec::new(),
             secrets,
             has_credentials,
             name: found.card.name.clone(),
             card_url: found.url.clone(),
             card: Value::Null,
             card_answer: Reply::default(),
-            text: text.to_owned(),
-            patience,
+            old_card: OnceCell::new(),
+            text: options.text.clone(),
+            patience: options.patience,
+            silence: options.silence,
         };
         let answer = subject.ask_plainly(&Question::get(&found.url, Some("1.0"))).await;
         subject.card = answer.json.clone().unwrap_or_default();
+        let extensions = subject.card["capabilities"]["extensions"].as_array().into_iter().flatten();
+        let required = extensions.filter(|extension| extension["required"] == true);
+        subject.required = required.filter_map(|extension| extension["uri"].as_str().map(str::to_owned)).collect();
         subject.card_answer = answer;
         Ok((subject, interfaces))
     }
@@ -127,6 +157,21 @@ impl Subject {
     /// Whether a capability is declared.
     pub(crate) fn can(&self, capability: &str) -> bool {
         self.card["capabilities"][capability] == true
+    }
+
+    /// The card as callers of version 0.3 get it.
+    pub(crate) async fn old_card(&self) -> &Reply {
+        let question = Question::get(&self.card_url, Some("0.3"));
+        self.old_card.get_or_init(|| async move { self.ask_plainly(&question).await }).await
+    }
+
+    /// Whether there is a second caller, and why not.
+    pub(crate) fn second_caller(&self) -> Result<(), &'static str> {
+        match &self.other {
+            None => Err("it needs the key of a second caller, in A2ACLI_OTHER_BEARER or A2ACLI_OTHER_API_KEY"),
+            Some(other) if *other == self.us => Err("the second caller has the key of the first"),
+            Some(_) => Ok(()),
+        }
     }
 
     /// Asks something that has no envelope: the answer is what it is.
@@ -146,7 +191,12 @@ impl Subject {
     /// Asks and gives the answer as soon as its head is there.
     pub(crate) async fn open(&self, question: &Question) -> Result<http::Response<AnswerBody>, String> {
         let body = Bytes::from(question.body.clone().unwrap_or_default());
-        let request = Request::builder().method(question.method).uri(&question.url).body(body);
+        let caller = match question.caller {
+            Caller::Us => self.us.clone(),
+            Caller::Nobody => Identity::default(),
+            Caller::Other => self.other.clone().unwrap_or_default(),
+        };
+        let request = Request::builder().method(question.method).uri(caller.address(&question.url)).body(body);
         let mut request = request.map_err(|error| error.to_string())?;
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, AGENT);
@@ -156,9 +206,14 @@ impl Subject {
         for (name, value) in &question.headers {
             headers.insert(name, value.clone());
         }
-        if !question.is_anonymous {
-            headers.extend(self.headers.clone());
+        if question.declares
+            && !self.required.is_empty()
+            && let Ok(declared) = HeaderValue::from_str(&self.required.join(","))
+        {
+            headers.insert("x-a2a-extensions", declared.clone());
+            headers.insert("a2a-extensions", declared);
         }
+        headers.extend(caller.headers);
         self.egress.open(request, self.patience).await.map_err(|error| error.to_string())
     }
 
@@ -184,32 +239,4 @@ fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
-}
-
-/// Where credentials go, how, and what of it is secret.
-fn credentials(credentials: &Credentials) -> Result<Option<(HeaderName, HeaderValue, String)>, ClientError> {
-    let (name, text, secret) = match credentials {
-        Credentials::None => return Ok(None),
-        Credentials::Bearer(secret) => {
-            let secret = secret.read()?;
-            (AUTHORIZATION, format!("Bearer {secret}"), secret)
-        }
-        Credentials::ApiKey { header, key } => {
-            let key = key.read()?;
-            (header.clone(), key.clone(), key)
-        }
-        Credentials::Basic { user, password } => {
-            let pair = STANDARD.encode(format!("{user}:{}", password.read()?));
-            (AUTHORIZATION, format!("Basic {pair}"), pair)
-        }
-        Credentials::OAuth(_) => {
-            return Err(ClientError::Secret(
-                "checks need a token that is there already, not one to be fetched".to_owned(),
-            ));
-        }
-    };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| ClientError::Secret("a secret has characters that cannot stand in a header".to_owned()))?;
-    value.set_sensitive(true);
-    Ok(Some((name, value, secret)))
 }

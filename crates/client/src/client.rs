@@ -20,7 +20,9 @@ use crate::exchange::{Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, Questio
 use crate::follow::Followed;
 use crate::interface::{self, Interface};
 use crate::places::Place;
-use crate::{ClientError, Context, Peer};
+use crate::route::Route;
+use crate::said::said_to;
+use crate::{Binding, ClientError, Context, Peer};
 
 /// An agent that can be called. Clones share what is known of it.
 #[derive(Clone)]
@@ -34,7 +36,7 @@ struct Inner {
     place: Place,
     card: tokio::sync::Mutex<Option<Arc<FoundCard>>>,
     /// What has proved right.
-    chosen: Mutex<Option<Interface>>,
+    chosen: Mutex<Option<Arc<Route>>>,
     /// Questions that have two forms are taken in the other one here, which one learns by trying.
     takes_other_form: [AtomicBool; 2],
 }
@@ -71,6 +73,17 @@ impl Client {
         Ok(Self { inner: Arc::new(Inner { egress, peer, place, card, chosen, takes_other_form }) })
     }
 
+    /// The same for an agent whose card is at hand and is not fetched.
+    ///
+    /// # Errors
+    /// When the address cannot be one.
+    pub fn with_card(egress: Egress, peer: Peer, card: FoundCard) -> Result<Self, ClientError> {
+        let place = Place::parse(&peer.url)?;
+        let (card, chosen) = (tokio::sync::Mutex::new(Some(Arc::new(card))), Mutex::new(None));
+        let takes_other_form = Default::default();
+        Ok(Self { inner: Arc::new(Inner { egress, peer, place, card, chosen, takes_other_form }) })
+    }
+
     /// How the agent is called.
     pub fn peer(&self) -> &Peer {
         &self.inner.peer
@@ -82,7 +95,7 @@ impl Client {
     /// When there is none, with every place that was looked at.
     pub async fn card(&self, context: &Context) -> Result<Arc<FoundCard>, ClientError> {
         let mut known = self.inner.card.lock().await;
-        if let Some(card) = known.as_ref().filter(|card| card.fresh_until > Instant::now()) {
+        if let Some(card) = known.as_ref().filter(|card| card.is_fresh(Instant::now())) {
             return Ok(Arc::clone(card));
         }
         let exchange = self.exchange(context);
@@ -100,32 +113,47 @@ impl Client {
     /// # Errors
     /// When the card cannot be found or offers nothing that is spoken here.
     pub async fn interface(&self, context: &Context) -> Result<Interface, ClientError> {
+        self.route(context).await.map(|route| route.interface.clone())
+    }
+
+    /// The way to the interface that is used.
+    async fn route(&self, context: &Context) -> Result<Arc<Route>, ClientError> {
         let chosen = self.inner.chosen.lock().clone();
-        if let Some(interface) = chosen {
-            return Ok(interface);
+        if let Some(route) = chosen {
+            return Ok(route);
         }
         let Inner { peer, place, .. } = &*self.inner;
         let interface = match self.card(context).await {
             Ok(found) => interface::usable(&found.card, peer, place)?.swap_remove(0),
-            // Whoever names both needs no card to be understood.
-            Err(ClientError::NoCard(tried)) => match (peer.binding, peer.version) {
-                (Some(binding), Some(version)) => {
-                    Interface { url: place.endpoint(), binding, version, tenant: peer.tenant.clone() }
-                }
-                _ => return Err(ClientError::NoCard(tried)),
-            },
+            // Whoever names both, or where to call it, needs no card to be understood.
+            Err(ClientError::NoCard(tried)) => {
+                let (binding, version) = (peer.binding.or(peer.preferred.first().copied()), peer.version);
+                let (binding, version) = match (binding, version, &peer.endpoint) {
+                    (Some(binding), Some(version), _) => (binding, version),
+                    (binding, version, Some(_)) => {
+                        (binding.unwrap_or(Binding::JsonRpc), version.unwrap_or(Version::V1))
+                    }
+                    _ => return Err(ClientError::NoCard(tried)),
+                };
+                let url = peer.endpoint.clone().unwrap_or_else(|| place.endpoint());
+                Interface { url, binding, version, tenant: peer.tenant.clone() }
+            }
             Err(error) => return Err(error),
         };
-        *self.inner.chosen.lock() = Some(interface.clone());
-        Ok(interface)
+        let Interface { url, binding, version, .. } = &interface;
+        tracing::debug!(url, binding = binding.as_str(), version = version.as_str(), "this interface is used");
+        let route = Arc::new(Route::new(interface)?);
+        *self.inner.chosen.lock() = Some(Arc::clone(&route));
+        Ok(route)
     }
 
     /// Sends a message and waits for the answer, or for the task if the message says so.
     ///
     /// # Errors
     /// See [`ClientError`]. After [`ClientError::Lost`] and [`ClientError::Timeout`] the agent may be at work on it.
-    pub async fn send(&self, context: &Context, request: SendRequest) -> Result<SendResponse, ClientError> {
+    pub async fn send(&self, context: &Context, mut request: SendRequest) -> Result<SendResponse, ClientError> {
         let key = context.key();
+        context.mark(&mut request);
         let call = Call { key: Some(&key), ..Call::new(Operation::SendMessage, Request::Send(request)) };
         let (dialect, json) = self.whole(context, call).await?;
         self.read(&json, |json| decode::decode_send(dialect, json))
@@ -139,7 +167,7 @@ impl Client {
         Followed::sent(self.clone(), context.clone(), request).await
     }
 
-    /// Follows a task to its end, or until it waits for somebody. One that has ended is told as it is.
+    /// Follows a task to its end, or until it waits for somebody. One that has ended, or asks already, is told as it is.
     ///
     /// # Errors
     /// When there is no such task, or it cannot be reached.
@@ -292,17 +320,18 @@ impl Client {
     /// Asks in the version that is believed to be right, and once in the other if the agent does not know it. What has
     /// proved right stays.
     async fn in_either_version(&self, context: &Context, call: &Call<'_>) -> Result<(Dialect, Answer), ClientError> {
-        let interface = self.interface(context).await?;
-        let first = self.persist(context, &interface, call).await;
+        let route = self.route(context).await?;
+        let first = self.persist(context, &route, call).await;
         let refusal = match first {
-            Ok(answer) => return Ok((interface.dialect(), answer)),
+            Ok(answer) => return Ok((route.interface.dialect(), answer)),
             Err(error) if self.inner.peer.version.is_none() && is_unknown(&error) => error,
             Err(error) => return Err(error),
         };
-        let other = interface.in_other_version();
+        let other = Arc::new(route.in_other_version());
+        tracing::debug!(version = other.interface.version.as_str(), %refusal, "asking in the other version");
         match self.persist(context, &other, call).await {
             Ok(answer) => {
-                let dialect = other.dialect();
+                let dialect = other.interface.dialect();
                 *self.inner.chosen.lock() = Some(other);
                 Ok((dialect, answer))
             }
@@ -316,12 +345,12 @@ impl Client {
     }
 
     /// Asks again where that cannot do anything twice.
-    async fn persist(&self, context: &Context, interface: &Interface, call: &Call<'_>) -> Result<Answer, ClientError> {
-        let request = said_to(&call.request, interface);
+    async fn persist(&self, context: &Context, route: &Route, call: &Call<'_>) -> Result<Answer, ClientError> {
+        let request = said_to(&call.request, &route.interface);
         let mut attempt = 0;
         loop {
             let Failure { error, retry_after } =
-                match self.in_either_form(context, call, self.question(interface, call, &request)?).await {
+                match self.in_either_form(context, call, self.question(route, call, &request)?).await {
                     Ok(answer) => return Ok(answer),
                     Err(failure) => failure,
                 };
@@ -370,8 +399,8 @@ impl Client {
         }
     }
 
-    fn question(&self, interface: &Interface, call: &Call<'_>, request: &Request) -> Result<Question, ClientError> {
-        let mut question = Question::new(interface, call.operation, request)?;
+    fn question(&self, route: &Route, call: &Call<'_>, request: &Request) -> Result<Question, ClientError> {
+        let mut question = Question::new(route, call.operation, request)?;
         for (name, value) in [(IDEMPOTENCY_KEY, call.key), (LAST_EVENT_ID, call.last_event_id)] {
             if let Some(value) = value {
                 question = question.with(name, value)?;
@@ -418,36 +447,4 @@ fn is_repeatable(operation: Operation, request: &Request) -> bool {
         Request::Push(PushRequest::Create(config)) => config.id.is_some(),
         _ => !is_sending(operation),
     }
-}
-
-/// The request as it can be put at an interface: with its tenant, and without what its dialect has no words for.
-fn said_to(request: &Request, interface: &Interface) -> Request {
-    let mut request = request.clone();
-    let wanted = interface.tenant.clone().filter(|_| interface.version == Version::V1);
-    let tenant = match &mut request {
-        Request::Send(request) => &mut request.tenant,
-        Request::List(request) => &mut request.tenant,
-        Request::Get { tenant, .. }
-        | Request::Cancel { tenant, .. }
-        | Request::Subscribe { tenant, .. }
-        | Request::ExtendedCard { tenant }
-        | Request::Push(
-            PushRequest::Get { tenant, .. } | PushRequest::List { tenant, .. } | PushRequest::Delete { tenant, .. },
-        ) => tenant,
-        Request::Push(PushRequest::Create(config)) => &mut config.tenant,
-    };
-    if tenant.is_none() {
-        *tenant = wanted;
-    }
-    let left_out = request.reduce_to(interface.dialect());
-    if !left_out.is_empty() {
-        tracing::debug!(fields = left_out.join(", "), dialect = %interface.dialect(), "this dialect has no place for them");
-    }
-    if let Request::Push(PushRequest::Create(config)) = &mut request
-        && interface.dialect() == Dialect::V03Rest
-    {
-        // It is part of the path there.
-        config.id.get_or_insert_with(|| uuid::Uuid::now_v7().to_string());
-    }
-    request
 }

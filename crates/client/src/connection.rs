@@ -10,12 +10,13 @@ use switchboard_egress::{AnswerBody, BodyFault};
 use tokio::time::Instant;
 
 use crate::exchange::{Exchange, Failure, Question};
+use crate::wire;
 
 /// What is heard on a connection.
 #[derive(Debug)]
 pub(crate) enum Heard {
-    /// Something the agent said, and where to go on after it.
-    Event { frame: Box<StreamResponse>, id: Option<String> },
+    /// Something the agent said.
+    Event { frame: Box<StreamResponse>, mark: Mark },
     /// How long to wait before coming back.
     ComeBack(Duration),
     /// The agent gave up.
@@ -26,6 +27,17 @@ pub(crate) enum Heard {
     Broken(String),
     /// An event is larger than what is read.
     TooLarge { limit: usize },
+}
+
+/// Where an event stands.
+#[derive(Debug, Default)]
+pub(crate) struct Mark {
+    /// Where to go on after it.
+    pub(crate) id: Option<String>,
+    /// The number before it, if some are left out.
+    pub(crate) after: Option<u64>,
+    /// How long to wait before coming back.
+    pub(crate) retry: Option<Duration>,
 }
 
 /// One connection.
@@ -56,15 +68,16 @@ impl Connection {
             media_type.is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
         let (dialect, idle) = (question.dialect(), limits.idle);
         if is_events && response.status().is_success() {
+            wire::answered(response.status(), response.headers(), None);
             let reader = Box::new(EventReader::new(limits.event));
             let source = Source::Events { body: response.into_body(), reader, is_over: false };
             return Ok(Self { source, dialect, idle });
         }
-        let origin = question.origin();
-        let (status, headers, body) = exchange.whole(response, &origin, patience, began).await?;
-        let result = exchange.result(question, &origin, status, &headers, body)?;
+        let (status, headers, body) = exchange.whole(response, question, patience, began).await?;
+        let result = exchange.result(question, status, &headers, body)?;
         let frame = decode::decode_stream(dialect, &result);
-        let frame = frame.map_err(|_| crate::foreign::answer(&origin, status.as_u16(), &headers, &result))?;
+        let frame =
+            frame.map_err(|_| crate::foreign::answer(&question.origin(), status.as_u16(), &headers, &result))?;
         Ok(Self { source: Source::Whole(Some(Box::new(frame))), dialect, idle })
     }
 
@@ -72,7 +85,7 @@ impl Connection {
     pub(crate) async fn next(&mut self) -> Heard {
         let (body, reader, is_over) = match &mut self.source {
             Source::Whole(frame) => {
-                return frame.take().map_or(Heard::End, |frame| Heard::Event { frame, id: None });
+                return frame.take().map_or(Heard::End, |frame| Heard::Event { frame, mark: Mark::default() });
             }
             Source::Events { body, reader, is_over } => (body, reader, is_over),
         };
@@ -82,7 +95,10 @@ impl Connection {
                 Err(error) => return Heard::Broken(error.to_string()),
                 Ok(Some(event)) => {
                     let heard = match event.decode(self.dialect) {
-                        Ok(Frame::Response(frame)) => Some(Heard::Event { frame, id: event.id }),
+                        Ok(Frame::Response(frame)) => Some(Heard::Event {
+                            frame,
+                            mark: Mark { id: event.id, after: event.after, retry: event.retry },
+                        }),
                         Ok(Frame::Error(error)) => Some(Heard::Error(error)),
                         Ok(Frame::Done) => Some(Heard::End),
                         Ok(Frame::Nothing) => event.retry.map(Heard::ComeBack),
@@ -95,7 +111,10 @@ impl Connection {
                 }
                 Ok(None) if *is_over => return Heard::End,
                 Ok(None) => match body.next(self.idle).await {
-                    Ok(Some(piece)) => reader.feed(&piece),
+                    Ok(Some(piece)) => {
+                        wire::heard(&piece);
+                        reader.feed(&piece);
+                    }
                     Ok(None) => {
                         reader.finish();
                         *is_over = true;

@@ -5,11 +5,12 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, Request, Uri};
 
-use crate::ClientError;
 use crate::oauth::ClientCredentials;
+use crate::{ClientError, signature};
 
 /// Something that must not be seen.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,6 +61,13 @@ pub enum Credentials {
         /// The key.
         key: Secret,
     },
+    /// A key in the address, for agents whose card wants it there.
+    ApiKeyInQuery {
+        /// The name of the parameter.
+        name: String,
+        /// The key.
+        key: Secret,
+    },
     /// `Authorization: Basic …`.
     Basic {
         /// The name.
@@ -67,24 +75,43 @@ pub enum Credentials {
         /// The password.
         password: Secret,
     },
+    /// A signature over every request with a secret that both sides have, in a header, `X-Signature` as a rule:
+    /// `t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA256>` over `<seconds>.<method>.<path and query>.<body>`.
+    Signature {
+        /// The header.
+        header: HeaderName,
+        /// The secret.
+        secret: Secret,
+    },
     /// A token that is fetched, and fetched again before it runs out.
     OAuth(ClientCredentials),
 }
 
 impl Credentials {
-    /// Adds what the agent wants to see.
-    pub(crate) fn apply(&self, token: Option<&str>, headers: &mut HeaderMap) -> Result<(), ClientError> {
+    /// Adds what the agent wants to see to the address that is asked; says whether there is anything.
+    pub(crate) fn place(&self, uri: &mut Uri) -> Result<bool, ClientError> {
+        let Self::ApiKeyInQuery { name, key } = self else { return Ok(false) };
+        let wrong = |problem: String| ClientError::Invalid { field: "url", problem };
+        let mut url = url::Url::parse(&uri.to_string()).map_err(|error| wrong(error.to_string()))?;
+        url.query_pairs_mut().append_pair(name, &key.read()?);
+        *uri = Uri::try_from(url.as_str()).map_err(|_| wrong("it cannot carry a key".to_owned()))?;
+        Ok(true)
+    }
+
+    /// Adds what the agent wants to see to a request that is otherwise complete.
+    pub(crate) fn apply(&self, token: Option<&str>, request: &mut Request<Bytes>) -> Result<(), ClientError> {
         let (name, text) = match (self, token) {
-            (Self::None, _) | (Self::OAuth(_), None) => return Ok(()),
+            (Self::None | Self::ApiKeyInQuery { .. }, _) | (Self::OAuth(_), None) => return Ok(()),
             (Self::OAuth(_), Some(token)) => (AUTHORIZATION, format!("Bearer {token}")),
             (Self::Bearer(secret), _) => (AUTHORIZATION, format!("Bearer {}", secret.read()?)),
             (Self::ApiKey { header, key }, _) => (header.clone(), key.read()?),
+            (Self::Signature { header, secret }, _) => (header.clone(), signature::of(&secret.read()?, request)?),
             (Self::Basic { user, password }, _) => {
                 let pair = STANDARD.encode(format!("{user}:{}", password.read()?));
                 (AUTHORIZATION, format!("Basic {pair}"))
             }
         };
-        headers.insert(name, sensitive(&text)?);
+        request.headers_mut().insert(name, sensitive(&text)?);
         Ok(())
     }
 }

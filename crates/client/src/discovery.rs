@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, USER_AGENT};
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use switchboard_a2a::card::AgentCard;
 use switchboard_egress::{BodyEnd, SendError};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::exchange::Exchange;
 use crate::places::Place;
-use crate::{ClientError, Credentials, NoCardAt, foreign};
+use crate::{ClientError, Credentials, NoCardAt, foreign, wire};
 
 /// The largest card that is read.
 const LARGEST: usize = 4 << 20;
@@ -29,7 +29,23 @@ pub struct FoundCard {
     /// Where it was.
     pub url: String,
     etag: Option<HeaderValue>,
-    pub(crate) fresh_until: Instant,
+    /// None for one that does not come from the agent and is never asked for again.
+    fresh_until: Option<Instant>,
+}
+
+impl FoundCard {
+    /// A card that is at hand, and where it was.
+    ///
+    /// # Errors
+    /// When it is no card.
+    pub fn given(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
+        let card = AgentCard::decode(&json)?;
+        Ok(Self { card, json, url, etag: None, fresh_until: None })
+    }
+
+    pub(crate) fn is_fresh(&self, now: Instant) -> bool {
+        self.fresh_until.is_none_or(|until| until > now)
+    }
 }
 
 /// Looks at every place for the card of an agent.
@@ -56,10 +72,10 @@ pub(crate) async fn find(exchange: &Exchange<'_>, place: &Place) -> Result<Found
 pub(crate) async fn renew(exchange: &Exchange<'_>, known: &FoundCard) -> FoundCard {
     match fetch(exchange, &known.url, known.etag.as_ref()).await {
         Ok(Some(found)) => found,
-        Ok(None) => FoundCard { fresh_until: Instant::now() + UNSAID, ..known.clone() },
+        Ok(None) => FoundCard { fresh_until: Some(Instant::now() + UNSAID), ..known.clone() },
         Err(error) => {
             tracing::warn!(%error, "the agent card could not be read again; the one that is known is used");
-            FoundCard { fresh_until: Instant::now() + UNSAID, ..known.clone() }
+            FoundCard { fresh_until: Some(Instant::now() + UNSAID), ..known.clone() }
         }
     }
 }
@@ -86,22 +102,22 @@ async fn fetch(
     let invalid = |error: http::Error| ClientError::Invalid { field: "url", problem: error.to_string() };
     let mut request = Request::get(url).body(Bytes::new()).map_err(invalid)?;
     let headers = request.headers_mut();
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION"))));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     headers.insert("a2a-version", HeaderValue::from_static("1.0"));
-    headers.extend(exchange.peer.headers.iter().cloned());
-    exchange.context.apply(headers)?;
+    exchange.introduce(headers)?;
     if let Some(etag) = etag {
         headers.insert(IF_NONE_MATCH, etag.clone());
     }
     let credentials = exchange.context.credentials.as_ref().unwrap_or(&exchange.peer.credentials);
     // Cards are public as a rule; a token is fetched for calls only.
     if !matches!(credentials, Credentials::OAuth(_)) {
-        credentials.apply(None, headers)?;
+        credentials.apply(None, &mut request)?;
     }
     let patience = exchange.peer.limits.head;
+    wire::sent(&request);
     let answer = exchange.egress.send(request, patience, LARGEST).await;
     let answer = answer.map_err(|error| ClientError::transport(url, error, patience))?;
+    wire::answered(answer.status(), answer.headers(), Some(answer.body()));
     if answer.status() == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
@@ -121,10 +137,11 @@ async fn fetch(
     }
     Ok(Some(FoundCard {
         card,
-        json: answer.body().clone(),
+        // Kept for long, so without the buffer in which it came.
+        json: Bytes::copy_from_slice(answer.body()),
         url: url.to_owned(),
         etag: answer.headers().get(ETAG).cloned(),
-        fresh_until: Instant::now() + lifetime(answer.headers()),
+        fresh_until: Some(Instant::now() + lifetime(answer.headers())),
     }))
 }
 

@@ -1,19 +1,21 @@
 //! One request and the answer to it, as bytes of the protocol: headers, credentials, the envelope of the binding, and
 //! every way an answer can be none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request as HttpRequest, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, Response, StatusCode};
 use switchboard_a2a::jsonrpc::{self, RpcId};
 use switchboard_a2a::{
     Dialect, Error as AgentError, ErrorKind, Operation, Request, Unsayable, encode_params, encode_rest,
 };
-use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError};
+use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError, Target};
 use tokio::time::Instant;
 
-use crate::{Binding, ClientError, Context, Credentials, Interface, Peer, foreign};
+use crate::route::Route;
+use crate::{Binding, ClientError, Context, Credentials, Peer, foreign, wire};
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
@@ -25,6 +27,8 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!
 const RPC_NUMBER: u64 = 1;
 /// How deep answers may be nested.
 const DEEPEST: usize = 128;
+/// How many headers a request has as a rule, at most.
+const MOST_HEADERS: usize = 12;
 
 /// What an exchange needs to know.
 #[derive(Clone, Copy)]
@@ -49,48 +53,53 @@ impl From<ClientError> for Failure {
 
 /// A request that is ready to be sent.
 pub(crate) struct Question {
-    method: &'static str,
-    url: String,
-    body: Option<Vec<u8>>,
-    headers: HeaderMap,
+    method: Method,
+    target: Arc<Target>,
+    body: Option<Bytes>,
+    /// Each name once.
+    headers: Vec<(HeaderName, HeaderValue)>,
     dialect: Dialect,
     binding: Binding,
     /// The same in another form, for those who do not take the first one.
-    otherwise: Option<(&'static str, Option<Vec<u8>>)>,
+    otherwise: Option<(Method, Option<Bytes>)>,
 }
 
 impl Question {
     /// Writes a request for an interface.
-    pub(crate) fn new(interface: &Interface, operation: Operation, request: &Request) -> Result<Self, ClientError> {
+    pub(crate) fn new(route: &Route, operation: Operation, request: &Request) -> Result<Self, ClientError> {
+        let interface = &route.interface;
         let dialect = interface.dialect();
         let unsayable = |problem: Unsayable| ClientError::Invalid { field: "request", problem: problem.to_string() };
-        let (method, url, body, otherwise) = match interface.binding {
+        let (method, target, body, otherwise) = match interface.binding {
             Binding::JsonRpc => {
                 let params = encode_params(dialect, operation, request).map_err(unsayable)?;
                 let method = operation.method(interface.version);
                 let body = jsonrpc::write_request(&RpcId::number(RPC_NUMBER), method, &params);
-                ("POST", interface.url.clone(), Some(body), None)
+                (Method::POST, route.target(), Some(body.into()), None)
             }
             Binding::Rest => {
                 let call = encode_rest(dialect, operation, request).map_err(unsayable)?;
-                let url = format!("{}{}", interface.url.trim_end_matches('/'), call.target());
-                let otherwise = call.otherwise.map(|other| (other.method, other.body));
-                (call.method, url, call.body, otherwise)
+                let target = route.below(&call.target())?;
+                let otherwise = match call.otherwise {
+                    Some(other) => Some((method(other.method)?, other.body.map(Bytes::from))),
+                    None => None,
+                };
+                (method(call.method)?, target, call.body.map(Bytes::from), otherwise)
             }
         };
-        let mut headers = HeaderMap::new();
-        headers.insert(VERSION, HeaderValue::from_static(interface.version.as_str()));
+        let mut headers = Vec::with_capacity(MOST_HEADERS);
+        headers.push((VERSION, HeaderValue::from_static(interface.version.as_str())));
         if body.is_some() {
             let is_a2a = (dialect, interface.binding) == (Dialect::V1, Binding::Rest);
             let media_type = if is_a2a { "application/a2a+json" } else { "application/json" };
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+            headers.push((CONTENT_TYPE, HeaderValue::from_static(media_type)));
         }
         let accept = match operation.is_streaming() {
             true => "text/event-stream, application/json;q=0.9, application/a2a+json;q=0.9",
             false => "application/json, application/a2a+json",
         };
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        Ok(Self { method, url, body, headers, dialect, binding: interface.binding, otherwise })
+        headers.push((ACCEPT, HeaderValue::from_static(accept)));
+        Ok(Self { method, target, body, headers, dialect, binding: interface.binding, otherwise })
     }
 
     pub(crate) fn has_other_form(&self) -> bool {
@@ -101,7 +110,7 @@ impl Question {
     pub(crate) fn otherwise(mut self) -> Option<Self> {
         (self.method, self.body) = self.otherwise.take()?;
         if self.body.is_none() {
-            self.headers.remove(CONTENT_TYPE);
+            self.headers.retain(|(name, _)| name != CONTENT_TYPE);
         }
         Some(self)
     }
@@ -112,12 +121,17 @@ impl Question {
             field: "header",
             problem: format!("{name} has characters that cannot stand in a header"),
         })?;
-        self.headers.insert(name, value);
+        self.headers.push((name, value));
         Ok(self)
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// For messages: neither path nor query.
+    pub(crate) fn origin(&self) -> String {
+        origin(self.target.url())
     }
 }
 
@@ -126,9 +140,8 @@ impl Exchange<'_> {
     pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Bytes, Failure> {
         let began = Instant::now();
         let response = self.open(question, patience).await?;
-        let origin = origin(&question.url);
-        let (status, headers, body) = self.whole(response, &origin, patience, began).await?;
-        self.result(question, &origin, status, &headers, body)
+        let (status, headers, body) = self.whole(response, question, patience, began).await?;
+        self.result(question, status, &headers, body)
     }
 
     /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::result`].
@@ -155,21 +168,34 @@ impl Exchange<'_> {
         token: Option<&str>,
         patience: Duration,
     ) -> Result<Response<AnswerBody>, Failure> {
-        let body = Bytes::from(question.body.clone().unwrap_or_default());
-        let mut request = HttpRequest::builder()
-            .method(question.method)
-            .uri(&question.url)
-            .body(body)
-            .map_err(|error| ClientError::Invalid { field: "url", problem: error.to_string() })?;
+        let mut request = HttpRequest::new(question.body.clone().unwrap_or_default());
+        *request.method_mut() = question.method.clone();
+        *request.uri_mut() = question.target.uri().clone();
         let headers = request.headers_mut();
-        headers.insert(USER_AGENT, AGENT);
-        headers.extend(self.peer.headers.iter().cloned());
-        self.context.apply(headers)?;
-        headers.extend(question.headers.clone());
+        headers.reserve(MOST_HEADERS);
+        self.introduce(headers)?;
+        for (name, value) in &question.headers {
+            headers.insert(name, value.clone());
+        }
         self.declare_extensions(headers)?;
-        credentials.apply(token, headers)?;
-        let opened = self.egress.open(request, patience).await;
-        Ok(opened.map_err(|error| ClientError::transport(&origin(&question.url), error, patience))?)
+        credentials.apply(token, &mut request)?;
+        wire::sent(&request);
+        // Only now, so that no key in an address is told.
+        let opened = match credentials.place(request.uri_mut())? {
+            true => self.egress.open(request, patience).await,
+            false => self.egress.open_to(&question.target, request, patience).await,
+        };
+        Ok(opened.map_err(|error| ClientError::transport(&question.origin(), error, patience))?)
+    }
+
+    /// What every request says: who calls, and where the call comes from. What is set for a call counts more than what is
+    /// set for the agent, and both more than what is usual.
+    pub(crate) fn introduce(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
+        headers.insert(USER_AGENT, AGENT);
+        replace(headers, &self.peer.headers);
+        self.context.apply(headers)?;
+        replace(headers, &self.context.headers);
+        Ok(())
     }
 
     /// Under both names: which one a peer reads depends on its version.
@@ -191,19 +217,22 @@ impl Exchange<'_> {
     pub(crate) async fn whole(
         &self,
         response: Response<AnswerBody>,
-        origin: &str,
+        question: &Question,
         patience: Duration,
         began: Instant,
     ) -> Result<(StatusCode, HeaderMap, Bytes), Failure> {
         let (parts, body) = response.into_parts();
         let limit = self.peer.limits.body;
         let (bytes, end) = body.collect(limit, patience.saturating_sub(began.elapsed())).await;
-        let origin = origin.to_owned();
+        let origin = || question.origin();
         match end {
-            BodyEnd::Complete => Ok((parts.status, parts.headers, bytes)),
-            BodyEnd::Cut => Err(ClientError::TooLarge { origin, limit }.into()),
-            BodyEnd::Late => Err(ClientError::Timeout { origin, after: patience, task: None }.into()),
-            BodyEnd::Broken => Err(ClientError::Lost { origin, error: SendError::Broken }.into()),
+            BodyEnd::Complete => {
+                wire::answered(parts.status, &parts.headers, Some(&bytes));
+                Ok((parts.status, parts.headers, bytes))
+            }
+            BodyEnd::Cut => Err(ClientError::TooLarge { origin: origin(), limit }.into()),
+            BodyEnd::Late => Err(ClientError::Timeout { origin: origin(), after: patience, task: None }.into()),
+            BodyEnd::Broken => Err(ClientError::Lost { origin: origin(), error: SendError::Broken }.into()),
         }
     }
 
@@ -211,17 +240,17 @@ impl Exchange<'_> {
     pub(crate) fn result(
         &self,
         question: &Question,
-        origin: &str,
         status: StatusCode,
         headers: &HeaderMap,
         body: Bytes,
     ) -> Result<Bytes, Failure> {
         let retry_after = retry_after(headers);
-        let refused = |error| Failure { error: refusal(origin, status, headers, error), retry_after };
+        let origin = || question.origin();
+        let refused = |error| Failure { error: refusal(&origin(), status, headers, error), retry_after };
         let foreign = || {
             let error = match status.as_u16() {
-                401 | 403 => credentials(origin, status, headers, None),
-                _ => foreign::answer(origin, status.as_u16(), headers, &body),
+                401 | 403 => credentials(&origin(), status, headers, None),
+                _ => foreign::answer(&origin(), status.as_u16(), headers, &body),
             };
             Failure { error, retry_after }
         };
@@ -247,11 +276,19 @@ impl Exchange<'_> {
     }
 }
 
-impl Question {
-    /// For messages.
-    pub(crate) fn origin(&self) -> String {
-        origin(&self.url)
+/// Puts headers in the place of those with their names.
+fn replace(headers: &mut HeaderMap, with: &[(HeaderName, HeaderValue)]) {
+    for (name, _) in with {
+        headers.remove(name);
     }
+    for (name, value) in with {
+        headers.append(name, value.clone());
+    }
+}
+
+fn method(name: &str) -> Result<Method, ClientError> {
+    let invalid = |_| ClientError::Invalid { field: "method", problem: format!("{name:?} is no method of HTTP") };
+    name.parse().map_err(invalid)
 }
 
 /// Some agents of version 0.3 send no more than a message, so that only the status says what it is.

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use switchboard_a2a::extension::RESUMPTION;
-use switchboard_a2a::{SendRequest, SendResponse, StreamResponse, Task, TaskId, TaskState};
+use switchboard_a2a::{SendRequest, SendResponse, StreamResponse, Task, TaskId};
 use tokio::time::Instant;
 
 use crate::client::Client;
@@ -67,8 +67,9 @@ enum Origin {
 }
 
 impl Followed {
-    pub(crate) async fn sent(client: Client, context: Context, request: SendRequest) -> Result<Self, ClientError> {
+    pub(crate) async fn sent(client: Client, context: Context, mut request: SendRequest) -> Result<Self, ClientError> {
         let key = context.key();
+        context.mark(&mut request);
         let is_offered = match client.card(&context).await {
             Ok(found) => found.card.capabilities.streaming != Some(false),
             // Whoever has no card is asked.
@@ -97,7 +98,8 @@ impl Followed {
 
     async fn new(client: Client, context: Context, origin: Origin) -> Self {
         let is_numbered = client.declares(&context, RESUMPTION).await;
-        let deadline = client.peer().limits.total.map(|total| (Instant::now() + total, total));
+        let limit = client.peer().limits.total;
+        let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
         Self {
             client,
             context,
@@ -130,7 +132,8 @@ impl Followed {
         self.reply.clone().or_else(|| self.told.clone().map(SendResponse::Task))
     }
 
-    /// The next update; none once the task has ended or waits for the caller, or a direct reply was given.
+    /// The next update; none once the task has ended or has begun to wait for somebody, or a direct reply was given. That a
+    /// task was waiting before a message was sent does not count: the message may be what it waits for.
     ///
     /// # Errors
     /// When it cannot be followed any longer. [`Self::task`] then says how far it was told.
@@ -196,14 +199,14 @@ impl Followed {
             },
         };
         match heard {
-            Heard::Event { frame, id } => self.hear(*frame, id).await,
+            Heard::Event { frame, mark } => self.hear(*frame, mark).await,
             Heard::ComeBack(wait) => {
                 self.come_back = Some(wait);
                 Ok(())
             }
             Heard::Error(error) => self.refused(ClientError::Agent(error)).await,
             // Nothing follows an end, so that what was overtaken by it would have come by now.
-            Heard::End if self.early.any(|event| self.ends(event)) => self.doubt(),
+            Heard::End if self.early.any(Self::ends) => self.doubt(),
             Heard::End => self.ended().await,
             Heard::Broken(why) => self.broke_off(why).await,
             // It would be as large the next time.
@@ -211,10 +214,11 @@ impl Followed {
         }
     }
 
-    /// Whether a status ends what is followed.
-    fn ends(&self, update: &StreamResponse) -> bool {
+    /// Whether an update ends what is followed: nothing comes after it, or nothing until somebody has done something,
+    /// which may take days.
+    fn ends(update: &StreamResponse) -> bool {
         let StreamResponse::StatusUpdate(update) = update else { return false };
         let state = update.status.state;
-        state.is_terminal() || matches!(self.origin, Origin::Sent { .. }) && state == TaskState::InputRequired
+        state.is_terminal() || state.is_interrupted()
     }
 }

@@ -53,8 +53,12 @@ pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec
         let wanted =
             peer.binding.is_none_or(|wanted| wanted == binding) && peer.version.is_none_or(|wanted| wanted == version);
         if wanted {
+            let url = match &peer.endpoint {
+                Some(endpoint) => endpoint.clone(),
+                None => place.interface(&interface.url, peer.trust_card_url)?,
+            };
             found.push(Interface {
-                url: place.interface(&interface.url, peer.trust_card_url)?,
+                url,
                 binding,
                 version,
                 tenant: peer.tenant.clone().or_else(|| interface.tenant.clone()),
@@ -64,8 +68,9 @@ pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec
     if found.is_empty() {
         return Err(ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) });
     }
-    // Stable, so that within a version the card's order stays.
-    found.sort_by_key(|interface| interface.version == Version::V03);
+    let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());
+    // Stable, so that within a version the card's order stays where nothing else is preferred.
+    found.sort_by_key(|interface| (interface.version == Version::V03, rank(interface.binding)));
     Ok(found)
 }
 

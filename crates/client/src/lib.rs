@@ -33,6 +33,10 @@ mod oauth;
 mod outcome;
 mod peer;
 mod places;
+mod route;
+mod said;
+mod signature;
+mod wire;
 
 pub use client::Client;
 pub use context::Context;

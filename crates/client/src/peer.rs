@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use switchboard_a2a::Version;
 
-use crate::Credentials;
+use crate::places::Place;
+use crate::{ClientError, Credentials};
 
 /// An agent to be called.
 #[derive(Clone, Debug)]
@@ -18,8 +19,12 @@ pub struct Peer {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The version to speak; none for the best that both know.
     pub version: Option<Version>,
-    /// The binding to use; none for the first on the card.
+    /// The binding to use and no other; none for any.
     pub binding: Option<Binding>,
+    /// Bindings to use rather than others, best first. What is on none of them comes after them, in the order of the card.
+    pub preferred: Vec<Binding>,
+    /// Where to call the agent, whatever its card says.
+    pub endpoint: Option<String>,
     /// The tenant to name, if not the card's.
     pub tenant: Option<String>,
     /// Whether addresses on the card are followed to other hosts. If not, what the card says about paths is looked for
@@ -42,12 +47,24 @@ impl Peer {
             headers: Vec::new(),
             version: None,
             binding: None,
+            preferred: Vec::new(),
+            endpoint: None,
             tenant: None,
             trust_card_url: false,
             extensions: Vec::new(),
             limits: Limits::default(),
             retries: Retries::default(),
         }
+    }
+}
+
+impl Peer {
+    /// Its address in full, as it is called.
+    ///
+    /// # Errors
+    /// When it cannot be one.
+    pub fn address(&self) -> Result<String, ClientError> {
+        Place::parse(&self.url).map(|place| place.endpoint())
     }
 }
 
@@ -88,6 +105,8 @@ pub struct Limits {
     pub answer: Duration,
     /// Without any byte of a stream; it is taken up again then.
     pub idle: Duration,
+    /// Between two looks at a task that cannot be streamed; none for rarer and rarer ones.
+    pub poll: Option<Duration>,
     /// For a whole stream, however often it is taken up again.
     pub total: Option<Duration>,
     /// The largest answer, in bytes.
@@ -102,12 +121,16 @@ impl Default for Limits {
             head: Duration::from_secs(30),
             answer: Duration::from_secs(300),
             idle: Duration::from_secs(60),
+            poll: None,
             total: None,
             body: 64 << 20,
             event: 16 << 20,
         }
     }
 }
+
+/// How many times the longest wait is waited for if the other side asks for it.
+pub(crate) const MOST_PATIENCE: u32 = 3;
 
 /// How often something is tried again, and when.
 #[derive(Clone, Debug)]
@@ -143,7 +166,7 @@ impl Retries {
         let wait = usual.mul_f64(0.5 + share / 2.0);
         // Whoever asks for more than that is not waited for.
         match asked {
-            Some(asked) if asked > self.longest.saturating_mul(3) => None,
+            Some(asked) if asked > self.longest.saturating_mul(MOST_PATIENCE) => None,
             Some(asked) => Some(wait.max(asked)),
             None => Some(wait),
         }

@@ -7,10 +7,13 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::BodyFault;
 use crate::meter::BodyRoom;
+
+/// A year.
+const VERY_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a collected body ended; after [`crate::Egress::send`] it is found in the extensions of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,12 +50,15 @@ impl AnswerBody {
     /// # Errors
     /// A [`BodyFault`] when there is neither a piece nor the end.
     pub async fn next(&mut self, idle: Duration) -> Result<Option<Bytes>, BodyFault> {
+        self.next_until(deadline(idle)).await
+    }
+
+    async fn next_until(&mut self, deadline: Instant) -> Result<Option<Bytes>, BodyFault> {
         if self.is_broken {
             return Err(BodyFault::Broken);
         }
-        let start = Instant::now();
         loop {
-            let frame = match timeout(idle.saturating_sub(start.elapsed()), self.body.frame()).await {
+            let frame = match timeout_at(deadline, self.body.frame()).await {
                 Err(_) => return Err(BodyFault::Late),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(_))) => {
@@ -67,7 +73,7 @@ impl AnswerBody {
                 return Ok(Some(data));
             }
             // Frames with nothing in them are not worth waiting longer for, however fast they come.
-            if start.elapsed() >= idle {
+            if Instant::now() >= deadline {
                 return Err(BodyFault::Late);
             }
         }
@@ -78,21 +84,65 @@ impl AnswerBody {
         if let Some(room) = &mut self.room {
             room.bound(maximum);
         }
-        let mut bytes = BytesMut::new();
-        let start = Instant::now();
+        let mut pieces = Pieces::None;
+        let deadline = deadline(total);
         loop {
-            let piece = match self.next(total.saturating_sub(start.elapsed())).await {
+            let piece = match self.next_until(deadline).await {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return (bytes.freeze(), BodyEnd::Complete),
-                Err(BodyFault::Broken) => return (bytes.freeze(), BodyEnd::Broken),
-                Err(BodyFault::Late) => return (bytes.freeze(), BodyEnd::Late),
+                Ok(None) => return (pieces.whole(), BodyEnd::Complete),
+                Err(BodyFault::Broken) => return (pieces.whole(), BodyEnd::Broken),
+                Err(BodyFault::Late) => return (pieces.whole(), BodyEnd::Late),
             };
-            let room = maximum - bytes.len();
+            let room = maximum - pieces.len();
             if piece.len() > room {
-                bytes.extend_from_slice(&piece[..room]);
-                return (bytes.freeze(), BodyEnd::Cut);
+                pieces.add(piece.slice(..room));
+                return (pieces.whole(), BodyEnd::Cut);
             }
-            bytes.extend_from_slice(&piece);
+            pieces.add(piece);
+        }
+    }
+}
+
+/// When a time is up. One that no clock can count is as good as a very long one.
+fn deadline(time: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or(now + VERY_LONG)
+}
+
+/// What has come so far. Most bodies come in one piece, which need not be copied.
+enum Pieces {
+    None,
+    One(Bytes),
+    Many(BytesMut),
+}
+
+impl Pieces {
+    fn len(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One(bytes) => bytes.len(),
+            Self::Many(bytes) => bytes.len(),
+        }
+    }
+
+    fn add(&mut self, piece: Bytes) {
+        match self {
+            Self::None => *self = Self::One(piece),
+            Self::One(first) => {
+                let mut bytes = BytesMut::with_capacity(first.len() + piece.len());
+                bytes.extend_from_slice(first);
+                bytes.extend_from_slice(&piece);
+                *self = Self::Many(bytes);
+            }
+            Self::Many(bytes) => bytes.extend_from_slice(&piece),
+        }
+    }
+
+    fn whole(self) -> Bytes {
+        match self {
+            Self::None => Bytes::new(),
+            Self::One(bytes) => bytes,
+            Self::Many(bytes) => bytes.freeze(),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Egress {
     /// # Errors
     /// When an extra root certificate cannot be used.
     pub fn new(options: Options) -> Result<Self, SetupError> {
-        let tls = Tls::new(&options.extra_roots, options.identity.as_ref())?;
+        let tls = Tls::new(&options.extra_roots, options.identity.as_ref(), options.unverified)?;
         let room = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
         let rules = rules(&options, &tls, &room, options.allowlist.clone(), &options.nameservers);
         Ok(Self { shared: Arc::new(Shared { options, tls, room, rules: RwLock::new(Arc::new(rules)) }) })
@@ -129,10 +129,24 @@ impl Egress {
     /// # Errors
     /// A [`SendError`] when there is no answer.
     pub async fn open(&self, request: Request<Bytes>, head: Duration) -> Result<Response<AnswerBody>, SendError> {
-        let rules = self.rules();
         let target = Target::parse(&request.uri().to_string())?;
+        self.open_to(&target, request, head).await
+    }
+
+    /// The same for whoever calls one URL again and again and has read it once: the request goes there, whatever its own
+    /// URI says.
+    ///
+    /// # Errors
+    /// A [`SendError`] when there is no answer.
+    pub async fn open_to(
+        &self,
+        target: &Target,
+        request: Request<Bytes>,
+        head: Duration,
+    ) -> Result<Response<AnswerBody>, SendError> {
+        let rules = self.rules();
         // A connection that is already open asks the connector nothing.
-        rules.policy.judge(&target)?;
+        rules.policy.judge(target)?;
         let mut request = request.map(Full::new);
         if request.method() == Method::CONNECT {
             return Err(SendError::Method(Method::CONNECT));

@@ -21,6 +21,7 @@ mod socket;
 mod stream;
 mod target;
 mod tls;
+mod unverified;
 
 pub use rustls::pki_types::CertificateDer;
 

@@ -32,6 +32,8 @@ pub struct Options {
     pub extra_roots: Vec<CertificateDer<'static>>,
     /// What is shown to every server that asks for a client certificate.
     pub identity: Option<Identity>,
+    /// Whether any certificate is taken, so that nobody knows who answers. For trying things out, never by default.
+    pub unverified: bool,
 }
 
 impl Default for Options {
@@ -47,6 +49,7 @@ impl Default for Options {
             idle_per_host: 1,
             extra_roots: Vec::new(),
             identity: None,
+            unverified: false,
         }
     }
 }

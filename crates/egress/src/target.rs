@@ -109,7 +109,8 @@ impl Target {
         self.url.scheme() == "https"
     }
 
-    pub(crate) fn uri(&self) -> &Uri {
+    /// The normalised URL as requests hold it.
+    pub fn uri(&self) -> &Uri {
         &self.uri
     }
 

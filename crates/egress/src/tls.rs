@@ -14,6 +14,7 @@ use crate::error::{SetupError, TlsFault};
 use crate::identity::Identity;
 use crate::socket::Socket;
 use crate::target::Target;
+use crate::unverified::Anybody;
 
 /// HTTP/2 where the other side has it.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -29,6 +30,7 @@ impl Tls {
     pub(crate) fn new(
         extra_roots: &[CertificateDer<'static>],
         identity: Option<&Identity>,
+        unverified: bool,
     ) -> Result<Self, SetupError> {
         let mut roots = RootCertStore::empty();
         // A certificate that cannot be read is one fewer to believe: that fails safe, and a system's store may well
@@ -37,11 +39,14 @@ impl Tls {
         for (index, root) in extra_roots.iter().enumerate() {
             roots.add(root.clone()).map_err(|error| SetupError::Root { number: index + 1, why: error.to_string() })?;
         }
-        let has_roots = !roots.is_empty();
+        let has_roots = unverified || !roots.is_empty();
         let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .map_err(|error| SetupError::Tls(error.to_string()))?
-            .with_root_certificates(roots);
+            .map_err(|error| SetupError::Tls(error.to_string()))?;
+        let builder = match unverified {
+            true => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody::new())),
+            false => builder.with_root_certificates(roots),
+        };
         let mut config = match identity {
             Some(identity) => builder.with_client_cert_resolver(identity.resolver()),
             None => builder.with_no_client_auth(),

@@ -206,6 +206,11 @@ impl TaskStream {
         Self { engine, live, after, until, over: false }
     }
 
+    /// The number that the next events come after.
+    pub fn after(&self) -> Seq {
+        self.after
+    }
+
     /// The agent that works on the task, if it is still there.
     pub fn hosted(&self) -> Option<&Arc<Hosted>> {
         self.live.hosted.as_ref()

@@ -2,53 +2,53 @@
 //! Exit codes: 0 done, 1 failed, 2 typed wrongly; commands that call agents have more, see `commands::calling`.
 
 mod call;
+#[macro_use]
+mod exit_codes;
+mod calling;
+mod origins;
+pub(crate) mod settings;
 mod task;
 mod webhooks;
 
-pub use call::CallFlags;
-pub(crate) use call::time;
+pub(crate) use call::{API_KEY_HEADER, time};
+pub use call::{CallFlags, Transport};
+pub use origins::Origins;
+pub(crate) use origins::variables;
 pub use webhooks::PageFlags;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::commands;
 use crate::config::{Flag, Overrides, Problems, Workspace};
 use crate::printer::{Output, Printer};
-use task::TaskCommand;
+use calling::CallingCommand;
+use settings::Settings;
 use webhooks::WebhooksCommand;
 
-/// Hosts agents behind A2A, with durable tasks, and calls agents anywhere.
+/// Hosts agents behind A2A (the Agent2Agent protocol), with durable tasks, and calls agents anywhere.
 #[derive(Debug, Parser)]
-#[command(name = "switchboard", version, arg_required_else_help = true)]
+#[command(name = "switchboard", version, disable_version_flag = true, arg_required_else_help = true)]
 struct CommandLine {
-    /// Form of the answer
-    #[arg(short, long, global = true, value_enum, default_value_t)]
-    output: Output,
+    /// Form of the answer: text for people, json for programs [default: text]
+    #[arg(short, long, global = true, value_enum, value_name = "FORM", hide_possible_values = true)]
+    output: Option<Output>,
 
     /// The same as -o json
     #[arg(long, global = true, conflicts_with = "output")]
     json: bool,
 
+    /// Print the version
+    #[arg(short = 'v', short_alias = 'V', long, action = ArgAction::Version)]
+    version: Option<bool>,
+
     #[command(subcommand)]
     command: Command,
 }
-
-/// What stands under the help of commands that call agents.
-const EXIT_CODES: &str = "\
-AGENT is a URL (https://agent.example, its card or its endpoint) or the name of an agent of the workspace.
-Exit codes: 0 done, whatever became of the task; 1 failed; 2 typed wrongly; 3 not reachable; 4 credentials; 5 time is up.";
-
-/// The same where the exit code is a verdict.
-const CONFORMANCE_EXIT_CODES: &str = "\
-AGENT is a URL (https://agent.example, its card or its endpoint) or the name of an agent of the workspace.
-A few small messages are sent; the only tasks that are canceled are those that they have made.
-Exit codes: 0 nothing failed that the specification demands; 1 something did; 2 typed wrongly; 3 not reachable;
-4 credentials; 5 time is up.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -57,71 +57,8 @@ enum Command {
         #[command(flatten)]
         flags: ConfigFlags,
     },
-    /// Send a message to an agent and wait for its answer
-    #[command(override_usage = "switchboard send [OPTIONS] AGENT TEXT...", after_help = EXIT_CODES)]
-    Send {
-        /// The agent: a URL, or a name of the workspace
-        agent: Option<String>,
-        /// What to say; - reads it from standard input
-        text: Vec<String>,
-        #[command(flatten)]
-        wishes: commands::calling::send::Wishes,
-        #[command(flatten)]
-        flags: CallFlags,
-    },
-    /// Talk with an agent, a line at a time
-    #[command(override_usage = "switchboard chat [OPTIONS] AGENT", after_help = EXIT_CODES)]
-    Chat {
-        /// The agent: a URL, or a name of the workspace
-        agent: Option<String>,
-        #[command(flatten)]
-        wishes: commands::calling::chat::Wishes,
-        #[command(flatten)]
-        flags: CallFlags,
-    },
-    /// Show what an agent says of itself: its card
-    #[command(
-        override_usage = "switchboard card [get] [OPTIONS] AGENT",
-        after_help = EXIT_CODES,
-        args_conflicts_with_subcommands = true,
-        subcommand_negates_reqs = true
-    )]
-    Card {
-        #[command(subcommand)]
-        command: Option<CardCommand>,
-        #[command(flatten)]
-        arguments: CardArguments,
-    },
-    /// List what an agent is good at
-    #[command(override_usage = "switchboard skills [OPTIONS] AGENT", after_help = EXIT_CODES)]
-    Skills {
-        /// The agent: a URL, or a name of the workspace
-        agent: Option<String>,
-        #[command(flatten)]
-        flags: CallFlags,
-    },
-    /// Say whether an agent keeps to the specification, and what to put right
-    #[command(
-        visible_alias = "check",
-        override_usage = "switchboard conformance [OPTIONS] AGENT",
-        after_help = CONFORMANCE_EXIT_CODES
-    )]
-    Conformance {
-        /// The agent: a URL, or a name of the workspace
-        agent: Option<String>,
-        #[command(flatten)]
-        wishes: commands::calling::conformance::Wishes,
-        #[command(flatten)]
-        flags: CallFlags,
-    },
-    /// Look after what was sent: tasks, their files, their webhooks
-    #[command(subcommand)]
-    Task(TaskCommand),
-    /// List the agents that can be called by name
-    Agents {
-        #[command(flatten)]
-        flags: DataFlags,
-    },
+    #[command(flatten)]
+    Calling(Box<CallingCommand>),
     /// Make, list and revoke API keys
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -136,7 +73,7 @@ enum Command {
         #[command(flatten)]
         flags: DataFlags,
     },
-    /// Check the configuration, apply it to a running server, or print its schema
+    /// Check the configuration of a server, apply it, print its schema; show the settings of calls
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print the script that completes these commands in a shell
@@ -148,31 +85,12 @@ enum Command {
     Version,
 }
 
-#[derive(Debug, Subcommand)]
-enum CardCommand {
-    /// Show the card
-    #[command(override_usage = "switchboard card get [OPTIONS] AGENT", after_help = EXIT_CODES)]
-    Get {
-        #[command(flatten)]
-        arguments: CardArguments,
-    },
-}
-
-#[derive(Debug, Args)]
-struct CardArguments {
-    /// The agent: a URL, or a name of the workspace
-    agent: Option<String>,
-    #[command(flatten)]
-    wishes: commands::calling::card::Wishes,
-    #[command(flatten)]
-    flags: CallFlags,
-}
-
-impl CardArguments {
-    fn run(self, printer: Printer) -> ExitCode {
-        commands::calling::card::run(self.agent.into_iter().collect(), &self.wishes, &self.flags, printer)
-    }
-}
+/// What stands under the help of `config show`.
+const SHOW: &str = "\
+A flag wins over a variable of the environment, that over the .env file here or in a folder above (or the one that \
+--config names), that over ~/.config/a2a-cli/.env, and that over what is usual. In the files a setting has the \
+variable's name, one A2ACLI_NAME=value a line. Secrets are not shown. The settings of a server are another matter: \
+see switchboard config check.";
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
@@ -185,6 +103,12 @@ enum ConfigCommand {
     Reload {
         #[command(flatten)]
         flags: DataFlags,
+    },
+    /// Say what is in force for commands that call agents, and where each setting comes from
+    #[command(after_help = SHOW)]
+    Show {
+        #[command(flatten)]
+        flags: Box<CallFlags>,
     },
     /// Print the JSON schema of a configuration file
     Schema {
@@ -318,40 +242,27 @@ impl ConfigFlags {
 /// Runs the program with the arguments it was started with.
 #[must_use]
 pub fn run() -> ExitCode {
-    let command_line = match CommandLine::try_parse() {
-        Ok(command_line) => command_line,
-        // In the words of the command, which knows more than the number.
-        Err(message) if message.kind() == ErrorKind::DisplayVersion => {
-            return commands::version::run(Printer::new(Output::Text));
-        }
-        // Help is an answer, everything else is usage; a closed terminal changes neither.
-        Err(message) if message.use_stderr() => return typed_wrongly(&message),
-        Err(message) => {
-            let _ = message.print();
-            return ExitCode::SUCCESS;
-        }
+    let (command_line, settings) = match parsed() {
+        Ok(parsed) => parsed,
+        Err(code) => return code,
     };
-    let printer = Printer::new(if command_line.json { Output::Json } else { command_line.output });
+    let set = settings.as_ref().and_then(|settings| settings.value("A2ACLI_OUTPUT"));
+    let output = match (command_line.json, command_line.output, set.as_deref()) {
+        (true, ..) | (false, None, Some("json")) => Output::Json,
+        (false, Some(output), _) => output,
+        (false, None, _) => Output::Text,
+    };
+    let printer = Printer::new(output);
+    for path in settings.iter().flat_map(Settings::open_secrets) {
+        let path = path.display();
+        printer.warning(&format!("{path} holds a secret and others on this machine can read it: chmod 600 {path}"));
+    }
     match command_line.command {
-        Command::Send { agent, text, wishes, flags } => {
-            commands::calling::send::run(agent.into_iter().chain(text).collect(), &wishes, &flags, printer)
-        }
-        Command::Chat { agent, wishes, flags } => {
-            commands::calling::chat::run(agent.into_iter().collect(), &wishes, &flags, printer)
-        }
-        Command::Card { command: Some(CardCommand::Get { arguments }), .. }
-        | Command::Card { command: None, arguments } => arguments.run(printer),
-        Command::Skills { agent, flags } => {
-            commands::calling::skills::run(agent.into_iter().collect(), &flags, printer)
-        }
-        Command::Conformance { agent, wishes, flags } => {
-            commands::calling::conformance::run(agent.into_iter().collect(), &wishes, &flags, printer)
-        }
-        Command::Task(command) => command.run(printer),
-        Command::Agents { flags } => commands::calling::agents::run(&flags, printer),
+        Command::Calling(command) => command.run(printer),
         Command::Completion { shell } => commands::calling::completion::run(shell, CommandLine::command(), printer),
         Command::Config(ConfigCommand::Check { flags }) => commands::config::check::run(&flags, printer),
         Command::Config(ConfigCommand::Reload { flags }) => commands::config::reload::run(&flags, printer),
+        Command::Config(ConfigCommand::Show { flags }) => commands::config::show::run(&flags, printer),
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
         Command::Serve { flags } => commands::serve::run(&flags, printer),
         Command::Keys(KeysCommand::Create { wishes, flags }) => commands::keys::create::run(&flags, wishes, printer),
@@ -365,13 +276,48 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Says what was typed wrongly, in the form that was asked for as far as one can tell.
-fn typed_wrongly(message: &clap::Error) -> ExitCode {
+/// What was typed, with what files say where nothing was; the exit code where that is all there is to do.
+fn parsed() -> Result<(CommandLine, Option<Settings>), ExitCode> {
+    let matches = CommandLine::command().try_get_matches().map_err(|message| not_run(&message))?;
+    let told = |failure: commands::calling::Failure| failure.print(Printer::new(typed_output()));
+    let Some(settings) = Settings::of(&matches).map_err(told)? else {
+        return command_line(&matches).map(|command_line| (command_line, None));
+    };
+    let command = settings.apply(CommandLine::command()).map_err(told)?;
+    let matches = command.try_get_matches().map_err(|message| not_run(&message))?;
+    command_line(&matches).map(|command_line| (command_line, Some(settings)))
+}
+
+fn command_line(matches: &ArgMatches) -> Result<CommandLine, ExitCode> {
+    CommandLine::from_arg_matches(matches).map_err(|message| not_run(&message.format(&mut CommandLine::command())))
+}
+
+/// Help and the version are answers, everything else is usage; a closed terminal changes neither.
+fn not_run(message: &clap::Error) -> ExitCode {
+    match message.kind() {
+        // In the words of the command, which knows more than the number.
+        ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
+        _ if message.use_stderr() => typed_wrongly(message),
+        _ => {
+            let _ = message.print();
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// The form that was asked for, as far as one can tell before anything is understood.
+fn typed_output() -> Output {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
     let is_json = words.windows(2).any(is_output)
-        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"));
-    if is_json {
+        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"))
+        || std::env::var_os("A2ACLI_OUTPUT").is_some_and(|output| output == "json");
+    if is_json { Output::Json } else { Output::Text }
+}
+
+/// Says what was typed wrongly, in the form that was asked for as far as one can tell.
+fn typed_wrongly(message: &clap::Error) -> ExitCode {
+    if typed_output() == Output::Json {
         let text = message.render().to_string();
         let text = text.trim().trim_start_matches("error: ");
         let first = text.split("\n\n").next().unwrap_or_default();

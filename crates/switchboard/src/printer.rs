@@ -118,7 +118,12 @@ impl Printer {
 
 /// Whether standard error may be coloured.
 pub(crate) fn colors_on_stderr() -> bool {
-    colors(std::env::var_os("NO_COLOR").as_deref(), std::io::stderr().is_terminal())
+    colors(std::env::var_os("NO_COLOR").as_deref(), std::io::stderr().is_terminal() && !is_dumb())
+}
+
+/// Whether the terminal understands nothing but text.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
 }
 
 /// An empty `NO_COLOR` forbids nothing; that is how its convention has it.

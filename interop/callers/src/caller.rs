@@ -23,11 +23,7 @@ impl Caller {
         let mut peer = Peer::new(address);
         (peer.binding, peer.version) = (Some(binding), Some(version));
         peer.limits.idle = Duration::from_secs(10);
-        let carried = match binding {
-            Binding::JsonRpc => "jsonrpc",
-            Binding::Rest => "rest",
-        };
-        let name = format!("{carried}-{}", version.as_str());
+        let name = crate::name(binding, version);
         Ok(Self { name, binding, version, client: Client::new(egress()?, peer)?, context: Context::default() })
     }
 
@@ -88,10 +84,4 @@ pub(crate) async fn followed(mut stream: Followed) -> anyhow::Result<(Vec<Stream
     }
     let response = stream.response().context("the stream told nothing")?;
     Ok((events, response))
-}
-
-/// An assertion that says what it saw.
-pub(crate) fn equal<T: PartialEq + std::fmt::Debug>(actual: T, expected: T) -> anyhow::Result<()> {
-    anyhow::ensure!(actual == expected, "expected {expected:?}, got {actual:?}");
-    Ok(())
 }

@@ -10,8 +10,8 @@ use switchboard_a2a::card::AgentCard;
 use switchboard_a2a::{ErrorKind, Json, Message, Part, PartContent, Role, StreamResponse, TaskState};
 use switchboard_client::Outcome;
 
-use crate::caller::{Caller, completed, equal, followed};
-use crate::{Answer, Checked, Run, told_by};
+use crate::caller::{Caller, completed, followed};
+use crate::run::{Answer, Checked, Run, equal, told_by};
 
 pub(crate) async fn run(run: &mut Run<'_>, caller: &Caller) {
     run.check("card", card(caller)).await;

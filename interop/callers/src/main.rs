@@ -1,83 +1,88 @@
-//! `callers BASE_URL [PART OF A NAME]…`: every operation of the client against an agent that somebody else's SDK serves,
-//! once for each interface on its card. Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a check failed.
+//! Calls an agent that somebody else's SDK serves:
 //!
-//! What a server does not offer has a name of its own, `NAME-refused`: it must be refused so that a program can tell. What
-//! it offers and gets wrong itself is `NAME-broken`, and the table says how.
+//! - `callers client BASE_URL [PART OF A NAME]…`: every operation of the client, once for each interface on its card,
+//! - `callers commands BASE_URL SWITCHBOARD [PART OF A NAME]…`: the same with the commands of that program,
+//! - `callers conformance BASE_URL SWITCHBOARD TEXT [CHECK]…`: what `switchboard conformance` finds wrong meanwhile.
+//!
+//! Prints `ok NAME` or `not ok NAME: why`, and ends with 1 if a check failed.
 
 #![expect(clippy::print_stdout, reason = "the results are read from standard output")]
 
 mod caller;
 mod checks;
+mod commands;
+mod conformance;
+mod receiver;
+mod run;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
-use switchboard_a2a::{ErrorKind, Version, parse_version};
-use switchboard_client::{Binding, Client, ClientError, Context, Peer, egress};
+use switchboard_a2a::{Version, parse_version};
+use switchboard_client::{Binding, Client, Context, Peer, egress};
 
 use crate::caller::Caller;
+use crate::commands::switchboard::Switchboard;
+use crate::run::Run;
 
-/// No check needs this long; one that hangs must not stop the others.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How the server took what it was asked for.
-pub(crate) enum Answer {
-    /// As one would expect.
-    Given,
-    /// It does not offer this.
-    Refused,
-    /// It offers this and gets it wrong, however it is asked.
-    Broken,
-}
-
-/// One check's result.
-pub(crate) type Checked = anyhow::Result<Answer>;
-
-/// The checks of one interface.
-pub(crate) struct Run<'a> {
-    caller: &'a Caller,
-    wanted: &'a [String],
-    failed: u32,
-}
-
-impl Run<'_> {
-    /// Waits for a check, unless others are wanted, and says how it ended.
-    pub(crate) async fn check(&mut self, operation: &str, check: impl Future<Output = Checked>) {
-        let name = format!("{}-{operation}", self.caller.name);
-        if !self.wanted.is_empty() && !self.wanted.iter().any(|part| name.contains(part)) {
-            return;
-        }
-        let checked = match tokio::time::timeout(PATIENCE, check).await {
-            Ok(checked) => checked,
-            Err(_) => Err(anyhow::anyhow!("it took longer than {PATIENCE:?}")),
-        };
-        match checked {
-            Ok(Answer::Given) => println!("ok {name}"),
-            Ok(Answer::Refused) => println!("ok {name}-refused"),
-            Ok(Answer::Broken) => println!("ok {name}-broken"),
-            Err(error) => {
-                self.failed += 1;
-                let why: Vec<String> = format!("{error:#}").split_whitespace().map(str::to_owned).collect();
-                println!("not ok {name}: {}", why.join(" "));
-            }
-        }
-    }
-}
+const USAGE: &str = "usage: callers client BASE_URL [PART OF A NAME]…, \
+    callers commands BASE_URL SWITCHBOARD [PART OF A NAME]… or callers conformance BASE_URL SWITCHBOARD TEXT [CHECK]…";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let mut arguments = std::env::args().skip(1);
-    let address = arguments.next().context("usage: callers BASE_URL [PART OF A NAME]…")?;
-    let wanted: Vec<String> = arguments.collect();
+    let mut next = || arguments.next().context(USAGE);
+    let (part, address) = (next()?, next()?);
+    let failed = match part.as_str() {
+        "client" => client(&address, &arguments.collect::<Vec<_>>()).await?,
+        "commands" => {
+            let program = next()?.into();
+            commands(&address, program, &arguments.collect::<Vec<_>>()).await?
+        }
+        "conformance" => {
+            let switchboard = Switchboard::new(next()?.into(), &address)?;
+            let text = next()?;
+            conformance::run(&switchboard, &text, &arguments.collect::<Vec<_>>()).await?;
+            0
+        }
+        _ => anyhow::bail!(USAGE),
+    };
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn client(address: &str, wanted: &[String]) -> anyhow::Result<u32> {
     let mut failed = 0;
-    for (binding, version) in interfaces(&address).await? {
-        let caller = Caller::new(&address, binding, version)?;
-        let mut run = Run { caller: &caller, wanted: &wanted, failed: 0 };
+    for (binding, version) in interfaces(address).await? {
+        let caller = Caller::new(address, binding, version)?;
+        let mut run = Run::new(&caller.name, wanted);
         checks::run(&mut run, &caller).await;
         failed += run.failed;
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(failed)
+}
+
+/// The interfaces at the same time: most of what a process does is to begin and to end.
+async fn commands(address: &str, program: PathBuf, wanted: &[String]) -> anyhow::Result<u32> {
+    let mut runs = Vec::new();
+    for (binding, version) in interfaces(address).await? {
+        let switchboard = Switchboard::new(program.clone(), address)?.pinned(binding, version);
+        runs.push(async move {
+            let mut run = Run::new(&name(binding, version), wanted);
+            commands::run(&mut run, &switchboard).await;
+            run.failed
+        });
+    }
+    Ok(futures_util::future::join_all(runs).await.into_iter().sum())
+}
+
+/// An interface, as the names of the checks begin.
+fn name(binding: Binding, version: Version) -> String {
+    let carried = match binding {
+        Binding::JsonRpc => "jsonrpc",
+        Binding::Rest => "rest",
+    };
+    format!("{carried}-{}", version.as_str())
 }
 
 /// What the card offers, in its order, each once.
@@ -98,17 +103,4 @@ async fn interfaces(address: &str) -> anyhow::Result<Vec<(Binding, Version)>> {
     }
     anyhow::ensure!(!offered.is_empty(), "the card offers nothing that can be called");
     Ok(offered)
-}
-
-/// What an error says about an operation that need not be there: that it is not offered, by the server or already by the
-/// version, or that the server tried and failed. Anything else is an error of ours.
-pub(crate) fn told_by(error: ClientError) -> Checked {
-    use ErrorKind::{ExtendedCardNotConfigured, Internal, MethodNotFound, PushNotSupported, UnsupportedOperation};
-    let refusals = [ExtendedCardNotConfigured, MethodNotFound, PushNotSupported, UnsupportedOperation];
-    match &error {
-        ClientError::Agent(told) if refusals.contains(&told.kind) => Ok(Answer::Refused),
-        ClientError::Agent(told) if told.kind == Internal => Ok(Answer::Broken),
-        ClientError::NotA2a { status: 404 | 405 | 501, .. } | ClientError::Invalid { .. } => Ok(Answer::Refused),
-        _ => Err(error.into()),
-    }
 }

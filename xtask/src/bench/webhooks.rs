@@ -15,7 +15,7 @@ const PER_SECOND: u32 = 200;
 const CONNECTIONS: u32 = 8;
 
 /// The heading under which the table stands in docs/performance.md.
-const HEADING: &str = "## What webhooks add to SendMessage";
+pub(crate) const HEADING: &str = "## What webhooks add to SendMessage";
 
 struct Case {
     title: &'static str,
@@ -120,35 +120,5 @@ impl Webhooks {
             }
             _ => "–".to_owned(),
         }
-    }
-}
-
-/// A page with this section instead of the one it has, or before the first section if it has none.
-pub(crate) fn replace(page: &str, section: &str) -> String {
-    let (before, rest) = match page.find(HEADING) {
-        Some(start) => page.split_at(start),
-        None => page.split_at(page.find("\n## ").map_or(page.len(), |start| start + 1)),
-    };
-    let after = match rest.strip_prefix(HEADING) {
-        Some(old) => old.find("\n## ").map_or("", |end| &old[end + 1..]),
-        None => rest,
-    };
-    let separator = if after.is_empty() { "" } else { "\n" };
-    format!("{before}{section}{separator}{after}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_section_takes_its_own_place_and_no_other() {
-        let new = format!("{HEADING}\n\nnew\n");
-        let page = format!("# Top\n\ntable\n\n{HEADING}\n\nold\n\n## Last\n\nend\n");
-        let expected = format!("# Top\n\ntable\n\n{HEADING}\n\nnew\n\n## Last\n\nend\n");
-        assert_eq!(replace(&page, &new), expected);
-        assert_eq!(replace(&expected, &new), expected);
-        assert_eq!(replace("# Top\n\ntable\n\n## Last\n\nend\n", &new), expected);
-        assert_eq!(replace(&format!("# Top\n\n{HEADING}\nold"), &new), format!("# Top\n\n{HEADING}\n\nnew\n"));
     }
 }

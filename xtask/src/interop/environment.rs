@@ -1,5 +1,5 @@
-//! Where the SDKs live: a virtual environment or a node_modules folder each under `target/interop`, made from the pins
-//! in `interop/` and kept until those change. Node comes as a Python package, so Python is all the machine has to have.
+//! Where the SDKs live: a virtual environment, a node_modules folder or a build each under `target/interop`, made from the
+//! pins in `interop/` and kept until those change. Node comes as a Python package, so Python is all the machine has to have.
 
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,12 @@ impl<'a> Environments<'a> {
         let mut command = Command::new(node.join("bin/node"));
         command.arg(format!("{program}.mjs")).current_dir(&directory);
         Ok(command)
+    }
+
+    /// The folder's `server`, built as it is now.
+    pub(crate) fn rust(&self, folder: &str) -> anyhow::Result<Command> {
+        program::run(&mut program::cargo_in(&format!("interop/{folder}"), &["build", "--locked", "--bin", "server"]))?;
+        Ok(Command::new(self.directory.join(folder).join("debug/server")))
     }
 
     /// The folder that holds `bin/node` and npm.

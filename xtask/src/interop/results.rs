@@ -1,4 +1,7 @@
-//! Reads what the test programs print: `ok NAME`, and `not ok NAME: why`.
+//! Runs the test programs and reads what they print: `ok NAME`, and `not ok NAME: why`.
+
+use anyhow::Context;
+use std::process::{Command, Stdio};
 
 use crate::interop::Names;
 use crate::steps::Counts;
@@ -10,8 +13,19 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// Runs a program to its end, shows what it printed in one piece, because others run at the same time, and reads it.
+    pub(crate) fn hear(&mut self, title: &str, program: &mut Command) -> anyhow::Result<()> {
+        let output = program.stdin(Stdio::null()).output();
+        let output = output.with_context(|| format!("cannot start {}", program.get_program().display()))?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        println!("\n-- {title}\n{printed}{}", String::from_utf8_lossy(&output.stderr));
+        printed.lines().for_each(|line| self.read(line));
+        self.end(output.status.success());
+        Ok(())
+    }
+
     /// Takes one line of output; lines that are no result change nothing.
-    pub(crate) fn read(&mut self, line: &str) {
+    fn read(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("ok ") {
             self.names.insert(name.to_owned());
             self.counts.passed += 1;
@@ -23,10 +37,16 @@ impl Results {
     }
 
     /// A program that failed without a failed test (it did not get that far, say) is one failure.
-    pub(crate) fn end(&mut self, succeeded: bool) {
+    fn end(&mut self, succeeded: bool) {
         if !succeeded && self.counts.failed == 0 {
             self.counts.failed = 1;
         }
+    }
+
+    /// Those of another run of the same program.
+    pub(crate) fn add(&mut self, other: Results) {
+        self.names.extend(other.names);
+        self.counts.add(other.counts);
     }
 
     pub(crate) fn counts(&self) -> Counts {

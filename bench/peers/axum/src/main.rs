@@ -27,7 +27,10 @@ struct Arguments {
 async fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
     anyhow::ensure!(arguments.bind.ip().is_loopback(), "{} is not a loopback address", arguments.bind);
-    let routes = Router::new().route("/healthz", get(|| async { "ok" })).route("/a2a", post(answer));
+    let routes = Router::new()
+        .route("/healthz", get(|| async { "ok" }))
+        .route("/.well-known/agent-card.json", get(|| async { json(reply::card()) }))
+        .route("/a2a", post(answer));
     // Without this, Nagle's algorithm holds every second small frame back for 40 ms.
     let listener = tokio::net::TcpListener::bind(arguments.bind).await?.tap_io(|stream| {
         // A socket that refuses the option still works, only slower.

@@ -100,6 +100,17 @@ impl Ids {
     }
 }
 
+/// For clients that look for one before they call.
+pub(crate) fn card() -> Vec<u8> {
+    let card = serde_json::json!({
+        "name": "axum", "description": "Plain axum", "version": "1",
+        "supportedInterfaces": [{"url": "/a2a", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
+        "capabilities": {"streaming": true},
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
+    });
+    card.to_string().into_bytes()
+}
+
 /// A finished task with one artifact.
 pub(crate) fn completed(id: &Value, message: &Message) -> Vec<u8> {
     let ids = Ids::new();

@@ -14,6 +14,9 @@ pub struct Event {
     pub data: String,
     /// Where to go on after this event: to be sent back as `Last-Event-ID`.
     pub id: Option<String>,
+    /// The number in front of this event's, where the agent skips some that are told nobody; see
+    /// [`RESUMPTION`](crate::extension::RESUMPTION).
+    pub after: Option<u64>,
     /// How long to wait before coming back if the connection is lost.
     pub retry: Option<Duration>,
 }
@@ -24,6 +27,7 @@ pub(super) struct Block {
     name: Option<String>,
     data: Option<String>,
     id: Option<String>,
+    after: Option<u64>,
     retry: Option<Duration>,
 }
 
@@ -37,6 +41,7 @@ impl Block {
             "event" => self.name = Some(value.to_owned()).filter(|name| !name.is_empty()),
             // No header could carry it back.
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
+            "after" => self.after = value.parse().ok(),
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
                 self.retry = value.parse().ok().map(Duration::from_millis).or(self.retry);
             }
@@ -62,6 +67,7 @@ impl Block {
             name: self.name,
             data: self.data.unwrap_or_default(),
             id: self.id,
+            after: self.after,
             retry: self.retry,
         })
     }

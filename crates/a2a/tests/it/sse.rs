@@ -73,9 +73,20 @@ fn fields_are_read_as_the_grammar_says() {
         name: Some("task/status".to_owned()),
         data: "one\n two\n\nthree".to_owned(),
         id: Some("4.17".to_owned()),
+        after: Some(12),
         retry: Some(Duration::from_millis(1500)),
     }];
-    let lines = ["event: task/status", "id:4.17", "data: one", "data:  two", "data", "data:three", "retry: 1500", ""];
+    let lines = [
+        "event: task/status",
+        "after: 12",
+        "id:4.17",
+        "data: one",
+        "data:  two",
+        "data",
+        "data:three",
+        "retry: 1500",
+        "",
+    ];
     for end in ["\n", "\r\n", "\r"] {
         let stream = lines.map(|line| format!("{line}{end}")).concat();
         assert_eq!(whole(&stream), full, "{end:?}");
@@ -86,7 +97,10 @@ fn fields_are_read_as_the_grammar_says() {
     assert_eq!(whole("data: a\n\u{feff}data: not at the start\n\n"), [event("a")]);
     assert_eq!(whole("Data: a\ncolour: red\nevent: alone\n\n: only talk\n\n\n\n"), []);
     assert_eq!(whole("data\n\n"), [event("")]);
-    assert_eq!(whole("event:\nid: a\0b\nretry: soon\nretry: 99999999999999999999\ndata: x\n\n"), [event("x")]);
+    assert_eq!(
+        whole("event:\nid: a\0b\nafter: all\nretry: soon\nretry: 99999999999999999999\ndata: x\n\n"),
+        [event("x")]
+    );
     assert_eq!(whole("event: message\ndata: x\n\n")[0].name.as_deref(), Some("message"));
     let come_back = Event { retry: Some(Duration::from_secs(1)), ..Event::default() };
     assert_eq!(whole("retry: 1000\n\n"), [come_back]);

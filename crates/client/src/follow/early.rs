@@ -1,5 +1,6 @@
 //! Numbered events that have come before what stands in front of them. Something between may have changed their order;
-//! then the missing ones are close behind. Or there is nothing in between: agents number things that they tell nobody.
+//! then the missing ones are close behind, or lost and to be asked for. Or there is nothing in between: an agent that does
+//! not say which numbers it leaves out.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     fn at(id: &str) -> Position {
-        Position::parse(id).unwrap()
+        Position::parse(id, None).unwrap()
     }
 
     fn keep(early: &mut Early, id: &str) {

@@ -5,14 +5,17 @@ use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskArtifactUpdate, Ta
 use switchboard_egress::SendError;
 
 use super::position::{Position, Step};
-use super::{Followed, Gap, Update, catch_up};
+use super::{Followed, Gap, Origin, Update, catch_up};
 use crate::ClientError;
+use crate::connection::Mark;
 
 impl Followed {
     /// Takes in something that was heard.
-    pub(super) async fn hear(&mut self, frame: StreamResponse, id: Option<String>) -> Result<(), ClientError> {
+    pub(super) async fn hear(&mut self, frame: StreamResponse, mark: Mark) -> Result<(), ClientError> {
         self.is_silent = false;
-        let position = id.as_deref().filter(|_| self.is_numbered).and_then(Position::parse);
+        let Mark { id, after, retry } = mark;
+        self.come_back = retry.or(self.come_back);
+        let position = id.as_deref().filter(|_| self.is_numbered).and_then(|id| Position::parse(id, after));
         match frame {
             StreamResponse::Message(_) => self.tell_reply(frame),
             StreamResponse::Task(now) => {
@@ -32,7 +35,7 @@ impl Followed {
             StreamResponse::ArtifactUpdate(update) if self.has_told(&update) => {}
             update => {
                 // Nobody who numbers events needs to be asked whether they were all.
-                if self.ends(&update) && self.make_sure(&update).await? {
+                if Self::ends(&update) && self.make_sure(&update).await? {
                     return Ok(());
                 }
                 self.last_id = id.or(self.last_id.take());
@@ -130,8 +133,7 @@ impl Followed {
             self.attempt = 0;
         }
         let asks = self.is_polling && now.status.state.is_interrupted();
-        self.is_over |=
-            now.status.state.is_terminal() || asks || difference.events.iter().any(|event| self.ends(event));
+        self.is_over |= now.status.state.is_terminal() || asks || difference.events.iter().any(Self::ends);
         self.ready.extend(difference.events.into_iter().map(|event| Update::Event(Box::new(event))));
         self.told = Some(now);
     }
@@ -142,9 +144,11 @@ impl Followed {
             (Some(task), event) => drop(task.apply(event)),
             (None, _) => self.told = beginning(&event),
         }
-        // A picture of a task ends the story only if nothing can follow it: the message may just have answered a question.
-        let is_terminal = self.told.as_ref().is_some_and(|task| task.status.state.is_terminal());
-        self.is_over |= is_terminal || self.ends(&event);
+        let state = self.told.as_ref().map(|task| task.status.state);
+        // A message may just have answered the question that a picture of the task still shows.
+        let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed(_)))
+            && state == Some(TaskState::InputRequired);
+        self.is_over |= state.is_some_and(TaskState::is_terminal) || asks || Self::ends(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
         self.attempt = 0;
     }

@@ -1,11 +1,15 @@
-//! Where in a task's log an event stands, for agents that say so: `epoch.number`, the numbers without holes but for what
-//! the caller itself has said and what the agent keeps to itself.
+//! Where in a task's log an event stands, for agents that say so: `epoch.number`. Some numbers are told nobody; the event
+//! after them says where they begin, so that every other hole is something lost.
 
-/// A place in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use std::cmp::Ordering;
+
+/// A place in the log. Two are the same if their numbers are.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     epoch: u64,
     number: u64,
+    /// The number before it; there is nothing to be told in between.
+    before: u64,
 }
 
 /// How an event stands to the last one.
@@ -20,21 +24,43 @@ pub(super) enum Step {
 }
 
 impl Position {
-    pub(super) fn parse(id: &str) -> Option<Self> {
+    /// Reads an id and what comes with it where numbers are left out.
+    pub(super) fn parse(id: &str, after: Option<u64>) -> Option<Self> {
         let (epoch, number) = id.split_once('.')?;
-        Some(Self { epoch: digits(epoch)?, number: digits(number)? })
+        let (epoch, number) = (digits(epoch)?, digits(number)?);
+        Some(Self { epoch, number, before: after.unwrap_or(number.saturating_sub(1)) })
     }
 
     pub(super) fn step(self, last: Self) -> Step {
         if self <= last {
             Step::Again
-        } else if self.number == last.number.wrapping_add(1) {
+        } else if self.number > last.number && self.before <= last.number {
             Step::Next
         } else {
             Step::Jump
         }
     }
 }
+
+impl Ord for Position {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.epoch, self.number).cmp(&(other.epoch, other.number))
+    }
+}
+
+impl PartialOrd for Position {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Position {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Position {}
 
 fn digits(text: &str) -> Option<u64> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -47,15 +73,22 @@ mod tests {
 
     #[test]
     fn steps() {
-        let at = |id: &str| Position::parse(id).unwrap();
+        let at = |id: &str| Position::parse(id, None).unwrap();
+        let after = |id: &str, before| Position::parse(id, Some(before)).unwrap();
         assert_eq!(at("1.5").step(at("1.4")), Step::Next);
         assert_eq!(at("2.5").step(at("1.4")), Step::Next, "a restart that lost nothing");
         assert_eq!(at("1.4").step(at("1.4")), Step::Again);
         assert_eq!(at("1.3").step(at("1.4")), Step::Again);
         assert_eq!(at("1.6").step(at("1.4")), Step::Jump);
         assert_eq!(at("2.3").step(at("1.4")), Step::Jump, "a restart that lost something");
+        assert_eq!(after("1.7", 4).step(at("1.4")), Step::Next, "5 and 6 are told nobody");
+        assert_eq!(after("2.7", 4).step(at("1.4")), Step::Next);
+        assert_eq!(after("1.7", 3).step(at("1.4")), Step::Next, "a picture of the task may be of what is told nobody");
+        assert_eq!(after("1.7", 5).step(at("1.4")), Step::Jump, "5 was lost");
+        assert_eq!(after("1.4", 2).step(at("1.4")), Step::Again);
+        assert_eq!(after("2.4", 2).step(at("1.4")), Step::Jump);
         for odd in ["", "7", "a.b", "1.", ".1", "1.-2", "1.2.3", "99999999999999999999.1"] {
-            assert_eq!(Position::parse(odd), None, "{odd:?}");
+            assert_eq!(Position::parse(odd, None), None, "{odd:?}");
         }
     }
 }

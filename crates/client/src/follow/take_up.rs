@@ -8,6 +8,7 @@ use switchboard_egress::SendError;
 
 use super::{Followed, Gap, Missing, Origin, Update};
 use crate::client::Call;
+use crate::peer::MOST_PATIENCE;
 use crate::{ClientError, Context};
 
 /// Between two questions how a task is: at first, and at most.
@@ -82,8 +83,9 @@ impl Followed {
     /// Takes the story up again.
     pub(super) async fn take_up(&mut self) -> Result<(), ClientError> {
         if self.attempt > 0 {
-            let asked = self.come_back.take();
-            let wait = self.client.peer().retries.wait(self.attempt, asked);
+            let retries = &self.client.peer().retries;
+            let asked = self.come_back.map(|asked| asked.min(retries.longest.saturating_mul(MOST_PATIENCE)));
+            let wait = retries.wait(self.attempt, asked);
             tokio::time::sleep(wait.unwrap_or_default()).await;
         }
         let taken_up = match self.task_id() {
@@ -169,8 +171,8 @@ impl Followed {
     /// Asks how the task is, after a while.
     pub(super) async fn look(&mut self) -> Result<(), ClientError> {
         let Some(task) = self.task_id() else { return Ok(()) };
-        let wait = FIRST_LOOK.saturating_mul(1 << self.looks.min(5)).min(LAST_LOOK);
-        tokio::time::sleep(wait).await;
+        let usual = FIRST_LOOK.saturating_mul(1 << self.looks.min(5)).min(LAST_LOOK);
+        tokio::time::sleep(self.client.peer().limits.poll.unwrap_or(usual)).await;
         let now = match self.client.get(&self.context, &task, None).await {
             Ok(now) => now,
             Err(error) if error.is_passing() || matches!(error, ClientError::Timeout { .. }) => {
@@ -186,9 +188,10 @@ impl Followed {
     }
 }
 
-/// The agent has no streams.
+/// The agent has no streams. Where there is not even a place for them, nobody can have taken the message.
 pub(super) fn is_not_offered(error: &ClientError) -> bool {
     matches!(error.refusal(), Some(ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
+        || matches!(error, ClientError::NotA2a { status: 404 | 405 | 501, .. })
 }
 
 /// The task may well be there though it cannot be subscribed to. Agents of version 0.3 say so in many ways.

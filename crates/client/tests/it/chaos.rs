@@ -8,13 +8,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskState, Version};
+use switchboard_a2a::{Message, Role, SendResponse, StreamResponse, Task, TaskState, Version};
 use switchboard_client::{Client, Context, Limits, Peer, Update, egress};
 use switchboard_egress::Egress;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::world::{BINDINGS, CHUNKS_PER_STATUS, World, chunk, quick, say};
+use fault::{Met, Trouble};
 use proxy::{IDLE, Proxy};
 
 /// With numbers, and as many again without.
@@ -26,6 +27,8 @@ const CHUNKS: usize = 200;
 #[derive(Default)]
 struct Told {
     tasks: usize,
+    /// What pictures of the task have shown besides texts.
+    shown: Vec<String>,
     events: Vec<String>,
     texts: String,
     lost: u64,
@@ -41,6 +44,7 @@ struct Sum {
     lost: u64,
     gaps: u64,
     failures: Vec<String>,
+    met: Arc<Met>,
 }
 
 fn expected() -> Vec<String> {
@@ -90,6 +94,9 @@ impl Told {
             StreamResponse::Task(task) => {
                 self.tasks += 1;
                 self.texts.push_str(&texts(task));
+                let said = task.history.iter().filter(|message| message.role == Role::Agent);
+                self.shown.extend(said.chain(&task.status.message).map(Message::joined_text));
+                self.shown.extend(task.status.state.is_terminal().then(|| "end".to_owned()));
                 self.folded = Some(task.clone());
                 return;
             }
@@ -143,13 +150,30 @@ impl Told {
         match (self.gaps.first(), has_rearranged) {
             (Some(gap), false) => Err(format!("a gap though nothing was rearranged: {gap}")),
             (None, _) if self.texts != expected => Err(format!("no gap, and the texts are {}", self.texts)),
+            (None, false) => self.is_told_once(),
             _ => Ok(()),
+        }
+    }
+
+    /// What else was said, each time once and in order, and nothing empty.
+    fn is_told_once(&self) -> Result<(), String> {
+        let expected = expected().into_iter().filter(|event| !event.starts_with('<'));
+        let told = self.shown.iter().chain(&self.events).filter(|event| !event.starts_with('<'));
+        match told.clone().eq(&expected.clone().collect::<Vec<_>>()) {
+            true => Ok(()),
+            false => Err(format!("besides the texts there came {:?}", told.collect::<Vec<_>>())),
         }
     }
 }
 
-async fn run(egress: Egress, server: SocketAddr, seed: u64, has_numbers: bool) -> (u64, u64, Result<(), String>) {
-    let proxy = Proxy::start(server, seed, has_numbers).await;
+async fn run(
+    egress: Egress,
+    server: SocketAddr,
+    seed: u64,
+    has_numbers: bool,
+    met: Arc<Met>,
+) -> (u64, u64, Result<(), String>) {
+    let proxy = Proxy::start(server, seed, has_numbers, met).await;
     let told = match follow(&client(&egress, proxy.address, seed)).await {
         Ok(told) => told,
         Err(problem) => return (0, 0, Err(problem)),
@@ -161,15 +185,15 @@ async fn run(egress: Egress, server: SocketAddr, seed: u64, has_numbers: bool) -
 async fn all(has_numbers: bool) -> Sum {
     let world = World::open().await;
     let (server, egress, room) = (world.address, egress().unwrap(), Arc::new(Semaphore::new(AT_ONCE)));
+    let mut sum = Sum::default();
     let mut runs = JoinSet::new();
     for seed in 0..RUNS {
-        let (egress, room) = (egress.clone(), room.clone());
+        let (egress, room, met) = (egress.clone(), room.clone(), sum.met.clone());
         runs.spawn(async move {
             let _permit = room.acquire().await.unwrap();
-            (seed, run(egress, server, seed, has_numbers).await)
+            (seed, run(egress, server, seed, has_numbers, met).await)
         });
     }
-    let mut sum = Sum::default();
     while let Some(ended) = runs.join_next().await {
         let (seed, (lost, gaps, judged)) = ended.unwrap();
         (sum.lost, sum.gaps) = (sum.lost + lost, sum.gaps + gaps);
@@ -178,17 +202,28 @@ async fn all(has_numbers: bool) -> Sum {
     sum
 }
 
+impl Sum {
+    /// No run went wrong, though the network did in every way.
+    fn judge(&self) {
+        assert!(self.failures.is_empty(), "{} of {RUNS}:\n{}", self.failures.len(), self.failures.join("\n"));
+        for trouble in Trouble::ALL {
+            let count = self.met.count(trouble);
+            assert!(count >= RUNS / 10, "only {count} streams had the trouble {trouble:?}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn with_numbers_nothing_is_ever_missing() {
     let sum = all(true).await;
-    assert!(sum.failures.is_empty(), "{} of {RUNS}:\n{}", sum.failures.len(), sum.failures.join("\n"));
+    sum.judge();
     assert!(sum.lost > RUNS, "only {} connections were lost", sum.lost);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn without_numbers_what_is_missing_is_told() {
     let sum = all(false).await;
-    assert!(sum.failures.is_empty(), "{} of {RUNS}:\n{}", sum.failures.len(), sum.failures.join("\n"));
+    sum.judge();
     assert!(sum.lost > RUNS / 2, "only {} connections were lost", sum.lost);
     assert!((RUNS / 20..RUNS).contains(&sum.gaps), "{} gaps", sum.gaps);
 }

@@ -4,6 +4,7 @@ mod answers;
 mod credentials;
 mod dialects;
 mod discovery;
+mod numbers;
 mod retries;
 mod script;
 mod streams;

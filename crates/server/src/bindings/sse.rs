@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc};
-use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Streamed, TaskStream, Until};
+use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Seq, Streamed, TaskStream, Until};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -43,8 +43,8 @@ pub(super) enum Source {
     Undecided(BoxFuture<'static, Streamed>),
     /// A direct reply.
     Message(Box<Message>),
-    /// A task.
-    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream },
+    /// A task, and the number that was told last.
+    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream, told: Seq },
     /// Nothing more.
     Over,
 }
@@ -53,7 +53,10 @@ impl From<Streamed> for Source {
     fn from(streamed: Streamed) -> Self {
         match streamed {
             Streamed::Message(message) => Self::Message(Box::new(message)),
-            Streamed::Task { first, stream } => Self::Task { first: first.map(Box::new), stream },
+            Streamed::Task { first, stream } => {
+                let told = stream.after();
+                Self::Task { first: first.map(Box::new), stream, told }
+            }
         }
     }
 }
@@ -124,6 +127,14 @@ impl Source {
             Self::Message(_) | Self::Over => News::Events(Ok(None)),
         }
     }
+
+    /// Goes on to an event; says which number was told before it.
+    fn tell(&mut self, seq: Seq) -> Seq {
+        match self {
+            Self::Task { told, .. } => std::mem::replace(told, seq),
+            Self::Undecided(_) | Self::Message(_) | Self::Over => seq,
+        }
+    }
 }
 
 impl EventStream {
@@ -183,7 +194,8 @@ impl EventStream {
             Ok(Some(events)) => {
                 out.reserve(events.iter().map(|event| event.line.len() + 128).sum());
                 for event in &events {
-                    if let Err(failed) = self.frames.event(event, self.until, out) {
+                    let before = self.source.tell(event.seq);
+                    if let Err(failed) = self.frames.event(event, before, self.until, out) {
                         self.frames.error(&failed, out);
                         self.source = Source::Over;
                         return;
@@ -226,11 +238,15 @@ impl Frames {
         Self { dialect, binding, prefix, suffix }
     }
 
-    fn event(&self, event: &LoggedEvent, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn event(&self, event: &LoggedEvent, before: Seq, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
         let frame = event.frame(self.dialect, until.ends_at(event.kind)).map_err(|error| {
             tracing::error!(%error, seq = event.seq.0, "a stored event cannot be read");
             Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")
         })?;
+        if event.seq > before.plus(1) {
+            // Readers know from this that nothing was lost in between. Writing to memory cannot fail.
+            let _ = writeln!(out, "after: {}", before.0);
+        }
         self.result(Some(event.cursor()), &frame, out);
         Ok(())
     }

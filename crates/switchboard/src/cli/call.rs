@@ -1,71 +1,133 @@
 //! The flags of every command that calls an agent, by the names that A2A command lines have agreed on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::ArgAction::SetTrue;
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use http::HeaderName;
 use switchboard_a2a::Version;
 use switchboard_client::{Binding, Secret};
 
 use crate::cli::DataFlags;
+use crate::cli::origins::Origins;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::Scalar;
+
+/// The header of an API key where nobody names another.
+pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
 
 /// How to call an agent.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How to call it")]
 pub struct CallFlags {
-    /// The agent, in place of the first word: a URL, or a name of the workspace
-    #[arg(short = 'a', long, value_name = "AGENT", env = "A2ACLI_AGENT_CARD")]
+    /// Where each of the others comes from. First, because the others are taken out of what was parsed.
+    #[command(flatten)]
+    pub origins: Origins,
+
+    /// The agent, in place of the first word: a URL, a file that holds its card, or a name of the workspace
+    #[arg(short = 'a', long, value_name = "AGENT", env = "A2ACLI_AGENT_CARD", hide_env_values = true)]
     pub agent_card: Option<String>,
 
-    /// Bearer token to send. Safer in the variable A2ACLI_BEARER, which others on this machine cannot see
-    #[arg(long, value_name = "TOKEN", value_parser = secret)]
+    /// Address to send requests to, in place of the one on the agent's card
+    #[arg(long, value_name = "URL", env = "A2ACLI_ENDPOINT", hide_env_values = true)]
+    pub endpoint: Option<String>,
+
+    /// Token that proves who you are (Authorization: Bearer). Others on this machine can see what is typed, and the shell
+    /// remembers it: the variable is safer
+    #[arg(long, value_name = "TOKEN", env = "A2ACLI_BEARER", hide_env_values = true, value_parser = secret)]
     pub bearer: Option<Secret>,
 
-    /// API key to send. Safer in the variable A2ACLI_API_KEY
-    #[arg(long, value_name = "KEY", value_parser = secret)]
+    /// Key that proves who you are, sent where the agent's card wants it. Safer in the variable, as above
+    #[arg(long, value_name = "KEY", env = "A2ACLI_API_KEY", hide_env_values = true, value_parser = secret)]
     pub api_key: Option<Secret>,
 
-    /// Header that the API key is sent in
-    #[arg(long, value_name = "NAME", env = "A2ACLI_API_KEY_HEADER", default_value = "X-API-Key")]
+    /// Header that the API key is sent in; without it the one that the card names, else X-API-Key
+    #[arg(long, value_name = "NAME", env = "A2ACLI_API_KEY_HEADER", hide_env_values = true, default_value = API_KEY_HEADER,
+        hide_default_value = true)]
     pub api_key_header: HeaderName,
 
-    /// Header to send; can be repeated
+    /// HTTP header to send with every request; can be repeated
     #[arg(long = "header", value_name = "NAME:VALUE")]
     pub headers: Vec<String>,
 
-    /// Service parameter to send, which is a header here; can be repeated
-    #[arg(long = "svc-param", value_name = "NAME:VALUE")]
+    /// Parameter for the agent's server (a service parameter), sent beside the message as a header; can be repeated
+    #[arg(long = "svc-param", value_name = "NAME:VALUE", env = "A2ACLI_SVC_PARAM", hide_env_values = true)]
     pub service_parameters: Vec<String>,
 
-    /// Way to carry requests, jsonrpc or http+json; without it the first that the agent offers
-    #[arg(long, value_name = "BINDING", env = "A2ACLI_TRANSPORT", value_parser = binding)]
-    pub transport: Option<Binding>,
+    /// Way to carry requests, jsonrpc or http+json, the best first; can be repeated. Without it, or if the agent has none
+    /// of them, the first that its card lists
+    #[arg(long = "transport", value_name = "BINDING", env = "A2ACLI_TRANSPORT", hide_env_values = true, value_parser = transport,
+        value_delimiter = ',')]
+    pub transports: Vec<Transport>,
 
-    /// Version of the protocol, 1.0 or 0.3; without it the newest that the agent offers
-    #[arg(long, value_name = "VERSION", env = "A2ACLI_A2A_VERSION", value_parser = version)]
+    /// Version of the protocol, 1.0 or 0.3; without it the newest that the agent has
+    #[arg(long, value_name = "VERSION", env = "A2ACLI_A2A_VERSION", hide_env_values = true, value_parser = version)]
     pub a2a_version: Option<Version>,
 
-    /// Tenant to name, where one address serves many agents
-    #[arg(long, value_name = "NAME", env = "A2ACLI_TENANT")]
+    /// Name of the agent (its tenant) where one address serves many; without it what the card says
+    #[arg(long, value_name = "NAME", env = "A2ACLI_TENANT", hide_env_values = true)]
     pub tenant: Option<String>,
 
-    /// Time for all of it, such as 30s; the agent may go on after that
-    #[arg(long, value_name = "TIME", env = "A2ACLI_TIMEOUT", value_parser = time)]
+    /// Time for all of it, such as 30s or 10m; without it there is no end to waiting. The agent may go on after that
+    #[arg(long, value_name = "TIME", env = "A2ACLI_TIMEOUT", hide_env_values = true, value_parser = time)]
     pub timeout: Option<TimeSpan>,
 
+    /// Time between two looks at a task where the agent cannot stream, such as 2s; without it 500ms at first and up to 10s
+    #[arg(long, value_name = "TIME", env = "A2ACLI_POLL_INTERVAL", hide_env_values = true, value_parser = time)]
+    pub poll_interval: Option<TimeSpan>,
+
     /// Follow the addresses on the agent's card to other hosts; without it they are looked for where the card is
-    #[arg(long)]
+    #[arg(long, env = "A2ACLI_TRUST_CARD_URL", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
     pub trust_card_url: bool,
 
+    /// Do not check the server's certificate (TLS), so that anybody may answer. For trying things out
+    #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    pub insecure: bool,
+
     /// Id that ties this call to others in logs, sent as X-Correlation-Id
-    #[arg(long, value_name = "ID", env = "A2ACLI_CORRELATION_ID")]
+    #[arg(long, value_name = "ID", env = "A2ACLI_CORRELATION_ID", hide_env_values = true)]
     pub correlation_id: Option<String>,
+
+    /// Show all of what was sent and received, part by part
+    #[arg(long, env = "A2ACLI_VERBOSE", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    pub verbose: bool,
+
+    /// Show on standard error how it is done: requests and answers as they are, times, retries. Secrets are left out
+    #[arg(long, env = "A2ACLI_DEBUG", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    pub debug: bool,
+
+    /// File with these settings, one A2ACLI_NAME=value a line, in place of the .env here or in a folder above
+    #[arg(long, value_name = "FILE", env = "A2ACLI_CONFIG", hide_env_values = true)]
+    pub config: Option<PathBuf>,
+
+    /// Whether a single transport is used and no other, for those who look at every interface.
+    #[arg(skip)]
+    pub is_pinned: bool,
 
     /// The workspace, for agents that are called by name
     #[command(flatten)]
     pub workspace: DataFlags,
+}
+
+/// A way to carry requests, by the name that was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// One that is spoken here.
+    Spoken(Binding),
+    /// One that other agents and clients have, and that is passed over.
+    Other(&'static str),
+}
+
+impl Transport {
+    /// The binding, if it is spoken here.
+    #[must_use]
+    pub fn binding(&self) -> Option<Binding> {
+        match self {
+            Self::Spoken(binding) => Some(*binding),
+            Self::Other(_) => None,
+        }
+    }
 }
 
 impl CallFlags {
@@ -79,6 +141,12 @@ impl CallFlags {
         if let Some(data_dir) = &self.workspace.data_dir {
             again.push_str(&format!(" --data-dir {}", data_dir.display()));
         }
+        if let Some(endpoint) = &self.endpoint {
+            again.push_str(&format!(" --endpoint {endpoint}"));
+        }
+        if self.insecure && self.origins.is_typed("insecure") {
+            again.push_str(" --insecure");
+        }
         again
     }
 }
@@ -88,8 +156,11 @@ fn secret(text: &str) -> Result<Secret, String> {
     Ok(Secret::Plain(text.to_owned()))
 }
 
-fn binding(text: &str) -> Result<Binding, String> {
-    Binding::from_name(text).ok_or_else(|| "write jsonrpc or http+json".to_owned())
+fn transport(text: &str) -> Result<Transport, String> {
+    if text.eq_ignore_ascii_case("grpc") {
+        return Ok(Transport::Other("grpc"));
+    }
+    Binding::from_name(text).map(Transport::Spoken).ok_or_else(|| "write jsonrpc or http+json".to_owned())
 }
 
 fn version(text: &str) -> Result<Version, String> {

@@ -8,60 +8,91 @@ use crate::cli::CallFlags;
 use crate::commands::calling::task;
 use crate::printer::Printer;
 
+const GET: &str = with_exit_codes!(
+    "Examples:",
+    "  switchboard task get echo ID                          what it has produced, and its state",
+    "  switchboard task get planner ID --wait                once it has ended or asks something",
+    "  switchboard task get planner ID --history 10          with the messages so far"
+);
+
+const LIST: &str = with_exit_codes!(
+    "Examples:",
+    "  switchboard task list planner --status working",
+    "  switchboard task list planner --all -o json --stream  every task as a line of JSON"
+);
+
+const CANCEL: &str = with_exit_codes!("A task that has ended cannot be stopped any more; that is an error.");
+
+const SUBSCRIBE: &str = with_exit_codes!(
+    "What the task has produced so far comes first, then what it produces. One that has ended is shown as it is.",
+    "",
+    "Examples:",
+    "  switchboard task subscribe planner ID",
+    "  switchboard task subscribe planner ID --stream -o json        every event as a line of JSON"
+);
+
+const DOWNLOAD: &str = with_exit_codes!("Examples:", "  switchboard task download painter ID --out pictures");
+
+const PUSH: &str = with_exit_codes!(
+    "A webhook is an address of yours that the agent calls with every change of a task, so that nobody has to wait for it.",
+    "The protocol calls it a push notification configuration.",
+    "",
+    "Example:",
+    "  switchboard task push-config set planner ID --url https://hooks.example/in"
+);
+
 /// The commands for tasks of an agent.
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
-    /// Show a task: where it stands and what it has produced
-    #[command(override_usage = "switchboard task get [OPTIONS] AGENT ID")]
+    /// Show a task (what became of a message): where it stands and what it has produced
+    #[command(override_usage = "switchboard task get [OPTIONS] AGENT ID", after_help = GET)]
     Get {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
         wishes: task::get::Wishes,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// List tasks, the newest first
-    #[command(override_usage = "switchboard task list [OPTIONS] AGENT")]
+    #[command(override_usage = "switchboard task list [OPTIONS] AGENT", after_help = LIST)]
     List {
-        /// The agent: a URL, or a name of the workspace
+        /// The agent: a URL, a file with its card, or a name of the workspace
         agent: Option<String>,
         #[command(flatten)]
         wishes: task::list::Wishes,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// Stop a task
-    #[command(override_usage = "switchboard task cancel [OPTIONS] AGENT ID")]
+    #[command(override_usage = "switchboard task cancel [OPTIONS] AGENT ID", after_help = CANCEL)]
     Cancel {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        flags: CallFlags,
+        wishes: task::cancel::Wishes,
+        #[command(flatten)]
+        flags: Box<CallFlags>,
     },
     /// Watch a task until it ends or waits for you
-    #[command(
-        override_usage = "switchboard task subscribe [OPTIONS] AGENT ID",
-        after_help = "With -o json every event is one line, as it comes."
-    )]
+    #[command(override_usage = "switchboard task subscribe [OPTIONS] AGENT ID", after_help = SUBSCRIBE)]
     Subscribe {
         #[command(flatten)]
         words: TaskWords,
-        /// Accepted for scripts that say it; events always come as they happen here
-        #[arg(long, hide = true)]
-        stream: bool,
         #[command(flatten)]
-        flags: CallFlags,
+        wishes: task::subscribe::Wishes,
+        #[command(flatten)]
+        flags: Box<CallFlags>,
     },
     /// Save the files that a task has produced
-    #[command(override_usage = "switchboard task download [OPTIONS] AGENT ID")]
+    #[command(override_usage = "switchboard task download [OPTIONS] AGENT ID", after_help = DOWNLOAD)]
     Download {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
         wishes: task::download::Wishes,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// Say where the agent shall report a task's changes (webhooks)
     #[command(subcommand)]
@@ -72,47 +103,47 @@ pub(super) enum TaskCommand {
 #[derive(Debug, Subcommand)]
 pub(super) enum PushConfigCommand {
     /// Have the agent report a task's changes to an address of yours
-    #[command(override_usage = "switchboard task push-config set [OPTIONS] --url URL AGENT ID")]
+    #[command(override_usage = "switchboard task push-config set [OPTIONS] --url URL AGENT ID", after_help = PUSH)]
     Set {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
         wishes: task::push_config::Wishes,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// Show one webhook of a task
-    #[command(override_usage = "switchboard task push-config get [OPTIONS] AGENT ID WEBHOOK")]
+    #[command(override_usage = "switchboard task push-config get [OPTIONS] AGENT ID WEBHOOK", after_help = PUSH)]
     Get {
         #[command(flatten)]
         words: WebhookWords,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// List the webhooks of a task
-    #[command(override_usage = "switchboard task push-config list [OPTIONS] AGENT ID")]
+    #[command(override_usage = "switchboard task push-config list [OPTIONS] AGENT ID", after_help = PUSH)]
     List {
         #[command(flatten)]
         words: TaskWords,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
     /// Remove a webhook of a task
-    #[command(override_usage = "switchboard task push-config delete [OPTIONS] AGENT ID WEBHOOK")]
+    #[command(override_usage = "switchboard task push-config delete [OPTIONS] AGENT ID WEBHOOK", after_help = PUSH)]
     Delete {
         #[command(flatten)]
         words: WebhookWords,
         #[command(flatten)]
-        flags: CallFlags,
+        flags: Box<CallFlags>,
     },
 }
 
 /// A task of an agent.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct TaskWords {
-    /// The agent: a URL, or a name of the workspace
+    /// The agent: a URL, a file with its card, or a name of the workspace
     agent: Option<String>,
-    /// Id of the task
+    /// Id of the task, as send and task list show it
     id: Option<String>,
 }
 
@@ -144,8 +175,8 @@ impl TaskCommand {
             Self::List { agent, wishes, flags } => {
                 task::list::run(agent.into_iter().collect(), wishes, &flags, printer)
             }
-            Self::Cancel { words, flags } => task::cancel::run(words.words(), &flags, printer),
-            Self::Subscribe { words, flags, .. } => task::subscribe::run(words.words(), &flags, printer),
+            Self::Cancel { words, wishes, flags } => task::cancel::run(words.words(), &wishes, &flags, printer),
+            Self::Subscribe { words, wishes, flags } => task::subscribe::run(words.words(), &wishes, &flags, printer),
             Self::Download { words, wishes, flags } => task::download::run(words.words(), &wishes, &flags, printer),
             Self::PushConfig(command) => command.run(printer),
         }

@@ -2,17 +2,21 @@
 //! the words of the protocol; what goes wrong is told by [`failure`], in one form for all of them.
 
 pub mod agents;
+pub mod auth;
 pub mod card;
 pub mod chat;
 mod clean;
 pub mod completion;
 pub mod conformance;
+mod debug;
 mod failure;
 mod follow;
+mod identity;
 mod interrupt;
 mod live;
 mod media_type;
 mod message;
+mod parts;
 mod progress;
 pub mod send;
 mod shown;
@@ -27,18 +31,44 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use switchboard_client::{Client, ClientError, Context, Credentials, Secret};
+use serde::Serialize;
+use switchboard_a2a::ErrorKind;
+use switchboard_client::{Client, ClientError, Context, Credentials, FoundCard, Peer};
 use switchboard_egress::{Egress, Options};
 use tokio::time::Instant;
 
-use crate::cli::CallFlags;
+use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
 use crate::config::time_span::TimeSpan;
-use crate::printer::Printer;
+use crate::printer::{Output, Printer};
+use identity::Identity;
 use target::Target;
 
-/// Where secrets are looked for that no flag and no file names.
-const BEARER: &str = "A2ACLI_BEARER";
-const API_KEY: &str = "A2ACLI_API_KEY";
+/// What to do about an address that is none.
+const WRITE_A_URL: &str = "write a URL such as https://agent.example";
+
+/// As good as no limit.
+const A_DAY: Duration = Duration::from_hours(24);
+
+/// For scripts that say it of every command.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OneLine {
+    /// With -o json, print it on one line
+    #[arg(long, hide = true)]
+    stream: bool,
+}
+
+impl OneLine {
+    fn is_wished(&self) -> bool {
+        self.stream
+    }
+
+    fn print(&self, value: &impl Serialize, printer: Printer) {
+        match self.stream {
+            true => printer.json_line(value),
+            false => printer.json(value),
+        }
+    }
+}
 
 /// Runs the async part of a command.
 fn run(printer: Printer, work: impl Future<Output = Result<ExitCode, Failure>>) -> ExitCode {
@@ -89,42 +119,74 @@ struct Call {
     typed: String,
     again: String,
     deadline: Option<(Instant, Duration)>,
-    has_credentials: bool,
+    /// Who we are to it.
+    identity: Identity,
     is_local: bool,
+    is_debug: bool,
 }
 
 impl Call {
     async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
-        let Target { mut peer, roots, is_local } = target::find(agent, &flags.workspace).await?;
+        let Target { mut peer, roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
         peer.headers.extend(headers(&flags.headers, "--header")?);
         peer.headers.extend(headers(&flags.service_parameters, "--svc-param")?);
-        authenticate(&mut peer, flags)?;
-        peer.binding = flags.transport;
-        peer.version = flags.a2a_version;
-        peer.tenant.clone_from(&flags.tenant);
-        peer.trust_card_url |= flags.trust_card_url;
+        let mut identity = Identity::of(&mut peer, flags)?;
+        negotiate(&mut peer, flags);
         let limit = flags.timeout.map(TimeSpan::duration).or(peer.limits.total.take());
-        if let Some(limit) = limit {
-            peer.limits.head = peer.limits.head.min(limit);
-            // Whoever allows an hour means it.
-            peer.limits.answer = limit;
-        }
-        let has_credentials = !matches!(peer.credentials, Credentials::None) || !peer.headers.is_empty();
-        let options = Options { anywhere: true, idle_per_host: 8, extra_roots: roots, ..Options::default() };
+        // Whoever allows an hour means it, and whoever sets no limit can press Ctrl-C.
+        peer.limits.answer = limit.unwrap_or(A_DAY);
+        peer.limits.head = peer.limits.head.min(peer.limits.answer);
+        warn(flags, &identity);
+        let unverified = flags.insecure;
+        let options = Options {
+            anywhere: true,
+            idle_per_host: 8,
+            extra_roots: roots,
+            identity: certificate,
+            unverified,
+            ..Options::default()
+        };
         let egress = Egress::new(options).map_err(|error| Failure::internal(error.to_string()))?;
-        let client = Client::new(egress.clone(), peer);
-        let client =
-            client.map_err(|error| Failure::usage(error.to_string(), "write a URL such as https://agent.example"));
-        Ok(Self {
-            client: client?,
+        let client = match card {
+            Some(card) => Client::with_card(egress.clone(), peer, card),
+            None => Client::new(egress.clone(), peer),
+        };
+        let client = client.map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))?;
+        let mut context = Context { correlation_id: flags.correlation_id.clone(), ..Context::default() };
+        if matches!(identity, Identity::Nobody)
+            && let Some(token) = auth::kept(&address(&client)?, &egress, flags).await?
+        {
+            (identity, context.credentials) = Identity::with_token(&token);
+        }
+        if flags.debug {
+            debug::start(identity.secrets(client.peer()));
+        }
+        let mut call = Self {
+            client,
             egress,
-            context: Context { correlation_id: flags.correlation_id.clone(), ..Context::default() },
+            context,
             typed: agent.to_owned(),
             again: flags.again(),
             deadline: limit.map(|limit| (Instant::now() + limit, limit)),
-            has_credentials,
+            identity,
             is_local,
-        })
+            is_debug: flags.debug,
+        };
+        if !flags.origins.differs("api_key_header", API_KEY_HEADER)
+            && matches!(call.client.peer().credentials, Credentials::ApiKey { .. })
+        {
+            let found = call.ask(call.client.card(&call.context)).await;
+            // An agent without a card can be called nonetheless, if it is said where.
+            let card = if flags.endpoint.is_some() { found.ok() } else { Some(found?) };
+            call.context.credentials =
+                card.and_then(|found| identity::as_the_card_wants(&found.card, call.client.peer()));
+        }
+        Ok(call)
+    }
+
+    /// The agent's address in full.
+    fn address(&self) -> Result<String, Failure> {
+        address(&self.client)
     }
 
     /// Waits for an answer, as long as there is time.
@@ -133,7 +195,10 @@ impl Call {
             answer = work => answer,
             error = self.time_is_up() => Err(error),
         };
-        asked.map_err(|error| self.failed(&error))
+        match asked {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failed(&error).await),
+        }
     }
 
     /// Comes when the time for the command is over; never if it is not limited.
@@ -143,8 +208,12 @@ impl Call {
         ClientError::Timeout { origin: self.client.peer().url.clone(), after, task: None }
     }
 
-    fn failed(&self, error: &ClientError) -> Failure {
-        Failure::of_call(error, self)
+    /// What an error means to whoever typed the command.
+    async fn failed(&self, error: &ClientError) -> Failure {
+        let is_refused = matches!(error, ClientError::Credentials { .. })
+            || matches!(error.refusal(), Some(ErrorKind::Unauthenticated | ErrorKind::PermissionDenied));
+        let known = if is_refused { self.client.card(&self.context).await.ok() } else { None };
+        Failure::of_call(error, self, known.as_deref().map(|found: &FoundCard| &found.card))
     }
 
     /// A command about this agent, to be typed next.
@@ -153,32 +222,38 @@ impl Call {
     }
 }
 
-/// A flag wins over what the workspace says of this agent, and that over variables that are meant for any agent.
-fn authenticate(peer: &mut switchboard_client::Peer, flags: &CallFlags) -> Result<(), Failure> {
-    let is_named = !matches!(peer.credentials, Credentials::None);
-    let of_any = |name: &str| {
-        let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        (is_set && !is_named).then(|| Secret::Environment(name.to_owned()))
-    };
-    let has_flag = flags.bearer.is_some() || flags.api_key.is_some();
-    let bearer = flags.bearer.clone().or_else(|| of_any(BEARER).filter(|_| !has_flag));
-    let api_key = flags.api_key.clone().or_else(|| of_any(API_KEY).filter(|_| !has_flag));
-    let header = flags.api_key_header.clone();
-    match (bearer, api_key) {
-        (None, None) => {}
-        (None, Some(key)) => peer.credentials = Credentials::ApiKey { header, key },
-        (Some(bearer), None) => peer.credentials = Credentials::Bearer(bearer),
-        // Some gateways want the one and the agent behind them the other.
-        (Some(bearer), Some(key)) => {
-            let key = key.read().map_err(|error| Failure::usage(error.to_string(), ""))?;
-            let mut value = HeaderValue::from_str(&key)
-                .map_err(|_| Failure::usage("the API key cannot stand in a header", "check it for line breaks"))?;
-            value.set_sensitive(true);
-            peer.headers.push((header, value));
-            peer.credentials = Credentials::Bearer(bearer);
+/// What is to be spoken, and where.
+fn negotiate(peer: &mut Peer, flags: &CallFlags) {
+    peer.preferred = flags.transports.iter().filter_map(Transport::binding).collect();
+    if let (true, [binding]) = (flags.is_pinned, peer.preferred.as_slice()) {
+        peer.binding = Some(*binding);
+    }
+    peer.version = flags.a2a_version;
+    peer.tenant.clone_from(&flags.tenant);
+    peer.trust_card_url |= flags.trust_card_url;
+    peer.endpoint.clone_from(&flags.endpoint);
+    peer.limits.poll = flags.poll_interval.map(TimeSpan::duration);
+}
+
+/// Says on standard error what is probably not meant.
+fn warn(flags: &CallFlags, identity: &Identity) {
+    let printer = Printer::new(Output::Text);
+    for transport in &flags.transports {
+        if let Transport::Other(name) = transport {
+            printer.warning(&format!("{name} is not spoken here and is passed over"));
         }
     }
-    Ok(())
+    match (flags.insecure, identity) {
+        (false, _) => {}
+        (true, Identity::Nobody) => printer.warning("certificates are not checked: anybody may be the one who answers"),
+        (true, _) => printer.warning(
+            "certificates are not checked and CREDENTIALS ARE SENT: whoever answers gets them, whoever that is",
+        ),
+    }
+}
+
+fn address(client: &Client) -> Result<String, Failure> {
+    client.peer().address().map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))
 }
 
 /// Reads `NAME:VALUE`. The value may be a secret and is never repeated.

@@ -3,3 +3,4 @@
 pub mod check;
 pub mod reload;
 pub mod schema;
+pub mod show;

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use crate::config::agent_name::AgentName;
 use crate::config::document::Content;
 use crate::config::problem::{Mismatch, Origin};
+use crate::config::remote_access::{ClientTls, OAuth};
 use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::{Scalar, Value};
@@ -35,6 +36,20 @@ pub struct RemoteAgent {
     /// Variable of the environment that holds its bearer token.
     #[schemars(default)]
     pub bearer_env: Option<String>,
+    /// Variable of the environment that holds a secret to sign every request with (HMAC-SHA256).
+    ///
+    /// The signature is `t=<seconds since 1970>,v1=<hexadecimal>` over `<seconds>.<method>.<path and query>.<body>`.
+    #[schemars(default)]
+    pub hmac_env: Option<String>,
+    /// Header of the signature.
+    #[schemars(default = "usual_signature_header")]
+    pub hmac_header: Option<String>,
+    /// Client credentials for tokens that are fetched.
+    #[schemars(default)]
+    pub oauth: OAuth,
+    /// Client certificate for agents that ask for one.
+    #[schemars(default)]
+    pub tls: ClientTls,
     /// Headers to send with every request.
     #[schemars(default)]
     pub headers: Headers,
@@ -52,6 +67,11 @@ pub struct RemoteAgent {
     pub origin: Origin,
 }
 
+/// Where signatures go that nobody has named another place for.
+fn usual_signature_header() -> Option<String> {
+    Some("X-Signature".to_owned())
+}
+
 /// The address of an agent elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -66,16 +86,31 @@ impl RemoteAgent {
     pub(super) fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
         let mut url = None::<RemoteUrl>;
         let (mut api_key_env, mut bearer_env) = (None::<String>, None::<String>);
+        let (mut hmac_env, mut hmac_header) = (None::<String>, usual_signature_header());
+        let (mut oauth, mut tls) = (OAuth::default(), ClientTls::default());
         let mut headers = Headers::default();
         let (mut timeout, mut timeout_ms) = (None::<TimeSpan>, None::<u32>);
         let mut trust_card_url = false;
         section.read("url", &mut url);
         section.read("apiKeyEnv", &mut api_key_env);
         section.read("bearerEnv", &mut bearer_env);
+        section.read("hmacEnv", &mut hmac_env);
+        section.read("hmacHeader", &mut hmac_header);
+        section.section("oauth", |section| oauth.read(section));
+        section.section("tls", |section| tls.read(section));
         section.read("headers", &mut headers);
         section.read("timeout", &mut timeout);
         section.read("timeoutMs", &mut timeout_ms);
         section.read("trustCardUrl", &mut trust_card_url);
+        let ways = ["bearerEnv", "apiKeyEnv", "hmacEnv", "oauth"];
+        let given: Vec<&str> = ways.into_iter().filter(|key| section.is_set(key)).collect();
+        if let [first, .., last] = given[..] {
+            section.refuse(last, format!("{first} says who we are already"), "keep one of the two");
+        }
+        if let Some(header) = hmac_header.as_deref().filter(|header| HeaderName::try_from(*header).is_err()) {
+            let wrong = format!("\"{header}\" cannot be the name of a header");
+            section.refuse("hmacHeader", wrong, "write letters, digits and -, such as X-Signature");
+        }
         if timeout.is_some() && timeout_ms.is_some() {
             section.refuse("timeoutMs", "timeout says the same", "remove one of the two");
         }
@@ -86,7 +121,28 @@ impl RemoteAgent {
             section.refuse("timeoutMs", "0 leaves no time at all", "write milliseconds, such as 30000");
         }
         let (name, url) = (name?, url?);
-        Some(Self { name, url, api_key_env, bearer_env, headers, timeout, timeout_ms, trust_card_url, origin })
+        Some(Self {
+            name,
+            url,
+            api_key_env,
+            bearer_env,
+            hmac_env,
+            hmac_header,
+            oauth,
+            tls,
+            headers,
+            timeout,
+            timeout_ms,
+            trust_card_url,
+            origin,
+        })
+    }
+
+    /// The header of signatures.
+    #[must_use]
+    pub fn signature_header(&self) -> HeaderName {
+        let named = self.hmac_header.as_deref().and_then(|name| HeaderName::try_from(name).ok());
+        named.unwrap_or_else(|| HeaderName::from_static("x-signature"))
     }
 
     /// The time for a whole call, if it is limited.

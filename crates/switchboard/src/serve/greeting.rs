@@ -1,4 +1,4 @@
-//! What `serve` says when it is ready: who is served and where, where the data is, and two lines to copy.
+//! What `serve` says when it is ready: who is served and where, where the data is, and lines to copy.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ pub struct Greeting {
     pub keys_required: bool,
     /// How many keys are good.
     pub usable_keys: usize,
+    /// A command of ours that sends a message, in the folder of the workspace.
+    pub call: String,
     /// A command that sends a message.
     pub send: String,
     /// A command that streams.
@@ -74,6 +76,7 @@ impl Greeting {
             durability: config.store.durability,
             keys_required: !open,
             usable_keys,
+            call: near.call(agents, &[("echo", "hi")]),
             send: near.curl("-s", agents, &[("echo", "hello")], "send"),
             stream: near.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
             base_url,
@@ -114,6 +117,8 @@ impl Greeting {
         ]);
         if !self.agents.is_empty() {
             printer.line("");
+            printer.line("try it, in this folder:");
+            printer.line(format!("  {}", self.call));
             printer.line("send a message:");
             printer.line(format!("  {}", self.send));
             printer.line("stream one:");
@@ -148,19 +153,31 @@ impl Near {
         Self { base: base.as_str().to_owned(), trust, key }
     }
 
+    /// A line to copy with which this program calls one.
+    fn call(&self, agents: &[Hosted], wishes: &[(&str, &str)]) -> String {
+        let (agent, text) = wished(agents, wishes);
+        let key = if self.key.is_empty() { "" } else { "A2ACLI_BEARER=\"$A2A_KEY\" " };
+        format!("{key}switchboard send {agent} \"{text}\"")
+    }
+
     /// A line to copy that calls the first of the wished agents that is served, or simply the first one.
     fn curl(&self, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str) -> String {
         let Self { base, trust, key } = self;
-        let wished = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
-        let (agent, text) = match wishes.iter().find(wished) {
-            Some((name, text)) => (*name, *text),
-            None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
-        };
+        let (agent, text) = wished(agents, wishes);
         let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
         format!(
             "curl {flags}{trust} {base}/a2a/{agent}/message:{operation}{key} -H 'A2A-Version: 1.0' -H 'Content-Type: \
              application/json' -d '{message}'"
         )
+    }
+}
+
+/// The first of the wished agents that is served and what to say to it, or simply the first one.
+fn wished<'a>(agents: &'a [Hosted], wishes: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
+    let is_served = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
+    match wishes.iter().find(is_served) {
+        Some((name, text)) => (*name, *text),
+        None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
     }
 }
 

@@ -1,18 +1,28 @@
 //! The commands that call agents, against a running server and against things that are none.
 
+mod api_keys;
+mod auth;
 mod chat;
 mod conformance;
 mod errors;
 mod files;
+mod golden;
 mod help;
+mod interrupt;
 mod names;
+mod polling;
 mod send;
+mod settings;
 mod tasks;
+mod terminal;
 mod webhooks;
+mod wire;
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::{Value, json};
 
 use crate::program::{Run, Workspace};
 use crate::server::Server;
@@ -80,6 +90,65 @@ fn is_uuid(word: &str) -> bool {
 
 fn is_time(word: &str) -> bool {
     word.len() >= 20 && word.starts_with("20") && word.ends_with('Z') && word.contains('T')
+}
+
+/// A request as a server sees it.
+struct Heard {
+    path: String,
+    body: String,
+    head: String,
+}
+
+impl Heard {
+    fn read(mut stream: &TcpStream) -> Self {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) == 1 {
+            head.push(byte[0]);
+        }
+        let mut heard = Self { path: String::new(), body: String::new(), head: String::from_utf8(head).unwrap() };
+        heard.path = heard.head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let mut body = vec![0; heard.header("content-length").parse().unwrap_or(0)];
+        stream.read_exact(&mut body).unwrap();
+        heard.body = String::from_utf8(body).unwrap();
+        heard
+    }
+
+    fn header(&self, name: &str) -> &str {
+        let lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).next().unwrap_or("")
+    }
+}
+
+/// A server that answers with a status and JSON; its address.
+fn answering(mut answer: impl FnMut(&str, &Heard) -> (u16, Value) + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let here = address.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (status, body) = answer(&here, &Heard::read(&stream));
+            let body = body.to_string();
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\n");
+            // Whoever has gone does not want it.
+            let _ = stream.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+        }
+    });
+    address
+}
+
+/// A card for an agent at `/rpc`, with whatever else it says.
+fn card(here: &str, more: Value) -> Value {
+    let mut card = json!({
+        "name": "Scripted", "description": "d", "version": "1", "capabilities": {}, "skills": [],
+        "defaultInputModes": [], "defaultOutputModes": [],
+        "supportedInterfaces": [
+            { "url": format!("http://{here}/rpc"), "protocolBinding": "JSONRPC", "protocolVersion": "1.0" },
+        ],
+    });
+    card.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    card
 }
 
 /// Answers every request with the same bytes; its address.

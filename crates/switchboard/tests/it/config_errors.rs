@@ -169,9 +169,37 @@ fn what_is_wrong_with_an_agent_elsewhere_is_named_and_its_secrets_are_not() {
         "agents.yaml:2: agents[0].url: \"agent.example\" has no scheme: write an address that begins with https:// or http://",
         "agents.yaml:3: agents[1].url: it holds a name or a password: use bearerEnv or apiKeyEnv for secrets",
         "agents.yaml:7: agents[2].timeoutMs: timeout says the same: remove one of the two",
-        "agents.yaml:8: agents[2].bearer: unknown key: the keys here are name, url, apiKeyEnv, bearerEnv, headers, timeout, timeoutMs, trustCardUrl",
+        "agents.yaml:8: agents[2].bearer: unknown key: the keys here are name, url, apiKeyEnv, bearerEnv, hmacEnv, hmacHeader, oauth, tls, headers, timeout, timeoutMs, trustCardUrl",
         "agents.yaml:9: agents[2].headers: \"X Team\" cannot be the name of a header: write letters, digits and -, such as X-Team",
         "agents.yaml:10: agents[3].name: \"c\" is already the name of the agent at agents.yaml:4: give one of the two another name",
+    ]);
+}
+
+#[test]
+fn who_we_are_to_an_agent_elsewhere_is_said_once_and_in_full() {
+    let content = "agents:
+  - name: a
+    url: https://agent.example
+    bearerEnv: A_TOKEN
+    hmacEnv: A_SECRET
+  - name: b
+    url: https://agent.example
+    hmacEnv: B_SECRET
+    hmacHeader: X Signature
+    tls: { cert: client.pem }
+  - name: c
+    url: https://agent.example
+    oauth: { tokenUrl: https://login.example/token, scopes: [a2a] }
+  - name: d
+    url: https://agent.example
+    tls: { key: client.key }
+";
+    agents(content).refused(&[
+        "agents.yaml:5: agents[0].hmacEnv: bearerEnv says who we are already: keep one of the two",
+        "agents.yaml:9: agents[1].hmacHeader: \"X Signature\" cannot be the name of a header: write letters, digits and -, such as X-Signature",
+        "agents.yaml:10: agents[1].tls.cert: it is of no use without its key: write key beside it",
+        "agents.yaml:13: agents[2].oauth: not enough to fetch a token: write tokenUrl, clientId and clientSecretEnv",
+        "agents.yaml:16: agents[3].tls.key: it is of no use without its certificate: write cert beside it",
     ]);
 }
 

@@ -3,8 +3,8 @@
 use switchboard_a2a::{ErrorKind, Message, Role, TaskState};
 use switchboard_client::{Conversation, Outcome};
 
-use crate::caller::{Caller, completed, equal, followed, request};
-use crate::{Answer, Checked};
+use crate::caller::{Caller, completed, followed, request};
+use crate::run::{Answer, Checked, equal};
 
 /// The question, and what comes of the answer.
 pub(super) async fn ask(caller: &Caller) -> Checked {

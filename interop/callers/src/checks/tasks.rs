@@ -4,8 +4,8 @@ use switchboard_a2a::{ErrorKind, ListRequest, TaskId, TaskState};
 use switchboard_client::{Conversation, Outcome};
 
 use super::fails_with;
-use crate::caller::{Caller, completed, equal, followed, request};
-use crate::{Answer, Checked, told_by};
+use crate::caller::{Caller, completed, followed, request};
+use crate::run::{Answer, Checked, equal, told_by};
 
 /// The answer comes while the task is at work.
 pub(super) async fn return_immediately(caller: &Caller) -> Checked {

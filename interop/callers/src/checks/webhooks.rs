@@ -1,19 +1,22 @@
-//! Webhooks of a task that waits for an answer, so that nothing is ever sent to them.
+//! Webhooks of a task that waits for an answer. Only the one that is on this machine lives to see what comes of it.
 
-use switchboard_a2a::{PushConfig, Task};
-use switchboard_client::Outcome;
+use switchboard_a2a::{Message, PushConfig, Role, Task};
+use switchboard_client::{ClientError, Outcome};
 
-use crate::caller::{Caller, equal};
-use crate::{Answer, Checked, Run, told_by};
+use crate::caller::{Caller, request};
+use crate::receiver::Receiver;
+use crate::run::{Answer, Checked, Run, equal, told_by};
 
 /// An address that nobody has.
 const ADDRESS: &str = "https://192.0.2.1/hook";
+const TOKEN: &str = "shared";
 
 pub(super) async fn run(run: &mut Run<'_>, caller: &Caller) {
     run.check("webhook-set", set(caller)).await;
     run.check("webhook-get", get(caller)).await;
     run.check("webhook-list", list(caller)).await;
     run.check("webhook-delete", delete(caller)).await;
+    run.check("webhook-delivered", delivered(caller)).await;
 }
 
 async fn parked(caller: &Caller) -> anyhow::Result<Task> {
@@ -23,13 +26,17 @@ async fn parked(caller: &Caller) -> anyhow::Result<Task> {
     }
 }
 
-async fn hook(caller: &Caller, task: &Task, id: &str) -> Result<PushConfig, switchboard_client::ClientError> {
+async fn hook(caller: &Caller, task: &Task, id: &str) -> Result<PushConfig, ClientError> {
+    hook_at(caller, task, id, format!("{ADDRESS}/{id}")).await
+}
+
+async fn hook_at(caller: &Caller, task: &Task, id: &str, url: String) -> Result<PushConfig, ClientError> {
     let config = PushConfig {
         tenant: None,
         id: Some(id.to_owned()),
         task_id: Some(task.id.as_str().to_owned()),
-        url: format!("{ADDRESS}/{id}"),
-        token: Some("shared".to_owned()),
+        url,
+        token: Some(TOKEN.to_owned()),
         authentication: None,
         payload: None,
     };
@@ -81,8 +88,20 @@ async fn delete(caller: &Caller) -> Checked {
         return told_by(error);
     }
     match caller.client.webhook(&caller.context, &task.id, Some("one")).await {
-        Err(switchboard_client::ClientError::Agent(_)) => Ok(Answer::Given),
+        Err(ClientError::Agent(_)) => Ok(Answer::Given),
         Err(error) => Err(anyhow::Error::from(error).context("expected a refusal")),
         Ok(config) => anyhow::bail!("the webhook is still there: {config:?}"),
     }
+}
+
+/// The server calls it with what comes of the answer.
+async fn delivered(caller: &Caller) -> Checked {
+    let receiver = Receiver::start().await?;
+    let task = parked(caller).await?;
+    hook_at(caller, &task, "one", receiver.url()).await?;
+    let mut message = Message::text(Role::User, "Ada");
+    (message.task_id, message.context_id) = (Some(task.id.clone()), Some(task.context_id));
+    let outcome = Outcome::from(caller.client.send(&caller.context, request(message)).await?);
+    equal(outcome.text().as_str(), "hello Ada")?;
+    receiver.heard(task.id.as_str(), TOKEN, "hello Ada").await
 }

@@ -1,4 +1,6 @@
-//! What can go wrong on one connection, decided by a seed.
+//! What can go wrong on one connection, decided by a seed, and how often it really did.
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Numbers that look random and are the same for the same seed (splitmix64).
 #[derive(Clone)]
@@ -51,6 +53,37 @@ pub(super) enum End {
     Stall(usize),
     /// In order, wherever that is.
     Truncate(usize),
+}
+
+/// What has happened to a stream of events.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trouble {
+    Cut,
+    Stalled,
+    Truncated,
+    Twice,
+    Swapped,
+    Split,
+    Late,
+}
+
+/// How many streams had which trouble, over all runs.
+#[derive(Debug, Default)]
+pub(super) struct Met([AtomicU64; Trouble::ALL.len()]);
+
+impl Trouble {
+    pub(super) const ALL: [Self; 7] =
+        [Self::Cut, Self::Stalled, Self::Truncated, Self::Twice, Self::Swapped, Self::Split, Self::Late];
+}
+
+impl Met {
+    pub(super) fn add(&self, trouble: Trouble) {
+        self.0[trouble as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn count(&self, trouble: Trouble) -> u64 {
+        self.0[trouble as usize].load(Ordering::Relaxed)
+    }
 }
 
 impl Fault {

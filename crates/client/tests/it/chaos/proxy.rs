@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::fault::{Dice, End, Fault, Order};
+use super::fault::{Dice, End, Fault, Met, Order, Trouble};
 use crate::wire::{header, read_head, read_request};
 
 /// How long the client waits for the next byte of a stream.
@@ -37,12 +37,14 @@ struct Line {
     dice: Dice,
     written: usize,
     has_numbers: bool,
+    is_stream: bool,
     rearranged: Arc<AtomicBool>,
+    met: Arc<Met>,
 }
 
 impl Proxy {
     /// Without numbers, the server seems to be one that never heard of going on after an event.
-    pub(super) async fn start(server: SocketAddr, seed: u64, has_numbers: bool) -> Self {
+    pub(super) async fn start(server: SocketAddr, seed: u64, has_numbers: bool, met: Arc<Met>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, rearranged) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
@@ -52,8 +54,8 @@ impl Proxy {
                 let Ok((socket, _)) = listener.accept().await else { return };
                 let mut dice = Dice::new(seed, number);
                 let fault = if number < FAULTY { Fault::roll(&mut dice) } else { Fault::NONE };
-                let rearranged = shared.clone();
-                let line = Line { socket, fault, dice, written: 0, has_numbers, rearranged };
+                let (rearranged, met) = (shared.clone(), met.clone());
+                let line = Line { socket, fault, dice, written: 0, has_numbers, is_stream: false, rearranged, met };
                 // A torn connection is what it is for.
                 tokio::spawn(async move { line.carry(server).await.is_ok() });
             }
@@ -108,6 +110,12 @@ impl Line {
     }
 
     async fn stream(mut self, mut upstream: TcpStream, head: &str, mut pending: Vec<u8>) -> Result<()> {
+        self.is_stream = true;
+        for (is_so, trouble) in [(self.fault.is_split, Trouble::Split), (self.fault.is_late, Trouble::Late)] {
+            if is_so {
+                self.met.add(trouble);
+            }
+        }
         self.write(&answer_head(head, "transfer-encoding: chunked")).await?;
         let mut overtaken: Option<Vec<u8>> = None;
         loop {
@@ -120,12 +128,12 @@ impl Line {
                 match (self.fault.order, overtaken.take()) {
                     (Order::Swapped, None) if is_hit => overtaken = Some(frame),
                     (Order::Swapped, Some(before)) => {
-                        self.rearranged.store(true, Ordering::Relaxed);
+                        self.rearrange(Trouble::Swapped);
                         frame.extend(before);
                         self.chunk(&frame).await?;
                     }
                     (Order::Twice, _) if is_hit => {
-                        self.rearranged.store(true, Ordering::Relaxed);
+                        self.rearrange(Trouble::Twice);
                         self.chunk(&frame.repeat(2)).await?;
                     }
                     _ => self.chunk(&frame).await?,
@@ -142,11 +150,24 @@ impl Line {
         self.socket.shutdown().await
     }
 
+    fn rearrange(&mut self, trouble: Trouble) {
+        self.rearranged.store(true, Ordering::Relaxed);
+        self.met.add(trouble);
+    }
+
+    /// Notes how a stream has ended.
+    fn ended(&self, trouble: Trouble) {
+        if self.is_stream {
+            self.met.add(trouble);
+        }
+    }
+
     /// Writes a piece of a body that has no length.
     async fn chunk(&mut self, piece: &[u8]) -> Result<()> {
         if let End::Truncate(at) = self.fault.end
             && self.written + piece.len() > at
         {
+            self.ended(Trouble::Truncated);
             let piece = &piece[..at.saturating_sub(self.written)];
             if !piece.is_empty() {
                 self.send(&chunked(piece)).await?;
@@ -166,14 +187,21 @@ impl Line {
         }
         let fitting = at.saturating_sub(self.written);
         self.send(&bytes[..fitting]).await?;
-        if matches!(self.fault.end, End::Stall(_)) {
-            tokio::time::sleep(STALL).await;
+        match self.fault.end {
+            End::Stall(_) => {
+                self.ended(Trouble::Stalled);
+                tokio::time::sleep(STALL).await;
+            }
+            _ => self.ended(Trouble::Cut),
         }
         Err(Error::from(ErrorKind::ConnectionAborted))
     }
 
     async fn send(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.written += bytes.len();
+        if self.fault.is_late && self.is_stream && self.dice.below(64) == 0 {
+            tokio::time::sleep(DELAY).await;
+        }
         while self.fault.is_split && !bytes.is_empty() {
             let most = [4, 64, 4_096][self.dice.below(3)];
             let (piece, rest) = bytes.split_at(bytes.len().min(1 + self.dice.below(most)));

@@ -108,3 +108,57 @@ async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
     assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
     assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
 }
+
+#[tokio::test]
+async fn an_agent_without_a_place_for_streams_is_sent_the_message_once() {
+    for status in [404, 405, 501] {
+        let peer = agent(false, move |asked, _| match asked.line().as_str() {
+            "POST /rest/message:send" => answer(200, &json!({"task": task(COMPLETED, "done")})),
+            _ => says(status, "content-type: text/plain", "no such place"),
+        })
+        .await;
+        let client = client(peer.url(), |peer| {
+            (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V1));
+        });
+        let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+        assert_eq!(peer.story(), ["POST /rest/message:stream", "POST /rest/message:send"]);
+    }
+}
+
+#[tokio::test]
+async fn where_a_call_comes_from_is_said_with_it() {
+    let peer = agent(false, |_, _| result(json!({"task": task(COMPLETED, "done")}))).await;
+    let client = client(peer.url(), |peer| {
+        peer.headers = vec![("x-team".parse().unwrap(), "blue".parse().unwrap())];
+        peer.headers.push(("user-agent".parse().unwrap(), "ours/1".parse().unwrap()));
+    });
+    let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+    let context = Context {
+        correlation_id: Some("request-1".to_owned()),
+        parent_id: Some("task-7".to_owned()),
+        traceparent: Some(format!("00-{trace}-{span}-01")),
+        headers: vec![("x-team".parse().unwrap(), "red".parse().unwrap())],
+        ..Context::default()
+    };
+    client.send(&context, say("hello")).await.unwrap();
+    client.stream(&context, say("hello")).await.unwrap().finish().await.unwrap();
+    let mut marked = say("hello");
+    let own = switchboard_a2a::Json::parse(r#"{"traceId":"own"}"#).unwrap();
+    marked.metadata.get_or_insert_default().insert("a2a.trace", own);
+    client.send(&context, marked).await.unwrap();
+    client.send(&Context::default(), say("hello")).await.unwrap();
+    let traces: Vec<_> =
+        peer.asked().iter().map(|asked| asked.json()["params"]["metadata"]["a2a.trace"].clone()).collect();
+    let ours = json!({"traceId": trace, "spanId": span});
+    assert_eq!(traces, [ours.clone(), ours, json!({"traceId": "own"}), serde_json::Value::Null]);
+    for asked in &peer.asked()[..3] {
+        let headers =
+            ["x-correlation-id", "x-parent-id", "x-team", "user-agent"].map(|name| asked.header(name).unwrap());
+        assert_eq!(headers, ["request-1", "task-7", "red", "ours/1"]);
+        assert!(asked.header("traceparent").unwrap().contains(trace));
+    }
+    let last = &peer.asked()[3];
+    assert_eq!((last.header("x-correlation-id"), last.header("x-team")), (None, Some("blue")));
+    assert!(last.header("idempotency-key").is_some_and(|key| key.len() == 36), "{last:?}");
+}

@@ -29,10 +29,18 @@ impl Asked {
         header(&self.head, name)
     }
 
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// Its body, nothing if that is no JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
     /// What is asked for: the method over JSON-RPC, the line otherwise.
     pub(crate) fn what(&self) -> String {
-        let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
-        body["method"].as_str().map_or_else(|| self.line(), str::to_owned)
+        self.json()["method"].as_str().map_or_else(|| self.line(), str::to_owned)
     }
 }
 

@@ -111,6 +111,25 @@ async fn an_agent_without_subscriptions_is_asked_until_it_has_ended() {
     let told = story(&client(peer.url(), |_| {})).await.unwrap();
     let expected = ["task TASK_STATE_WORKING", "one ", "lost", "two ", "three", "TASK_STATE_COMPLETED"];
     assert_eq!(told, expected);
+    assert_eq!(peer.cards().len(), 1, "its card is known by then");
+}
+
+#[tokio::test]
+async fn whoever_says_when_to_come_back_is_left_alone_until_then() {
+    for retry in ["retry: 300\n\n", "retry: 300\n: with the first event\n"] {
+        let first = format!("{retry}{}", working(""));
+        let peer = usual(
+            move || events(std::slice::from_ref(&first)),
+            |_| events(&[working("one"), event(status(COMPLETED))]),
+            |_| task(COMPLETED, "one"),
+        )
+        .await;
+        let client = client(peer.url(), |peer| peer.retries.longest = Duration::from_millis(200));
+        let began = std::time::Instant::now();
+        let told = story(&client).await.unwrap();
+        assert_eq!(told, ["task TASK_STATE_WORKING", "lost", "one", "TASK_STATE_COMPLETED"]);
+        assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
+    }
 }
 
 #[tokio::test]

@@ -127,6 +127,7 @@ pub(crate) struct Events {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) id: Option<String>,
+    pub(crate) after: Option<u64>,
     pub(crate) event: Option<String>,
     pub(crate) retry: Option<String>,
     pub(crate) comment: Option<String>,
@@ -168,6 +169,7 @@ fn parse(block: &str) -> Frame {
         let (field, value) = line.split_once(": ").unwrap();
         match field {
             "id" => frame.id = Some(value.to_owned()),
+            "after" => frame.after = Some(value.parse().unwrap()),
             "event" => frame.event = Some(value.to_owned()),
             "retry" => frame.retry = Some(value.to_owned()),
             "" => frame.comment = Some(value.to_owned()),

@@ -1,5 +1,7 @@
 //! Going on after a broken stream: exactly after the last event seen, or from the task as it is.
 
+use serde_json::json;
+
 use super::client::Frame;
 use super::doors::{ALL, Door, Operation};
 use super::world::World;
@@ -43,6 +45,40 @@ async fn a_running_task_goes_on_after_the_cursor() {
         assert_eq!(door.story(&rest), ["artifactUpdate", "artifactUpdate", "statusUpdate completed"]);
         assert_eq!(second.rest().await, rest);
         assert_eq!(third.rest().await, rest);
+    }
+}
+
+/// The numbers of a stream, after making sure that whatever is left out is said to be.
+fn numbers(frames: &[Frame], mut last: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for frame in frames {
+        let number = id_of(frame).split_once('.').unwrap().1.parse().unwrap();
+        let expected = (number > last + 1).then_some(last);
+        assert_eq!(frame.after, expected, "{frames:?}");
+        numbers.push(number);
+        last = number;
+    }
+    numbers
+}
+
+#[tokio::test]
+async fn numbers_that_are_told_nobody_are_left_out_in_the_open() {
+    let world = World::start().await;
+    for door in ALL {
+        let asked = door.stream(&world, "ask").await.rest().await;
+        let id = door.event(&asked[0]).1["id"].as_str().unwrap().to_owned();
+        let question = asked.last().unwrap().clone();
+        assert!(asked[0].after.is_none(), "the task is where the numbers begin: {asked:?}");
+        let first = numbers(&asked[1..], 1);
+        // The answer is an event that nobody is told.
+        let params = json!({"message": door.answer("Rome", &id)});
+        let answered = door.ask(&world, "", Operation::Stream(params)).events().await.rest().await;
+        let begins = id_of(&answered[0]).split_once('.').unwrap().1.parse().unwrap();
+        let rest = numbers(&answered[1..], begins);
+        let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&question));
+        let replayed = ask.events().await.rest().await;
+        assert_eq!(numbers(&replayed, *first.last().unwrap()), rest, "{door:?}");
+        assert!(replayed[0].after.is_some(), "{door:?}: {replayed:?}");
     }
 }
 

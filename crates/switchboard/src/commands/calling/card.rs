@@ -2,19 +2,28 @@
 
 use std::process::ExitCode;
 
-use switchboard_a2a::card::AgentCard;
-use switchboard_client::Interface;
+use bytes::Bytes;
+use switchboard_a2a::card::{AgentCard, SecurityScheme};
+use switchboard_client::{FoundCard, Interface};
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, agent_and_words, clean, run as run_async, skills};
+use crate::commands::calling::shown::Page;
+use crate::commands::calling::{Call, Failure, OneLine, agent_and_words, clean, run as run_async, skills};
 use crate::printer::Printer;
 
 /// Which card.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Wishes {
+    /// Say what is wrong with the card, and exit with 1 if something is
+    #[arg(long)]
+    validate: bool,
+
     /// Show the card for known callers, which may say more
     #[arg(long)]
     extended: bool,
+
+    #[command(flatten)]
+    line: OneLine,
 }
 
 /// Shows the card.
@@ -25,62 +34,95 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let call = Call::open(&agent, flags).await?;
         let found = call.ask(call.client.card(&call.context)).await?;
         let (card, json) = match wishes.extended {
-            true => call.ask(call.client.extended_card(&call.context)).await?,
+            true => extended(&call, &found, printer).await?,
             false => (found.card.clone(), found.json.clone()),
         };
-        if printer.is_json() {
-            printer.raw(&json);
-            return Ok(ExitCode::SUCCESS);
-        }
         // What cannot be used is worth knowing here, and no failure of this command.
         let used = call.client.interface(&call.context).await;
-        let problems = problems(&card, used.as_ref().err().map(ToString::to_string));
-        print(&card, &found.url, used.ok().as_ref(), &problems, printer);
+        let problems = problems(&card, &json, used.as_ref().err().map(ToString::to_string));
+        let is_refused = wishes.validate && !problems.is_empty();
+        match printer.is_json() {
+            true if is_refused => {}
+            true => raw(&json, &wishes.line, printer),
+            false => print(&card, &found.url, used.ok().as_ref(), &problems, Page { printer, is_verbose: false }),
+        }
+        if is_refused {
+            let message = format!("the card is not as it should be: {}", problems.join("; "));
+            return Err(Failure::card(message, call.command("conformance", "--only card")));
+        }
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn print(card: &AgentCard, url: &str, used: Option<&Interface>, problems: &[String], printer: Printer) {
-    let mut fields = vec![
-        ("name", card.name.clone()),
-        ("description", card.description.clone()),
-        ("version", card.version.clone()),
-        ("card", url.to_owned()),
-    ];
-    if let Some(provider) = &card.provider {
-        fields.push(("provider", format!("{} {}", provider.organization, provider.url)));
+/// The card for known callers. An agent that does not say that it has one is asked nonetheless: cards are often wrong.
+async fn extended(call: &Call, found: &FoundCard, printer: Printer) -> Result<(AgentCard, Bytes), Failure> {
+    if found.card.capabilities.extended_agent_card != Some(true) {
+        printer.warning("the agent does not say that it has a card for known callers; asking nonetheless");
     }
-    fields.extend(card.documentation_url.clone().map(|url| ("documentation", url)));
-    fields.push(("can", listed(capabilities(card), "answer, and nothing beyond that")));
+    call.ask(call.client.extended_card(&call.context)).await
+}
+
+/// The agent's own words, each byte of them.
+fn raw(json: &[u8], line: &OneLine, printer: Printer) {
+    let value: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(json);
+    match value {
+        Ok(value) if line.is_wished() => printer.json_line(value),
+        _ => printer.raw(json),
+    }
+}
+
+fn print(card: &AgentCard, url: &str, used: Option<&Interface>, problems: &[String], page: Page) {
+    page.field("name", &card.name);
+    page.field("description", &card.description);
+    page.field("version", &card.version);
+    page.field("card", url);
+    if let Some(provider) = &card.provider {
+        page.field("provider", &format!("{} {}", provider.organization, provider.url));
+    }
+    if let Some(url) = &card.documentation_url {
+        page.field("documentation", url);
+    }
+    page.field("can", &listed(capabilities(card), "answer, and nothing beyond that"));
     let extensions: Vec<String> = card.capabilities.extensions.iter().map(extension).collect();
     if !extensions.is_empty() {
-        fields.push(("extensions", extensions.join(", ")));
+        page.field("extensions", &extensions.join(", "));
     }
-    let schemes: Vec<String> = card.security_schemes.iter().map(|(name, _)| name.clone()).collect();
+    let schemes: Vec<String> = card.security_schemes.iter().map(|(name, scheme)| way(name, scheme)).collect();
     let security = if card.security_requirements.is_empty() { "not needed" } else { "needed" };
-    fields.push(("credentials", format!("{security}; ways: {}", listed(schemes, "none"))));
-    fields.push(("reads", listed(card.default_input_modes.clone(), "not said")));
-    fields.push(("writes", listed(card.default_output_modes.clone(), "not said")));
-    fields.extend(used.map(|used| ("called at", interface(used.binding.as_str(), used.version.as_str(), &used.url))));
-    for (label, value) in fields {
-        printer.line(format!("{label}: {}", clean::line(&value)));
+    page.field("credentials", &format!("{security}; ways: {}", listed(schemes, "none")));
+    // Whether they are good is another question; nobody shall believe that it was asked.
+    let signed = if card.signatures.is_empty() { "no" } else { "yes, and not checked" };
+    page.field("signed", signed);
+    page.field("reads", &listed(card.default_input_modes.clone(), "not said"));
+    page.field("writes", &listed(card.default_output_modes.clone(), "not said"));
+    if let Some(used) = used {
+        page.field("called at", &interface(used.binding.as_str(), used.version.as_str(), &used.url));
     }
-    printer.line("");
-    printer.line("interfaces:");
-    for offered in &card.supported_interfaces {
-        let shown = interface(&offered.protocol_binding, &offered.protocol_version, &offered.url);
-        printer.line(format!("  {}", clean::line(&shown)));
-    }
-    printer.line("");
-    printer.line("skills:");
-    skills::print(&card.skills, "  ", printer);
+    let offered = card.supported_interfaces.iter();
+    let offered = offered
+        .map(|offered| clean::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
+    page.block("interfaces", &listed_lines(offered.collect()));
+    page.block("skills", &skills::lines(&card.skills).join("\n"));
     if !problems.is_empty() {
-        printer.line("");
-        printer.line("problems:");
-        for problem in problems {
-            printer.line(format!("  {}", clean::line(problem)));
-        }
+        page.block("problems", &problems.iter().map(|problem| clean::line(problem)).collect::<Vec<_>>().join("\n"));
     }
+}
+
+/// A way to authenticate, and what it takes.
+fn way(name: &str, scheme: &SecurityScheme) -> String {
+    let kind = match scheme {
+        SecurityScheme::ApiKey { location, name, .. } => format!("API key in the {location} {name}"),
+        SecurityScheme::Http { scheme, .. } => scheme.clone(),
+        SecurityScheme::OAuth2 { .. } => "OAuth 2".to_owned(),
+        SecurityScheme::OpenIdConnect { .. } => "OpenID Connect".to_owned(),
+        SecurityScheme::MutualTls { .. } => "client certificate".to_owned(),
+        SecurityScheme::Unknown(_) => "unknown".to_owned(),
+    };
+    format!("{name} ({kind})")
+}
+
+fn listed_lines(lines: Vec<String>) -> String {
+    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
 }
 
 fn interface(binding: &str, version: &str, url: &str) -> String {
@@ -106,19 +148,42 @@ fn listed(items: Vec<String>, none: &str) -> String {
     if items.is_empty() { none.to_owned() } else { items.join(", ") }
 }
 
-/// What anybody would stumble over who wants to call it.
-fn problems(card: &AgentCard, unusable: Option<String>) -> Vec<String> {
+/// What anybody would stumble over who wants to call it, and what the specification demands of a card.
+fn problems(card: &AgentCard, json: &[u8], unusable: Option<String>) -> Vec<String> {
     let mut problems: Vec<String> = unusable.into_iter().collect();
-    let missing = [("name", &card.name), ("description", &card.description), ("version", &card.version)];
-    for (field, _) in missing.into_iter().filter(|(_, value)| value.is_empty()) {
-        problems.push(format!("the card has no {field}, which the specification demands"));
+    let fields: serde_json::Value = serde_json::from_slice(json).unwrap_or_default();
+    let is_missing = |field: &str| match fields.get(field) {
+        None | Some(serde_json::Value::Null) => true,
+        Some(value) => value.as_str() == Some(""),
+    };
+    for field in ["name", "description", "version", "capabilities", "defaultInputModes", "defaultOutputModes", "skills"]
+    {
+        if is_missing(field) {
+            problems.push(format!("the card has no {field}, which the specification demands"));
+        }
     }
-    if card.skills.is_empty() {
+    if is_missing("supportedInterfaces") && is_missing("url") {
+        problems.push(
+            "the card has neither supportedInterfaces (1.0) nor url (0.3), so that nobody can call it".to_owned(),
+        );
+    }
+    if card.skills.is_empty() && !is_missing("skills") {
         problems.push("the card lists no skills, so that nobody can tell what the agent is good at".to_owned());
     }
     let mut seen = std::collections::BTreeSet::new();
     for skill in card.skills.iter().filter(|skill| !seen.insert(&skill.id)) {
         problems.push(format!("the skill id {:?} occurs more than once", skill.id));
+    }
+    for skill in &card.skills {
+        for (field, value) in [("id", &skill.id), ("name", &skill.name), ("description", &skill.description)] {
+            if value.is_empty() {
+                problems.push(format!("the skill {:?} has no {field}, which the specification demands", skill.id));
+            }
+        }
+    }
+    let known = |name: &String| card.security_schemes.iter().any(|(known, _)| known == name);
+    for (name, _) in card.security_requirements.iter().flat_map(|wanted| &wanted.0).filter(|(name, _)| !known(name)) {
+        problems.push(format!("the card wants credentials of the kind {name:?} and does not say what that is"));
     }
     problems
 }

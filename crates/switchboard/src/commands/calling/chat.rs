@@ -11,7 +11,7 @@ use switchboard_a2a::Part;
 use switchboard_client::Conversation;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::interrupt::{Interrupt, read_line};
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
 use crate::printer::Printer;
@@ -48,7 +48,12 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             None => Conversation::default(),
         };
         let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !printer.is_json();
-        let mut chat = Chat { call, wishes, conversation, printer, is_person };
+        let style = Style {
+            form: if is_person { Form::Plain } else { Form::Labeled },
+            is_live: is_person,
+            ..Style::quiet(printer, flags.verbose)
+        };
+        let mut chat = Chat { call, wishes, conversation, printer, style, is_person };
         chat.talk().await
     })
 }
@@ -58,6 +63,7 @@ struct Chat<'a> {
     wishes: &'a Wishes,
     conversation: Conversation,
     printer: Printer,
+    style: Style,
     /// Whether somebody types; else a program says one line after the other.
     is_person: bool,
 }
@@ -103,13 +109,12 @@ impl Chat<'_> {
 
     /// One turn; the exit code if it was interrupted.
     async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
-        let Self { call, printer, conversation, .. } = self;
+        let Self { call, printer, conversation, style, .. } = self;
         let mut message = self.wishes.about.message(vec![Part::text(text)])?;
         conversation.place(&mut message);
         let opening = call.client.stream(&call.context, message::request(message));
-        let style = Style { printer: *printer, is_live: self.is_person };
-        let (response, is_written) = match follow::follow(call, opening, style).await? {
-            End::Done(response, is_written) => (*response, is_written),
+        let (response, written) = match follow::follow(call, opening, *style).await? {
+            End::Done(response, written) => (*response, written),
             End::Interrupted(code) => return Ok(Some(code)),
         };
         conversation.heard(&response);
@@ -118,7 +123,7 @@ impl Chat<'_> {
         }
         match printer.is_json() {
             true => printer.json_line(&response),
-            false => follow::tell_turn(response, is_written, *printer),
+            false => follow::tell_turn(response, &written, *style),
         }
         Ok(None)
     }

@@ -5,11 +5,13 @@
 
 use std::process::ExitCode;
 
-use serde_json::json;
+use serde::Serialize;
 use switchboard_a2a::ErrorKind;
+use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_client::{ClientError, NoCardAt};
 
-use crate::commands::calling::{API_KEY, BEARER, Call, clean};
+use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
+use crate::commands::calling::{Call, WRITE_A_URL, clean};
 use crate::printer::Printer;
 
 const FAILED: u8 = 1;
@@ -48,6 +50,27 @@ impl Failure {
         Self::new(UNREACHABLE, "A2ACLI_ERR_UNREACHABLE", message, hint)
     }
 
+    /// A card that cannot be used.
+    pub(super) fn card(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
+    }
+
+    /// Credentials that are not there.
+    pub(super) fn no_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(CREDENTIALS, "A2ACLI_ERR_CREDENTIALS_MISSING", message, hint)
+    }
+
+    /// Credentials that were not taken.
+    pub(super) fn refused_credentials(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(CREDENTIALS, "A2ACLI_ERR_AUTH_FAILED", message, hint)
+    }
+
+    /// A token that cannot be renewed.
+    pub(super) fn token_is_over(agent: &str) -> Self {
+        let hint = format!("switchboard auth login {}", clean::word(agent));
+        Self::no_credentials(format!("the token for {} has run out", clean::line(agent)), hint)
+    }
+
     /// Something on this side.
     pub(super) fn internal(message: impl Into<String>) -> Self {
         Self::new(FAILED, "A2ACLI_ERR_INTERNAL", message, "")
@@ -59,12 +82,21 @@ impl Failure {
         self
     }
 
-    /// What a call came to.
-    pub(super) fn of_call(error: &ClientError, call: &Call) -> Self {
+    /// The same for an id that the agent does not take: what it says of it in full is to be had.
+    pub(super) fn pointing_at_debug(mut self) -> Self {
+        if self.a2a_code.is_some() {
+            let comma = if self.hint.is_empty() { "" } else { "; " };
+            self.hint.push_str(&format!("{comma}--debug shows what the agent said in full"));
+        }
+        self
+    }
+
+    /// What a call came to; the agent's card says which credentials it wants.
+    pub(super) fn of_call(error: &ClientError, call: &Call, card: Option<&AgentCard>) -> Self {
         let message = error.to_string();
         match error {
             ClientError::Invalid { .. } => Self::new(USAGE, "A2ACLI_ERR_USAGE", message, ""),
-            ClientError::Address { .. } => Self::usage(message, "write a URL such as https://agent.example"),
+            ClientError::Address { .. } => Self::usage(message, WRITE_A_URL),
             ClientError::NoCard(places) => Self::no_card(message, places, call),
             ClientError::NoInterface { .. } => {
                 let hint = "leave out --transport and --a2a-version, or call an agent that offers them";
@@ -78,13 +110,14 @@ impl Failure {
             }
             ClientError::Timeout { task, .. } => {
                 let hint = match task {
-                    Some(task) => call.command("task get", &clean::word(task.as_str())),
+                    Some(task) => call.command("task get", &format!("--wait {}", clean::word(task.as_str()))),
                     None => "give it more time with --timeout, or do not wait with --async".to_owned(),
                 };
                 Self::new(TIMEOUT, "A2ACLI_ERR_TIMEOUT", message, hint)
             }
-            ClientError::Credentials { .. } | ClientError::Secret(_) => Self::credentials(message, call),
-            ClientError::Agent(error) => Self::refused(error.kind, &error.message, call),
+            ClientError::Secret(_) => Self::no_credentials(message, "set it, and run the command again"),
+            ClientError::Credentials { .. } => Self::credentials(message, call, card),
+            ClientError::Agent(error) => Self::refused(error.kind, &error.message, call, card),
             ClientError::NotA2a { .. } => {
                 let hint = "check the address: it must be an agent's base, card or endpoint";
                 Self::new(FAILED, ErrorName(ErrorKind::InvalidAgentResponse).to_string(), message, hint)
@@ -99,7 +132,7 @@ impl Failure {
 
     fn no_card(message: String, places: &[NoCardAt], call: &Call) -> Self {
         if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
-            return Self::credentials(message, call);
+            return Self::credentials(message, call, None);
         }
         if places.iter().all(|place| place.status == Some(404)) {
             return Self::no_agent(message, "check the address: its card must be at /.well-known/agent-card.json");
@@ -108,19 +141,26 @@ impl Failure {
         Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
     }
 
-    fn credentials(message: String, call: &Call) -> Self {
-        let code = if call.has_credentials { "A2ACLI_ERR_AUTH_FAILED" } else { "A2ACLI_ERR_CREDENTIALS_MISSING" };
-        let mut hint = format!("set {BEARER} or {API_KEY} in the environment to what the agent wants");
+    fn credentials(message: String, call: &Call, card: Option<&AgentCard>) -> Self {
+        let mut hint = match &call.identity {
+            Identity::Named(name) => format!("put credentials that are good into {name}"),
+            Identity::Typed => "check --bearer, --api-key and --header".to_owned(),
+            Identity::Token(_) => call.command("auth login", ""),
+            Identity::Nobody => wanted(card, call),
+        };
         if call.is_local {
             hint.push_str("; switchboard keys create makes a key for this server");
         }
-        Self::new(CREDENTIALS, code, message, hint)
+        match call.identity {
+            Identity::Nobody => Self::no_credentials(message, hint),
+            _ => Self::refused_credentials(message, hint),
+        }
     }
 
-    fn refused(kind: ErrorKind, message: &str, call: &Call) -> Self {
+    fn refused(kind: ErrorKind, message: &str, call: &Call, card: Option<&AgentCard>) -> Self {
         let hint = match kind {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
-                return Self { a2a_code: Some(kind.entry().code), ..Self::credentials(message.to_owned(), call) };
+                return Self { a2a_code: Some(kind.entry().code), ..Self::credentials(message.to_owned(), call, card) };
             }
             ErrorKind::TaskNotFound => call.command("task list", ""),
             ErrorKind::PushNotSupported => call.command("task subscribe", "ID"),
@@ -141,14 +181,48 @@ impl Failure {
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { code, message, hint, a2a_code, .. } = self;
         if printer.is_json() {
-            let hint = (!hint.is_empty()).then_some(hint);
+            let hint = (!hint.is_empty()).then_some(hint.as_str());
             // One line, so that it can end a stream of lines.
-            let error = json!({ "code": code, "message": message, "hint": hint, "a2aCode": a2a_code });
-            printer.json_line(&json!({ "error": error }));
+            printer.json_line(&Envelope { error: Told { code, message, hint, a2a_code: *a2a_code } });
         } else {
             printer.error(&clean::line(message), hint);
         }
         ExitCode::from(self.exit)
+    }
+}
+
+/// A failure as programs read it.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Told<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told<'a> {
+    code: &'a str,
+    message: &'a str,
+    hint: Option<&'a str>,
+    a2a_code: Option<i32>,
+}
+
+/// What the agent's card asks for, as something to do.
+fn wanted(card: Option<&AgentCard>, call: &Call) -> String {
+    let schemes = card.map(|card| card.security_schemes.as_slice()).unwrap_or_default();
+    let ways: Vec<String> = schemes
+        .iter()
+        .filter_map(|(_, scheme)| match scheme {
+            SecurityScheme::Http { scheme, .. } if scheme.eq_ignore_ascii_case("bearer") => {
+                Some(format!("set {BEARER} to a token"))
+            }
+            SecurityScheme::ApiKey { .. } => Some(format!("set {API_KEY} to a key")),
+            SecurityScheme::OAuth2 { .. } => Some(call.command("auth login", "--client-id ID")),
+            _ => None,
+        })
+        .collect();
+    match ways.as_slice() {
+        [] => format!("set {BEARER} or {API_KEY} in the environment to what the agent wants"),
+        ways => ways.join(", or "),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use switchboard_a2a::{SendResponse, StreamResponse, Task};
+use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskState};
 use switchboard_client::{ClientError, Followed, Outcome, Update};
 
 use crate::commands::calling::interrupt::Interrupt;
 use crate::commands::calling::live::Live;
 use crate::commands::calling::progress::{Progress, TICK};
+use crate::commands::calling::shown::{Page, Written};
 use crate::commands::calling::{Call, Failure, clean, shown};
 use crate::printer::Printer;
 
@@ -15,14 +16,40 @@ use crate::printer::Printer;
 #[derive(Clone, Copy)]
 pub(super) struct Style {
     pub(super) printer: Printer,
+    pub(super) form: Form,
     /// Whether events are shown as they come: pieces of text, or lines of JSON.
     pub(super) is_live: bool,
+    /// Whether states are shown among them.
+    pub(super) shows_states: bool,
+    /// Whether a task that waits for an answer is all there is to see; else the answer was just sent.
+    pub(super) ends_at_question: bool,
+    pub(super) is_verbose: bool,
+}
+
+/// How text is laid out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// With labels, the same everywhere.
+    Labeled,
+    /// Nothing but what the agent says.
+    Plain,
+}
+
+impl Style {
+    /// Nothing is shown before the end.
+    pub(super) fn quiet(printer: Printer, is_verbose: bool) -> Self {
+        Self { printer, form: Form::Labeled, is_live: false, shows_states: false, ends_at_question: false, is_verbose }
+    }
+
+    pub(super) fn page(self) -> Page {
+        Page { printer: self.printer, is_verbose: self.is_verbose }
+    }
 }
 
 /// How following ended.
 pub(super) enum End {
-    /// With a result. Whether its text is on standard output already.
-    Done(Box<SendResponse>, bool),
+    /// With a result, and what of it is on standard output already.
+    Done(Box<SendResponse>, Written),
     /// By Ctrl-C; everything is said.
     Interrupted(ExitCode),
 }
@@ -33,11 +60,11 @@ pub(super) async fn follow(
     opening: impl Future<Output = Result<Followed, ClientError>>,
     style: Style,
 ) -> Result<End, Failure> {
-    let Style { printer, is_live } = style;
+    let Style { printer, .. } = style;
     let mut interrupt = Interrupt::new();
-    let mut progress = Progress::new(printer);
+    let mut progress = Progress::new(printer, !call.is_debug, !style.shows_states && style.form == Form::Labeled);
     let mut ticks = tokio::time::interval(TICK);
-    let mut live = Live::new(printer);
+    let mut live = Live::new(style);
     let mut opening = std::pin::pin!(call.ask(opening));
     let mut followed = loop {
         tokio::select! {
@@ -64,43 +91,48 @@ pub(super) async fn follow(
         };
         let Some(heard) = heard else {
             progress.clear();
-            live.end_line();
+            live.close();
             return Ok(End::Interrupted(interrupt.settle(call, followed.task(), printer).await));
         };
         progress.clear();
         match heard {
             Ok(Some(update)) => {
                 tell(&update, style, &mut progress, &mut live);
-                if is_pause(&update) {
+                if is_pause(&update, style) {
                     break;
                 }
             }
             Ok(None) => break,
             Err(error) => {
-                live.end_line();
-                return Err(call.failed(&with_task(error, followed.task())));
+                live.close();
+                return Err(call.failed(&with_task(error, followed.task())).await);
             }
         }
     }
-    live.end_line();
+    live.close();
     let response = followed.response();
     let response = response.ok_or_else(|| Failure::internal("the agent's stream ended without anything on it"));
-    Ok(End::Done(Box::new(response?), is_live && live.has_written))
+    Ok(End::Done(Box::new(response?), live.written))
 }
 
-/// Whether the agent has begun to wait for somebody, which may take days. A picture of a task that waits does not count: it
-/// may wait for the message that was just sent.
-fn is_pause(update: &Update) -> bool {
+/// Whether the agent has begun to wait for somebody, which may take days. A picture of a task that waits does not count
+/// where it may wait for the message that was just sent.
+fn is_pause(update: &Update, style: Style) -> bool {
     let Update::Event(event) = update else { return false };
-    matches!(&**event, StreamResponse::StatusUpdate(update) if update.status.state.is_interrupted())
+    match &**event {
+        StreamResponse::StatusUpdate(update) => update.status.state.is_interrupted(),
+        // What it takes to go on from there is done elsewhere, so that only a question ends it.
+        StreamResponse::Task(task) => style.ends_at_question && task.status.state == TaskState::InputRequired,
+        StreamResponse::Message(_) | StreamResponse::ArtifactUpdate(_) => false,
+    }
 }
 
 fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live) {
-    let Style { printer, is_live } = style;
+    let printer = style.printer;
     match update {
         Update::Event(event) => {
             progress.hear(event);
-            match (is_live, printer.is_json()) {
+            match (style.is_live, printer.is_json()) {
                 (true, true) => printer.json_line::<StreamResponse>(event),
                 (true, false) => live.hear(event),
                 (false, _) => {}
@@ -126,45 +158,63 @@ fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
     }
 }
 
-/// Shows a result to people: its text on standard output, what it takes to go on on standard error.
-pub(super) fn show(call: &Call, response: SendResponse, is_written: bool, printer: Printer) -> Outcome {
+/// Shows a result to people, and what can be done next.
+pub(super) fn show(call: &Call, response: SendResponse, written: &Written, style: Style) -> Outcome {
     let outcome = Outcome::from(response);
-    tell_text(&outcome, is_written, printer);
-    let Some(task) = outcome.task() else { return outcome };
-    shown::fields(task).iter().for_each(|field| printer.note(field));
-    let id = clean::word(task.id.as_str());
-    match &outcome {
-        Outcome::InputRequired(_) => {
-            printer.note(&format!("next: {}", call.command("send", &format!("--task-id {id} 'your answer'"))));
-        }
-        Outcome::AuthRequired(_) | Outcome::Unfinished(_) => {
-            printer.note(&format!("next: {}", call.command("task subscribe", &id)));
-        }
-        _ => {}
+    match style.form {
+        Form::Labeled => style.page().outcome(&outcome, written),
+        Form::Plain => tell_text(&outcome, written, style.printer),
     }
+    tell_next(call, &outcome, style.printer);
     outcome
 }
 
-/// Shows a turn of a conversation: its text, and how it ended unless that is as one expects.
-pub(super) fn tell_turn(response: SendResponse, is_written: bool, printer: Printer) {
-    let outcome = Outcome::from(response);
-    tell_text(&outcome, is_written, printer);
-    if !outcome.is_success()
-        && let Some(task) = outcome.task()
-    {
-        printer.note(&format!("state: {}", shown::state(task.status.state)));
+/// Says on standard error what is not as one expects, and the command to go on with.
+pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
+    let Some(task) = outcome.task() else { return };
+    let id = clean::word(task.id.as_str());
+    let (warning, next) = match outcome {
+        Outcome::Failed(_) => ("the task has failed", None),
+        Outcome::Rejected(_) => ("the agent has refused the task", None),
+        Outcome::Canceled(_) => ("the task was canceled", None),
+        Outcome::InputRequired(_) => {
+            ("the agent asks and waits for an answer", Some(("send", format!("--task-id {id} 'your answer'"))))
+        }
+        Outcome::AuthRequired(_) => {
+            ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
+        }
+        Outcome::Unfinished(_) => ("the task has not ended", Some(("task get", format!("--wait {id}")))),
+        Outcome::Replied(_) | Outcome::Completed(_) => return,
+    };
+    printer.warning(warning);
+    if let Some((command, rest)) = next.filter(|_| !printer.is_json()) {
+        printer.note(&format!("next: {}", call.command(command, &rest)));
     }
 }
 
-fn tell_text(outcome: &Outcome, is_written: bool, printer: Printer) {
+/// Shows a turn of a conversation: its text, and how it ended unless that is as one expects.
+pub(super) fn tell_turn(response: SendResponse, written: &Written, style: Style) {
+    let outcome = Outcome::from(response);
+    if style.form == Form::Labeled {
+        style.page().outcome(&outcome, written);
+        return;
+    }
+    tell_text(&outcome, written, style.printer);
+    match (&outcome, outcome.task()) {
+        (Outcome::Completed(_) | Outcome::InputRequired(_), _) | (_, None) => {}
+        (_, Some(task)) => style.printer.note(&format!("state: {}", shown::state(task.status.state))),
+    }
+}
+
+fn tell_text(outcome: &Outcome, written: &Written, printer: Printer) {
     let says_more = match outcome {
         Outcome::Replied(_) => true,
-        Outcome::Completed(_) | Outcome::Unfinished(_) => !is_written,
+        Outcome::Completed(_) | Outcome::Unfinished(_) => !written.artifacts,
         Outcome::Failed(task)
         | Outcome::Canceled(task)
         | Outcome::Rejected(task)
         | Outcome::InputRequired(task)
-        | Outcome::AuthRequired(task) => !is_written || task.status.message.is_some(),
+        | Outcome::AuthRequired(task) => !written.artifacts || task.status.message.is_some(),
     };
     if says_more {
         printer.line(clean::text(&outcome.text()).trim_end_matches('\n'));

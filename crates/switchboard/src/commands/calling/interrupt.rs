@@ -36,16 +36,21 @@ impl Interrupt {
             printer.note("stopped; the agent may have got the message");
             return code;
         };
+        let id = clean::word(task.id.as_str());
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && self.wants_cancel(printer).await {
-            match call.ask(call.client.cancel(&call.context, &task.id, None)).await {
+            let canceled = tokio::select! {
+                canceled = call.ask(call.client.cancel(&call.context, &task.id, None)) => canceled,
+                () = self.pressed() => return code,
+            };
+            match canceled {
                 Ok(task) => shown::fields(&task).iter().for_each(|field| printer.note(field)),
                 Err(failure) => drop(failure.print(printer)),
             }
             return code;
         }
-        let id = clean::word(task.id.as_str());
         printer.note(&format!("task {id} goes on without us"));
-        printer.note(&format!("next: {}", call.command("task get", &id)));
+        printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
+        printer.note(&format!("or stop it: {}", call.command("task cancel", &id)));
         code
     }
 

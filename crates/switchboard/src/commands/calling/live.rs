@@ -1,35 +1,55 @@
 //! What an agent produces, written while it is being produced, each piece once.
 
-use switchboard_a2a::{Artifact, ArtifactId, PartContent, StreamResponse};
+use switchboard_a2a::{Artifact, ArtifactId, PartContent, StreamResponse, TaskStatus};
 
-use crate::commands::calling::shown;
-use crate::printer::Printer;
+use crate::commands::calling::clean;
+use crate::commands::calling::follow::{Form, Style};
+use crate::commands::calling::shown::{self, Page, Written};
 
 /// Writes pieces of artifacts as they come.
 pub(super) struct Live {
-    printer: Printer,
+    style: Style,
+    page: Page,
     last: Option<ArtifactId>,
+    /// The text of the artifact that came last, which agents like to repeat at the end.
+    made: String,
+    /// Whether a block of text is open.
+    is_in_text: bool,
     is_at_line_start: bool,
-    /// Whether anything was written.
-    pub(super) has_written: bool,
+    /// What was written.
+    pub(super) written: Written,
 }
 
 impl Live {
-    pub(super) fn new(printer: Printer) -> Self {
-        Self { printer, last: None, is_at_line_start: true, has_written: false }
+    pub(super) fn new(style: Style) -> Self {
+        let page = style.page();
+        Self {
+            style,
+            page,
+            last: None,
+            made: String::new(),
+            is_in_text: false,
+            is_at_line_start: true,
+            written: Written::default(),
+        }
     }
 
     /// Writes what an event brings.
     pub(super) fn hear(&mut self, event: &StreamResponse) {
         match event {
-            StreamResponse::ArtifactUpdate(update) => self.write(&update.artifact, update.append),
-            // A picture of a task that has produced something already; later ones hold what was written.
-            StreamResponse::Task(task) if !self.has_written => {
-                for artifact in &task.artifacts {
-                    self.write(artifact, false);
+            StreamResponse::ArtifactUpdate(update) => self.artifact(&update.artifact, update.append),
+            StreamResponse::Task(task) => {
+                if self.style.shows_states {
+                    self.close();
+                    self.page.ids(task);
+                }
+                // A picture of a task that has produced something already; later ones hold what was written.
+                if !self.written.artifacts {
+                    task.artifacts.iter().for_each(|artifact| self.artifact(artifact, false));
                 }
             }
-            _ => {}
+            StreamResponse::StatusUpdate(update) if self.style.shows_states => self.status(&update.status),
+            StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
     }
 
@@ -38,36 +58,73 @@ impl Live {
         self.is_at_line_start
     }
 
-    /// Ends the line that was begun.
-    pub(super) fn end_line(&mut self) {
+    /// Ends what was begun, so that something else can be written.
+    pub(super) fn close(&mut self) {
         if !self.is_at_line_start {
             self.piece("\n");
         }
+        if std::mem::take(&mut self.is_in_text) {
+            self.page.printer.line("");
+        }
+        self.last = None;
     }
 
-    fn write(&mut self, artifact: &Artifact, append: bool) {
-        if !append || self.last.as_ref() != Some(&artifact.artifact_id) {
-            self.end_line();
+    fn status(&mut self, status: &TaskStatus) {
+        self.close();
+        self.page.field("state", &shown::state(status.state));
+        if let Some(message) = status.message.as_ref().filter(|message| !message.parts.is_empty()) {
+            if self.style.is_verbose || self.made.is_empty() || message.joined_text().trim_end() != self.made.trim_end()
+            {
+                self.page.message("message", message);
+            }
+            self.written.message = Some(message.message_id.clone());
+        }
+    }
+
+    fn artifact(&mut self, artifact: &Artifact, append: bool) {
+        self.written.artifacts = true;
+        let goes_on = append && self.last.as_ref() == Some(&artifact.artifact_id);
+        if !goes_on {
+            self.made.clear();
+            self.close();
+            if self.style.form == Form::Labeled {
+                self.page.heading(artifact);
+            }
         }
         self.last = Some(artifact.artifact_id.clone());
         for part in &artifact.parts {
-            let is_text = matches!(part.content, PartContent::Text(_));
-            if !is_text {
-                self.end_line();
-            }
-            self.piece(&shown::part(part));
-            if !is_text {
-                self.end_line();
+            self.made.push_str(part.as_text().unwrap_or_default());
+            match (&part.content, self.style.form) {
+                (PartContent::Text(text), Form::Labeled) => self.text(text),
+                (PartContent::Text(text), Form::Plain) => self.piece(text),
+                (content, Form::Labeled) => {
+                    self.close();
+                    self.page.part(content, part);
+                    self.last = Some(artifact.artifact_id.clone());
+                }
+                (_, Form::Plain) => {
+                    if !self.is_at_line_start {
+                        self.piece("\n");
+                    }
+                    self.piece(&format!("{}\n", shown::part(part)));
+                }
             }
         }
     }
 
-    fn piece(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
+    fn text(&mut self, text: &str) {
+        if !self.is_in_text && !text.is_empty() {
+            self.page.printer.line("text:");
+            self.is_in_text = true;
         }
-        self.printer.piece(text);
-        self.has_written = true;
-        self.is_at_line_start = text.ends_with('\n');
+        self.piece(text);
+    }
+
+    fn piece(&mut self, text: &str) {
+        let text = clean::text(text);
+        if !text.is_empty() {
+            self.page.printer.piece(&text);
+            self.is_at_line_start = text.ends_with('\n');
+        }
     }
 }

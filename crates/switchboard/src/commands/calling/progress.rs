@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use switchboard_a2a::{StreamResponse, TaskStatus};
 
 use crate::commands::calling::{clean, shown};
-use crate::printer::Printer;
+use crate::printer::{self, Printer};
 
 /// How often the line moves.
 pub(super) const TICK: Duration = Duration::from_millis(120);
@@ -19,6 +19,8 @@ const LONGEST: usize = 60;
 pub(super) struct Progress {
     printer: Printer,
     is_moving: bool,
+    /// Whether each change is a line.
+    tells: bool,
     is_drawn: bool,
     since: Instant,
     frame: usize,
@@ -26,10 +28,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Nothing moves where programs read.
-    pub(super) fn new(printer: Printer) -> Self {
-        let is_moving = !printer.is_json() && std::io::stderr().is_terminal();
-        Self { printer, is_moving, is_drawn: false, since: Instant::now(), frame: 0, told: "calling".to_owned() }
+    /// Nothing moves where programs read, where much else is written, or on a terminal that cannot go back on a line.
+    pub(super) fn new(printer: Printer, may_move: bool, tells: bool) -> Self {
+        let is_moving = may_move && !printer.is_json() && std::io::stderr().is_terminal() && !printer::is_dumb();
+        let tells = tells && !printer.is_json() && !is_moving;
+        let told = "calling".to_owned();
+        Self { printer, is_moving, tells, is_drawn: false, since: Instant::now(), frame: 0, told }
     }
 
     /// Takes in what was heard.
@@ -42,7 +46,7 @@ impl Progress {
         let told = told(status);
         // The end is told with the result.
         let ends = status.state.is_terminal() || status.state.is_interrupted();
-        if !self.is_moving && !self.printer.is_json() && !ends && told != self.told {
+        if self.tells && !ends && told != self.told {
             self.printer.note(&format!("state: {told}"));
         }
         self.told = told;

@@ -3,14 +3,18 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use switchboard_a2a::{ContextId, SendConfiguration, SendResponse, TaskId};
+use switchboard_a2a::{ContextId, SendConfiguration, SendRequest, SendResponse, TaskId};
 use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::follow::{self, End, Style};
+use crate::cli::settings::Settings;
+use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::message::{self, MessageFlags};
-use crate::commands::calling::{Call, agent_and_rest, clean, run as run_async, shown};
+use crate::commands::calling::shown::Written;
+use crate::commands::calling::{Call, Failure, agent_and_rest, clean, run as run_async};
 use crate::printer::Printer;
+
+const WAITING: &str = "How to wait for the answer";
 
 /// What to send, and how to wait.
 #[derive(Debug, Clone, clap::Args)]
@@ -18,25 +22,45 @@ pub struct Wishes {
     #[command(flatten)]
     message: MessageFlags,
 
-    /// Answer a task that waits for you, or add to one that is at work
-    #[arg(long, value_name = "ID", env = "A2ACLI_TASK_ID")]
+    /// Answer the task with this id, which waits for you, or add to it while it is at work
+    #[arg(long, value_name = "ID", env = "A2ACLI_TASK_ID", hide_env_values = true)]
     task_id: Option<String>,
 
-    /// Go on with a conversation: a new task that knows of the others in it
-    #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID")]
+    /// Go on with the conversation (context) that has this id: a new task that knows of the others in it
+    #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID", hide_env_values = true)]
     context_id: Option<String>,
 
     /// Return at once with the task's id, and let the agent work
-    #[arg(long = "async", visible_aliases = ["no-wait", "return-immediately"], conflicts_with_all = ["stream", "fail"])]
+    #[arg(long = "async", help_heading = WAITING, visible_aliases = ["no-wait", "return-immediately"],
+        conflicts_with_all = ["stream", "fail", "wait", "quiet"])]
     is_async: bool,
 
+    /// Wait until the task has ended or needs you, which is usual, whatever A2ACLI_ASYNC says
+    #[arg(long, help_heading = WAITING, visible_alias = "watch")]
+    wait: bool,
+
     /// Show everything as it comes; with -o json one event a line
-    #[arg(long)]
+    #[arg(long, help_heading = WAITING)]
     stream: bool,
 
+    /// Print nothing but the text of the answer
+    #[arg(short, long, help_heading = WAITING, conflicts_with_all = ["stream", "verbose"])]
+    quiet: bool,
+
     /// Exit with 1 if the task did not complete; without it that is no failure of this command
-    #[arg(long)]
+    #[arg(long, help_heading = WAITING)]
     fail: bool,
+}
+
+impl Wishes {
+    /// A setting for all sends gives way to any flag that means the opposite.
+    fn is_async(&self, flags: &CallFlags) -> Result<bool, Failure> {
+        if self.is_async || self.wait || self.stream || self.fail || self.quiet {
+            return Ok(self.is_async);
+        }
+        let set = Settings::load(flags.config.as_deref())?.value("A2ACLI_ASYNC");
+        Ok(set.is_some_and(|set| !matches!(set.as_str(), "0" | "false" | "no" | "off" | "n" | "f")))
+    }
 }
 
 /// Sends.
@@ -47,30 +71,50 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let mut message = wishes.message.message(&text)?;
         message.task_id = wishes.task_id.as_deref().map(TaskId::from);
         message.context_id = wishes.context_id.as_deref().map(ContextId::from);
-        let mut request = message::request(message);
+        let is_async = wishes.is_async(flags)?;
         let call = Call::open(&agent, flags).await?;
-        if wishes.is_async {
-            request.configuration =
-                Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
-            let answer = call.ask(call.client.send(&call.context, request)).await?;
-            return Ok(begun(&call, answer, printer));
+        let style = Style {
+            form: if wishes.quiet { Form::Plain } else { Form::Labeled },
+            is_live: wishes.stream || !printer.is_json() && std::io::stdout().is_terminal(),
+            shows_states: wishes.stream,
+            ..Style::quiet(printer, flags.verbose)
+        };
+        if flags.verbose && !printer.is_json() {
+            style.page().message("sent", &message);
         }
-        let is_live = wishes.stream || !printer.is_json() && std::io::stdout().is_terminal();
-        let opening = call.client.stream(&call.context, request);
-        let (response, is_written) = match follow::follow(&call, opening, Style { printer, is_live }).await? {
-            End::Done(response, is_written) => (*response, is_written),
-            End::Interrupted(code) => return Ok(code),
-        };
-        let outcome = match (printer.is_json(), wishes.stream) {
-            (false, _) => follow::show(&call, response, is_written, printer),
-            (true, false) => {
-                printer.json(&response);
-                Outcome::from(response)
-            }
-            (true, true) => Outcome::from(response),
-        };
-        Ok(exit(&outcome, wishes.fail))
+        let is_answer = message.task_id.is_some();
+        let request = message::request(message);
+        let sent =
+            if is_async { begin(&call, request, style).await } else { wait(&call, request, wishes, style).await };
+        // The ids are the agent's to judge; what it said of them in full is for those who want to know.
+        sent.map_err(|failure| if is_answer { failure.pointing_at_debug() } else { failure })
     })
+}
+
+/// Sends, and leaves the agent to it.
+async fn begin(call: &Call, mut request: SendRequest, style: Style) -> Result<ExitCode, Failure> {
+    request.configuration = Some(SendConfiguration { return_immediately: true, ..SendConfiguration::default() });
+    let answer = call.ask(call.client.send(&call.context, request)).await?;
+    Ok(begun(call, answer, style))
+}
+
+/// Sends, and stays until there is something to say.
+async fn wait(call: &Call, request: SendRequest, wishes: &Wishes, style: Style) -> Result<ExitCode, Failure> {
+    let printer = style.printer;
+    let opening = call.client.stream(&call.context, request);
+    let (response, written) = match follow::follow(call, opening, style).await? {
+        End::Done(response, written) => (*response, written),
+        End::Interrupted(code) => return Ok(code),
+    };
+    if !printer.is_json() {
+        return Ok(exit(&follow::show(call, response, &written, style), wishes.fail));
+    }
+    if !wishes.stream {
+        printer.json(&response);
+    }
+    let outcome = Outcome::from(response);
+    follow::tell_next(call, &outcome, printer);
+    Ok(exit(&outcome, wishes.fail))
 }
 
 fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
@@ -78,18 +122,16 @@ fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
 }
 
 /// Says what was begun; it may be over already.
-fn begun(call: &Call, answer: SendResponse, printer: Printer) -> ExitCode {
-    if printer.is_json() {
-        printer.json(&answer);
-        return ExitCode::SUCCESS;
-    }
+fn begun(call: &Call, answer: SendResponse, style: Style) -> ExitCode {
+    let printer = style.printer;
     match answer {
+        answer if printer.is_json() => printer.json(&answer),
         SendResponse::Task(task) if !task.status.state.is_terminal() => {
-            shown::fields(&task).iter().for_each(|field| printer.line(field));
-            printer.note(&format!("next: {}", call.command("task get", &clean::word(task.id.as_str()))));
+            style.page().ids(&task);
+            let id = clean::word(task.id.as_str());
+            printer.note(&format!("next: {}", call.command("task get", &format!("--wait {id}"))));
         }
-        SendResponse::Task(task) => shown::task(&task, printer),
-        SendResponse::Message(_) => drop(follow::show(call, answer, false, printer)),
+        answer => drop(follow::show(call, answer, &Written::default(), style)),
     }
     ExitCode::SUCCESS
 }

@@ -1,6 +1,8 @@
-//! Tasks and what they hold, as people read them: `label: value` lines, and content as blocks under a label.
+//! Tasks and what they hold, as lines that people read and scripts can rely on: `label: value`, and content that does not
+//! fit on a line as a block: a line `label:`, the content, and an empty line.
 
-use switchboard_a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState};
+use switchboard_a2a::{Artifact, Message, Metadata, Part, PartContent, Role, Task, TaskState};
+use switchboard_client::Outcome;
 use switchboard_engine::state_label;
 
 use crate::commands::calling::clean;
@@ -20,47 +22,188 @@ pub(super) fn fields(task: &Task) -> [String; 3] {
     ]
 }
 
-/// A whole task.
-pub(super) fn task(task: &Task, printer: Printer) {
-    for field in fields(task) {
-        printer.line(field);
+/// Writes fields and blocks to standard output.
+#[derive(Clone, Copy)]
+pub(super) struct Page {
+    pub(super) printer: Printer,
+    /// Whether every part is shown for itself, with all that is said about it.
+    pub(super) is_verbose: bool,
+}
+
+impl Page {
+    /// Something that fits on a line.
+    pub(super) fn field(self, label: &str, value: &str) {
+        self.printer.line(format!("{label}: {}", clean::line(value)).trim_end());
     }
-    if let Some(timestamp) = task.status.timestamp {
-        printer.line(format!("since: {timestamp}"));
+
+    /// Something that does not.
+    pub(super) fn block(self, label: &str, content: &str) {
+        self.printer.line(format!("{label}:"));
+        self.printer.line(clean::text(content).trim_end_matches('\n'));
+        self.printer.line("");
     }
-    if let Some(message) = &task.status.message {
-        block("message", &parts(&message.parts), printer);
+
+    /// What it takes to go on with a task.
+    pub(super) fn ids(self, task: &Task) {
+        fields(task).iter().for_each(|field| self.printer.line(field));
     }
-    for artifact in &task.artifacts {
-        block(&heading(artifact), &parts(&artifact.parts), printer);
+
+    /// A whole task: what was made, what was said, and where it stands.
+    pub(super) fn task(self, task: &Task) {
+        task.artifacts.iter().for_each(|artifact| self.artifact(artifact));
+        if let Some(message) = self.news(task) {
+            self.message("message", message);
+        }
+        for message in &task.history {
+            self.message(who(message), message);
+        }
+        if self.is_verbose {
+            self.metadata(task.metadata.as_ref());
+        }
+        self.ids(task);
+        if let Some(timestamp) = task.status.timestamp {
+            self.field("since", &timestamp.to_string());
+        }
     }
-    for message in &task.history {
-        block(&format!("history {}", who(message)), &parts(&message.parts), printer);
+
+    /// What a message has come to. What was written while it came is left out.
+    pub(super) fn outcome(self, outcome: &Outcome, written: &Written) {
+        let Some(task) = outcome.task() else {
+            if let Outcome::Replied(message) = outcome {
+                self.message("message", message);
+                if let Some(context) = &message.context_id {
+                    self.field("context", context.as_str());
+                }
+            }
+            return;
+        };
+        if !written.artifacts {
+            task.artifacts.iter().for_each(|artifact| self.artifact(artifact));
+        }
+        match self.news(task) {
+            Some(message) if written.message.as_ref() != Some(&message.message_id) => self.message("message", message),
+            Some(_) => {}
+            // Some agents leave their answer in the history.
+            None if task.artifacts.is_empty() && task.status.message.is_none() && !task.history.is_empty() => {
+                self.block("message", &outcome.text());
+            }
+            None => {}
+        }
+        self.ids(task);
+    }
+
+    /// What was said with the status, unless it only repeats what was made.
+    fn news(self, task: &Task) -> Option<&Message> {
+        let message = task.status.message.as_ref().filter(|message| !message.parts.is_empty())?;
+        let said = message.joined_text();
+        let repeats = |artifact: &Artifact| {
+            let made: String = artifact.parts.iter().filter_map(Part::as_text).collect();
+            made.trim_end() == said.trim_end()
+        };
+        (self.is_verbose || said.is_empty() || !task.artifacts.iter().any(repeats)).then_some(message)
+    }
+
+    /// Something the agent has made.
+    pub(super) fn artifact(self, artifact: &Artifact) {
+        self.heading(artifact);
+        self.parts(&artifact.parts);
+    }
+
+    /// The lines above the content of an artifact.
+    pub(super) fn heading(self, artifact: &Artifact) {
+        let Artifact { artifact_id, name, description, metadata, .. } = artifact;
+        self.field("artifact", name.as_deref().unwrap_or(artifact_id.as_str()));
+        if self.is_verbose {
+            self.field("artifact-id", artifact_id.as_str());
+            if let Some(description) = description {
+                self.field("description", description);
+            }
+            self.metadata(metadata.as_ref());
+        }
+    }
+
+    /// Something somebody has said.
+    pub(super) fn message(self, label: &str, message: &Message) {
+        if !self.is_verbose {
+            self.block(label, &joined(&message.parts));
+            return;
+        }
+        self.field(label, message.message_id.as_str());
+        self.metadata(message.metadata.as_ref());
+        self.parts(&message.parts);
+    }
+
+    fn parts(self, parts: &[Part]) {
+        if self.is_verbose {
+            for (index, part) in parts.iter().enumerate() {
+                let kind = match &part.content {
+                    PartContent::Text(_) => "text",
+                    PartContent::Data(_) => "data",
+                    PartContent::Url(_) | PartContent::Raw(_) => "file",
+                };
+                let media_type =
+                    part.media_type.as_ref().map_or_else(String::new, |media_type| format!(", {media_type}"));
+                self.field("part", &format!("{}, {kind}{media_type}", index + 1));
+                self.metadata(part.metadata.as_ref());
+                self.part(&part.content, part);
+            }
+            return;
+        }
+        let mut text = String::new();
+        for part in parts {
+            match &part.content {
+                PartContent::Text(piece) => text.push_str(piece),
+                content => {
+                    self.texts(&mut text);
+                    self.part(content, part);
+                }
+            }
+        }
+        self.texts(&mut text);
+    }
+
+    /// Texts that follow each other are one.
+    fn texts(self, text: &mut String) {
+        if !text.is_empty() {
+            self.block("text", text);
+            text.clear();
+        }
+    }
+
+    /// One part: text as it is, data as JSON, a file by what is known of it.
+    pub(super) fn part(self, content: &PartContent, part: &Part) {
+        match content {
+            PartContent::Text(text) => self.block("text", text),
+            PartContent::Data(data) => self.block("data", &pretty(data.as_str())),
+            PartContent::Url(_) | PartContent::Raw(_) => self.field("file", &file(part)),
+        }
+    }
+
+    fn metadata(self, metadata: Option<&Metadata>) {
+        let json = metadata.filter(|metadata| !metadata.is_empty()).map(serde_json::to_string);
+        if let Some(Ok(json)) = json {
+            self.block("metadata", &pretty(&json));
+        }
     }
 }
 
-/// Something that does not fit on a line.
-fn block(label: &str, content: &str, printer: Printer) {
-    printer.line("");
-    printer.line(format!("{label}:"));
-    printer.line(content);
-}
-
-fn heading(artifact: &Artifact) -> String {
-    let name = artifact.name.as_deref().unwrap_or(artifact.artifact_id.as_str());
-    format!("artifact {}", clean::line(name))
+/// What is on standard output already.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) artifacts: bool,
+    pub(super) message: Option<switchboard_a2a::MessageId>,
 }
 
 fn who(message: &Message) -> &'static str {
     match message.role {
-        Role::User => "user",
-        Role::Agent => "agent",
-        Role::Unspecified => "unspecified",
+        Role::User => "history-user",
+        Role::Agent => "history-agent",
+        Role::Unspecified => "history",
     }
 }
 
 /// Parts under each other; texts that follow each other are one.
-fn parts(parts: &[Part]) -> String {
+fn joined(parts: &[Part]) -> String {
     let mut text = String::new();
     let mut follows_text = false;
     for next in parts {
@@ -75,15 +218,22 @@ fn parts(parts: &[Part]) -> String {
     text
 }
 
-/// One part: text as it is, data as JSON, a file by what is known of it.
+/// One part among text.
 pub(super) fn part(part: &Part) -> String {
-    let media_type = part.media_type.as_deref().unwrap_or("type unknown");
-    let name = part.filename.as_deref().unwrap_or("unnamed");
     match &part.content {
         PartContent::Text(text) => clean::text(text).into_owned(),
         PartContent::Data(data) => clean::text(&pretty(data.as_str())).into_owned(),
-        PartContent::Url(url) => clean::line(&format!("[file {name}, {media_type}, at {url}]")),
-        PartContent::Raw(bytes) => clean::line(&format!("[file {name}, {media_type}, {} bytes]", bytes.len())),
+        PartContent::Url(_) | PartContent::Raw(_) => clean::line(&format!("[file {}]", file(part))),
+    }
+}
+
+fn file(part: &Part) -> String {
+    let media_type = part.media_type.as_deref().unwrap_or("type unknown");
+    let name = part.filename.as_deref().unwrap_or("unnamed");
+    match &part.content {
+        PartContent::Url(url) => format!("{name}, {media_type}, at {url}"),
+        PartContent::Raw(bytes) => format!("{name}, {media_type}, {} bytes", bytes.len()),
+        PartContent::Text(_) | PartContent::Data(_) => format!("{name}, {media_type}"),
     }
 }
 

@@ -20,26 +20,26 @@ pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode 
         if printer.is_json() {
             printer.json(&json!({ "skills": skills.iter().map(as_json).collect::<Vec<_>>() }));
         } else {
-            print(skills, "", printer);
+            lines(skills).iter().for_each(|line| printer.line(line));
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// One line a skill, and one for things to say to it.
-pub(super) fn print(skills: &[AgentSkill], indent: &str, printer: Printer) {
-    if skills.is_empty() {
-        printer.line(format!("{indent}none"));
-    }
+/// One line a skill, and one for each thing to say to it.
+pub(super) fn lines(skills: &[AgentSkill]) -> Vec<String> {
+    let mut lines = Vec::new();
     for skill in skills {
         let title = if skill.name.is_empty() || skill.name == skill.id { "" } else { &skill.name };
         let words = [title, &skill.description].map(clean::line);
         let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
-        printer.line(format!("{indent}{}: {}", clean::line(&skill.id), words.join(" - ")).trim_end());
-        for example in &skill.examples {
-            printer.line(format!("{indent}  say: {}", clean::line(example)));
-        }
+        lines.push(format!("{}: {}", clean::line(&skill.id), words.join(" - ")).trim_end().to_owned());
+        lines.extend(skill.examples.iter().map(|example| format!("  say: {}", clean::line(example))));
     }
+    if lines.is_empty() {
+        lines.push("none".to_owned());
+    }
+    lines
 }
 
 fn as_json(skill: &AgentSkill) -> serde_json::Value {

@@ -1,16 +1,20 @@
 //! Who is meant by what was typed: a URL, an agent of the running local server, or one that `agents.yaml` knows elsewhere.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 
 use http::HeaderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use switchboard_client::{Credentials, Peer, Secret};
+use switchboard_client::{ClientCredentials, Credentials, FoundCard, Peer, Secret};
+use switchboard_egress::Identity;
+use url::Url;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, clean};
 use crate::config::Workspace;
 use crate::config::remote_agent::RemoteAgent;
+use crate::config::suggestion::nearest;
 use crate::control::{Door, DoorError, Request, Status};
 use crate::serve::reachable;
 
@@ -19,26 +23,40 @@ pub(super) struct Target {
     pub(super) peer: Peer,
     /// Certificates to trust besides the system's.
     pub(super) roots: Vec<CertificateDer<'static>>,
+    /// Shown to an agent that asks for a client certificate.
+    pub(super) certificate: Option<Identity>,
     /// Whether the server of this workspace hosts it.
     pub(super) is_local: bool,
+    /// Its card, if that is not to be fetched.
+    pub(super) card: Option<FoundCard>,
 }
 
 /// Finds the agent that is meant.
 pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failure> {
+    if let Some(path) = file(typed) {
+        return on_file(&path);
+    }
     // A name of the workspace has none of these, and an address at least one, `localhost` aside.
     if typed.contains(['.', ':', '/']) || typed == "localhost" {
-        return Ok(Target { peer: Peer::new(typed), roots: Vec::new(), is_local: false });
+        return Ok(Target {
+            peer: Peer::new(typed),
+            roots: Vec::new(),
+            certificate: None,
+            is_local: false,
+            card: None,
+        });
     }
     let workspace = load(flags)?;
     if let Some(remote) = workspace.remotes.iter().find(|remote| remote.name.as_str() == typed) {
-        return Ok(Target { peer: elsewhere(remote), roots: Vec::new(), is_local: false });
+        let (peer, certificate) = (elsewhere(remote), certificate(remote, &workspace)?);
+        return Ok(Target { peer, roots: Vec::new(), certificate, is_local: false, card: None });
     }
     let server = running(&workspace).await?;
     let is_configured = workspace.agents.iter().any(|agent| agent.name.as_str() == typed);
     match server {
         Some(status) if status.agents.iter().any(|name| name == typed) => {
             let peer = Peer::new(format!("{}/a2a/{typed}", base(&workspace, &status)?));
-            Ok(Target { peer, roots: roots(&workspace), is_local: true })
+            Ok(Target { peer, roots: roots(&workspace), certificate: None, is_local: true, card: None })
         }
         None if is_configured => {
             let message = format!("no server runs on this workspace, so that agent {typed} has no address");
@@ -46,6 +64,35 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
         }
         server => Err(unknown(typed, &workspace, server.as_ref())),
     }
+}
+
+/// The file that is meant, if it is one.
+fn file(typed: &str) -> Option<PathBuf> {
+    if typed.starts_with("file:") {
+        return Some(Url::parse(typed).ok().and_then(|url| url.to_file_path().ok()).unwrap_or_else(|| typed.into()));
+    }
+    let is_path = ["/", "./", "../"].iter().any(|start| typed.starts_with(start));
+    let could_be = typed.contains(['.', '/']) && !typed.contains("://");
+    (is_path || could_be && Path::new(typed).is_file()).then(|| typed.into())
+}
+
+/// An agent whose card is at hand. It is called where the card says: there is no other address.
+fn on_file(path: &Path) -> Result<Target, Failure> {
+    let shown = path.display();
+    let json = std::fs::read(path).map_err(|error| {
+        Failure::no_agent(format!("the card {shown} cannot be read: {error}"), "name a file that exists, or a URL")
+    })?;
+    let card = FoundCard::given(json.into(), path.display().to_string()).map_err(|error| {
+        Failure::card(
+            format!("{shown} is no agent card: {error}"),
+            "switchboard card URL -o json prints what one looks like",
+        )
+    })?;
+    let called = card.card.supported_interfaces.first().map(|interface| interface.url.clone());
+    // An agent without an interface is never called, and this is nobody's address.
+    let mut peer = Peer::new(called.unwrap_or_else(|| "https://card.invalid".to_owned()));
+    peer.trust_card_url = true;
+    Ok(Target { peer, roots: Vec::new(), certificate: None, is_local: false, card: Some(card) })
 }
 
 /// The workspace, without looking into the files that only a server needs.
@@ -100,12 +147,31 @@ fn elsewhere(remote: &RemoteAgent) -> Peer {
     peer.trust_card_url = remote.trust_card_url;
     peer.limits.total = remote.time_limit();
     let secret = |name: &String| Secret::Environment(name.clone());
-    peer.credentials = match (&remote.bearer_env, &remote.api_key_env) {
-        (Some(name), _) => Credentials::Bearer(secret(name)),
-        (None, Some(name)) => Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) },
-        (None, None) => Credentials::None,
-    };
+    // The file has no more than one of them.
+    if let Some(name) = &remote.bearer_env {
+        peer.credentials = Credentials::Bearer(secret(name));
+    } else if let Some(name) = &remote.api_key_env {
+        peer.credentials = Credentials::ApiKey { header: HeaderName::from_static("x-api-key"), key: secret(name) };
+    } else if let Some(name) = &remote.hmac_env {
+        peer.credentials = Credentials::Signature { header: remote.signature_header(), secret: secret(name) };
+    } else if let Some((token_url, client_id, secret)) = remote.oauth.parts() {
+        let mut oauth = ClientCredentials::new(token_url, client_id, Secret::Environment(secret.to_owned()));
+        oauth.scopes.clone_from(&remote.oauth.scopes);
+        peer.credentials = Credentials::OAuth(oauth);
+    }
     peer
+}
+
+/// What an agent is shown that asks for a client certificate.
+fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Identity>, Failure> {
+    let Some((chain, key)) = remote.tls.files(&workspace.folder) else { return Ok(None) };
+    let read = |path: &Path| {
+        let failed = |error| Failure::internal(format!("{} cannot be read: {error}", path.display()));
+        std::fs::read(path).map_err(failed)
+    };
+    let identity = Identity::from_pem(&read(&chain)?, &read(&key)?);
+    let failed = |error| Failure::internal(format!("the client certificate of agent {}: {error}", remote.name));
+    identity.map(Some).map_err(failed)
 }
 
 fn unknown(typed: &str, workspace: &Workspace, server: Option<&Status>) -> Failure {
@@ -114,5 +180,9 @@ fn unknown(typed: &str, workspace: &Workspace, server: Option<&Status>) -> Failu
     let names = hosted.into_iter().chain(workspace.remotes.iter().map(|remote| remote.name.to_string()));
     let names: Vec<String> = names.collect();
     let message = format!("this workspace knows no agent {}; it knows {}", clean::word(typed), names.join(", "));
-    Failure::no_agent(message, "name one of them, or a URL such as https://agent.example")
+    let next = match nearest(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}? switchboard agents lists all of them"),
+        None => "name one of them, or a URL such as https://agent.example".to_owned(),
+    };
+    Failure::no_agent(message, next)
 }

@@ -54,13 +54,17 @@ fn credentials_that_are_missing_or_wrong_are_4() {
     failed(&wrong, 4, "A2ACLI_ERR_AUTH_FAILED");
     assert!(!wrong.stdout.contains("hunter2"), "{}", wrong.stdout);
     for flag in [["--bearer", &key], ["--api-key", &key], ["--header", &format!("X-API-Key: {key}")]] {
-        assert_eq!(fleet.run(&["send", "echo", "hi", flag[0], flag[1]]).stdout, "hi\n", "{}", flag[0]);
+        assert_eq!(fleet.run(&["send", "echo", "hi", "-q", flag[0], flag[1]]).stdout, "hi\n", "{}", flag[0]);
     }
     let closed = something_else("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
     failed(&fleet.run(&["card", &closed, "--json"]), 4, "A2ACLI_ERR_CREDENTIALS_MISSING");
     let Fleet { workspace, server } = fleet;
     let fleet = Fleet { workspace: workspace.variable("A2ACLI_API_KEY", &key), server };
-    assert_eq!(fleet.run(&["send", "echo", "hi"]).stdout, "hi\n");
+    assert_eq!(fleet.run(&["send", "echo", "hi", "-q"]).stdout, "hi\n");
+    let Fleet { workspace, server } = fleet;
+    let fleet = Fleet { workspace: workspace.variable("A2ACLI_API_KEY", "hunter2"), server };
+    let error = failed(&fleet.run(&["send", "echo", "hi", "--json"]), 4, "A2ACLI_ERR_AUTH_FAILED");
+    assert!(error["hint"].as_str().unwrap().contains("good into A2ACLI_API_KEY"), "it says which: {error}");
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn time_that_is_up_is_5_and_the_task_is_named() {
     let run = fleet.run(&["send", "probe", "hold", "--timeout", "2s", "--json"]);
     let error = failed(&run, 5, "A2ACLI_ERR_TIMEOUT");
     let hint = error["hint"].as_str().unwrap();
-    assert_eq!(fleet.stable(hint), "switchboard task get probe ID1");
+    assert_eq!(fleet.stable(hint), "switchboard task get probe --wait ID1");
     let task = fleet.run(&["task", "get", "probe", hint.rsplit(' ').next().unwrap(), "--json"]);
     assert_eq!(task.json()["status"]["state"], "TASK_STATE_WORKING");
     // Nobody answers there, and nobody says so.
@@ -111,5 +115,7 @@ fn what_the_protocol_has_a_name_for_is_called_by_it() {
     }
     let done = fleet.run(&["send", "echo", "hi", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     failed(&fleet.run(&["task", "cancel", "echo", &done, "--json"]), 1, "TaskNotCancelableError");
-    failed(&fleet.run(&["send", "echo", "hi", "--task-id", &done, "--json"]), 1, "UnsupportedOperationError");
+    let ended = fleet.run(&["send", "echo", "hi", "--task-id", &done, "--json"]);
+    let error = failed(&ended, 1, "UnsupportedOperationError");
+    assert!(error["hint"].as_str().unwrap().contains("--debug"), "{error}");
 }

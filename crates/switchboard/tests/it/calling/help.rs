@@ -27,7 +27,7 @@ fn every_command_explains_itself() {
     ] {
         let shown = help(command);
         assert!(shown.contains(&format!("Usage: {usage}\n")), "{shown}");
-        assert!(shown.contains("The agent: a URL, or a name of the workspace"), "{shown}");
+        assert!(shown.contains("The agent: a URL, a file with its card, or a name of the workspace"), "{shown}");
     }
     let send = help(&["send"]);
     assert!(send.contains("Exit codes: 0 done, whatever became of the task"), "{send}");

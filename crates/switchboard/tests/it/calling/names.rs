@@ -49,16 +49,26 @@ fn an_agent_elsewhere_is_called_by_its_name_with_its_secret() {
         entry("keyed", ", apiKeyEnv: THERE_KEY, timeout: 60s"),
         entry("unknown", ""),
         entry("unset", ", bearerEnv: NOT_SET"),
+        entry("unsigned", ", hmacEnv: NOT_SET"),
+        entry("tokenless", ", oauth: { tokenUrl: 'http://127.0.0.1:9/', clientId: us, clientSecretEnv: NOT_SET }"),
+        entry("uncertified", ", tls: { cert: none.pem, key: none.key }"),
     ];
     let here = Workspace::new().file("agents.yaml", content.concat()).variable("THERE_KEY", &key);
     for name in ["known", "keyed"] {
-        let run = here.run(&["send", name, "hi"]);
+        let run = here.run(&["send", name, "hi", "-q"]);
         assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
     }
-    for (name, code) in [("unknown", "A2ACLI_ERR_CREDENTIALS_MISSING"), ("unset", "A2ACLI_ERR_AUTH_FAILED")] {
+    for (name, code) in [("unknown", "A2ACLI_ERR_CREDENTIALS_MISSING"), ("unset", "A2ACLI_ERR_CREDENTIALS_MISSING")] {
         let run = here.run(&["send", name, "hi", "--json"]);
         assert_eq!((run.code, &run.json()["error"]["code"]), (Some(4), &Value::from(code)));
     }
+    for name in ["unsigned", "tokenless"] {
+        let run = here.run(&["send", name, "hi"]);
+        assert_eq!(run.code, Some(4), "{}", run.stderr);
+        assert!(run.stderr.contains("NOT_SET is not set"), "{}", run.stderr);
+    }
+    let run = here.run(&["send", "uncertified", "hi"]);
+    assert!(run.code == Some(1) && run.stderr.contains("none.pem cannot be read"), "{:?} {}", run.code, run.stderr);
     let here = here.variable("A2ACLI_BEARER", "wrong");
     assert_eq!(here.run(&["send", "known", "hi"]).code, Some(0), "what the file names wins over what is for any agent");
     assert_eq!(here.run(&["send", "unknown", "hi"]).code, Some(4));
@@ -95,10 +105,17 @@ fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
         .file("tls/cert.pem", &issued.certificate_pem)
         .file("tls/key.pem", &issued.key_pem);
     let fleet = Fleet::of(workspace);
-    let run = fleet.run(&["send", "echo", "hi"]);
+    let run = fleet.run(&["send", "echo", "hi", "-q"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
-    let stranger = Workspace::new().run(&["send", &format!("https://{}/a2a/echo", fleet.server.address), "hi"]);
-    assert_eq!(stranger.code, Some(3), "whoever does not have the certificate does not trust it: {}", stranger.stderr);
+    let stranger = Workspace::new();
+    let url = format!("https://{}/a2a/echo", fleet.server.address);
+    let run = stranger.run(&["send", &url, "hi"]);
+    assert_eq!(run.code, Some(3), "whoever does not have the certificate does not trust it: {}", run.stderr);
+    let run = stranger.run(&["send", &url, "hi", "-q", "--insecure"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
+    assert_eq!(run.stderr, "warning: certificates are not checked: anybody may be the one who answers\n");
+    let run = stranger.run(&["send", &url, "hi", "-q", "--insecure", "--bearer", "hunter2"]);
+    assert!(run.stderr.contains("CREDENTIALS ARE SENT") && !run.stderr.contains("hunter2"), "{}", run.stderr);
 }
 
 #[test]
@@ -108,12 +125,13 @@ fn a_card_is_shown_with_what_is_used_of_it() {
     assert_eq!((card.code, card.stderr.as_str()), (Some(0), ""));
     let shown = fleet.stable(&card.stdout);
     for line in [
+        "interfaces:",
         "name: Echo",
         "card: http://ADDRESS/a2a/echo/.well-known/agent-card.json",
         "can: stream, call webhooks",
         "credentials: not needed; ways: none",
         "called at: JSONRPC 1.0 http://ADDRESS/a2a/echo",
-        "  JSONRPC 1.0 http://ADDRESS/a2a/echo",
+        "JSONRPC 1.0 http://ADDRESS/a2a/echo",
         "skills:",
     ] {
         assert!(shown.lines().any(|shown| shown == line), "no {line:?} in\n{shown}");
@@ -133,4 +151,37 @@ fn a_card_is_shown_with_what_is_used_of_it() {
     );
     let skills = fleet.run(&["skills", "probe", "--json"]).json();
     assert_eq!(skills["skills"][1]["id"], "hello", "{skills}");
+}
+
+#[test]
+fn a_card_in_a_file_is_as_good_as_one_that_is_fetched() {
+    let fleet = Fleet::new();
+    let card = fleet.run(&["card", "echo", "--json"]).stdout;
+    let path = fleet.workspace.path().join("card.json");
+    std::fs::write(&path, &card).unwrap();
+    let url = format!("file://{}", path.display());
+    for named in ["card.json", "./card.json", path.to_str().unwrap(), &url] {
+        assert_eq!(fleet.run(&["card", named, "--json"]).json(), serde_json::from_str::<Value>(&card).unwrap());
+        let run = fleet.run(&["send", "-a", named, "hi", "-q"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{named}: {}", run.stderr);
+    }
+    let endpoint = format!("http://{}/a2a/probe", fleet.server.address);
+    let elsewhere = fleet.run(&["send", "card.json", "message", "-q", "--endpoint", &endpoint]);
+    assert_eq!(elsewhere.stdout, "a direct message\n", "{}", elsewhere.stderr);
+
+    std::fs::write(&path, r#"{"name":"Half","supportedInterfaces":[],"skills":[]}"#).unwrap();
+    let half = fleet.run(&["card", "card.json", "--validate", "--json"]);
+    assert_eq!((half.code, &half.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")));
+    assert!(half.stdout.contains("no description") && half.stdout.contains("lists none"), "{}", half.stdout);
+    let text = fleet.run(&["card", "card.json", "--validate"]);
+    assert!(text.code == Some(1) && text.stdout.contains("\nproblems:\n"), "{}", text.stdout);
+    assert_eq!(fleet.run(&["card", "echo", "--validate"]).code, Some(0));
+    std::fs::write(&path, "no card").unwrap();
+    let refused = |name: &str| {
+        let run = fleet.run(&["card", name, "--json"]);
+        (run.code, run.json()["error"]["code"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(refused("card.json"), (Some(1), "A2ACLI_ERR_CARD_INVALID".to_owned()));
+    assert_eq!(refused("./nothing.json"), (Some(3), "A2ACLI_ERR_CARD_NOT_FOUND".to_owned()));
+    assert_eq!(refused("file:///nothing.json"), (Some(3), "A2ACLI_ERR_CARD_NOT_FOUND".to_owned()));
 }

@@ -8,10 +8,11 @@ use super::Fleet;
 fn the_answer_is_printed_and_what_it_takes_to_go_on_beside_it() {
     let fleet = Fleet::new();
     let run = fleet.run(&["send", "echo", "hello", "there"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello there\n"));
-    assert_eq!(fleet.stable(&run.stderr), "state: submitted\ntask: ID1\ncontext: ID2\nstate: completed\n");
+    let shown = "artifact: echo\ntext:\nhello there\n\ntask: ID1\ncontext: ID2\nstate: completed\n";
+    assert_eq!((run.code, fleet.stable(&run.stdout).as_str()), (Some(0), shown));
+    assert_eq!(run.stderr, "state: submitted\n", "how it is getting on is no part of the answer");
 
-    let piped = fleet.workspace.run_with(&["send", "echo", "-"], "from a pipe\n");
+    let piped = fleet.workspace.run_with(&["send", "echo", "-", "-q"], "from a pipe\n");
     assert_eq!(piped.stdout, "from a pipe\n");
     let url = format!("http://{}/a2a/echo", fleet.server.address);
     for arguments in [
@@ -22,19 +23,24 @@ fn the_answer_is_printed_and_what_it_takes_to_go_on_beside_it() {
         &["send", "echo", "hi", "--transport", "http+json", "--a2a-version", "0.3", "--timeout", "60s"],
         &["send", &format!("{url}/.well-known/agent-card.json"), "hi"],
     ] {
-        let run = fleet.run(arguments);
+        let run = fleet.run(&[arguments, &["--quiet"]].concat());
         assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{arguments:?}: {}", run.stderr);
+        assert_eq!(run.stderr, "", "{arguments:?}");
     }
 }
 
 #[test]
 fn streamed_text_comes_in_pieces_and_once() {
     let fleet = Fleet::new();
-    let whole = "chunk 1\nchunk 2\nchunk 3\n";
+    let whole = "text:\nchunk 1\nchunk 2\nchunk 3\n\n";
     for arguments in [&["send", "probe", "stream:3"][..], &["send", "probe", "stream:3", "--stream"]] {
         let run = fleet.run(arguments);
-        assert_eq!((run.code, run.stdout.as_str()), (Some(0), whole), "{arguments:?}: {}", run.stderr);
+        assert_eq!((run.code, run.stdout.matches(whole).count()), (Some(0), 1), "{arguments:?}: {}", run.stdout);
+        let end = fleet.stable(&run.stdout);
+        let end: Vec<&str> = end.lines().rev().take(3).map(|line| line.split(": ").next().unwrap()).collect();
+        assert_eq!(end, ["state", "context", "task"], "whoever sees the end only can go on: {}", run.stdout);
     }
+    assert_eq!(fleet.run(&["send", "probe", "stream:3", "-q"]).stdout, "chunk 1\nchunk 2\nchunk 3\n");
     let lines = fleet.run(&["send", "probe", "stream:3", "--stream", "--json"]);
     let events: Vec<Value> = lines.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&String> = events.iter().map(|event| event.as_object().unwrap().keys().next().unwrap()).collect();
@@ -53,7 +59,7 @@ fn json_is_one_document_in_the_words_of_the_protocol() {
     let reply = fleet.run(&["send", "probe", "message", "-o", "json"]).json();
     assert_eq!(reply["message"]["role"], "ROLE_AGENT", "{reply}");
     let text = fleet.run(&["send", "probe", "message"]);
-    assert_eq!(text.stdout.lines().count(), 1, "{}", text.stdout);
+    assert!(text.stdout.starts_with("message:\n"), "{}", text.stdout);
 }
 
 #[test]
@@ -64,9 +70,11 @@ fn how_a_task_ends_is_no_failure_of_the_command_unless_that_is_wanted() {
     {
         let run = fleet.run(&["send", "probe", text]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!("\nstate: {state}\n")), "{}", run.stderr);
-        assert!(!run.stdout.trim().is_empty(), "{text} says why");
-        assert_eq!(fleet.run(&["send", "probe", text, "--fail", "--json"]).code, Some(1), "{text}");
+        assert!(run.stdout.contains(&format!("\nstate: {state}\n")), "{}", run.stdout);
+        assert!(run.stdout.starts_with("message:\n"), "{text} says why: {}", run.stdout);
+        assert!(run.stderr.contains("\nwarning: "), "{}", run.stderr);
+        let failing = fleet.run(&["send", "probe", text, "--fail", "--json"]);
+        assert!(failing.code == Some(1) && failing.stderr.starts_with("warning: "), "{text}: {}", failing.stderr);
     }
     assert_eq!(fleet.run(&["send", "probe", "hello", "--fail"]).code, Some(0));
 }
@@ -80,7 +88,7 @@ fn a_question_is_answered_with_the_command_that_is_shown() {
     let mut words: Vec<&str> = next.split(' ').take(4).collect();
     words.push("blue");
     let answered = fleet.run(&words);
-    assert!(answered.stdout.contains("blue") && answered.stderr.contains("state: completed"), "{}", answered.stdout);
+    assert!(answered.stdout.contains("blue") && answered.stdout.contains("state: completed"), "{}", answered.stdout);
     let task = fleet.run(&["send", "echo", "one", "--json"]).json()["task"].clone();
     let context = task["contextId"].as_str().unwrap();
     let second = fleet.run(&["send", "echo", "two", "--context-id", context, "--json"]).json()["task"].clone();
@@ -99,9 +107,10 @@ fn files_data_skills_and_metadata_are_sent_along() {
     assert_eq!(parts[1], json!({ "raw": "IyBoaQo=", "filename": "notes.md", "mediaType": "text/markdown" }));
     assert_eq!(json!([parts[2]["data"], parts[3]["data"]]), json!([{ "a": 1 }, { "b": 2 }]));
     let text = fleet.run(&arguments[..arguments.len() - 1]);
-    assert!(text.stdout.starts_with("look\n") && text.stdout.contains("notes.md"), "{}", text.stdout);
+    let shown = "artifact: echo\ntext:\nlook\n\nfile: notes.md, text/markdown, 5 bytes\ndata:\n{\n  \"a\": 1\n}\n\n";
+    assert!(text.stdout.starts_with(shown), "{}", text.stdout);
 
-    let skilled = fleet.run(&["send", "probe", "2", "--skill", "stream"]);
+    let skilled = fleet.run(&["send", "probe", "2", "--skill", "stream", "-q"]);
     assert_eq!(skilled.stdout, "chunk 1\nchunk 2\n", "{}", skilled.stderr);
     let metadata = ["--metadata", "team=blue", "--metadata", r#"{"n":7,"x":{"y":true}}"#];
     let sent = fleet.run(&[&["send", "echo", "hi", "--json"], &metadata[..]].concat()).json();
@@ -115,6 +124,73 @@ fn nothing_that_an_agent_says_reaches_the_terminal_as_a_command() {
     let fleet = Fleet::new();
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}plain\ttext\r\nnext";
     let run = fleet.run(&["send", "echo", evil]);
-    assert_eq!(run.stdout, "[2J]0;ownedplain\ttext\nnext\n");
-    assert_eq!(fleet.run(&["send", "echo", evil, "--stream"]).stdout, run.stdout);
+    let clean = "text:\n[2J]0;ownedplain\ttext\nnext\n\n";
+    assert!(run.stdout.contains(clean), "{}", run.stdout);
+    for how in ["--stream", "--verbose"] {
+        let shown = fleet.run(&["send", "echo", evil, how]).stdout;
+        assert!(shown.contains(clean) && !shown.contains(['\u{1b}', '\u{7}', '\r']), "{shown:?}");
+    }
+}
+
+#[test]
+fn parts_keep_their_order_and_their_media_types() {
+    let fleet = Fleet::new();
+    std::fs::write(fleet.workspace.path().join("blob"), "x").unwrap();
+    let parts = |arguments: &[&str], input: &str| {
+        let run = fleet.workspace.run_with(&[&["send", "echo", "--json"], arguments].concat(), input);
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        run.json()["task"]["artifacts"][0]["parts"].clone()
+    };
+    let typed = [
+        "--data",
+        "{\"n\":1}",
+        "--text",
+        "two",
+        "--media-type",
+        "text/html",
+        "--file",
+        "blob",
+        "--media-type",
+        "image/png",
+        "--text",
+        "last",
+    ];
+    assert_eq!(
+        parts(&typed, ""),
+        json!([
+            { "data": { "n": 1 } },
+            { "text": "two", "mediaType": "text/html" },
+            { "raw": "eA==", "filename": "blob", "mediaType": "image/png" },
+            { "text": "last" },
+        ])
+    );
+    assert_eq!(parts(&["first", "--data", "-"], "[1]\n"), json!([{ "text": "first" }, { "data": [1] }]));
+    assert_eq!(parts(&["--file", "-"], "piped"), json!([{ "raw": "cGlwZWQ=", "mediaType": "text/plain" }]));
+    for wrong in [
+        &["--media-type", "text/html", "--text", "x"][..],
+        &["--text", "x", "--media-type", "a/b", "--media-type", "c/d"],
+        &["-", "--data", "-"],
+        &["x", "--data", "-"],
+    ] {
+        let run = fleet.workspace.run_with(&[&["send", "echo", "--json"], wrong].concat(), "no json");
+        assert_eq!((run.code, &run.json()["error"]["code"]), (Some(2), &json!("A2ACLI_ERR_USAGE")), "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_way_that_the_agent_does_not_have_is_passed_over() {
+    let fleet = Fleet::new();
+    let used = |arguments: &[&str]| {
+        let run = fleet.run(&[&["card", "echo"], arguments].concat());
+        let line = run.stdout.lines().find(|line| line.starts_with("called at: ")).unwrap().to_owned();
+        (line.split(' ').nth(2).unwrap().to_owned(), run.stderr)
+    };
+    assert_eq!(used(&[]), ("JSONRPC".to_owned(), String::new()));
+    assert_eq!(used(&["--transport", "http+json", "--transport", "jsonrpc"]).0, "HTTP+JSON");
+    assert_eq!(used(&["--transport", "jsonrpc,http+json"]).0, "JSONRPC");
+    let (binding, warning) = used(&["--transport", "grpc", "--transport", "rest"]);
+    assert_eq!(
+        (binding.as_str(), warning.as_str()),
+        ("HTTP+JSON", "warning: grpc is not spoken here and is passed over\n")
+    );
 }

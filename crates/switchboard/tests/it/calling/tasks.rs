@@ -10,7 +10,7 @@ fn a_task_is_shown_with_what_it_has_produced() {
     let id = fleet.run(&["send", "echo", "hello", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     let text = fleet.run(&["task", "get", "echo", &id, "--history", "1"]);
     assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""));
-    let expected = "task: ID1\ncontext: ID2\nstate: completed\nsince: TIME\n\nmessage:\nhello\n\nartifact echo:\nhello\n\nhistory user:\nhello\n";
+    let expected = "artifact: echo\ntext:\nhello\n\nhistory-user:\nhello\n\ntask: ID1\ncontext: ID2\nstate: completed\nsince: TIME\n";
     assert_eq!(fleet.stable(&text.stdout), expected);
     let json = fleet.run(&["task", "get", "-a", "echo", &id, "-o", "json"]).json();
     assert_eq!(
@@ -28,12 +28,12 @@ fn what_was_begun_is_waited_for_canceled_and_watched() {
     let begun = fleet.run(&["send", "probe", "hold", "--async"]);
     assert_eq!(fleet.stable(&begun.stdout).lines().take(2).collect::<Vec<_>>(), ["task: ID1", "context: ID2"]);
     let next = begun.stderr.lines().last().unwrap().strip_prefix("next: switchboard ").unwrap();
-    assert_eq!(fleet.stable(next), "task get probe ID1");
+    assert_eq!(fleet.stable(next), "task get probe --wait ID1");
     let id = next.rsplit(' ').next().unwrap();
-    assert_eq!(fleet.run(&next.split(' ').collect::<Vec<_>>()).code, Some(0));
+    assert_eq!(fleet.run(&["task", "get", "probe", id]).code, Some(0));
 
     let watched = std::thread::scope(|scope| {
-        let watched = scope.spawn(|| fleet.run(&["task", "subscribe", "probe", id, "-o", "json"]));
+        let watched = scope.spawn(|| fleet.run(&["task", "subscribe", "probe", id, "-o", "json", "--stream"]));
         let canceled = fleet.run(&["task", "cancel", "probe", id]);
         assert_eq!(fleet.stable(&canceled.stdout), "task: ID1\ncontext: ID2\nstate: canceled\n");
         watched.join().unwrap()
@@ -42,7 +42,9 @@ fn what_was_begun_is_waited_for_canceled_and_watched() {
     let event = last.get("statusUpdate").or(last.get("task")).unwrap();
     assert_eq!((watched.code, &event["status"]["state"]), (Some(0), &Value::from("TASK_STATE_CANCELED")));
     let again = fleet.run(&["task", "subscribe", "probe", id]);
-    assert!(again.stderr.contains("state: canceled"), "one that has ended is told as it is: {}", again.stderr);
+    assert!(again.stdout.contains("state: canceled"), "one that has ended is told as it is: {}", again.stdout);
+    let whole = fleet.run(&["task", "subscribe", "probe", id, "-o", "json"]).json();
+    assert_eq!((&whole["id"], &whole["status"]["state"]), (&Value::from(id), &Value::from("TASK_STATE_CANCELED")));
 
     let held = fleet.begin("probe", "hold");
     let canceled = fleet.run(&["task", "cancel", "probe", &held, "--json"]).json();
@@ -63,11 +65,13 @@ fn tasks_are_listed_a_page_or_all() {
     }
     fleet.begin("probe", "hold");
     let page = fleet.run(&["task", "list", "echo", "--limit", "2"]);
-    let lines: Vec<String> = fleet.stable(&page.stdout).lines().map(str::to_owned).collect();
-    assert_eq!(lines.len(), 3, "{lines:?}");
-    assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["TASK", "STATE", "SINCE", "CONTEXT"]);
-    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["ID1", "completed", "TIME", "ID2"]);
-    assert!(page.stderr.starts_with("2 of 3\nnext: switchboard task list echo --page-token "), "{}", page.stderr);
+    let entry =
+        |task: &str, context: &str| format!("task: {task}\ncontext: {context}\nstate: completed\nsince: TIME\n\n");
+    let expected = entry("ID1", "ID2") + &entry("ID3", "ID4") + "total: 3\n";
+    assert_eq!(fleet.stable(&page.stdout), expected);
+    assert!(page.stderr.starts_with("next: switchboard task list echo --page-token "), "{}", page.stderr);
+    let lines = fleet.run(&["task", "list", "echo", "--all", "--json", "--stream"]).stdout;
+    assert!(lines.lines().count() == 3 && lines.lines().all(|line| line.starts_with("{\"id\":")), "{lines}");
     let token = page.stderr.trim_end().rsplit(' ').next().unwrap().trim_matches('\'');
     let rest = fleet.run(&["task", "list", "echo", "--page-token", token, "--json"]).json();
     assert_eq!(rest["tasks"].as_array().unwrap().len(), 1, "{rest}");

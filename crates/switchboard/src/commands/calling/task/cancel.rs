@@ -5,19 +5,33 @@ use std::process::ExitCode;
 use switchboard_a2a::TaskId;
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, agent_and_words, run as run_async, shown};
+use crate::commands::calling::message::MetadataFlag;
+use crate::commands::calling::shown::Page;
+use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
 use crate::printer::Printer;
+
+/// What is said with it.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    #[command(flatten)]
+    metadata: MetadataFlag,
+
+    #[command(flatten)]
+    line: OneLine,
+}
 
 /// Stops it.
 #[must_use]
-pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
+        let metadata = wishes.metadata.read()?;
+        let metadata = (!metadata.is_empty()).then_some(metadata);
         let call = Call::open(&agent, flags).await?;
-        let task = call.ask(call.client.cancel(&call.context, &TaskId::from(id), None)).await?;
+        let task = call.ask(call.client.cancel(&call.context, &TaskId::from(id), metadata)).await?;
         match printer.is_json() {
-            true => printer.json(&task),
-            false => shown::fields(&task).iter().for_each(|field| printer.line(field)),
+            true => wishes.line.print(&task, printer),
+            false => Page { printer, is_verbose: flags.verbose }.ids(&task),
         }
         Ok(ExitCode::SUCCESS)
     })

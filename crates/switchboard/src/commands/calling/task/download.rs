@@ -10,13 +10,14 @@ use serde_json::json;
 use switchboard_a2a::{Part, PartContent, Task, TaskId};
 
 use crate::cli::CallFlags;
+use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
 use crate::printer::Printer;
 
 /// Where to.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Wishes {
-    /// Folder to write to; it is made if it is not there
+    /// Folder to write to; it is made if it is not there. What the agent only names by its URL is not fetched
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 
@@ -38,14 +39,16 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             printer.json(&json!({ "saved": saved, "elsewhere": elsewhere }));
             return Ok(ExitCode::SUCCESS);
         }
+        let page = Page { printer, is_verbose: false };
         for path in &saved {
-            printer.line(clean::line(&path.display().to_string()));
+            page.field("saved", &path.display().to_string());
         }
         for url in &elsewhere {
-            printer.note(&format!("not fetched, because the agent only names it: {}", clean::line(url)));
+            page.field("not fetched", url);
         }
+        page.ids(&task);
         if saved.is_empty() && elsewhere.is_empty() {
-            printer.note("the task has produced no files");
+            printer.warning("the task has produced no files");
         }
         Ok(ExitCode::SUCCESS)
     })

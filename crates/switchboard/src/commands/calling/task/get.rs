@@ -3,22 +3,26 @@
 use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
+use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
-use crate::commands::calling::{Call, agent_and_words, run as run_async, shown};
+use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
 use crate::printer::Printer;
 
 /// How much of it.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Wishes {
-    /// Show the last so many messages too
-    #[arg(long, value_name = "COUNT", default_value_t = 0, hide_default_value = true)]
+    /// Show the last so many messages of the conversation too
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
     history: u32,
 
     /// Wait until it ends or waits for you
     #[arg(long, visible_alias = "watch")]
     wait: bool,
+
+    #[command(flatten)]
+    line: OneLine,
 }
 
 /// Shows it.
@@ -30,16 +34,20 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
         let id = TaskId::from(id);
         let read = || call.ask(call.client.get(&call.context, &id, Some(wishes.history)));
         let mut task = read().await?;
+        let style = Style { ends_at_question: true, ..Style::quiet(printer, flags.verbose) };
         if wishes.wait && !task.status.state.is_terminal() && !task.status.state.is_interrupted() {
             let opening = call.client.subscribe(&call.context, id.clone());
-            if let End::Interrupted(code) = follow::follow(&call, opening, Style { printer, is_live: false }).await? {
+            if let End::Interrupted(code) = follow::follow(&call, opening, style).await? {
                 return Ok(code);
             }
             task = read().await?;
         }
         match printer.is_json() {
-            true => printer.json(&task),
-            false => shown::task(&task, printer),
+            true => wishes.line.print(&task, printer),
+            false => style.page().task(&task),
+        }
+        if wishes.wait {
+            follow::tell_next(&call, &Outcome::from(task), printer);
         }
         Ok(ExitCode::SUCCESS)
     })

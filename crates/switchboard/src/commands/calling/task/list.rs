@@ -6,14 +6,15 @@ use serde_json::json;
 use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
 
 use crate::cli::CallFlags;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
+use crate::commands::calling::shown::Page;
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
 use crate::printer::Printer;
 
 /// Which tasks.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Wishes {
-    /// Only tasks of this conversation
-    #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID")]
+    /// Only tasks of this conversation (context)
+    #[arg(long, value_name = "ID", env = "A2ACLI_CONTEXT_ID", hide_env_values = true)]
     context_id: Option<String>,
 
     /// Only tasks in this state, such as working or input-required
@@ -25,13 +26,17 @@ pub struct Wishes {
         value_parser = clap::value_parser!(u32).range(1..=100))]
     page_size: u32,
 
-    /// Begin where the page before ended
+    /// Begin where the page before ended, which said how
     #[arg(long, value_name = "TOKEN")]
     page_token: Option<String>,
 
     /// Show all pages
     #[arg(long, conflicts_with = "page_token")]
     all: bool,
+
+    /// With -o json one task a line
+    #[arg(long)]
+    stream: bool,
 }
 
 /// Lists them.
@@ -44,7 +49,7 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
             true => all_pages(&call, &wishes).await?,
             false => call.ask(call.client.list(&call.context, request(&wishes, wishes.page_token.clone()))).await?,
         };
-        print(&call, &page, printer);
+        print(&call, &page, wishes.stream, printer);
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -85,26 +90,26 @@ async fn all_pages(call: &Call, wishes: &Wishes) -> Result<ListResponse, Failure
     }
 }
 
-fn print(call: &Call, page: &ListResponse, printer: Printer) {
+fn print(call: &Call, page: &ListResponse, is_lines: bool, printer: Printer) {
     let ListResponse { tasks, next_page_token, page_size, total_size } = page;
-    if printer.is_json() {
-        printer.json(&json!({
+    match (printer.is_json(), is_lines) {
+        (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),
+        (true, false) => printer.json(&json!({
             "tasks": tasks, "nextPageToken": next_page_token, "pageSize": page_size, "totalSize": total_size,
-        }));
-        return;
+        })),
+        (false, _) => {
+            let page = Page { printer, is_verbose: false };
+            for task in tasks {
+                page.ids(task);
+                if let Some(timestamp) = task.status.timestamp {
+                    page.field("since", &timestamp.to_string());
+                }
+                printer.line("");
+            }
+            page.field("total", &total_size.to_string());
+        }
     }
-    let mut rows = vec![["TASK", "STATE", "SINCE", "CONTEXT"].map(str::to_owned)];
-    rows.extend(tasks.iter().map(|task| {
-        [
-            clean::line(task.id.as_str()),
-            shown::state(task.status.state),
-            task.status.timestamp.map_or_else(|| "-".to_owned(), |at| at.to_string()),
-            clean::line(task.context_id.as_str()),
-        ]
-    }));
-    printer.table(&rows);
-    if !next_page_token.is_empty() {
-        printer.note(&format!("{} of {total_size}", tasks.len()));
+    if !next_page_token.is_empty() && !printer.is_json() {
         let more = format!("--page-token {}", clean::word(next_page_token));
         printer.note(&format!("next: {}", call.command("task list", &more)));
     }

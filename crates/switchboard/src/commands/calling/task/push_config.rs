@@ -53,6 +53,11 @@ pub fn set(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
             payload: None,
         };
         let call = Call::open(&agent, flags).await?;
+        let card = call.ask(call.client.card(&call.context)).await.ok();
+        // It is asked nonetheless: cards are often wrong.
+        if card.is_some_and(|found| found.card.capabilities.push_notifications != Some(true)) {
+            printer.warning("the agent does not say that it calls webhooks; asking nonetheless");
+        }
         let config = call.ask(call.client.set_webhook(&call.context, config)).await?;
         print(&config, printer);
         Ok(ExitCode::SUCCESS)
@@ -83,9 +88,11 @@ pub fn list(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode
             printer.json(&json!({ "configs": configs, "nextPageToken": "" }));
             return Ok(ExitCode::SUCCESS);
         }
-        let mut rows = vec![["WEBHOOK", "URL"].map(str::to_owned)];
-        rows.extend(configs.iter().map(|config| [shown_id(config), clean::line(&config.url)]));
-        printer.table(&rows);
+        for config in &configs {
+            print(config, printer);
+            printer.line("");
+        }
+        printer.line(format!("total: {}", configs.len()));
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -96,10 +103,13 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
         let call = Call::open(&agent, flags).await?;
-        call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task), &id)).await?;
+        call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await?;
         match printer.is_json() {
             true => printer.json(&json!({})),
-            false => printer.line(format!("{} is removed", clean::line(&id))),
+            false => {
+                printer.line(format!("removed: {}", clean::line(&id)));
+                printer.line(format!("task: {}", clean::line(&task)));
+            }
         }
         Ok(ExitCode::SUCCESS)
     })

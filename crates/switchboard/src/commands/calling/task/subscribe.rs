@@ -2,27 +2,49 @@
 
 use std::process::ExitCode;
 
-use switchboard_a2a::TaskId;
+use switchboard_a2a::{SendResponse, TaskId};
+use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
 use crate::commands::calling::{Call, agent_and_words, run as run_async};
 use crate::printer::Printer;
 
+/// How to watch.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Show every event as it comes; with -o json one event a line. Without it, -o json prints the task once it ends
+    #[arg(long)]
+    stream: bool,
+}
+
 /// Watches it.
 #[must_use]
-pub fn run(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
         let call = Call::open(&agent, flags).await?;
         let opening = call.client.subscribe(&call.context, TaskId::from(id));
-        match follow::follow(&call, opening, Style { printer, is_live: true }).await? {
+        let style = Style {
+            is_live: wishes.stream || !printer.is_json(),
+            shows_states: wishes.stream,
+            ends_at_question: true,
+            ..Style::quiet(printer, flags.verbose)
+        };
+        let (response, written) = match follow::follow(&call, opening, style).await? {
             End::Interrupted(code) => return Ok(code),
-            End::Done(response, is_written) if !printer.is_json() => {
-                follow::show(&call, *response, is_written, printer);
-            }
-            End::Done(..) => {}
+            End::Done(response, written) => (*response, written),
+        };
+        if !printer.is_json() {
+            follow::show(&call, response, &written, style);
+            return Ok(ExitCode::SUCCESS);
         }
+        match &response {
+            _ if wishes.stream => {}
+            SendResponse::Task(task) => printer.json(task),
+            SendResponse::Message(message) => printer.json(message),
+        }
+        follow::tell_next(&call, &Outcome::from(response), printer);
         Ok(ExitCode::SUCCESS)
     })
 }

@@ -1,0 +1,151 @@
+//! Whether callers learn from the card how to make themselves known. What it names is looked at, not called.
+
+use serde_json::Value;
+
+use crate::checks::{Check, Group, Run, Severity};
+use crate::security::is_loopback;
+use crate::subject::Subject;
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "card-security",
+        group: Group::Card,
+        title: "what the card demands of callers is declared on it",
+        rule: "A2A 1.0 §4.5.1",
+        severity: Severity::Must,
+        fix: "declare in securitySchemes every scheme that securityRequirements names",
+        run: Run::Agent(|subject| Box::pin(declared(subject))),
+    },
+    Check {
+        id: "card-schemes",
+        group: Group::Card,
+        title: "every security scheme is of a known kind and has what that kind needs",
+        rule: "A2A 1.0 §4.5; 0.3 §5.5.3",
+        severity: Severity::Must,
+        fix: "give an API key its location and name, HTTP its scheme, OAuth its flows with their addresses and scopes",
+        run: Run::Agent(|subject| Box::pin(schemes(subject))),
+    },
+    Check {
+        id: "card-schemes-https",
+        group: Group::Card,
+        title: "credentials are fetched over encrypted connections",
+        rule: "A2A 1.0 §7.1; RFC 6749 §3.1, §3.2",
+        severity: Severity::Should,
+        fix: "put https addresses into OAuth flows, oauth2MetadataUrl and openIdConnectUrl",
+        run: Run::Agent(|subject| Box::pin(https(subject))),
+    },
+];
+
+/// The kinds, as 1.0 and as 0.3 calls them, and the members that each must have.
+const KINDS: [(&str, &str, &[&str]); 5] = [
+    ("apiKeySecurityScheme", "apiKey", &["name"]),
+    ("httpAuthSecurityScheme", "http", &["scheme"]),
+    ("oauth2SecurityScheme", "oauth2", &[]),
+    ("openIdConnectSecurityScheme", "openIdConnect", &["openIdConnectUrl"]),
+    ("mtlsSecurityScheme", "mutualTLS", &[]),
+];
+
+/// The flows, and the addresses that each must have.
+const FLOWS: [(&str, &[&str]); 5] = [
+    ("authorizationCode", &["authorizationUrl", "tokenUrl"]),
+    ("clientCredentials", &["tokenUrl"]),
+    ("deviceCode", &["deviceAuthorizationUrl", "tokenUrl"]),
+    ("implicit", &["authorizationUrl"]),
+    ("password", &["tokenUrl"]),
+];
+
+/// The names of schemes that callers need.
+pub(crate) fn demanded(card: &Value) -> Vec<String> {
+    let new = card["securityRequirements"].as_array().into_iter().flatten();
+    let new = new.map(|requirement| &requirement["schemes"]);
+    let old = card["security"].as_array().into_iter().flatten();
+    new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
+}
+
+async fn declared(subject: &Subject) -> Verdict {
+    let mut names = demanded(&subject.card);
+    if names.is_empty() {
+        return Verdict::not_applicable("the card demands no credentials");
+    }
+    names.retain(|name| subject.card["securitySchemes"].get(name).is_none());
+    let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+/// The schemes of the card, each with its kind's members wherever they stand.
+fn declared_schemes(subject: &Subject) -> Vec<(&String, Option<usize>, &Value)> {
+    let schemes = subject.card["securitySchemes"].as_object().into_iter().flatten();
+    schemes
+        .map(|(name, scheme)| {
+            let new = KINDS.iter().position(|(new, _, _)| scheme[*new].is_object());
+            let old = KINDS.iter().position(|(_, old, _)| scheme["type"] == *old);
+            let members = new.map_or(scheme, |kind| &scheme[KINDS[kind].0]);
+            (name, new.or(old), members)
+        })
+        .collect()
+}
+
+async fn schemes(subject: &Subject) -> Verdict {
+    let declared = declared_schemes(subject);
+    if declared.is_empty() {
+        return Verdict::not_applicable("the card declares no security schemes");
+    }
+    let mut problems = Vec::new();
+    for (name, kind, members) in declared {
+        let Some(kind) = kind else {
+            problems.push(format!("{name:?} is of no known kind: {}", short(members)));
+            continue;
+        };
+        let (_, old, needed) = KINDS[kind];
+        for member in needed.iter().filter(|member| members[**member].as_str().is_none_or(str::is_empty)) {
+            problems.push(format!("{name:?} has no {member}"));
+        }
+        let place = members["location"].as_str().or(members["in"].as_str());
+        if old == "apiKey" && !matches!(place, Some("query" | "header" | "cookie")) {
+            problems.push(format!("{name:?} says neither query nor header nor cookie"));
+        }
+        if old == "oauth2" {
+            problems.extend(flow_problems(name, &members["flows"]));
+        }
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
+    let found: Vec<_> = FLOWS.iter().filter(|(flow, _)| flows[*flow].is_object()).collect();
+    let mut problems = Vec::new();
+    if found.is_empty() {
+        problems.push(format!("{name:?} has no flow that is known: {}", short(flows)));
+    }
+    for (flow, addresses) in found {
+        for address in addresses.iter().filter(|address| {
+            let given = flows[*flow][**address].as_str();
+            given.is_none_or(|given| url::Url::parse(given).is_err())
+        }) {
+            problems.push(format!("{name:?} has no {address} for {flow}"));
+        }
+        if !flows[*flow]["scopes"].is_object() {
+            problems.push(format!("{name:?} has no scopes for {flow}"));
+        }
+    }
+    problems
+}
+
+async fn https(subject: &Subject) -> Verdict {
+    let mut addresses = Vec::new();
+    for (_, _, members) in declared_schemes(subject) {
+        addresses.extend(["openIdConnectUrl", "oauth2MetadataUrl"].map(|member| &members[member]));
+        for flow in members["flows"].as_object().into_iter().flatten().map(|(_, flow)| flow) {
+            addresses.extend(flow.as_object().into_iter().flatten().map(|(_, value)| value));
+        }
+    }
+    let mut addresses: Vec<&str> = addresses.into_iter().filter_map(Value::as_str).collect();
+    if addresses.is_empty() {
+        return Verdict::not_applicable("the card names nobody who gives out credentials");
+    }
+    addresses.retain(|address| !address.starts_with("https://") && !is_loopback(address));
+    let problems: Vec<String> = addresses.iter().map(|address| format!("{address} is not encrypted")).collect();
+    Verdict::of(&problems, &subject.card_answer.sent)
+}

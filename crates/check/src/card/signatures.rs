@@ -1,0 +1,44 @@
+//! Whether signatures have the form in which somebody can verify them. They are not verified: whom to trust is the
+//! caller's decision.
+
+use base64::Engine;
+use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use crate::checks::{Check, Group, Run, Severity};
+use crate::subject::Subject;
+use crate::verdict::Verdict;
+
+pub(crate) const CHECKS: &[Check] = &[Check {
+    id: "card-signatures",
+    group: Group::Card,
+    title: "every signature of the card says which key and which algorithm made it",
+    rule: "A2A 1.0 §8.4.2, RFC 7515 §4.1",
+    severity: Severity::Must,
+    fix: "write protected and signature in base64url, with alg and kid in the protected header",
+    run: Run::Agent(|subject| Box::pin(signatures(subject))),
+}];
+
+async fn signatures(subject: &Subject) -> Verdict {
+    let signatures = subject.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());
+    let Some(signatures) = signatures else {
+        return Verdict::not_applicable("the card is not signed");
+    };
+    let problems: Vec<String> = signatures.iter().enumerate().filter_map(problem).collect();
+    Verdict::of(&problems, &subject.card_answer.sent)
+}
+
+fn problem((number, signature): (usize, &Value)) -> Option<String> {
+    let decoded = |member: &str| {
+        let text = signature[member].as_str().filter(|text| !text.is_empty())?;
+        URL_SAFE_NO_PAD.decode(text).or_else(|_| URL_SAFE.decode(text)).ok()
+    };
+    let what = match decoded("protected").and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
+        None => "its protected header is no JSON in base64url",
+        Some(header) if header["alg"].as_str().is_none_or(|alg| alg.is_empty() || alg == "none") => "it has no alg",
+        Some(header) if header["kid"].as_str().is_none_or(str::is_empty) => "it has no kid",
+        Some(_) if decoded("signature").is_none() => "the signature is no base64url",
+        Some(_) => return None,
+    };
+    Some(format!("signature {}: {what}", number + 1))
+}

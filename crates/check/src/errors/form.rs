@@ -1,0 +1,171 @@
+//! Whether errors have the form that the binding and the version have for them: their members, their status, their type.
+
+use serde_json::Value;
+use switchboard_a2a::ErrorKind;
+
+use super::NOT_RPC;
+use crate::answer::{Reply, Said};
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::{Line, NOBODYS};
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "error-form",
+        group: Group::Errors,
+        title: "errors have a code, a message and the form of the binding",
+        rule: "A2A 1.0 §3.3.2, §9.5, §11.6",
+        severity: Severity::Must,
+        fix: "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
+        run: Run::Interface(|line| Box::pin(form(line))),
+    },
+    Check {
+        id: "error-info",
+        group: Group::Errors,
+        title: "errors of A2A say their reason in an ErrorInfo",
+        rule: "A2A 1.0 §9.5, §11.6",
+        severity: Severity::Should,
+        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data (details over REST)",
+        run: Run::Interface(|line| Box::pin(info(line))),
+    },
+    Check {
+        id: "error-media-type",
+        group: Group::Errors,
+        title: "errors are served as JSON",
+        rule: "A2A 1.0 §9.1, §11.6; 0.3 §3.2",
+        severity: Severity::Must,
+        fix: "send Content-Type: application/json, over REST application/a2a+json",
+        run: Run::Interface(|line| Box::pin(media_type(line))),
+    },
+    Check {
+        id: "error-status",
+        group: Group::Errors,
+        title: "over REST, errors come with the status that the specification has for them",
+        rule: "A2A 1.0 §5.4, §11.6",
+        severity: Severity::Must,
+        fix: "answer 404 for TaskNotFoundError and 400 for the other errors of callers",
+        run: Run::Interface(|line| Box::pin(status(line))),
+    },
+    Check {
+        id: "error-status-rpc",
+        group: Group::Errors,
+        title: "over JSON-RPC, errors come with status 200",
+        rule: "A2A 1.0 §9.5 leaves it open",
+        severity: Severity::Quality,
+        fix: "answer 200: the error is in the body, and many callers read no body with another status",
+        run: Run::Interface(|line| Box::pin(status_rpc(line))),
+    },
+];
+
+async fn form(line: &Line) -> Verdict {
+    let reply = line.get(NOBODYS).await;
+    let Some(json) = reply.json.as_ref() else {
+        return reply.complaint_that("this is no JSON");
+    };
+    if !line.is_v1() && !line.is_rpc() {
+        return Verdict::not_applicable("version 0.3 leaves the form open over REST");
+    }
+    let error = &json["error"];
+    let mut problems = Vec::new();
+    if !error["code"].is_i64() {
+        problems.push(format!("code is {}", short(&error["code"])));
+    }
+    if error["message"].as_str().is_none_or(str::is_empty) {
+        problems.push(format!("message is {}", short(&error["message"])));
+    }
+    if line.is_rpc() {
+        if json["jsonrpc"] != "2.0" {
+            problems.push(format!("jsonrpc is {}", short(&json["jsonrpc"])));
+        }
+        if json["id"] != 1 {
+            problems.push(format!("id is {}, and 1 was asked with", short(&json["id"])));
+        }
+    } else {
+        if error["code"] != reply.status {
+            problems.push(format!("code is {} with status {}", short(&error["code"]), reply.status));
+        }
+        if reply.status == 404 && error["status"] != "NOT_FOUND" {
+            problems.push(format!("status is {}, and NOT_FOUND goes with 404", short(&error["status"])));
+        } else if !error["status"].is_string() {
+            problems.push("status is missing".to_owned());
+        }
+    }
+    if line.is_v1() {
+        let name = if line.is_rpc() { "data" } else { "details" };
+        match &error[name] {
+            Value::Null => {}
+            Value::Array(entries) if entries.iter().all(|entry| entry["@type"].is_string()) => {}
+            Value::Array(_) => problems.push(format!("{name} has entries without @type: {}", short(&error[name]))),
+            other => problems.push(format!("{name} is no array: {}", short(other))),
+        }
+    }
+    Verdict::of(&problems, &reply.sent)
+}
+
+async fn info(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know it");
+    }
+    let reply = line.get(NOBODYS).await;
+    if !matches!(reply.said, Said::Refused(_)) {
+        return reply.complaint();
+    }
+    let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
+    let entries = if line.is_rpc() { &error["data"] } else { &error["details"] };
+    let mut entries = entries.as_array().into_iter().flatten();
+    let is_there = entries.any(|entry| {
+        let is_info = entry["@type"].as_str().is_some_and(|name| name.ends_with("google.rpc.ErrorInfo"));
+        is_info && entry["reason"] == "TASK_NOT_FOUND" && entry["domain"] == "a2a-protocol.org"
+    });
+    if is_there { Verdict::pass() } else { reply.complaint() }
+}
+
+async fn media_type(line: &Line) -> Verdict {
+    let reply = line.get(NOBODYS).await;
+    if !matches!(reply.said, Said::Refused(_)) {
+        return Verdict::not_applicable("it was not refused");
+    }
+    match reply.media_type().as_str() {
+        "application/json" => Verdict::pass(),
+        // The specification's own samples are not of one mind.
+        other if line.is_v1() && !line.is_rpc() && other.ends_with("+json") => Verdict::pass(),
+        other => Verdict::fail(&reply.sent, format!("Content-Type: {other}")),
+    }
+}
+
+async fn status(line: &Line) -> Verdict {
+    if line.is_rpc() {
+        return Verdict::not_applicable("JSON-RPC says it in the body");
+    }
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 leaves it open");
+    }
+    let mut asked: Vec<(Reply, ErrorKind, &[u16])> = vec![(line.get(NOBODYS).await, ErrorKind::TaskNotFound, &[404])];
+    if let Some(id) = line.ended().await {
+        // Version 1.0.0 said 409 where 1.0.1 says 400.
+        asked.push((line.cancel(id).await, ErrorKind::TaskNotCancelable, &[400, 409]));
+    }
+    if let Ok(mut question) = line.harmless() {
+        question.version = Some("9.9");
+        asked.push((line.ask(&question).await, ErrorKind::VersionNotSupported, &[400]));
+    }
+    // Those that are refused as something else have a check of their own.
+    asked.retain(|(reply, kind, statuses)| reply.is_refused_with(*kind) && !statuses.contains(&reply.status));
+    match asked.first() {
+        None => Verdict::pass(),
+        Some((reply, _, statuses)) => reply.complaint_that(&format!("{} and not {}", reply.status, statuses[0])),
+    }
+}
+
+async fn status_rpc(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable(NOT_RPC);
+    }
+    let reply = line.get(NOBODYS).await;
+    match reply.said {
+        Said::Refused(_) if reply.status == 200 => Verdict::pass(),
+        Said::Refused(_) => reply.complaint(),
+        _ => Verdict::not_applicable("it was not refused"),
+    }
+}

@@ -1,0 +1,71 @@
+//! What became of the first message's task where the message was not answered with it: with an error, or not at all.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use switchboard_a2a::{ListRequest, Operation, Request};
+
+use super::Line;
+use crate::answer::Said;
+
+/// How many pages are looked through: some agents list the oldest tasks first.
+const PAGES: usize = 10;
+
+impl Line {
+    /// The task that is left of the first message; why there is none.
+    pub(crate) async fn behind(&self) -> Result<&Value, &'static str> {
+        let found = self.behind.get_or_init(|| self.look_behind()).await;
+        found.as_ref().map_err(|why| *why)
+    }
+
+    async fn look_behind(&self) -> Result<Value, &'static str> {
+        let first = self.first().await;
+        let is_refused = matches!(first.reply.said, Said::Refused(_));
+        if !is_refused && !first.reply.is_late(self.subject.patience) {
+            return Err("no message was answered with an error");
+        }
+        if !self.is_v1() {
+            return Err("version 0.3 cannot list the task that is left");
+        }
+        if is_refused {
+            // It may be on its way.
+            tokio::time::sleep(Duration::from_secs(1).min(self.subject.patience)).await;
+        }
+        self.task_of(&first.message_id).await
+    }
+
+    /// The message that was waited for in vain, if it was.
+    pub(crate) fn unanswered(&self) -> Option<&str> {
+        let first = self.first.get().filter(|first| first.reply.is_late(self.subject.patience))?;
+        Some(&first.message_id)
+    }
+
+    /// The task that one of our messages has begun.
+    pub(crate) async fn task_of(&self, message_id: &str) -> Result<Value, &'static str> {
+        let mut page_token = None;
+        for _ in 0..PAGES {
+            let list = ListRequest {
+                history_length: Some(10),
+                page_size: Some(100),
+                page_token: page_token.take(),
+                tenant: self.tenant(),
+                ..ListRequest::default()
+            };
+            let reply = self.call(Operation::ListTasks, Request::List(list)).await;
+            let result = reply.result().ok_or("the agent lists no tasks")?;
+            let mut tasks = result["tasks"].as_array().into_iter().flatten();
+            let is_ours = |task: &&Value| {
+                let mut history = task["history"].as_array().into_iter().flatten();
+                history.any(|message| message["messageId"] == message_id)
+            };
+            if let Some(task) = tasks.find(is_ours) {
+                return Ok(task.clone());
+            }
+            page_token = result["nextPageToken"].as_str().filter(|token| !token.is_empty()).map(str::to_owned);
+            if page_token.is_none() {
+                break;
+            }
+        }
+        Err("no task is left of it")
+    }
+}

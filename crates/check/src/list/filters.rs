@@ -1,0 +1,149 @@
+//! Whether lists hold what was asked for, and questions that make no sense are refused.
+
+use serde_json::Value;
+use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskState, Timestamp};
+
+use super::{FAR_FUTURE, listed};
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::Line;
+use crate::verdict::Verdict;
+use crate::wire::short;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "list-status",
+        group: Group::List,
+        title: "a list for one state has tasks in that state, and no others",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "honour status",
+        run: Run::Interface(|line| Box::pin(status(line))),
+    },
+    Check {
+        id: "list-after",
+        group: Group::List,
+        title: "a list of what changed since a time has tasks of that time and later ones, and no others",
+        rule: "A2A 1.0 §3.1.4",
+        severity: Severity::Must,
+        fix: "honour statusTimestampAfter; the time itself is included",
+        run: Run::Interface(|line| Box::pin(after(line))),
+    },
+    Check {
+        id: "list-no-history",
+        group: Group::List,
+        title: "a history length of 0 leaves histories out of lists too",
+        rule: "A2A 1.0 §3.1.4, §3.2.4",
+        severity: Severity::Must,
+        fix: "honour historyLength for every task of the list",
+        run: Run::Interface(|line| Box::pin(no_history(line))),
+    },
+    Check {
+        id: "list-token-unknown",
+        group: Group::List,
+        title: "a page token that was never given out is refused with -32602",
+        rule: "A2A 1.0 §3.1.4, §3.3.2",
+        severity: Severity::Should,
+        fix: "answer InvalidParamsError; do not begin with the first page again",
+        run: Run::Interface(|line| Box::pin(token_unknown(line))),
+    },
+];
+
+const STATES: [TaskState; 8] = [
+    TaskState::Submitted,
+    TaskState::Working,
+    TaskState::Completed,
+    TaskState::Failed,
+    TaskState::Canceled,
+    TaskState::InputRequired,
+    TaskState::Rejected,
+    TaskState::AuthRequired,
+];
+
+/// The first task as it is now.
+async fn first(line: &Line) -> Result<Value, Verdict> {
+    // One that has ended stays as it is.
+    line.ended().await;
+    let Some(id) = line.first_id().await else {
+        return Err(Verdict::not_applicable("the agent has made no task"));
+    };
+    let reply = line.get(id).await;
+    reply.result().cloned().ok_or_else(|| reply.complaint())
+}
+
+async fn status(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 has no lists");
+    }
+    let state = match first(line).await {
+        Ok(task) => task["status"]["state"].clone(),
+        Err(verdict) => return verdict,
+    };
+    let known = STATES.into_iter().find(|known| serde_json::to_value(known).is_ok_and(|text| text == state));
+    let Some(known) = known else {
+        return Verdict::not_applicable(format!("the task's state is {}", short(&state)));
+    };
+    let (reply, tasks) = match listed(line, ListRequest { status: Some(known), ..ListRequest::default() }).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    match tasks.iter().find(|task| task["status"]["state"] != state) {
+        Some(task) => Verdict::fail(&reply.sent, format!("a task with {}", short(&task["status"]))),
+        None if tasks.is_empty() => reply.complaint_that("its own task is not listed"),
+        None => Verdict::pass(),
+    }
+}
+
+async fn after(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 has no lists");
+    }
+    let at = match first(line).await {
+        Ok(task) => task["status"]["timestamp"].as_str().and_then(Timestamp::parse),
+        Err(verdict) => return verdict,
+    };
+    let Some(at) = at else {
+        return Verdict::not_applicable("the task has no time");
+    };
+    let since = |at| ListRequest { status_timestamp_after: at, ..ListRequest::default() };
+    let (reply, tasks) = match listed(line, since(Some(at))).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    let is_older = |task: &&Value| {
+        let time = task["status"]["timestamp"].as_str().and_then(Timestamp::parse);
+        time.is_some_and(|time| time < at)
+    };
+    if let Some(task) = tasks.iter().find(is_older) {
+        return Verdict::fail(&reply.sent, format!("a task of {}", short(&task["status"]["timestamp"])));
+    }
+    if tasks.is_empty() {
+        return reply.complaint_that("the task of that very time is not listed");
+    }
+    match listed(line, since(Timestamp::parse(FAR_FUTURE))).await {
+        Ok((_, tasks)) if tasks.is_empty() => Verdict::pass(),
+        Ok((reply, _)) => reply.complaint_that("there are tasks of the future"),
+        Err(verdict) => verdict,
+    }
+}
+
+async fn no_history(line: &Line) -> Verdict {
+    let request = ListRequest { history_length: Some(0), ..ListRequest::default() };
+    let (reply, tasks) = match listed(line, request).await {
+        Ok(listed) => listed,
+        Err(verdict) => return verdict,
+    };
+    match tasks.iter().find(|task| task["history"].as_array().is_some_and(|history| !history.is_empty())) {
+        None => Verdict::pass(),
+        Some(task) => Verdict::fail(&reply.sent, format!("a task with \"history\":{}", short(&task["history"]))),
+    }
+}
+
+async fn token_unknown(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 has no lists");
+    }
+    let page_token = Some("never-given-out".to_owned());
+    let request = ListRequest { page_token, tenant: line.tenant(), ..ListRequest::default() };
+    let reply = line.call(Operation::ListTasks, Request::List(request)).await;
+    reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams])
+}

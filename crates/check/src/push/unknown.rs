@@ -1,0 +1,87 @@
+//! Whether questions about webhooks that are not there are answered as what they are.
+
+use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, TaskId};
+
+use crate::answer::Reply;
+use crate::checks::{Check, Group, Run, Severity};
+use crate::line::{Line, NOBODYS};
+use crate::verdict::Verdict;
+
+pub(crate) const CHECKS: &[Check] = &[
+    Check {
+        id: "push-unknown-task",
+        group: Group::Push,
+        title: "the webhooks of a task that does not exist are refused with -32001",
+        rule: "A2A 1.0 §3.1.8, §3.1.9",
+        severity: Severity::Must,
+        fix: "answer TaskNotFoundError",
+        run: Run::Interface(|line| Box::pin(unknown_task(line))),
+    },
+    Check {
+        id: "push-unknown-config",
+        group: Group::Push,
+        title: "a webhook that does not exist is refused with -32001",
+        rule: "A2A 1.0 §3.1.8",
+        severity: Severity::Must,
+        fix: "answer TaskNotFoundError",
+        run: Run::Interface(|line| Box::pin(unknown_config(line))),
+    },
+    Check {
+        id: "push-delete-again",
+        group: Group::Push,
+        title: "deleting a webhook that is gone already does no harm",
+        rule: "A2A 1.0 §3.1.10",
+        severity: Severity::Must,
+        fix: "answer as if it had been there, or with TaskNotFoundError",
+        run: Run::Interface(|line| Box::pin(delete_again(line))),
+    },
+];
+
+/// The name of a webhook that nobody has.
+const NONE: &str = "a2a-check-none";
+
+/// Why it need not work here, if it need not.
+fn exempt(line: &Line) -> Option<Verdict> {
+    let why = match () {
+        () if !line.subject.can("pushNotifications") => "the card does not declare webhooks",
+        () if !line.is_v1() => "version 0.3 leaves it open",
+        () => return None,
+    };
+    Some(Verdict::not_applicable(why))
+}
+
+async fn asked(line: &Line, operation: Operation, request: PushRequest) -> Reply {
+    line.call(operation, Request::Push(request)).await
+}
+
+async fn unknown_task(line: &Line) -> Verdict {
+    if let Some(verdict) = exempt(line) {
+        return verdict;
+    }
+    let (task_id, tenant) = (TaskId::from(NOBODYS), line.tenant());
+    let list = PushRequest::List { task_id, page_size: None, page_token: None, tenant };
+    asked(line, Operation::ListPushConfigs, list).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn unknown_config(line: &Line) -> Verdict {
+    if let Some(verdict) = exempt(line) {
+        return verdict;
+    }
+    let Some(id) = line.first_id().await else {
+        return Verdict::not_applicable("the agent has made no task");
+    };
+    let get = PushRequest::Get { task_id: TaskId::from(id), id: Some(NONE.to_owned()), tenant: line.tenant() };
+    asked(line, Operation::GetPushConfig, get).await.expect(&[ErrorKind::TaskNotFound])
+}
+
+async fn delete_again(line: &Line) -> Verdict {
+    if let Some(verdict) = exempt(line) {
+        return verdict;
+    }
+    let Some(id) = line.first_id().await else {
+        return Verdict::not_applicable("the agent has made no task");
+    };
+    let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NONE.to_owned(), tenant: line.tenant() };
+    let reply = asked(line, Operation::DeletePushConfig, delete).await;
+    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]) }
+}

@@ -1,0 +1,55 @@
+//! Requests signed with a secret that both sides have (HMAC with SHA-256). The time is part of what is signed, so that a
+//! request that somebody has overheard is of no use later, and so are the method and the path, so that it is of no use
+//! elsewhere.
+//!
+//! The header is `t=<seconds since 1970>,v1=<hexadecimal signature>` over
+//! `<seconds>.<method>.<path and query>.<body>`.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit, Mac};
+use http::Request;
+use sha2::Sha256;
+
+use crate::ClientError;
+
+/// The value of the header for a request that is sent now.
+pub(crate) fn of(secret: &str, request: &Request<Bytes>) -> Result<String, ClientError> {
+    sign(secret, request, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn sign(secret: &str, request: &Request<Bytes>, since_1970: Duration) -> Result<String, ClientError> {
+    let unusable = |_| ClientError::Secret("the secret to sign requests with cannot be used as a key".to_owned());
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).map_err(unusable)?;
+    let seconds = since_1970.as_secs();
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    mac.update(format!("{seconds}.{}.{path}.", request.method()).as_bytes());
+    mac.update(request.body());
+    let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("t={seconds},v1={signature}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_a_request_does_is_signed() {
+        let at = Duration::from_secs(1_700_000_000);
+        let signed = |method: &str, url: &str, body: &'static str| {
+            let request = Request::builder().method(method).uri(url).body(Bytes::from(body)).unwrap();
+            sign("it's a secret", &request, at).unwrap()
+        };
+        let url = "https://agent.example/a2a?x=1";
+        // Worked out with another program.
+        let expected = "t=1700000000,v1=eb2ab8f5ff4dbcee6a285c828229604be7c3e2f650c27222ab17cf3d2ebcbdaa";
+        assert_eq!(signed("POST", url, r#"{"a":1}"#), expected);
+        assert_ne!(signed("PUT", url, r#"{"a":1}"#), expected);
+        assert_ne!(signed("POST", "https://agent.example/a2a?x=2", r#"{"a":1}"#), expected);
+        assert_ne!(signed("POST", url, r#"{"a":2}"#), expected);
+        let later = Request::post(url).body(Bytes::from_static(br#"{"a":1}"#)).unwrap();
+        assert_ne!(sign("it's a secret", &later, at + Duration::from_secs(1)).unwrap(), expected);
+        assert_ne!(sign("another", &later, at).unwrap(), expected);
+    }
+}

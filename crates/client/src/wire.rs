@@ -1,0 +1,115 @@
+//! What goes over the wire, line by line, for whoever looks for a fault: at level TRACE, without credentials. Costs nothing
+//! while nobody listens.
+
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
+use http::{HeaderMap, HeaderName, Request, StatusCode};
+use serde_json::Value;
+
+/// The most of a body that is told.
+const LONGEST: usize = 16 << 10;
+/// Fields of a body that hold secrets.
+const SECRETS: [&str; 8] =
+    ["token", "credentials", "password", "secret", "client_secret", "access_token", "refresh_token", "device_code"];
+const HIDDEN: &str = "***";
+
+/// A request as it leaves.
+pub(crate) fn sent(request: &Request<Bytes>) {
+    if is_heard() {
+        let uri = request.uri();
+        // A query may hold a key.
+        let query = if uri.query().is_some() { "?…" } else { "" };
+        let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
+        let port = uri.port().map_or_else(String::new, |port| format!(":{port}"));
+        tracing::trace!("> {} {scheme}://{host}{port}{}{query}", request.method(), uri.path());
+        headers('>', request.headers());
+        body('>', request.body());
+    }
+}
+
+/// An answer, and its body if all of it is there.
+pub(crate) fn answered(status: StatusCode, head: &HeaderMap, content: Option<&[u8]>) {
+    if is_heard() {
+        tracing::trace!("< {status}");
+        headers('<', head);
+        if let Some(content) = content {
+            body('<', content);
+        }
+    }
+}
+
+/// A piece of an answer that comes in pieces.
+pub(crate) fn heard(piece: &[u8]) {
+    if is_heard() {
+        for line in String::from_utf8_lossy(piece).lines().filter(|line| !line.is_empty()) {
+            tracing::trace!("< {}", shortened(line));
+        }
+    }
+}
+
+fn is_heard() -> bool {
+    tracing::enabled!(tracing::Level::TRACE)
+}
+
+fn headers(side: char, headers: &HeaderMap) {
+    for (name, value) in headers {
+        let is_secret = value.is_sensitive() || is_secret(name);
+        let shown = if is_secret { HIDDEN } else { value.to_str().unwrap_or("(not text)") };
+        tracing::trace!("{side} {name}: {shown}");
+    }
+}
+
+fn is_secret(name: &HeaderName) -> bool {
+    [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name) || name.as_str().contains("api-key")
+}
+
+fn body(side: char, body: &[u8]) {
+    if body.is_empty() {
+        return;
+    }
+    let mut text = String::from_utf8_lossy(body);
+    if let Ok(mut json) = serde_json::from_str::<Value>(&text)
+        && mask(&mut json)
+    {
+        text = json.to_string().into();
+    }
+    tracing::trace!("{side} {}", shortened(&text));
+}
+
+/// Hides secrets; whether there were any.
+fn mask(json: &mut Value) -> bool {
+    match json {
+        // All of them, also after the first.
+        Value::Array(items) => items.iter_mut().map(mask).filter(|is_found| *is_found).count() > 0,
+        Value::Object(fields) => fields.iter_mut().fold(false, |found, (name, value)| match value {
+            Value::String(text) if SECRETS.contains(&name.as_str()) => {
+                HIDDEN.clone_into(text);
+                true
+            }
+            value => mask(value) || found,
+        }),
+        _ => false,
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    match text.len() - end {
+        0 => text.to_owned(),
+        more => format!("{}… and {more} bytes more", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_in_bodies_are_hidden_and_nothing_else() {
+        let mut json = serde_json::json!({ "a": [{ "token": "x", "url": "u" }], "token": 7, "text": "token" });
+        assert!(mask(&mut json));
+        assert_eq!(json, serde_json::json!({ "a": [{ "token": "***", "url": "u" }], "token": 7, "text": "token" }));
+        assert!(!mask(&mut serde_json::json!(["token"])));
+        assert_eq!(shortened(&"ä".repeat(LONGEST)), format!("{}… and 16384 bytes more", "ä".repeat(LONGEST / 2)));
+    }
+}

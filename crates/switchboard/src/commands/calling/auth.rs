@@ -1,0 +1,180 @@
+//! `switchboard auth`: gets a token for an agent whose card asks for OAuth 2, and keeps it for later calls.
+//!
+//! Two ways are known: a code that a person types in on a web page (RFC 8628), and an id with a secret for programs. The
+//! secret is never kept.
+
+mod device;
+mod token_server;
+mod tokens;
+
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use switchboard_a2a::card::{AgentCard, OAuthFlow, SecurityScheme};
+use switchboard_egress::Egress;
+
+use crate::cli::CallFlags;
+use crate::cli::settings::Settings;
+use crate::commands::calling::shown::Page;
+use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, target};
+use crate::printer::Printer;
+use token_server::TokenServer;
+pub(super) use tokens::Token;
+use tokens::Tokens;
+
+const CLIENT_SECRET: &str = "A2ACLI_CLIENT_SECRET";
+/// How long before its end a token is no longer used, in seconds.
+const MARGIN: u64 = 30;
+
+/// How to get a token.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Wishes {
+    /// Id under which this program is known to the server that gives tokens
+    #[arg(long, value_name = "ID", env = "A2ACLI_CLIENT_ID", hide_env_values = true)]
+    client_id: Option<String>,
+
+    /// What the token shall allow; can be repeated. Without it whatever the card lists
+    #[arg(long = "scope", value_name = "SCOPE", env = "A2ACLI_SCOPE", hide_env_values = true, value_delimiter = ',')]
+    scopes: Vec<String>,
+
+    /// Way to get it: device-code or client-credentials; without it the one that the card has, a code before a secret
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WAY",
+        hide_possible_values = true,
+        env = "A2ACLI_FLOW",
+        hide_env_values = true
+    )]
+    flow: Option<Flow>,
+}
+
+/// A way to get a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flow {
+    /// A person types a code in on a web page.
+    DeviceCode,
+    /// A program shows the secret in A2ACLI_CLIENT_SECRET.
+    ClientCredentials,
+}
+
+impl Flow {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::DeviceCode => "device-code",
+            Self::ClientCredentials => "client-credentials",
+        }
+    }
+}
+
+/// Gets a token and keeps it.
+#[must_use]
+pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, []) = agent_and_words(words, flags, [])?;
+        let Some(client_id) = wishes.client_id.clone() else {
+            let next = "write --client-id with the id that the server which gives tokens has for you";
+            return Err(Failure::usage("it is not said who asks for the token", next));
+        };
+        let call = Call::open(&agent, flags).await?;
+        let found = call.ask(call.client.card(&call.context)).await?;
+        let (flow, way) = choose(&found.card, wishes.flow)?;
+        let scopes = match wishes.scopes.as_slice() {
+            [] => way.scopes.iter().map(|(name, _)| name.clone()).collect(),
+            scopes => scopes.to_vec(),
+        };
+        let server = TokenServer::new(way.token_url.as_deref(), &client_id)?;
+        let granted = match flow {
+            Flow::DeviceCode => {
+                let codes = way.device_authorization_url.as_deref();
+                device::ask(&server, codes, &scopes, &call.egress, printer).await?
+            }
+            Flow::ClientCredentials => server.with_secret(&call.egress, &secret(flags)?, &scopes).await?,
+        };
+        let token = Token::new(tokens::base(&found.url, &call.address()?), flow, &server, scopes, granted, now());
+        let file = Tokens::keep(token.clone())?;
+        if printer.is_json() {
+            let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);
+            printer.json(&json!({ "agent": agent, "flow": flow, "scopes": scopes, "expiresIn": token.lives(now()), "file": file }));
+        } else {
+            let page = Page { printer, is_verbose: false };
+            page.field("agent", &token.agent);
+            page.field("flow", flow.as_str());
+            page.field("scopes", &token.scopes.join(" "));
+            page.field(
+                "expires-in",
+                &token.lives(now()).map_or("not said".to_owned(), |seconds| format!("{seconds}s")),
+            );
+            page.field("file", &file.display().to_string());
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Forgets it.
+#[must_use]
+pub fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode {
+    run_async(printer, async {
+        let (agent, []) = agent_and_words(words, flags, [])?;
+        let address = target::find(&agent, &flags.workspace).await?.peer.address();
+        let address = address.map_err(|error| Failure::usage(error.to_string(), super::WRITE_A_URL))?;
+        let forgotten = Tokens::forget(&address)?;
+        match (printer.is_json(), &forgotten) {
+            (true, agent) => printer.json(&json!({ "forgotten": agent })),
+            (false, Some(agent)) => printer.line(format!("forgotten: {agent}")),
+            (false, None) => printer.warning("there is no token for this agent"),
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The token that is kept for an agent, renewed if it has run out.
+pub(super) async fn kept(address: &str, egress: &Egress, flags: &CallFlags) -> Result<Option<Token>, Failure> {
+    let Some(token) = Tokens::load()?.find(address) else { return Ok(None) };
+    if token.lives(now()).is_none_or(|seconds| seconds > MARGIN) {
+        return Ok(Some(token));
+    }
+    let server = TokenServer::new(Some(&token.token_url), &token.client_id)?;
+    let granted = match (&token.refresh_token, token.flow) {
+        (Some(refresh), _) => server.renew(egress, refresh).await,
+        (None, Flow::ClientCredentials) => match secret(flags) {
+            Ok(secret) => server.with_secret(egress, &secret, &token.scopes).await,
+            Err(failure) => Err(failure),
+        },
+        (None, Flow::DeviceCode) => Err(Failure::token_is_over(&token.agent)),
+    };
+    let token = token.renewed(granted?, now());
+    Tokens::keep(token.clone())?;
+    Ok(Some(token))
+}
+
+/// What the card offers that can be done here.
+fn choose(card: &AgentCard, wished: Option<Flow>) -> Result<(Flow, OAuthFlow), Failure> {
+    let mut offered = Vec::new();
+    for (_, scheme) in &card.security_schemes {
+        let SecurityScheme::OAuth2 { flows, .. } = scheme else { continue };
+        offered.extend(flows.device_code.clone().map(|flow| (Flow::DeviceCode, flow)));
+        offered.extend(flows.client_credentials.clone().map(|flow| (Flow::ClientCredentials, flow)));
+    }
+    offered.sort_by_key(|(flow, _)| *flow == Flow::ClientCredentials);
+    let names: Vec<&str> = offered.iter().map(|(flow, _)| flow.as_str()).collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let found = offered.into_iter().find(|(flow, _)| wished.is_none_or(|wished| wished == *flow));
+    found.ok_or_else(|| {
+        let wanted = wished.map_or("a way to get a token by code or by secret", Flow::as_str);
+        let message = format!("the agent's card does not offer {wanted} (OAuth 2 flows that can be used: {names})");
+        Failure::card(message, "get a token from whoever runs the agent, and put it into A2ACLI_BEARER")
+    })
+}
+
+fn secret(flags: &CallFlags) -> Result<String, Failure> {
+    let set = Settings::load(flags.config.as_deref())?.value(CLIENT_SECRET);
+    set.ok_or_else(|| Failure::no_credentials(format!("{CLIENT_SECRET} is not set"), "set it to the client's secret"))
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

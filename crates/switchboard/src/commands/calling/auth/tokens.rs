@@ -1,0 +1,183 @@
+//! The tokens of this user, in one file that nobody else can read. A token belongs to the agent that it was got for, and is
+//! sent nowhere else.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::token_server::{Granted, TokenServer};
+use super::{Failure, Flow};
+use crate::cli::settings;
+
+/// All of them.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Tokens {
+    tokens: Vec<Token>,
+}
+
+/// One token, and how to get the next.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::commands::calling) struct Token {
+    /// The address below which the agent is.
+    pub(super) agent: String,
+    pub(super) flow: Flow,
+    pub(super) token_url: String,
+    pub(super) client_id: String,
+    pub(super) scopes: Vec<String>,
+    pub(in crate::commands::calling) access_token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refresh_token: Option<String>,
+    /// In seconds since 1970; none if nobody has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at: Option<u64>,
+}
+
+impl Token {
+    pub(super) fn new(
+        agent: String,
+        flow: Flow,
+        server: &TokenServer,
+        scopes: Vec<String>,
+        granted: Granted,
+        now: u64,
+    ) -> Self {
+        let (token_url, client_id) = (server.url.clone(), server.client_id.clone());
+        let token = Self {
+            agent,
+            flow,
+            token_url,
+            client_id,
+            scopes,
+            access_token: String::new(),
+            refresh_token: None,
+            expires_at: None,
+        };
+        token.renewed(granted, now)
+    }
+
+    /// The same with what was given now. Servers need not give another token to renew it with.
+    pub(super) fn renewed(self, granted: Granted, now: u64) -> Self {
+        let lives = granted.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        Self {
+            access_token: granted.access_token,
+            refresh_token: granted.refresh_token.or(self.refresh_token),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "finite, not negative, and cut"
+            )]
+            expires_at: lives.map(|seconds| now.saturating_add(seconds.min(1e12) as u64)),
+            ..self
+        }
+    }
+
+    /// How many seconds it is still good; none if nobody knows.
+    pub(super) fn lives(&self, now: u64) -> Option<u64> {
+        self.expires_at.map(|end| end.saturating_sub(now))
+    }
+}
+
+impl Tokens {
+    pub(super) fn load() -> Result<Self, Failure> {
+        let Some(path) = path() else { return Ok(Self::default()) };
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(failed(&path, &format!("cannot be read: {error}"))),
+        };
+        serde_json::from_slice(&text).map_err(|_| failed(&path, "does not hold our tokens"))
+    }
+
+    /// The token for an agent: the one that was got for the nearest address above it.
+    pub(super) fn find(&self, address: &str) -> Option<Token> {
+        let fitting = self.tokens.iter().filter(|token| is_below(address, &token.agent));
+        fitting.max_by_key(|token| token.agent.len()).cloned()
+    }
+
+    /// Keeps a token in place of the one before; the file.
+    pub(super) fn keep(token: Token) -> Result<PathBuf, Failure> {
+        let mut kept = Self::load()?;
+        kept.tokens.retain(|known| known.agent != token.agent);
+        kept.tokens.push(token);
+        kept.write()
+    }
+
+    /// Forgets the token for an agent; whose it was.
+    pub(super) fn forget(address: &str) -> Result<Option<String>, Failure> {
+        let mut kept = Self::load()?;
+        let Some(token) = kept.find(address) else { return Ok(None) };
+        kept.tokens.retain(|known| known.agent != token.agent);
+        kept.write()?;
+        Ok(Some(token.agent))
+    }
+
+    /// Written beside and moved into place, so that it is never half.
+    fn write(&self) -> Result<PathBuf, Failure> {
+        let path = path().ok_or_else(|| {
+            Failure::internal("there is no place to keep a token in").with_hint("set HOME to your home folder")
+        })?;
+        let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::from).and_then(|text| {
+            if let Some(folder) = path.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let beside = path.with_extension(format!("{}.new", std::process::id()));
+            let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+            new.write_all(&text)?;
+            new.sync_all()?;
+            std::fs::rename(&beside, &path)
+        });
+        written.map_err(|error| failed(&path, &format!("cannot be written: {error}")))?;
+        Ok(path)
+    }
+}
+
+/// Where an agent is whose card was found.
+pub(super) fn base(card: &str, address: &str) -> String {
+    let known = card.split_once("/.well-known/").map(|(base, _)| base);
+    known.filter(|base| is_below(address, base)).unwrap_or(address).to_owned()
+}
+
+/// Whether an address is the same as another one or below it, on the same host.
+fn is_below(address: &str, base: &str) -> bool {
+    let (Ok(address), Ok(base)) = (Url::parse(address), Url::parse(base)) else { return address == base };
+    let above = base.path().trim_end_matches('/');
+    let rest = address.path().strip_prefix(above);
+    address.origin() == base.origin() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn path() -> Option<PathBuf> {
+    settings::folder().map(|folder| folder.join("tokens.json"))
+}
+
+fn failed(path: &Path, what: &str) -> Failure {
+    Failure::internal(format!("{} {what}", path.display())).with_hint("put it right or remove it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_to_its_agent_and_nowhere_else() {
+        let base = "https://agent.example/a2a";
+        for address in [base, "https://agent.example/a2a/", "https://agent.example/a2a/echo"] {
+            assert!(is_below(address, base), "{address}");
+        }
+        for address in [
+            "https://agent.example",
+            "https://agent.example/a2a2",
+            "http://agent.example/a2a",
+            "https://agent.example:444/a2a",
+            "https://agent.example.evil/a2a",
+            "agent.example/a2a",
+        ] {
+            assert!(!is_below(address, base), "{address}");
+        }
+        assert!(is_below("https://agent.example/x", "https://agent.example"));
+    }
+}

@@ -1,0 +1,123 @@
+//! Who we are to an agent, and who has said so. A flag wins over what the workspace says of this agent, that over settings
+//! that are meant for any agent, and those over a token that was kept.
+
+use http::header::COOKIE;
+use http::{HeaderName, HeaderValue};
+use switchboard_a2a::card::{AgentCard, SecurityScheme};
+use switchboard_client::{Credentials, Peer, Secret};
+
+use crate::cli::CallFlags;
+use crate::commands::calling::Failure;
+use crate::commands::calling::auth::Token;
+
+pub(super) const BEARER: &str = "A2ACLI_BEARER";
+pub(super) const API_KEY: &str = "A2ACLI_API_KEY";
+
+/// Where our credentials come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// There are none.
+    Nobody,
+    /// From a flag, or the headers of the workspace.
+    Typed,
+    /// From a variable or a setting of this name.
+    Named(String),
+    /// From `auth login`.
+    Token(String),
+}
+
+impl Identity {
+    /// Puts credentials into a peer.
+    pub(super) fn of(peer: &mut Peer, flags: &CallFlags) -> Result<Self, Failure> {
+        let of_workspace = named(&peer.credentials);
+        let is_typed = |id: &str| flags.origins.is_typed(id);
+        let has_flag = is_typed("bearer") || is_typed("api_key");
+        let counts = |id: &str| if has_flag { is_typed(id) } else { of_workspace.is_none() };
+        let set = |secret: &Option<Secret>| secret.clone().filter(|secret| *secret != Secret::Plain(String::new()));
+        let bearer = set(&flags.bearer).filter(|_| counts("bearer"));
+        let api_key = set(&flags.api_key).filter(|_| counts("api_key"));
+        let header = flags.api_key_header.clone();
+        let identity = match (&bearer, &api_key) {
+            (None, None) => match of_workspace {
+                Some(name) => Self::Named(name),
+                None if peer.headers.is_empty() => Self::Nobody,
+                None => Self::Typed,
+            },
+            _ if has_flag => Self::Typed,
+            (Some(_), _) => Self::Named(BEARER.to_owned()),
+            (None, Some(_)) => Self::Named(API_KEY.to_owned()),
+        };
+        match (bearer, api_key) {
+            (None, None) => {}
+            (None, Some(key)) => peer.credentials = Credentials::ApiKey { header, key },
+            (Some(bearer), None) => peer.credentials = Credentials::Bearer(bearer),
+            // Some gateways want the one and the agent behind them the other.
+            (Some(bearer), Some(key)) => {
+                let key = key.read().map_err(|error| Failure::usage(error.to_string(), ""))?;
+                let mut value = HeaderValue::from_str(&key)
+                    .map_err(|_| Failure::usage("the API key cannot stand in a header", "check it for line breaks"))?;
+                value.set_sensitive(true);
+                peer.headers.push((header, value));
+                peer.credentials = Credentials::Bearer(bearer);
+            }
+        }
+        Ok(identity)
+    }
+
+    /// Who we are with a token that was kept.
+    pub(super) fn with_token(token: &Token) -> (Self, Option<Credentials>) {
+        let credentials = Credentials::Bearer(Secret::Plain(token.access_token.clone()));
+        (Self::Token(token.access_token.clone()), Some(credentials))
+    }
+
+    /// Everything that must not be seen.
+    pub(super) fn secrets(&self, peer: &Peer) -> Vec<String> {
+        let mut secrets: Vec<String> = match &peer.credentials {
+            Credentials::Bearer(secret)
+            | Credentials::ApiKey { key: secret, .. }
+            | Credentials::Signature { secret, .. } => secret.read().into_iter().collect(),
+            _ => Vec::new(),
+        };
+        if let Self::Token(token) = self {
+            secrets.push(token.clone());
+        }
+        let headers = peer.headers.iter().filter_map(|(_, value)| value.to_str().ok());
+        secrets.extend(headers.map(str::to_owned));
+        // What is as short as that would be found everywhere.
+        secrets.retain(|secret| secret.len() >= 4);
+        secrets
+    }
+}
+
+/// The variable that holds a secret.
+fn named(credentials: &Credentials) -> Option<String> {
+    match credentials {
+        Credentials::Bearer(Secret::Environment(name))
+        | Credentials::ApiKey { key: Secret::Environment(name), .. }
+        | Credentials::Signature { secret: Secret::Environment(name), .. } => Some(name.clone()),
+        Credentials::OAuth(oauth) => match &oauth.client_secret {
+            Secret::Environment(name) => Some(name.clone()),
+            Secret::Plain(_) => Some("agents.yaml".to_owned()),
+        },
+        Credentials::None => None,
+        _ => Some("agents.yaml".to_owned()),
+    }
+}
+
+/// The same API key where the card wants it, if that is elsewhere.
+pub(super) fn as_the_card_wants(card: &AgentCard, peer: &Peer) -> Option<Credentials> {
+    let Credentials::ApiKey { key, .. } = &peer.credentials else { return None };
+    let wanted = card.security_schemes.iter().find_map(|(_, scheme)| match scheme {
+        SecurityScheme::ApiKey { location, name, .. } => Some((location.as_str(), name.as_str())),
+        _ => None,
+    });
+    match wanted? {
+        ("header", name) => Some(Credentials::ApiKey { header: HeaderName::try_from(name).ok()?, key: key.clone() }),
+        ("cookie", name) => {
+            let pair = format!("{name}={}", key.read().ok()?);
+            Some(Credentials::ApiKey { header: COOKIE, key: Secret::Plain(pair) })
+        }
+        ("query", name) => Some(Credentials::ApiKeyInQuery { name: name.to_owned(), key: key.clone() }),
+        _ => None,
+    }
+}

@@ -1,0 +1,95 @@
+//! `switchboard config show`: what is in force for commands that call agents, and who has said so. Reads only.
+
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{Args, Command};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::cli::settings::{SECRETS, Settings};
+use crate::cli::{CallFlags, variables};
+use crate::printer::Printer;
+
+/// Settings of single commands, which no flag of this one sets, and what is usual.
+const OF_COMMANDS: [(&str, &str); 8] = [
+    ("A2ACLI_OUTPUT", "text"),
+    ("A2ACLI_ASYNC", "false"),
+    ("A2ACLI_TASK_ID", ""),
+    ("A2ACLI_CONTEXT_ID", ""),
+    ("A2ACLI_METADATA", ""),
+    ("A2ACLI_CLIENT_ID", ""),
+    ("A2ACLI_CLIENT_SECRET", ""),
+    ("A2ACLI_SCOPE", ""),
+];
+const USUAL: &str = "default";
+/// What is usual where a flag has no value of its own.
+const USUAL_VALUES: [(&str, &str); 6] = [
+    ("A2ACLI_API_KEY_HEADER", "as the card says, else X-API-Key"),
+    ("A2ACLI_TRANSPORT", "the first of the agent's that is spoken here"),
+    ("A2ACLI_A2A_VERSION", "the newest that both speak"),
+    ("A2ACLI_TIMEOUT", "no end"),
+    ("A2ACLI_POLL_INTERVAL", "500ms, up to 10s"),
+    ("A2ACLI_CONFIG", "the nearest .env"),
+];
+
+#[derive(Serialize)]
+struct Setting {
+    name: String,
+    /// None if it is not set.
+    value: Option<String>,
+    source: String,
+}
+
+/// Shows them.
+#[must_use]
+pub fn run(flags: &CallFlags, printer: Printer) -> ExitCode {
+    let settings = match Settings::load(flags.config.as_deref()) {
+        Ok(settings) => settings,
+        Err(failure) => return failure.print(printer),
+    };
+    let command = CallFlags::augment_args(Command::new("call"));
+    let mut shown: Vec<Setting> = variables(&command).map(|(id, name)| of_flag(id, name, flags, &settings)).collect();
+    shown.extend(OF_COMMANDS.map(|(name, usual)| of_command(name, usual, &settings)));
+    if printer.is_json() {
+        let files: Vec<_> = settings.files.iter().map(|file| &file.path).collect();
+        printer.json(&json!({ "settings": shown, "files": files }));
+        return ExitCode::SUCCESS;
+    }
+    for Setting { name, value, source } in shown {
+        printer.line(format!("{name}: {} ({source})", value.unwrap_or_else(|| "-".to_owned())));
+    }
+    ExitCode::SUCCESS
+}
+
+fn of_flag(id: &str, name: &str, flags: &CallFlags, settings: &Settings) -> Setting {
+    let given = flags.origins.given(id);
+    let source = match given.map(|given| given.source) {
+        Some(ValueSource::CommandLine) => format!("flag --{}", flag(name)),
+        Some(ValueSource::EnvVariable) => format!("variable {name}"),
+        Some(_) => settings.get(name).map_or_else(|| USUAL.to_owned(), |(_, path)| path.display().to_string()),
+        None => USUAL.to_owned(),
+    };
+    let usual = USUAL_VALUES.iter().find(|(known, _)| *known == name && source == USUAL);
+    let value = usual.map(|(_, value)| (*value).to_owned()).or_else(|| given.map(|given| given.text.clone()));
+    setting(name, value, source)
+}
+
+fn of_command(name: &str, usual: &str, settings: &Settings) -> Setting {
+    let variable = std::env::var(name).ok().filter(|value| !value.is_empty());
+    match (variable, settings.get(name)) {
+        (Some(value), _) => setting(name, Some(value), format!("variable {name}")),
+        (None, Some((value, path))) => setting(name, Some(value.to_owned()), path.display().to_string()),
+        (None, None) => setting(name, Some(usual.to_owned()), USUAL.to_owned()),
+    }
+}
+
+fn setting(name: &str, value: Option<String>, source: String) -> Setting {
+    let hidden = |value: String| if SECRETS.contains(&name) { "***".to_owned() } else { value };
+    Setting { name: flag(name), value: value.filter(|value| !value.is_empty()).map(hidden), source }
+}
+
+/// The flag that a variable stands for.
+fn flag(name: &str) -> String {
+    name.trim_start_matches("A2ACLI_").to_ascii_lowercase().replace('_', "-")
+}

@@ -1,0 +1,78 @@
+//! Who we are to an agent elsewhere: the ways to prove it that take more than the name of one variable.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::remote_agent::RemoteUrl;
+use crate::config::section::Section;
+
+/// Tokens that are fetched with the client credentials of OAuth 2.0.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct OAuth {
+    /// Where tokens come from.
+    ///
+    /// One is fetched with the first call and again before it runs out, or when the agent no longer takes it.
+    pub token_url: Option<RemoteUrl>,
+    /// Who asks for a token.
+    pub client_id: Option<String>,
+    /// Variable of the environment that holds the secret that proves it.
+    pub client_secret_env: Option<String>,
+    /// What the token is to be good for.
+    pub scopes: Vec<String>,
+}
+
+/// The certificate that is shown to an agent that asks for one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct ClientTls {
+    /// Client certificate to show, in PEM, followed by those between it and its authority.
+    ///
+    /// A relative path starts at the workspace folder.
+    pub cert: Option<PathBuf>,
+    /// Private key of that certificate, in PEM, without a passphrase.
+    pub key: Option<PathBuf>,
+}
+
+impl OAuth {
+    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("tokenUrl", &mut self.token_url);
+        section.read("clientId", &mut self.client_id);
+        section.read("clientSecretEnv", &mut self.client_secret_env);
+        section.read("scopes", &mut self.scopes);
+        if self.parts().is_none() {
+            let is_any = self.token_url.is_some() || self.client_id.is_some() || self.client_secret_env.is_some();
+            if is_any || !self.scopes.is_empty() {
+                section.refuse_all("not enough to fetch a token", "write tokenUrl, clientId and clientSecretEnv");
+            }
+        }
+    }
+
+    /// Where to ask, who asks, and the variable with its secret; none unless tokens are to be fetched.
+    #[must_use]
+    pub fn parts(&self) -> Option<(&str, &str, &str)> {
+        Some((self.token_url.as_ref()?.as_str(), self.client_id.as_deref()?, self.client_secret_env.as_deref()?))
+    }
+}
+
+impl ClientTls {
+    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("cert", &mut self.cert);
+        section.read("key", &mut self.key);
+        match (&self.cert, &self.key) {
+            (Some(_), None) => section.refuse("cert", "it is of no use without its key", "write key beside it"),
+            (None, Some(_)) => section.refuse("key", "it is of no use without its certificate", "write cert beside it"),
+            _ => {}
+        }
+    }
+
+    /// The files, if a certificate is to be shown, from the workspace folder on.
+    #[must_use]
+    pub fn files(&self, folder: &Path) -> Option<(PathBuf, PathBuf)> {
+        Some((folder.join(self.cert.as_deref()?), folder.join(self.key.as_deref()?)))
+    }
+}

@@ -1,0 +1,145 @@
+//! `auth`: a token by code or by secret from a server of the test's own, kept where nobody else reads it, sent to its agent
+//! and to nobody else, and renewed.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use super::{Heard, answering, card};
+use crate::program::Workspace;
+
+/// An agent behind OAuth and the server that gives tokens for it, in one.
+struct Guarded {
+    address: String,
+    /// What was asked, as `path form authorization`.
+    asked: Receiver<String>,
+}
+
+impl Guarded {
+    /// Tokens live so many seconds.
+    fn start(lives: u64) -> Self {
+        let (send, asked) = channel();
+        let mut looks = 0;
+        let address = answering(move |here, heard| {
+            let authorization = heard.header("authorization");
+            let _ = send.send(format!("{} {} {authorization}", heard.path, heard.body));
+            answer(here, lives, heard, authorization, &mut looks)
+        });
+        Self { address, asked }
+    }
+
+    /// What was asked of a path so far.
+    fn asked(&self, path: &str) -> Vec<String> {
+        self.asked.try_iter().filter(|asked| asked.starts_with(path)).collect()
+    }
+}
+
+fn answer(here: &str, lives: u64, heard: &Heard, authorization: &str, looks: &mut u32) -> (u16, Value) {
+    let url = |path: &str| format!("http://{here}{path}");
+    let granted = |token: &str| (200, json!({ "access_token": token, "refresh_token": "again", "expires_in": lives }));
+    let (path, form) = (heard.path.as_str(), heard.body.as_str());
+    match path {
+        "/.well-known/agent-card.json" => {
+            let by_code = json!({ "deviceAuthorizationUrl": url("/codes"), "tokenUrl": url("/token"), "scopes": { "chat": "talk" } });
+            let by_secret = json!({ "tokenUrl": url("/token"), "scopes": { "chat": "talk" } });
+            let schemes = json!({
+                "by-code": { "oauth2SecurityScheme": { "flows": { "deviceCode": by_code } } },
+                "by-secret": { "oauth2SecurityScheme": { "flows": { "clientCredentials": by_secret } } },
+            });
+            (200, card(here, json!({ "securitySchemes": schemes })))
+        }
+        "/codes" => {
+            let page = url("/device");
+            (200, json!({ "device_code": "d-1", "user_code": "ABCD", "verification_uri": page, "interval": 0.2 }))
+        }
+        "/token" if form.contains("device_code=d-1") && *looks < 2 => {
+            *looks += 1;
+            (400, json!({ "error": "authorization_pending" }))
+        }
+        "/token" if form.contains("device_code=d-1") => granted("by-code"),
+        "/token" if form.contains("grant_type=refresh_token") => granted("renewed"),
+        // robot:s3cret
+        "/token" if authorization == "Basic cm9ib3Q6czNjcmV0" => granted("by-secret"),
+        "/token" => (401, json!({ "error": "invalid_client", "error_description": "no such robot" })),
+        "/rpc" if ["Bearer by-code", "Bearer by-secret", "Bearer renewed"].contains(&authorization) => {
+            let reply =
+                json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "hello" }] } });
+            (200, json!({ "jsonrpc": "2.0", "id": 1, "result": reply }))
+        }
+        _ => (401, json!({ "error": "who are you?" })),
+    }
+}
+
+fn caller() -> (Workspace, tempfile::TempDir) {
+    let home = tempfile::tempdir().unwrap();
+    (Workspace::new().variable("HOME", home.path().to_str().unwrap()), home)
+}
+
+#[test]
+fn a_token_by_code_is_kept_sent_to_its_agent_and_forgotten() {
+    let agent = Guarded::start(3600);
+    let (workspace, home) = caller();
+    let without = workspace.run(&["send", &agent.address, "hi", "--json"]);
+    let error = without.json()["error"].clone();
+    assert_eq!((without.code, &error["code"]), (Some(4), &json!("A2ACLI_ERR_CREDENTIALS_MISSING")), "{error}");
+    let next = format!("switchboard auth login {} --client-id ID", agent.address);
+    assert!(error["hint"].as_str().unwrap().contains(&next), "{error}");
+
+    let login = workspace.run(&["auth", "login", &agent.address, "--client-id", "app"]);
+    assert_eq!(login.code, Some(0), "{}{}", login.stdout, login.stderr);
+    assert_eq!(login.stderr, format!("open http://{}/device and type in ABCD\n", agent.address));
+    let file = home.path().join(".config/a2a-cli/tokens.json");
+    let expected = format!(
+        "agent: http://{}\nflow: device-code\nscopes: chat\nexpires-in: 3600s\nfile: {}\n",
+        agent.address,
+        file.display()
+    );
+    assert_eq!(login.stdout, expected);
+    assert_eq!(agent.asked("/codes"), ["/codes client_id=app&scope=chat "]);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let sent = workspace.run(&["send", &format!("http://{}/rpc", agent.address), "hi", "-q"]);
+    assert_eq!((sent.code, sent.stdout.as_str()), (Some(0), "hello\n"), "{}", sent.stderr);
+    let other = Guarded::start(3600);
+    assert_eq!(workspace.run(&["send", &other.address, "hi"]).code, Some(4), "no other agent gets it");
+    assert!(other.asked("/").iter().all(|asked| !asked.contains("Bearer")));
+    let debugged = workspace.run(&["send", &agent.address, "hi", "--debug"]);
+    assert!(debugged.code == Some(0) && !debugged.stderr.contains("by-code"), "{}", debugged.stderr);
+
+    let forgotten = workspace.run(&["auth", "logout", &agent.address]);
+    assert_eq!(forgotten.stdout, format!("forgotten: http://{}\n", agent.address));
+    assert_eq!(workspace.run(&["send", &agent.address, "hi"]).code, Some(4));
+    assert_eq!(
+        workspace.run(&["auth", "logout", &agent.address]).stderr,
+        "warning: there is no token for this agent\n"
+    );
+}
+
+#[test]
+fn a_token_by_secret_is_renewed_and_the_secret_is_not_kept() {
+    let agent = Guarded::start(1);
+    let (workspace, home) = caller();
+    let login = ["auth", "login", &agent.address, "--client-id", "robot", "--flow", "client-credentials", "--json"];
+    let unset = workspace.run(&login);
+    assert_eq!((unset.code, &unset.json()["error"]["code"]), (Some(4), &json!("A2ACLI_ERR_CREDENTIALS_MISSING")));
+    let wrong = Workspace::new().variable("HOME", home.path().to_str().unwrap()).variable("A2ACLI_CLIENT_SECRET", "no");
+    let wrong = wrong.run(&login);
+    assert_eq!((wrong.code, &wrong.json()["error"]["code"]), (Some(4), &json!("A2ACLI_ERR_AUTH_FAILED")));
+    assert!(wrong.stdout.contains("no such robot"), "{}", wrong.stdout);
+
+    let workspace = workspace.variable("A2ACLI_CLIENT_SECRET", "s3cret");
+    let run = workspace.run(&login);
+    assert_eq!((run.code, &run.json()["flow"]), (Some(0), &json!("client-credentials")), "{}", run.stdout);
+    let kept = std::fs::read_to_string(home.path().join(".config/a2a-cli/tokens.json")).unwrap();
+    assert!(kept.contains("by-secret") && !kept.contains("s3cret"), "{kept}");
+    // It is about to end, so that it is renewed before it is used.
+    let sent = workspace.run(&["send", &agent.address, "hi", "-q"]);
+    assert_eq!((sent.code, sent.stdout.as_str()), (Some(0), "hello\n"), "{}", sent.stderr);
+    assert!(agent.asked("/token").iter().any(|asked| asked.contains("grant_type=refresh_token")));
+
+    let echo = super::Fleet::new();
+    let none = echo.run(&["auth", "login", "echo", "--client-id", "x", "--json"]);
+    assert_eq!((none.code, &none.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")));
+    assert_eq!(echo.run(&["auth", "login", "echo"]).code, Some(2), "nobody asks for it");
+}
