@@ -23,6 +23,8 @@ pub struct Error {
     pub metadata: Vec<(String, String)>,
     /// Which fields were wrong, for invalid parameters.
     pub violations: Vec<Violation>,
+    /// The number that a peer gave it, where that is another than the kind's own. Never written.
+    pub received_code: Option<i64>,
 }
 
 /// One field that was wrong.
@@ -37,7 +39,8 @@ pub struct Violation {
 impl Error {
     /// An error with the protocol's own wording.
     pub fn new(kind: ErrorKind) -> Self {
-        Self { kind, message: kind.entry().message.to_owned(), metadata: Vec::new(), violations: Vec::new() }
+        let message = kind.entry().message.to_owned();
+        Self { kind, message, metadata: Vec::new(), violations: Vec::new(), received_code: None }
     }
 
     /// An error with wording of its own.
@@ -71,6 +74,11 @@ impl Error {
     /// The server is too busy; the caller may try again after the given time.
     pub fn overloaded(message: impl Into<String>, retry_after_ms: u64) -> Self {
         Self::with_message(ErrorKind::Overloaded, message).detail("retryAfterMs", retry_after_ms)
+    }
+
+    /// Its JSON-RPC code: the peer's own number if it came from one.
+    pub fn code(&self) -> i64 {
+        self.received_code.unwrap_or_else(|| i64::from(self.kind.entry().code))
     }
 
     /// Adds one fact for programs.

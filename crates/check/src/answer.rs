@@ -7,8 +7,12 @@ use http::HeaderMap;
 use serde_json::Value;
 use switchboard_a2a::{Dialect, Error as AgentError, ErrorKind};
 use switchboard_client::{Binding, Interface};
+use switchboard_egress::BodyEnd;
 
-use crate::subject::{Question, Subject};
+use crate::busy::is_busy;
+use crate::question::Question;
+use crate::shared::{GivenUp, TOO_LONG};
+use crate::subject::{LARGEST, Subject};
 use crate::verdict::Verdict;
 
 /// An answer as it came.
@@ -16,6 +20,9 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    pub(crate) end: BodyEnd,
+    /// How long it took to come.
+    pub(crate) took: Duration,
 }
 
 /// What an answer says.
@@ -26,6 +33,8 @@ pub(crate) enum Said {
     Refused(Option<ErrorKind>),
     /// Something answered, but not in the protocol.
     Nonsense,
+    /// It is not known, and why: the agent has no time, or says more than is read.
+    Unheard(String),
     /// Nothing came.
     #[default]
     Nothing,
@@ -47,6 +56,12 @@ pub(crate) struct Reply {
     pub(crate) took: Duration,
 }
 
+impl GivenUp for Reply {
+    fn given_up() -> Self {
+        Self { said: Said::Unheard(TOO_LONG.to_owned()), ..Self::default() }
+    }
+}
+
 impl Reply {
     /// An answer without an envelope.
     pub(crate) fn plain(subject: &Subject, question: &Question, answer: Result<Answer, String>) -> Self {
@@ -55,12 +70,17 @@ impl Reply {
             Ok(answer) => answer,
             Err(error) => return Self { sent, seen: subject.clean(&error), ..Self::default() },
         };
-        let Answer { status, headers, body } = answer;
+        let Answer { status, headers, body, end, took } = answer;
         let media_type = media_type(&headers);
         let seen = subject.clean(&format!("{status} {media_type} {}", String::from_utf8_lossy(&body)));
         let json: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = json.clone().map_or(Said::Nonsense, Said::Result);
-        Self { sent, seen, status, headers, json, said, took: Duration::ZERO }
+        let said = match end {
+            _ if is_busy(status) => Said::Unheard(format!("the agent has no time for it ({status})")),
+            BodyEnd::Cut => Said::Unheard(format!("the answer has more than {LARGEST} bytes, and is not read")),
+            BodyEnd::Late => Said::Nothing,
+            BodyEnd::Complete | BodyEnd::Broken => json.clone().map_or(Said::Nonsense, Said::Result),
+        };
+        Self { sent, seen, status, headers, json, said, took }
     }
 
     /// An answer of an interface.
@@ -72,7 +92,7 @@ impl Reply {
     ) -> Self {
         let body = answer.as_ref().map(|answer| answer.body.clone()).unwrap_or_default();
         let mut reply = Self::plain(subject, question, answer);
-        if reply.status == 0 {
+        if reply.status == 0 || matches!(reply.said, Said::Nothing | Said::Unheard(_)) {
             return reply;
         }
         let is_success = (200..300).contains(&reply.status);
@@ -133,14 +153,21 @@ impl Reply {
         if binding == Binding::Rest && is_callers { Verdict::pass() } else { self.expect(kinds) }
     }
 
-    /// A failure with what was sent and seen.
+    /// A failure with what was sent and seen; none where nothing is known.
     pub(crate) fn complaint(&self) -> Verdict {
-        Verdict::fail(&self.sent, &self.seen)
+        match &self.said {
+            Said::Unheard(why) => Verdict::not_applicable(why),
+            _ => Verdict::fail(&self.sent, &self.seen),
+        }
     }
 
     /// The same with what is wrong about it.
     pub(crate) fn complaint_that(&self, problem: &str) -> Verdict {
-        Verdict::fail(&self.sent, format!("{problem}: {}", self.seen))
+        let complaint = self.complaint();
+        match complaint.has_failed() {
+            true => Verdict::fail(&self.sent, format!("{problem}: {}", self.seen)),
+            false => complaint,
+        }
     }
 }
 

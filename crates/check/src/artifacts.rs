@@ -36,7 +36,7 @@ impl Artifacts {
             match wire::event(dialect, frame) {
                 Event::Task(task) => artifacts = Self::of_task(task),
                 Event::Artifact(update) => artifacts.add(&update["artifact"], update["append"] == true),
-                Event::Message | Event::Status(_) | Event::Unknown => {}
+                Event::Message(_) | Event::Status(_) | Event::Unknown => {}
             }
         }
         artifacts

@@ -10,7 +10,8 @@ use serde_json::Value;
 use crate::answer::Said;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
-use crate::subject::{Question, Subject};
+use crate::question::Question;
+use crate::subject::Subject;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -30,14 +31,23 @@ pub(crate) const CHECKS: &[Check] = &[
         title: "the card has every member that version 1.0 demands",
         rule: "A2A 1.0 §4.4.1",
         severity: Severity::Must,
-        fix: "write the missing members; arrays may be empty where there is nothing to list",
+        fix: "write the missing members",
         run: Run::Agent(|subject| Box::pin(members(subject))),
+    },
+    Check {
+        id: "card-lists",
+        group: Group::Card,
+        title: "the lists that the card must have are not empty",
+        rule: "A2A 1.0 §5.7 demands it; the card of §8.4.1 has no skills",
+        severity: Severity::Quality,
+        fix: "name at least one skill with at least one tag, and one media type each way",
+        run: Run::Agent(|subject| Box::pin(lists(subject))),
     },
     Check {
         id: "card-members-v03",
         group: Group::Card,
         title: "callers of version 0.3 get a card with every member that version demands",
-        rule: "A2A 0.3 §5.5",
+        rule: "A2A 0.3 §5.5, §5.6",
         severity: Severity::Must,
         fix: "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
         run: Run::Agent(|subject| Box::pin(members_v03(subject))),
@@ -136,12 +146,28 @@ async fn members_v03(subject: &Subject) -> Verdict {
         return reply.complaint();
     };
     let mut problems = usual_problems(card);
-    for member in ["url", "protocolVersion"] {
+    for member in ["url", "protocolVersion", "preferredTransport"] {
         if card[member].as_str().is_none_or(str::is_empty) {
             problems.push(format!("{member} is missing"));
         }
     }
     Verdict::of(&problems, &reply.sent)
+}
+
+/// Where the specification is not of one mind, nothing is missing: what is absent altogether has its own check.
+async fn lists(subject: &Subject) -> Verdict {
+    let card = &subject.card;
+    if !speaks(card, "1.") && speaks(card, "0.3") {
+        return Verdict::not_applicable("the agent speaks version 0.3 only");
+    }
+    let is_empty = |list: &Value| list.as_array().is_some_and(Vec::is_empty);
+    let members = ["defaultInputModes", "defaultOutputModes", "skills"].into_iter();
+    let mut problems: Vec<String> =
+        members.filter(|member| is_empty(&card[*member])).map(|member| format!("{member} is empty")).collect();
+    for skill in card["skills"].as_array().into_iter().flatten().filter(|skill| is_empty(&skill["tags"])) {
+        problems.push(format!("the tags of {} are empty", short(&skill["id"])));
+    }
+    Verdict::of(&problems, &subject.card_answer.sent)
 }
 
 /// What both versions demand.
@@ -227,10 +253,19 @@ async fn reachable(line: &Line) -> Verdict {
         Err(problem) => return Verdict::not_applicable(problem),
     };
     let reply = line.ask(&question).await;
-    match reply.said {
-        Said::Result(_) | Said::Refused(_) => Verdict::pass(),
-        Said::Nonsense if matches!(reply.status, 401 | 403) => Verdict::pass(),
-        Said::Nonsense | Said::Nothing => reply.complaint(),
+    let is_there = match reply.said {
+        Said::Result(_) | Said::Refused(_) | Said::Unheard(_) => true,
+        Said::Nonsense => matches!(reply.status, 401 | 403),
+        Said::Nothing => false,
+    };
+    match &line.said {
+        _ if !is_there => reply.complaint(),
+        None => Verdict::pass(),
+        // What was called answers, and of what the card says nothing is known.
+        Some(said) => Verdict::not_applicable(format!(
+            "the card says {said}, and {} was called, which answers; --trust-card-url calls what the card says",
+            line.interface.url
+        )),
     }
 }
 

@@ -6,7 +6,7 @@ use switchboard_a2a::{ErrorKind, Operation, Request};
 use crate::answer::DECLINED;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
-use crate::subject::Question;
+use crate::question::Question;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -48,15 +48,9 @@ async fn required(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 names no error for it");
     }
-    let Ok((question, _)) = line.question(Operation::SendMessage, &Request::Send(line.message(true))) else {
-        return Verdict::not_applicable("the message cannot be written");
-    };
-    let reply = line.ask(&Question { declares: false, ..question }).await;
-    if let Some(id) = line.task_id(&reply) {
-        // It should not be there, and nobody waits for it.
-        line.cancel(&id).await;
-    }
-    reply.expect(&[ErrorKind::ExtensionRequired])
+    let request = Request::Send(line.message(true));
+    let reply = line.call_with(Operation::SendMessage, request, |question| Question { declares: false, ..question });
+    reply.await.expect(&[ErrorKind::ExtensionRequired])
 }
 
 async fn declared(line: &Line) -> Verdict {

@@ -6,6 +6,10 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_client::{ClientError, Credentials};
 
+/// A key that nobody has.
+const NOBODYS: &str = "a2a-check-no-such-key";
+const NOBODYS_BEARER: &str = "Bearer a2a-check-no-such-key";
+
 /// What makes a caller known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Identity {
@@ -15,30 +19,27 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn is_nobody(&self) -> bool {
-        self.headers.is_empty() && self.parameter.is_none()
-    }
-
     /// Adds credentials; what of it is secret.
-    pub(crate) fn add(&mut self, credentials: &Credentials) -> Result<Option<String>, ClientError> {
-        let (name, text, secret) = match credentials {
-            Credentials::None => return Ok(None),
+    pub(crate) fn add(&mut self, credentials: &Credentials) -> Result<Vec<String>, ClientError> {
+        let (name, text, secrets) = match credentials {
+            Credentials::None => return Ok(Vec::new()),
             Credentials::Bearer(secret) => {
                 let secret = secret.read()?;
-                (AUTHORIZATION, format!("Bearer {secret}"), secret)
+                (AUTHORIZATION, format!("Bearer {secret}"), vec![secret])
             }
             Credentials::ApiKey { header, key } => {
                 let key = key.read()?;
-                (header.clone(), key.clone(), key)
+                (header.clone(), key.clone(), vec![key])
             }
             Credentials::ApiKeyInQuery { name, key } => {
                 let key = key.read()?;
                 self.parameter = Some((name.clone(), key.clone()));
-                return Ok(Some(key));
+                return Ok(vec![key]);
             }
             Credentials::Basic { user, password } => {
-                let pair = STANDARD.encode(format!("{user}:{}", password.read()?));
-                (AUTHORIZATION, format!("Basic {pair}"), pair)
+                let password = password.read()?;
+                let pair = STANDARD.encode(format!("{user}:{password}"));
+                (AUTHORIZATION, format!("Basic {pair}"), vec![pair, password])
             }
             Credentials::Signature { .. } => {
                 let problem = "checks send requests of their own and cannot sign them; use another way to be known";
@@ -53,7 +54,7 @@ impl Identity {
             .map_err(|_| ClientError::Secret("a secret has characters that cannot stand in a header".to_owned()))?;
         value.set_sensitive(true);
         self.headers.insert(name, value);
-        Ok(Some(secret))
+        Ok(secrets)
     }
 
     /// The same without what says who it is, for somebody else.
@@ -66,6 +67,23 @@ impl Identity {
             headers.remove(header);
         }
         Self { headers, parameter: None }
+    }
+
+    /// The same with credentials of the same kind that were never given out.
+    pub(crate) fn impostor(&self, credentials: &Credentials) -> Self {
+        let mut impostor = self.anonymous(credentials);
+        match credentials {
+            Credentials::ApiKey { header, .. } => {
+                impostor.headers.insert(header.clone(), HeaderValue::from_static(NOBODYS));
+            }
+            Credentials::ApiKeyInQuery { name, .. } => {
+                impostor.parameter = Some((name.clone(), NOBODYS.to_owned()));
+            }
+            _ => {
+                impostor.headers.insert(AUTHORIZATION, HeaderValue::from_static(NOBODYS_BEARER));
+            }
+        }
+        impostor
     }
 
     /// An address as this caller asks for it.

@@ -7,6 +7,7 @@
 
 mod answer;
 mod artifacts;
+mod busy;
 mod card;
 mod checks;
 mod errors;
@@ -17,10 +18,13 @@ mod line;
 mod list;
 mod operations;
 mod push;
+mod question;
 mod receiver;
 mod report;
 mod run;
+mod secrets;
 mod security;
+mod shared;
 mod streaming;
 mod subject;
 mod verdict;

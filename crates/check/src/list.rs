@@ -15,10 +15,10 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "list-members",
         group: Group::List,
-        title: "a list has tasks, nextPageToken, pageSize and totalSize, also where it ends or is empty",
+        title: "a list has tasks, nextPageToken, and sizes that are true, also where it ends or is empty",
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
-        fix: "always write all four; nextPageToken is \"\" on the last page",
+        fix: "always write tasks, nextPageToken, pageSize and totalSize; nextPageToken is \"\" on the last page",
         run: Run::Interface(|line| Box::pin(members(line))),
     },
     Check {
@@ -109,7 +109,7 @@ pub(crate) async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, 
 async fn members(line: &Line) -> Verdict {
     let future = ListRequest { status_timestamp_after: Timestamp::parse(FAR_FUTURE), ..ListRequest::default() };
     for request in [ListRequest::default(), future] {
-        let (reply, _) = match listed(line, request).await {
+        let (reply, tasks) = match listed(line, request).await {
             Ok(listed) => listed,
             Err(verdict) => return verdict,
         };
@@ -122,8 +122,12 @@ async fn members(line: &Line) -> Verdict {
             problems.push(format!("nextPageToken is {}", short(&result["nextPageToken"])));
         }
         for member in ["pageSize", "totalSize"] {
-            if !result[member].is_u64() {
-                problems.push(format!("{member} is {}", short(&result[member])));
+            match result[member].as_u64() {
+                None => problems.push(format!("{member} is {}", short(&result[member]))),
+                Some(size) if size < tasks.len() as u64 => {
+                    problems.push(format!("{member} is {size}, and there are {} tasks", tasks.len()));
+                }
+                Some(_) => {}
             }
         }
         if !problems.is_empty() {
@@ -164,16 +168,29 @@ async fn artifacts_absent(line: &Line) -> Verdict {
     }
 }
 
+/// How many pages are looked through for a task without artifacts.
+const PAGES: usize = 5;
+
 async fn artifacts_asked(line: &Line) -> Verdict {
-    let request = ListRequest { include_artifacts: true, ..ListRequest::default() };
-    let (reply, tasks) = match listed(line, request).await {
-        Ok(listed) => listed,
-        Err(verdict) => return verdict,
-    };
-    match tasks.iter().find(|task| !task["artifacts"].is_array()) {
-        None => Verdict::pass(),
-        Some(task) => Verdict::fail(&reply.sent, format!("a task without artifacts: {}", short(task))),
+    let mut page_token = None;
+    for _ in 0..PAGES {
+        // They may be large, so only a few at a time.
+        let page_size = Some(2);
+        let request = ListRequest { include_artifacts: true, page_size, page_token, ..ListRequest::default() };
+        let (reply, tasks) = match listed(line, request).await {
+            Ok(listed) => listed,
+            Err(verdict) => return verdict,
+        };
+        if let Some(task) = tasks.iter().find(|task| !task["artifacts"].is_array()) {
+            return Verdict::fail(&reply.sent, format!("a task without artifacts: {}", short(task)));
+        }
+        let token = reply.result().and_then(|result| result["nextPageToken"].as_str()).unwrap_or_default();
+        if token.is_empty() {
+            break;
+        }
+        page_token = Some(token.to_owned());
     }
+    Verdict::pass()
 }
 
 async fn page_size(line: &Line) -> Verdict {
@@ -182,34 +199,34 @@ async fn page_size(line: &Line) -> Verdict {
     }
     for size in [0, 101] {
         let question = match line.is_rpc() {
-            true => {
-                let mut params = json!({ "pageSize": size });
-                if let Some(tenant) = line.tenant() {
-                    params["tenant"] = json!(tenant);
-                }
-                line.rpc("ListTasks", params)
-            }
-            false => {
-                let tenant = line.tenant().map(|tenant| format!("/{tenant}")).unwrap_or_default();
-                line.rest("GET", &format!("{tenant}/tasks?pageSize={size}"), None)
-            }
+            true => line.rpc("ListTasks", json!({ "pageSize": size })),
+            false => line.rest("GET", &format!("/tasks?pageSize={size}"), None),
         };
         let reply = line.ask(&question).await;
         let verdict = reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams]);
-        if verdict.outcome == crate::report::Outcome::Fail {
+        if verdict.has_failed() {
             return verdict;
         }
     }
     Verdict::pass()
 }
 
-/// The first page of one task, its task and its token.
-async fn first_page(line: &Line) -> Result<(Reply, Value, String), Verdict> {
-    line.unwaited().await;
-    let (reply, tasks) = listed(line, ListRequest { page_size: Some(1), ..ListRequest::default() }).await?;
-    if tasks.len() > 1 {
-        return Err(Verdict::fail(&reply.sent, format!("{} tasks on a page of 1", tasks.len())));
+/// A page of so many tasks.
+async fn page(line: &Line, size: u32, page_token: Option<String>) -> Result<(Reply, Vec<Value>), Verdict> {
+    let request = ListRequest { page_size: Some(size), page_token, ..ListRequest::default() };
+    let (reply, tasks) = listed(line, request).await?;
+    match tasks.len() as u64 > u64::from(size) {
+        true => Err(Verdict::fail(&reply.sent, format!("{} tasks on a page of {size}", tasks.len()))),
+        false => Ok((reply, tasks)),
     }
+}
+
+/// The first page of so many tasks, its first task and its token.
+async fn first_page(line: &Line, size: u32) -> Result<(Reply, Value, String), Verdict> {
+    // Three tasks at least, so that a second page can be too long.
+    line.unwaited().await;
+    line.running().await;
+    let (reply, tasks) = page(line, size, None).await?;
     let token = reply.result().and_then(|result| result["nextPageToken"].as_str()).unwrap_or_default().to_owned();
     match tasks.into_iter().next() {
         Some(task) if !token.is_empty() => Ok((reply, task, token)),
@@ -218,12 +235,11 @@ async fn first_page(line: &Line) -> Result<(Reply, Value, String), Verdict> {
 }
 
 async fn pages(line: &Line) -> Verdict {
-    let (_, first, token) = match first_page(line).await {
+    let (_, first, token) = match first_page(line, 1).await {
         Ok(page) => page,
         Err(verdict) => return verdict,
     };
-    let next = ListRequest { page_size: Some(1), page_token: Some(token), ..ListRequest::default() };
-    let (reply, tasks) = match listed(line, next).await {
+    let (reply, tasks) = match page(line, 1, Some(token)).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
@@ -234,13 +250,30 @@ async fn pages(line: &Line) -> Verdict {
     }
 }
 
+/// Where something new has come between two pages, whatever is counted has moved. In a list that begins with the oldest
+/// nothing moves; there tokens are taken for numbers if they are as high as the number of tasks before them.
 async fn cursor(line: &Line) -> Verdict {
-    match first_page(line).await {
-        Ok((reply, _, token)) if token.len() < 7 && token.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Verdict::fail(&reply.sent, format!("the token is {token:?}"))
+    let (_, first, token) = match first_page(line, 1).await {
+        Ok(page) => page,
+        Err(verdict) if verdict.has_failed() => return Verdict::not_applicable("the list has no pages"),
+        Err(verdict) => return verdict,
+    };
+    if line.begun().await.is_none() {
+        return Verdict::not_applicable("nothing new could be begun");
+    }
+    let Ok((reply, tasks)) = page(line, 1, Some(token.clone())).await else {
+        return Verdict::not_applicable("the list has no second page any more");
+    };
+    if tasks.iter().any(|task| task["id"] == first["id"]) {
+        let seen =
+            format!("after a new task, the page of the token {token:?} has the task of the first page once more");
+        return Verdict::fail(&reply.sent, seen);
+    }
+    match first_page(line, 2).await {
+        Ok((reply, _, other)) if token == "1" && other == "2" => {
+            Verdict::fail(&reply.sent, "the token is \"1\" after one task, and \"2\" after two")
         }
-        Ok(_) => Verdict::pass(),
-        Err(verdict) => verdict,
+        _ => Verdict::pass(),
     }
 }
 
@@ -255,7 +288,7 @@ async fn context(line: &Line) -> Verdict {
         Err(verdict) => return verdict,
     };
     if tasks.is_empty() {
-        return reply.complaint_that("its own task is not listed");
+        return reply.complaint_that("its own task is not listed").about(line.first_id().await.unwrap_or_default());
     }
     match tasks.iter().find(|task| task["contextId"] != id.as_str()) {
         None => Verdict::pass(),

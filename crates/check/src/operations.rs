@@ -5,13 +5,14 @@ pub(crate) mod history;
 
 use std::time::Duration;
 
-use switchboard_a2a::{ErrorKind, Operation, Request, TaskId};
+use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
 use crate::answer::{DECLINED, Said};
 use crate::checks::{Check, Group, Run, Severity};
+use crate::errors::NOT_RPC;
 use crate::line::{Line, Until};
 use crate::verdict::Verdict;
-use crate::wire;
+use crate::wire::{self, Sent};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check {
@@ -31,6 +32,15 @@ pub(crate) const CHECKS: &[Check] = &[
         severity: Severity::Must,
         fix: "send Content-Type: application/json, over REST application/a2a+json",
         run: Run::Interface(|line| Box::pin(media_type(line))),
+    },
+    Check {
+        id: "send-envelope",
+        group: Group::Operations,
+        title: "over JSON-RPC, answers have the id of their request",
+        rule: "JSON-RPC 2.0 §5; A2A 1.0 §9.3",
+        severity: Severity::Must,
+        fix: "answer with jsonrpc 2.0 and the id that was asked with",
+        run: Run::Interface(|line| Box::pin(envelope(line))),
     },
     Check {
         id: "send-in-time",
@@ -69,6 +79,15 @@ pub(crate) const CHECKS: &[Check] = &[
         run: Run::Interface(|line| Box::pin(task_members(line))),
     },
     Check {
+        id: "message-members",
+        group: Group::Operations,
+        title: "a message that is the answer has its id, the role of the agent and parts",
+        rule: "A2A 1.0 §4.1.4, §5.7; 0.3 §6.4",
+        severity: Severity::Must,
+        fix: "write messageId, role and at least one part",
+        run: Run::Interface(|line| Box::pin(message_members(line))),
+    },
+    Check {
         id: "get-task",
         group: Group::Operations,
         title: "a task that was answered with can be read again",
@@ -76,6 +95,15 @@ pub(crate) const CHECKS: &[Check] = &[
         severity: Severity::Must,
         fix: "keep tasks, and answer GetTask with the task itself",
         run: Run::Interface(|line| Box::pin(get_task(line))),
+    },
+    Check {
+        id: "task-kept",
+        group: Group::Operations,
+        title: "a task that has ended is kept for a while",
+        rule: "A2A 1.0 §3.3.2 leaves it open",
+        severity: Severity::Quality,
+        fix: "keep ended tasks long enough for callers that were away to find out how they ended",
+        run: Run::Interface(|line| Box::pin(kept(line))),
     },
     Check {
         id: "send-to-ended",
@@ -140,16 +168,18 @@ async fn in_time(line: &Line) -> Verdict {
     let waited = format!("no answer within {} s", line.subject.patience.as_secs());
     let task = match line.behind().await {
         Ok(task) => task,
+        // Version 0.3 has no way to look for it.
+        Err(why) if !line.is_v1() => return Verdict::not_applicable(format!("{waited}; {why}")),
         Err(why) => return Verdict::fail(&first.sent, format!("{waited}; {why}")),
     };
     let id = task["id"].as_str().unwrap_or_default();
-    let heard = if line.subject.can("streaming") { Some(line.subscribe(id, Until::First, &[]).await) } else { None };
+    let heard = if line.subject.can("streaming") { Some(line.subscribe(id, Until::First).await) } else { None };
     tokio::time::sleep(LOOK).await;
     let now = line.get(id).await;
     let state = now.result().and_then(|task| wire::state(line.dialect(), task)).unwrap_or("not to be read");
     // The clock of the agent tells how long it has been silent.
-    let is_unchanged = now.result().is_some_and(|now| now["status"] == task["status"]);
-    if !is_unchanged && now.result().is_some() {
+    let is_changed = now.result().is_some_and(|now| now["status"] != task["status"] || line.has_ended(now));
+    if is_changed {
         return Verdict::not_applicable(format!("{waited}, but its task went on to {state} meanwhile"));
     }
     let subscribed = match heard {
@@ -168,8 +198,7 @@ async fn waits(line: &Line) -> Verdict {
     let Some(task) = line.first_task().await else {
         return Verdict::not_applicable("the message was not answered with a task");
     };
-    let is_done = wire::has_ended(line.dialect(), task) || wire::is_paused(line.dialect(), task);
-    if is_done { Verdict::pass() } else { line.first().await.reply.complaint() }
+    if line.is_settled(task) { Verdict::pass() } else { line.first().await.reply.complaint() }
 }
 
 async fn returns_immediately(line: &Line) -> Verdict {
@@ -178,12 +207,14 @@ async fn returns_immediately(line: &Line) -> Verdict {
     }
     let reply = line.unwaited().await;
     let result = reply.result().map(|result| wire::sent(line.dialect(), result));
-    let waited = line.first().await.reply.took;
-    let has_waited = waited > Duration::from_secs(1) && reply.took > waited / 2;
+    // An agent that is far away takes its time with everything.
+    let distance = line.get_nobodys().await.took;
+    let (waited, took) = (line.first().await.reply.took.saturating_sub(distance), reply.took.saturating_sub(distance));
+    let has_waited = waited > Duration::from_secs(1) && took > waited / 2;
     match result {
         // Version 0.3 leaves open whether an agent can do it.
         Some(Ok(_)) if has_waited && line.is_v1() => {
-            let (waited, took) = (waited.as_secs_f64(), reply.took.as_secs_f64());
+            let (waited, took) = (waited.as_secs_f64(), took.as_secs_f64());
             Verdict::fail(&reply.sent, format!("it took {took:.1} s, and {waited:.1} s without returnImmediately"))
         }
         Some(Ok(_)) => Verdict::pass(),
@@ -204,11 +235,41 @@ async fn get_task(line: &Line) -> Verdict {
         return Verdict::not_applicable("the message was not answered with a task");
     };
     let reply = line.get(id).await;
-    let Some(task) = reply.result() else { return reply.complaint() };
+    let Some(task) = reply.result() else { return reply.complaint().about(id) };
     if task["id"] != id {
         return reply.complaint_that("this is not the task that was asked for");
     }
     Verdict::of(&wire::task_problems(line.dialect(), task), &reply.sent)
+}
+
+async fn kept(line: &Line) -> Verdict {
+    let Some(task) = line.first_task().await.filter(|task| line.has_ended(task)) else {
+        return Verdict::not_applicable("the message was not answered with a task that has ended");
+    };
+    let reply = line.get(task["id"].as_str().unwrap_or_default()).await;
+    if reply.is_refused_with(ErrorKind::TaskNotFound) { reply.complaint() } else { Verdict::pass() }
+}
+
+async fn message_members(line: &Line) -> Verdict {
+    let first = line.first().await;
+    match &first.sent {
+        Some(Ok(Sent::Message(message))) => {
+            Verdict::of(&wire::message_problems(line.dialect(), message), &first.reply.sent)
+        }
+        _ => Verdict::not_applicable("the message was not answered with a message"),
+    }
+}
+
+async fn envelope(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable(NOT_RPC);
+    }
+    let reply = &line.first().await.reply;
+    match reply.json.as_ref().filter(|_| matches!(reply.said, Said::Result(_) | Said::Refused(_))) {
+        None => Verdict::not_applicable("the message was not answered in the protocol"),
+        Some(json) if json["id"] == 1 => Verdict::pass(),
+        Some(json) => Verdict::fail(&reply.sent, format!("id is {}, and 1 was asked with", wire::short(&json["id"]))),
+    }
 }
 
 async fn send_to_ended(line: &Line) -> Verdict {
@@ -218,25 +279,19 @@ async fn send_to_ended(line: &Line) -> Verdict {
     let Some(id) = line.ended().await else {
         return Verdict::not_applicable("no task has ended");
     };
-    let mut request = line.message(false);
-    request.message.task_id = Some(TaskId::from(id));
-    line.call(Operation::SendMessage, Request::Send(request)).await.expect(&[ErrorKind::UnsupportedOperation])
+    let reply = line.call(Operation::SendMessage, line.message_to(TaskId::from(id))).await;
+    reply.expect(&[ErrorKind::UnsupportedOperation]).about(id)
 }
 
 /// Why there is nothing to see of a task at work.
 pub(crate) const ENDED: &str = "the task had ended already; a --text that takes a few seconds shows more";
-
-/// Whether a task has ended by now.
-pub(crate) async fn has_ended(line: &Line, id: &str) -> bool {
-    line.get(id).await.result().is_some_and(|task| wire::has_ended(line.dialect(), task))
-}
 
 async fn failed_task_ends(line: &Line) -> Verdict {
     let first = &line.first().await.reply;
     match line.behind().await {
         _ if matches!(first.said, Said::Nothing) => Verdict::not_applicable("no message was answered with an error"),
         Err(why) => Verdict::not_applicable(why),
-        Ok(task) if wire::has_ended(line.dialect(), task) => Verdict::pass(),
+        Ok(task) if line.has_ended(task) => Verdict::pass(),
         Ok(task) => {
             let state = wire::short(&task["status"]["state"]);
             Verdict::fail(&first.sent, format!("a second after the answer its task is {state}; {}", first.seen))

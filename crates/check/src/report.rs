@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::checks::{Check, Group, Severity};
+use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 /// What a check came to.
@@ -45,10 +46,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(check: &'static Check, verdict: Verdict) -> Self {
+    /// The one place where what agents say enters the report, and our secrets do not.
+    pub(crate) fn new(check: &'static Check, verdict: &Verdict, subject: &Subject) -> Self {
         let Check { id, group, title, rule, severity, fix, .. } = *check;
-        let fix = if verdict.outcome == Outcome::Fail { fix } else { "" };
-        Self { id, group, title, rule, severity, outcome: verdict.outcome, sent: verdict.sent, seen: verdict.seen, fix }
+        let fix = if verdict.has_failed() { fix } else { "" };
+        let (sent, seen) = (subject.clean_line(&verdict.sent), subject.clean_line(&verdict.seen));
+        Self { id, group, title, rule, severity, outcome: verdict.outcome, sent, seen, fix }
     }
 }
 
@@ -82,6 +85,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many came to what.
     pub counts: Counts,
+    /// Whether all checks were made that were to be made.
+    pub complete: bool,
 }
 
 impl Report {
@@ -97,7 +102,12 @@ impl Report {
             };
             *count += 1;
         }
-        Self { agent, card_url, interfaces, findings, counts }
+        Self { agent, card_url, interfaces, findings, counts, complete: true }
+    }
+
+    /// What is known where it was stopped.
+    pub(crate) fn stopped(self) -> Self {
+        Self { complete: false, ..self }
     }
 
     /// Whether a demand is broken; if it is strict, also whether advice is not followed.

@@ -1,5 +1,7 @@
 //! Makes the checks, one after the other, so that an agent never has more to do than one careful caller would give it.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +42,14 @@ impl Default for Options {
     }
 }
 
-/// Checks an agent. `begins` is told of each check before it is made.
+/// What every check may take beside its answers: looking whether something changes, waiting for streams to close.
+const LOOKING: Duration = Duration::from_secs(5);
+/// How long the tasks that are left may take to be canceled, by somebody who waits and by somebody who does not.
+const TIDYING: Duration = Duration::from_secs(30);
+const TIDYING_QUICKLY: Duration = Duration::from_secs(5);
+
+/// Checks an agent. `begins` is told of each check before it is made. When `stop` comes, what is known by then is the
+/// report; what was begun is ended either way.
 ///
 /// # Errors
 /// When the agent has no card that can be read, or nothing on it that is spoken here.
@@ -48,25 +57,41 @@ pub async fn check(
     egress: Egress,
     peer: &Peer,
     options: &Options,
+    stop: impl Future<Output = ()>,
     mut begins: impl FnMut(&'static Check),
 ) -> Result<Report, ClientError> {
-    let (subject, interfaces) = Subject::find(egress, peer, options).await?;
+    let mut stop = pin!(stop);
+    let (subject, places) = tokio::select! {
+        found = Subject::find(egress, peer, options) => found?,
+        () = &mut stop => return Ok(Report::new(String::new(), String::new(), Vec::new(), Vec::new()).stopped()),
+    };
     let subject = Arc::new(subject);
-    let lines: Vec<Line> = interfaces.into_iter().map(|interface| Line::new(Arc::clone(&subject), interface)).collect();
-    // Whoever is refused at the door learns nothing about the house.
-    let is_outside = |group: &Group| matches!(group, Group::Card | Group::Security);
-    if options.only.is_empty() || !options.only.iter().all(is_outside) {
-        let_in(&lines).await?;
-    }
+    let lines: Vec<Line> = places.into_iter().map(|place| Line::new(Arc::clone(&subject), place)).collect();
     let mut findings = Vec::new();
-    for check in checks().filter(|check| options.only.is_empty() || options.only.contains(&check.group)) {
-        begins(check);
-        findings.push(Finding::new(check, made(check, &subject, &lines).await));
+    let mut is_stopped = false;
+    let work = async {
+        // Whoever is refused at the door learns nothing about the house.
+        let is_outside = |group: &Group| matches!(group, Group::Card | Group::Security);
+        if options.only.is_empty() || !options.only.iter().all(is_outside) {
+            let_in(&lines).await?;
+        }
+        for check in checks().filter(|check| options.only.is_empty() || options.only.contains(&check.group)) {
+            begins(check);
+            findings.push(Finding::new(check, &made(check, &subject, &lines).await, &subject));
+        }
+        Ok::<(), ClientError>(())
+    };
+    tokio::select! {
+        done = work => done?,
+        () = &mut stop => is_stopped = true,
     }
-    tidy(&lines).await;
-    let called = lines.iter().map(|line| subject.clean(&format!("{} {}", line.name(), line.interface.url)));
+    // Whoever has stopped it wants to be gone soon.
+    let time = if is_stopped { TIDYING_QUICKLY } else { TIDYING };
+    let _ = timeout(time, tidy(&lines)).await;
+    let called = lines.iter().map(|line| subject.clean_line(&line.place()));
     let (name, url) = (subject.clean(&subject.name), subject.clean(&subject.card_url));
-    Ok(Report::new(name, url, called.collect(), findings))
+    let report = Report::new(name, url, called.collect(), findings);
+    Ok(if is_stopped { report.stopped() } else { report })
 }
 
 /// Leaves nothing of ours at work.
@@ -76,8 +101,8 @@ async fn tidy(lines: &[Line]) {
     }
     // Version 0.3 has no lists, and what was never answered has no other name than its message.
     let Some(lister) = lines.iter().find(|line| line.is_v1()) else { return };
-    for message in lines.iter().filter(|line| !line.is_v1()).filter_map(Line::unanswered) {
-        let task = lister.task_of(message).await;
+    for message in lines.iter().filter(|line| !line.is_v1()).flat_map(Line::lost) {
+        let task = lister.task_of(&message).await;
         if let Some(id) = task.ok().and_then(|task| task["id"].as_str().map(str::to_owned)) {
             lister.cancel(&id).await;
         }
@@ -104,7 +129,7 @@ async fn let_in(lines: &[Line]) -> Result<(), ClientError> {
 /// Of several interfaces, the first that fails is told of.
 async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
     // What a check needs may take as long as one answer, and the check itself a few more.
-    let limit = subject.patience * 4;
+    let limit = subject.patience * 4 + LOOKING;
     let late = || Verdict::not_applicable(format!("it could not be told within {} s", limit.as_secs()));
     let run = match check.run {
         Run::Agent(run) => return timeout(limit, run(subject)).await.unwrap_or_else(|_| late()),
@@ -112,8 +137,9 @@ async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
     };
     let mut verdict: Option<Verdict> = None;
     for line in lines {
-        let mut next = timeout(limit, run(line)).await.unwrap_or_else(|_| late());
-        if next.outcome == Outcome::Fail {
+        let next = timeout(limit, run(line)).await.unwrap_or_else(|_| late());
+        let mut next = unless_purged(line, next).await;
+        if next.has_failed() {
             next.seen = format!("{}: {}", line.name(), next.seen);
             return next;
         }
@@ -125,4 +151,14 @@ async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
         }
     }
     verdict.unwrap_or_else(|| Verdict::not_applicable("the agent has no interface that can be called"))
+}
+
+/// Agents may throw ended tasks away, and have nothing to say about them after that.
+async fn unless_purged(line: &Line, verdict: Verdict) -> Verdict {
+    match &verdict.task {
+        Some(task) if verdict.has_failed() && line.has_purged(task).await => {
+            Verdict::not_applicable("the agent does not keep tasks that have ended")
+        }
+        _ => verdict,
+    }
 }

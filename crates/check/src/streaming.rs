@@ -8,6 +8,7 @@ use switchboard_a2a::ErrorKind;
 use crate::answer::{DECLINED, Said};
 use crate::artifacts::Artifacts;
 use crate::checks::{Check, Group, Run, Severity};
+use crate::errors::NOT_RPC;
 use crate::line::{Ending, Heard, Line};
 use crate::verdict::Verdict;
 use crate::wire::{self, Event, short};
@@ -44,10 +45,19 @@ pub(crate) const CHECKS: &[Check] = &[
         id: "stream-events",
         group: Group::Streaming,
         title: "every event is one of the four kinds and belongs to the task",
-        rule: "A2A 1.0 §3.2.3, §4.2",
+        rule: "A2A 1.0 §3.1.2, §3.2.3, §4.2",
         severity: Severity::Must,
-        fix: "send task, message, statusUpdate or artifactUpdate, each with taskId and contextId",
+        fix: "send task, statusUpdate or artifactUpdate, each with taskId and contextId, or one message and nothing else",
         run: Run::Interface(|line| Box::pin(events(line))),
+    },
+    Check {
+        id: "stream-envelope",
+        group: Group::Streaming,
+        title: "over JSON-RPC, every event is a whole answer with the id of the request",
+        rule: "A2A 1.0 §9.4.2; JSON-RPC 2.0 §5; 0.3 §3.3.1",
+        severity: Severity::Must,
+        fix: "write every event as {\"jsonrpc\":\"2.0\",\"id\":…,\"result\":…} with the id that was asked with",
+        run: Run::Interface(|line| Box::pin(envelope(line))),
     },
     Check {
         id: "stream-end-last",
@@ -117,7 +127,7 @@ async fn media_type(line: &Line) -> Verdict {
         Said::Nothing if heard.ending == Ending::None => {
             Verdict::not_applicable(format!("no stream began within {} s", line.subject.patience.as_secs()))
         }
-        _ if heard.is_stream() => Verdict::pass(),
+        _ if heard.ending != Ending::None => Verdict::pass(),
         _ if heard.reply.is_declined() => Verdict::not_applicable(DECLINED),
         _ => heard.reply.complaint(),
     }
@@ -142,8 +152,8 @@ async fn first(line: &Line) -> Verdict {
     };
     match wire::event(line.dialect(), &heard.events[0]) {
         Event::Task(_) => Verdict::pass(),
-        Event::Message if heard.events.len() == 1 => Verdict::pass(),
-        Event::Message => Verdict::fail(&heard.reply.sent, "a message and more after it"),
+        Event::Message(_) if heard.events.len() == 1 => Verdict::pass(),
+        Event::Message(_) => Verdict::fail(&heard.reply.sent, "a message and more after it"),
         _ => Verdict::fail(&heard.reply.sent, format!("the first event is {}", short(&heard.events[0]))),
     }
 }
@@ -154,33 +164,54 @@ async fn events(line: &Line) -> Verdict {
         Err(verdict) => return verdict,
     };
     let mut problems = Vec::new();
-    let mut task = None;
+    let (mut task, mut context) = (None, None);
     for frame in &heard.events {
-        let id = match wire::event(line.dialect(), frame) {
+        let (id, place) = match wire::event(line.dialect(), frame) {
             Event::Unknown => {
                 problems.push(format!("an event of no known kind: {}", short(frame)));
                 continue;
             }
-            Event::Message => continue,
-            Event::Task(task) => task["id"].as_str(),
+            Event::Message(_) if task.is_some() && line.is_v1() => {
+                problems.push(format!("a message in the stream of a task: {}", short(frame)));
+                continue;
+            }
+            Event::Message(message) => {
+                problems.extend(wire::message_problems(line.dialect(), message));
+                continue;
+            }
+            Event::Task(task) => (task["id"].as_str(), task["contextId"].as_str()),
             Event::Status(update) if wire::state(line.dialect(), update).is_none() => {
                 problems.push(format!("an update without a state: {}", short(frame)));
                 continue;
             }
             Event::Status(update) | Event::Artifact(update) => {
-                update["contextId"].as_str().and_then(|_| update["taskId"].as_str())
+                let place = update["contextId"].as_str();
+                (place.and_then(|_| update["taskId"].as_str()), place)
             }
         };
-        match (id, task) {
-            (None, _) => problems.push(format!("an event without its ids: {}", short(frame))),
-            (Some(id), Some(task)) if id != task => {
-                problems.push(format!("an event of another task: {}", short(frame)))
+        match id {
+            None => problems.push(format!("an event without its ids: {}", short(frame))),
+            Some(id) if task.is_some_and(|task| task != id) => {
+                problems.push(format!("an event of another task: {}", short(frame)));
             }
-            (Some(id), _) => task = Some(id),
+            Some(_) if context.is_some() && place.is_some() && place != context => {
+                problems.push(format!("an event of another context: {}", short(frame)));
+            }
+            Some(_) => {}
         }
+        (task, context) = (task.or(id), context.or(place));
     }
-    problems.truncate(3);
     Verdict::of(&problems, &heard.reply.sent)
+}
+
+async fn envelope(line: &Line) -> Verdict {
+    if !line.is_rpc() {
+        return Verdict::not_applicable(NOT_RPC);
+    }
+    match stream(line).await {
+        Ok(heard) => Verdict::of(&heard.envelopes, &heard.reply.sent),
+        Err(verdict) => verdict,
+    }
 }
 
 async fn end_last(line: &Line) -> Verdict {
@@ -188,11 +219,11 @@ async fn end_last(line: &Line) -> Verdict {
         Ok(heard) => heard,
         Err(verdict) => return verdict,
     };
-    let Some(end) = heard.end_at(line.dialect()) else {
+    let Some(end) = heard.end_at else {
         return Verdict::not_applicable("the task did not end while it was listened to");
     };
     let is_last_word = |frame| match wire::event(line.dialect(), frame) {
-        Event::Task(held) | Event::Status(held) => wire::has_ended(line.dialect(), held),
+        Event::Task(held) | Event::Status(held) => line.has_ended(held),
         _ => false,
     };
     match heard.events[end..].iter().find(|frame| !is_last_word(frame)) {
@@ -209,11 +240,11 @@ async fn closes(line: &Line) -> Verdict {
         Ok(heard) => heard,
         Err(verdict) => return verdict,
     };
-    let has_ended = heard.end_at(line.dialect()).is_some();
+    let has_ended = heard.end_at.is_some();
     match heard.ending {
         Ending::Closed if has_ended => Verdict::pass(),
-        Ending::Closed if heard.is_paused(line.dialect()) => Verdict::pass(),
-        Ending::Closed if matches!(wire::event(line.dialect(), &heard.events[0]), Event::Message) => Verdict::pass(),
+        Ending::Closed if heard.is_paused => Verdict::pass(),
+        Ending::Closed if matches!(wire::event(line.dialect(), &heard.events[0]), Event::Message(_)) => Verdict::pass(),
         Ending::Broken if has_ended => Verdict::fail(&heard.reply.sent, "the connection broke instead of being closed"),
         _ if has_ended => Verdict::fail(&heard.reply.sent, "the stream was still open 3 s after the task had ended"),
         _ => Verdict::not_applicable("the task did not end while it was listened to"),
@@ -228,7 +259,7 @@ async fn is_final(line: &Line) -> Verdict {
         Ok(heard) => heard,
         Err(verdict) => return verdict,
     };
-    let Some(end) = heard.end_at(line.dialect()) else {
+    let Some(end) = heard.end_at else {
         return Verdict::not_applicable("the task did not end while it was listened to");
     };
     match wire::event(line.dialect(), &heard.events[end]) {
@@ -245,8 +276,8 @@ async fn whole(line: &Line) -> Verdict {
     let heard = line.heard().await;
     match &heard.reply.said {
         Said::Refused(_) if heard.reply.is_declined() && heard.events.is_empty() => Verdict::not_applicable(DECLINED),
-        // The same message was fine without a stream.
-        Said::Refused(_) if heard.events.is_empty() && line.first_task().await.is_none() => {
+        // Without a stream, and the same message is no better there.
+        Said::Refused(_) if heard.ending == Ending::None && line.first_task().await.is_none() => {
             Verdict::not_applicable("the agent answers this message with an error")
         }
         Said::Refused(_) => {
@@ -254,8 +285,8 @@ async fn whole(line: &Line) -> Verdict {
             Verdict::fail(&heard.reply.sent, format!("after {count} events came {}", heard.reply.seen))
         }
         _ if heard.ending == Ending::None => Verdict::not_applicable("there was no stream"),
-        _ if heard.end_at(line.dialect()).is_some() || heard.is_paused(line.dialect()) => Verdict::pass(),
-        _ if heard.events.iter().any(|frame| matches!(wire::event(line.dialect(), frame), Event::Message)) => {
+        _ if heard.end_at.is_some() || heard.is_paused => Verdict::pass(),
+        _ if heard.events.iter().any(|frame| matches!(wire::event(line.dialect(), frame), Event::Message(_))) => {
             Verdict::pass()
         }
         _ if matches!(heard.ending, Ending::Closed | Ending::Broken) => {
@@ -271,14 +302,14 @@ async fn matches_task(line: &Line) -> Verdict {
         Ok(heard) => heard,
         Err(verdict) => return verdict,
     };
-    if heard.end_at(line.dialect()).is_none() {
+    if heard.end_at.is_none() {
         return Verdict::not_applicable("the task did not end while it was listened to");
     }
     let Some(id) = heard.task_id(line.dialect()) else {
         return Verdict::not_applicable("the events have no task id");
     };
     let reply = line.get(&id).await;
-    let Some(task) = reply.result() else { return reply.complaint() };
+    let Some(task) = reply.result() else { return reply.complaint().about(&id) };
     let streamed = Artifacts::of_stream(line.dialect(), &heard.events);
     match streamed.difference(&Artifacts::of_task(task)) {
         None => Verdict::pass(),

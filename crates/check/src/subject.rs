@@ -4,32 +4,43 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
-use http::{HeaderName, HeaderValue, Request};
+use http::{HeaderValue, Request};
 use serde_json::Value;
-use switchboard_client::{Client, ClientError, Context, Credentials, Interface, Peer};
+use switchboard_a2a::card::AgentInterface;
+use switchboard_a2a::{Version, parse_version};
+use switchboard_client::{Binding, Client, ClientError, Context, Credentials, FoundCard, Interface, Peer};
 use switchboard_egress::{AnswerBody, Egress};
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::answer::{Answer, Reply};
+use crate::busy::Busy;
 use crate::identity::Identity;
+use crate::question::{Caller, Question};
 use crate::run::Options;
+use crate::secrets::{CUT, Secrets};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// The most that is read of an answer.
-const LARGEST: usize = 8 << 20;
+pub(crate) const LARGEST: usize = 8 << 20;
 /// The most that is shown of it.
 const SHOWN: usize = 240;
+/// The longest line of the report.
+const LONGEST_LINE: usize = 900;
 
 /// The agent under examination.
 pub(crate) struct Subject {
     egress: Egress,
     us: Identity,
+    nobody: Identity,
+    impostor: Identity,
     /// The second caller, if there is one.
     other: Option<Identity>,
     /// The extensions that the agent insists on: whoever does not declare them is refused.
     pub(crate) required: Vec<String>,
-    /// Never to be shown.
-    secrets: Vec<String>,
+    secrets: Secrets,
+    busy: Busy,
+    /// Whether we are somebody in particular: a header that says something else makes nobody known.
     pub(crate) has_credentials: bool,
     pub(crate) name: String,
     pub(crate) card_url: String,
@@ -44,48 +55,14 @@ pub(crate) struct Subject {
     pub(crate) silence: Duration,
 }
 
-/// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Caller {
-    /// Whoever was given the credentials.
-    Us,
-    /// Somebody without any.
-    Nobody,
-    /// The second caller; like nobody where there is none.
-    Other,
+/// An answer whose head is there, and when it was asked for.
+pub(crate) struct Opened {
+    pub(crate) response: http::Response<AnswerBody>,
+    pub(crate) began: Instant,
 }
 
-/// A request that is ready to be sent.
-#[derive(Clone, Debug)]
-pub(crate) struct Question {
-    pub(crate) method: &'static str,
-    pub(crate) url: String,
-    pub(crate) version: Option<&'static str>,
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) body: Option<Vec<u8>>,
-    pub(crate) caller: Caller,
-    /// Whether the extensions that the agent insists on are declared.
-    pub(crate) declares: bool,
-}
-
-impl Question {
-    pub(crate) fn get(url: &str, version: Option<&'static str>) -> Self {
-        let url = url.to_owned();
-        Self { method: "GET", url, version, headers: Vec::new(), body: None, caller: Caller::Us, declares: true }
-    }
-
-    /// What it was, for the report.
-    pub(crate) fn shown(&self) -> String {
-        let path = url::Url::parse(&self.url)
-            .map_or_else(|_| self.url.clone(), |url| url[url::Position::BeforePath..].to_owned());
-        let version = match self.version {
-            Some(version) => format!(" (A2A-Version: {version})"),
-            None => " (no A2A-Version)".to_owned(),
-        };
-        let body = self.body.as_ref().map(|body| format!(" {}", String::from_utf8_lossy(body))).unwrap_or_default();
-        shortened(&format!("{} {path}{version}{body}", self.method))
-    }
-}
+/// An interface, and where the card says that it is, if that is not where it is called.
+pub(crate) type Place = (Interface, Option<String>);
 
 impl Subject {
     /// Finds the agent's card, and what it offers that can be spoken here.
@@ -93,13 +70,13 @@ impl Subject {
         egress: Egress,
         peer: &Peer,
         options: &Options,
-    ) -> Result<(Self, Vec<Interface>), ClientError> {
+    ) -> Result<(Self, Vec<Place>), ClientError> {
         let context = Context::default();
         let client = Client::new(egress.clone(), peer.clone())?;
         let found = client.card(&context).await?;
         let mut interfaces = Vec::new();
-        for version in [switchboard_a2a::Version::V1, switchboard_a2a::Version::V03] {
-            for binding in [switchboard_client::Binding::JsonRpc, switchboard_client::Binding::Rest] {
+        for version in [Version::V1, Version::V03] {
+            for binding in [Binding::JsonRpc, Binding::Rest] {
                 let is_wanted = peer.version.is_none_or(|wanted| wanted == version)
                     && peer.binding.is_none_or(|wanted| wanted == binding);
                 if !is_wanted {
@@ -107,7 +84,10 @@ impl Subject {
                 }
                 let pinned = Peer { version: Some(version), binding: Some(binding), ..peer.clone() };
                 match Client::new(egress.clone(), pinned)?.interface(&context).await {
-                    Ok(interface) => interfaces.push(interface),
+                    Ok(interface) => {
+                        let said = said(&found, &interface);
+                        interfaces.push((interface, said));
+                    }
                     Err(ClientError::NoInterface { .. }) => {}
                     Err(error) => return Err(error),
                 }
@@ -118,24 +98,30 @@ impl Subject {
             client.interface(&context).await?;
         }
         let mut us = Identity { headers: peer.headers.iter().cloned().collect(), parameter: None };
-        let mut secrets: Vec<String> =
-            peer.headers.iter().filter_map(|(_, value)| value.to_str().ok()).map(str::to_owned).collect();
+        let mut secrets = Vec::new();
+        for value in peer.headers.iter().filter_map(|(_, value)| value.to_str().ok()) {
+            // Of `Bearer abc` the second word is the secret.
+            secrets.extend(value.split_once(' ').map(|(_, word)| word.to_owned()));
+            secrets.push(value.to_owned());
+        }
         secrets.extend(us.add(&peer.credentials)?);
+        let nobody = us.anonymous(&peer.credentials);
         let mut other = None;
         if !matches!(options.other, Credentials::None) {
-            let mut identity = us.anonymous(&peer.credentials);
+            let mut identity = nobody.clone();
             secrets.extend(identity.add(&options.other)?);
             other = Some(identity);
         }
-        secrets.retain(|secret| secret.len() > 3);
-        let has_credentials = !us.is_nobody();
         let mut subject = Self {
             egress,
+            has_credentials: us != nobody,
+            impostor: us.impostor(&peer.credentials),
             us,
+            nobody,
             other,
             required: Vec::new(),
-            secrets,
-            has_credentials,
+            secrets: Secrets::new(secrets),
+            busy: Busy::default(),
             name: found.card.name.clone(),
             card_url: found.url.clone(),
             card: Value::Null,
@@ -181,20 +167,35 @@ impl Subject {
 
     /// Asks and reads all of the answer.
     pub(crate) async fn ask(&self, question: &Question) -> Result<Answer, String> {
-        let began = tokio::time::Instant::now();
-        let (parts, body) = self.open(question).await?.into_parts();
+        let Opened { response, began } = self.open(question).await?;
+        let (parts, body) = response.into_parts();
         let left = self.patience.saturating_sub(began.elapsed());
-        let (body, _) = body.collect(LARGEST, left).await;
-        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body })
+        let (body, end) = body.collect(LARGEST, left).await;
+        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body, end, took: began.elapsed() })
     }
 
-    /// Asks and gives the answer as soon as its head is there.
-    pub(crate) async fn open(&self, question: &Question) -> Result<http::Response<AnswerBody>, String> {
+    /// Asks and gives the answer as soon as its head is there; again if the agent has no time at first.
+    pub(crate) async fn open(&self, question: &Question) -> Result<Opened, String> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let began = Instant::now();
+            let response = self.open_once(question).await?;
+            let (status, headers) = (response.status().as_u16(), response.headers());
+            match self.busy.wait(status, headers, tries, self.patience) {
+                None => return Ok(Opened { response, began }),
+                Some(wait) => tokio::time::sleep(wait).await,
+            }
+        }
+    }
+
+    async fn open_once(&self, question: &Question) -> Result<http::Response<AnswerBody>, String> {
         let body = Bytes::from(question.body.clone().unwrap_or_default());
         let caller = match question.caller {
             Caller::Us => self.us.clone(),
-            Caller::Nobody => Identity::default(),
-            Caller::Other => self.other.clone().unwrap_or_default(),
+            Caller::Nobody => self.nobody.clone(),
+            Caller::Impostor => self.impostor.clone(),
+            Caller::Other => self.other.as_ref().unwrap_or(&self.nobody).clone(),
         };
         let request = Request::builder().method(question.method).uri(caller.address(&question.url)).body(body);
         let mut request = request.map_err(|error| error.to_string())?;
@@ -219,15 +220,34 @@ impl Subject {
 
     /// Text of the agent's on one short line, with nothing that a terminal obeys and none of our secrets.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            text = text.replace(secret.as_str(), "***");
-        }
-        shortened(&text)
+        self.secrets.hide(&shortened(&self.secrets.hide(text)))
+    }
+
+    /// The same for a line of the report, which may be made of several.
+    pub(crate) fn clean_line(&self, text: &str) -> String {
+        self.secrets.hide(&cut(&self.secrets.hide(text), LONGEST_LINE))
     }
 }
 
-fn shortened(text: &str) -> String {
+/// Where the card says that an interface is, if that is not where it is called.
+fn said(found: &FoundCard, interface: &Interface) -> Option<String> {
+    let is_it = |entry: &&AgentInterface| {
+        let major = parse_version(&entry.protocol_version).map(|version| version.major);
+        let is_version = major == Some(if interface.version == Version::V1 { 1 } else { 0 });
+        is_version && Binding::from_name(&entry.protocol_binding) == Some(interface.binding)
+    };
+    let said = &found.card.supported_interfaces.iter().find(is_it)?.url;
+    let place = url::Url::parse(&found.url).ok().and_then(|card| card.join(said).ok());
+    let is_called = place.is_some_and(|place| url::Url::parse(&interface.url).is_ok_and(|called| called == place));
+    (!is_called).then(|| said.clone())
+}
+
+/// On one line, with nothing that a terminal obeys, and not long.
+pub(crate) fn shortened(text: &str) -> String {
+    cut(text, SHOWN)
+}
+
+fn cut(text: &str, most: usize) -> String {
     let is_bad = |character: char| {
         character.is_whitespace()
             || character.is_control()
@@ -235,8 +255,8 @@ fn shortened(text: &str) -> String {
     };
     let words: Vec<&str> = text.split(is_bad).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
+    match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}{CUT}", &line[..end]),
         None => line,
     }
 }

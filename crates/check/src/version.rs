@@ -1,8 +1,8 @@
 //! Whether versions of the protocol are told apart as callers ask for them.
 
-use switchboard_a2a::ErrorKind;
+use switchboard_a2a::{ErrorKind, TaskId};
 
-use crate::answer::{Reply, Said};
+use crate::answer::Reply;
 use crate::card::speaks;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
@@ -58,6 +58,11 @@ async fn asked(line: &Line, version: Option<&'static str>) -> Reply {
     }
 }
 
+/// Whoever answers has understood; whether a task that does not exist is refused has a check of its own.
+fn understood(reply: &Reply) -> Verdict {
+    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]) }
+}
+
 async fn unknown(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
@@ -69,14 +74,14 @@ async fn patch(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
-    asked(line, Some("1.0.0")).await.expect(&[ErrorKind::TaskNotFound])
+    understood(&asked(line, Some("1.0.0")).await)
 }
 
 async fn absent(line: &Line) -> Verdict {
     if line.is_v1() {
         return Verdict::not_applicable("no interface of version 0.3 is declared");
     }
-    asked(line, None).await.expect(&[ErrorKind::TaskNotFound])
+    understood(&asked(line, None).await)
 }
 
 async fn old_callers(line: &Line) -> Verdict {
@@ -86,10 +91,7 @@ async fn old_callers(line: &Line) -> Verdict {
     if line.is_v1() && speaks(&line.subject.card, "0.3") {
         return Verdict::not_applicable("version 0.3 has an interface of its own");
     }
-    let mut question = line.rpc("tasks/get", serde_json::json!({ "id": crate::line::NOBODYS }));
+    let mut question = line.rpc("tasks/get", serde_json::json!({ "id": TaskId::generate() }));
     question.version = None;
-    let reply = line.ask(&question).await;
-    // An agent without tasks may know neither.
-    let is_understood = matches!(reply.said, Said::Result(_)) || reply.is_refused_with(ErrorKind::TaskNotFound);
-    if is_understood { Verdict::pass() } else { reply.complaint() }
+    understood(&line.ask(&question).await)
 }

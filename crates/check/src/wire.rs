@@ -4,6 +4,8 @@
 use serde_json::Value;
 use switchboard_a2a::Dialect;
 
+use crate::secrets::CUT;
+
 /// States as v0.3 calls them, and whether a task ends there.
 const STATES: [(&str, bool); 9] = [
     ("submitted", false),
@@ -21,7 +23,7 @@ const STATES: [(&str, bool); 9] = [
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
     Task(Value),
-    Message,
+    Message(Value),
 }
 
 /// What is in a send's result.
@@ -36,8 +38,7 @@ pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<Sent, String> {
     };
     match (task, message) {
         (Some(task), None) => Ok(Sent::Task(task.clone())),
-        (None, Some(message)) if message["parts"].is_array() || message["content"].is_array() => Ok(Sent::Message),
-        (None, Some(_)) => Err("the message has no parts".to_owned()),
+        (None, Some(message)) => Ok(Sent::Message(message.clone())),
         (Some(_), Some(_)) => Err("the result has both a task and a message".to_owned()),
         (None, None) => Err("the result has neither a task nor a message".to_owned()),
     }
@@ -95,6 +96,28 @@ pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
     problems
 }
 
+/// What is wrong with a message of the agent's.
+pub(crate) fn message_problems(dialect: Dialect, message: &Value) -> Vec<String> {
+    let mut problems = Vec::new();
+    if message["messageId"].as_str().is_none_or(str::is_empty) {
+        problems.push("the message has no messageId".to_owned());
+    }
+    let roles: &[&str] = match dialect {
+        Dialect::V1 => &["ROLE_AGENT"],
+        Dialect::V03Rpc => &["agent"],
+        Dialect::V03Rest => &["ROLE_AGENT", "agent"],
+    };
+    if !message["role"].as_str().is_some_and(|role| roles.contains(&role)) {
+        problems.push(format!("the message's role is {}, not {}", short(&message["role"]), roles[0]));
+    }
+    let parts = message["parts"].as_array().or_else(|| message["content"].as_array());
+    // That there must be one is said by 1.0.
+    if parts.is_none_or(|parts| parts.is_empty() && dialect == Dialect::V1) {
+        problems.push("the message has no parts".to_owned());
+    }
+    problems
+}
+
 fn is_utc(text: &str) -> bool {
     text.ends_with('Z') && switchboard_a2a::Timestamp::parse(text).is_some()
 }
@@ -102,7 +125,7 @@ fn is_utc(text: &str) -> bool {
 /// What an event of a stream is about.
 pub(crate) enum Event<'a> {
     Task(&'a Value),
-    Message,
+    Message(&'a Value),
     Status(&'a Value),
     Artifact(&'a Value),
     Unknown,
@@ -113,7 +136,7 @@ pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
     if dialect == Dialect::V03Rpc {
         return match frame["kind"].as_str() {
             Some("task") => Event::Task(frame),
-            Some("message") => Event::Message,
+            Some("message") => Event::Message(frame),
             Some("status-update") => Event::Status(frame),
             Some("artifact-update") => Event::Artifact(frame),
             _ => Event::Unknown,
@@ -124,7 +147,7 @@ pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
     };
     match name.as_str() {
         "task" => Event::Task(value),
-        "message" => Event::Message,
+        "message" => Event::Message(value),
         "statusUpdate" => Event::Status(value),
         "artifactUpdate" => Event::Artifact(value),
         _ => Event::Unknown,
@@ -135,7 +158,7 @@ pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
 pub(crate) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some((end, _)) => format!("{}{CUT}", &text[..end]),
         None => text,
     }
 }

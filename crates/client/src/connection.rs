@@ -17,8 +17,8 @@ use crate::wire;
 pub(crate) enum Heard {
     /// Something the agent said.
     Event { frame: Box<StreamResponse>, mark: Mark },
-    /// How long to wait before coming back.
-    ComeBack(Duration),
+    /// Nothing but where to go on, or when.
+    Nothing(Mark),
     /// The agent gave up.
     Error(AgentError),
     /// Nothing more will come: the end was said or came in order.
@@ -38,6 +38,8 @@ pub(crate) struct Mark {
     pub(crate) after: Option<u64>,
     /// How long to wait before coming back.
     pub(crate) retry: Option<Duration>,
+    /// How many bytes it has.
+    pub(crate) size: usize,
 }
 
 /// One connection.
@@ -45,6 +47,8 @@ pub(crate) struct Connection {
     source: Source,
     dialect: Dialect,
     idle: Duration,
+    /// When it has been silent for too long. Kept, so that giving up a call and making another does not begin anew.
+    silent_at: Option<Instant>,
 }
 
 enum Source {
@@ -71,17 +75,18 @@ impl Connection {
             wire::answered(response.status(), response.headers(), None);
             let reader = Box::new(EventReader::new(limits.event));
             let source = Source::Events { body: response.into_body(), reader, is_over: false };
-            return Ok(Self { source, dialect, idle });
+            return Ok(Self { source, dialect, idle, silent_at: None });
         }
         let (status, headers, body) = exchange.whole(response, question, patience, began).await?;
         let result = exchange.result(question, status, &headers, body)?;
         let frame = decode::decode_stream(dialect, &result);
         let frame =
             frame.map_err(|_| crate::foreign::answer(&question.origin(), status.as_u16(), &headers, &result))?;
-        Ok(Self { source: Source::Whole(Some(Box::new(frame))), dialect, idle })
+        Ok(Self { source: Source::Whole(Some(Box::new(frame))), dialect, idle, silent_at: None })
     }
 
-    /// The next thing that is heard. After [`Heard::End`] and [`Heard::Broken`] there is nothing.
+    /// The next thing that is heard; a call that is given up loses nothing. After [`Heard::End`] and [`Heard::Broken`] there
+    /// is nothing.
     pub(crate) async fn next(&mut self) -> Heard {
         let (body, reader, is_over) = match &mut self.source {
             Source::Whole(frame) => {
@@ -94,25 +99,24 @@ impl Connection {
                 Err(ReadError::TooLarge { limit }) => return Heard::TooLarge { limit },
                 Err(error) => return Heard::Broken(error.to_string()),
                 Ok(Some(event)) => {
-                    let heard = match event.decode(self.dialect) {
-                        Ok(Frame::Response(frame)) => Some(Heard::Event {
-                            frame,
-                            mark: Mark { id: event.id, after: event.after, retry: event.retry },
-                        }),
-                        Ok(Frame::Error(error)) => Some(Heard::Error(error)),
-                        Ok(Frame::Done) => Some(Heard::End),
-                        Ok(Frame::Nothing) => event.retry.map(Heard::ComeBack),
+                    wire::heard(&event.data);
+                    let decoded = event.decode(self.dialect);
+                    // A number without its event may be one whose event was cut off.
+                    let id = event.id.filter(|_| !(*is_over && event.data.is_empty()));
+                    let mark = Mark { size: event.data.len(), id, after: event.after, retry: event.retry };
+                    return match decoded {
+                        Ok(Frame::Response(frame)) => Heard::Event { frame, mark },
+                        Ok(Frame::Error(error)) => Heard::Error(error),
+                        Ok(Frame::Done) => Heard::End,
+                        Ok(Frame::Nothing) => Heard::Nothing(mark),
                         // What was cut off in the middle looks like an orderly end on some connections.
-                        Err(error) => Some(Heard::Broken(format!("an event cannot be read: {error}"))),
+                        Err(error) => Heard::Broken(format!("an event cannot be read: {error}")),
                     };
-                    if let Some(heard) = heard {
-                        return heard;
-                    }
                 }
                 Ok(None) if *is_over => return Heard::End,
-                Ok(None) => match body.next(self.idle).await {
+                Ok(None) => match body.next(patience(&mut self.silent_at, self.idle)).await {
                     Ok(Some(piece)) => {
-                        wire::heard(&piece);
+                        self.silent_at = None;
                         reader.feed(&piece);
                     }
                     Ok(None) => {
@@ -126,5 +130,17 @@ impl Connection {
                 },
             }
         }
+    }
+}
+
+/// How long to wait for the next byte, from the first time that it is waited for.
+fn patience(silent_at: &mut Option<Instant>, idle: Duration) -> Duration {
+    let now = Instant::now();
+    match silent_at.or_else(|| now.checked_add(idle)) {
+        Some(at) => {
+            *silent_at = Some(at);
+            at.saturating_duration_since(now)
+        }
+        None => idle,
     }
 }

@@ -2,7 +2,9 @@
 //! one in the same context, and when it is over. It can be written down and taken up again.
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{ContextId, Message, Role, SendResponse, TaskId};
+use switchboard_a2a::{ContextId, ErrorKind, Message, Role, SendResponse, TaskId};
+
+use crate::ClientError;
 
 /// Where a conversation stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,11 +20,15 @@ pub struct Conversation {
 
 impl Conversation {
     /// Puts a message in its place: the first goes without ids, an answer to the task that asked, and what comes after a
-    /// task's end begins another one in the same context.
+    /// task's end begins another one in the same context. Ids that the message has already count more.
     pub fn place(&self, message: &mut Message) {
         message.role = Role::User;
-        message.context_id = self.context_id.clone();
-        message.task_id = self.task_id.clone();
+        let is_elsewhere = message.context_id.is_some() && message.context_id != self.context_id
+            || message.task_id.is_some() && message.task_id != self.task_id;
+        if !is_elsewhere {
+            message.context_id = self.context_id.clone();
+            message.task_id = self.task_id.clone();
+        }
     }
 
     /// A text in its place.
@@ -35,7 +41,11 @@ impl Conversation {
     /// Takes in what the agent answered.
     pub fn heard(&mut self, response: &SendResponse) {
         let (context_id, task_id) = match response {
-            SendResponse::Message(message) => (message.context_id.clone(), None),
+            // A reply that names the task is said on the way: the task goes on.
+            SendResponse::Message(message) => {
+                let open = self.task_id.take().filter(|open| message.task_id.as_ref() == Some(open));
+                (message.context_id.clone(), open)
+            }
             SendResponse::Task(task) => {
                 let is_open = !task.status.state.is_terminal();
                 (Some(task.context_id.clone()), is_open.then(|| task.id.clone()))
@@ -47,7 +57,23 @@ impl Conversation {
         self.task_id = task_id;
     }
 
-    /// Ends it: the next message begins another one.
+    /// Takes in that a message was refused. The task it went to may have ended or may be gone by now: then it is
+    /// forgotten, the context stays, and the answer is true. The same text, placed again, begins another task.
+    pub fn refused(&mut self, error: &ClientError) -> bool {
+        let (Some(task), ClientError::Agent(refusal)) = (&self.task_id, error) else { return false };
+        let is_gone = match refusal.kind {
+            ErrorKind::TaskNotFound | ErrorKind::UnsupportedOperation => true,
+            // What some say of a task that has ended; it says so only with the task's name.
+            ErrorKind::InvalidParams | ErrorKind::InvalidRequest => refusal.message.contains(task.as_str()),
+            _ => false,
+        };
+        if is_gone {
+            self.task_id = None;
+        }
+        is_gone
+    }
+
+    /// Ends it, which other clients call `done: true`: the next message begins another one.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
@@ -111,6 +137,65 @@ mod tests {
         for without in [None, Some("")] {
             conversation.heard(&reply(without));
             assert_eq!(ids(&conversation), (some("c"), None), "{without:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_on_the_way_leaves_the_task_open() {
+        let mut conversation = Conversation::default();
+        let reply = |task: Option<&str>| {
+            let task_id = task.map(TaskId::from);
+            SendResponse::Message(Message { task_id, ..Message::text(Role::Agent, "hold on") })
+        };
+        conversation.heard(&task("t", TaskState::InputRequired));
+        conversation.heard(&reply(Some("t")));
+        assert_eq!(ids(&conversation), (some("c"), some("t")));
+        conversation.heard(&reply(Some("another")));
+        assert_eq!(ids(&conversation), (some("c"), None));
+    }
+
+    #[test]
+    fn ids_of_the_caller_are_left_as_they_are() {
+        let mut conversation = Conversation::default();
+        conversation.heard(&task("t", TaskState::InputRequired));
+        let cases = [
+            ((None, None), (some("c"), some("t"))),
+            ((some("c"), None), (some("c"), some("t"))),
+            ((some("d"), None), (some("d"), None)),
+            ((None, some("u")), (None, some("u"))),
+            ((some("d"), some("u")), (some("d"), some("u"))),
+        ];
+        for ((context, task), expected) in cases {
+            let mut message = Message::text(Role::User, "hello");
+            message.context_id = context.as_deref().map(ContextId::from);
+            message.task_id = task.as_deref().map(TaskId::from);
+            conversation.place(&mut message);
+            let placed = (message.context_id.map(|id| id.to_string()), message.task_id.map(|id| id.to_string()));
+            assert_eq!(placed, expected, "{context:?} {task:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_task_that_is_gone_is_forgotten() {
+        let refusal = |kind, message: &str| {
+            ClientError::Agent(switchboard_a2a::Error {
+                message: message.to_owned(),
+                ..switchboard_a2a::Error::new(kind)
+            })
+        };
+        let cases = [
+            (refusal(ErrorKind::TaskNotFound, ""), true),
+            (refusal(ErrorKind::UnsupportedOperation, ""), true),
+            (refusal(ErrorKind::InvalidParams, "task t1 is in terminal state"), true),
+            (refusal(ErrorKind::InvalidParams, "parts: none"), false),
+            (refusal(ErrorKind::Internal, "t1"), false),
+            (ClientError::Secret("t1".to_owned()), false),
+        ];
+        for (error, is_gone) in cases {
+            let mut conversation = Conversation::default();
+            conversation.heard(&task("t1", TaskState::InputRequired));
+            assert_eq!(conversation.refused(&error), is_gone, "{error}");
+            assert_eq!(ids(&conversation), (some("c"), (!is_gone).then(|| "t1".to_owned())), "{error}");
         }
     }
 

@@ -47,7 +47,7 @@ impl fmt::Debug for Secret {
 }
 
 /// Who we are to an agent.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Credentials {
     /// Nobody in particular.
     #[default]

@@ -10,7 +10,8 @@ use switchboard_egress::{BodyEnd, SendError};
 use tokio::time::Instant;
 
 use crate::exchange::Exchange;
-use crate::places::Place;
+use crate::places::{Naming, Place};
+use crate::shown::shown;
 use crate::{ClientError, Credentials, NoCardAt, foreign, wire};
 
 /// The largest card that is read.
@@ -18,6 +19,8 @@ const LARGEST: usize = 4 << 20;
 /// How long a card is good whose server does not say, and the longest that is believed.
 const UNSAID: Duration = Duration::from_secs(60);
 const LONGEST: Duration = Duration::from_secs(3_600);
+/// One call looks at a card more than once, whatever its server says.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// A card and where it was found.
 #[derive(Clone, Debug)]
@@ -31,6 +34,8 @@ pub struct FoundCard {
     etag: Option<HeaderValue>,
     /// None for one that does not come from the agent and is never asked for again.
     fresh_until: Option<Instant>,
+    /// Where it was found if that is above the agent's address, which it names.
+    above: Option<Place>,
 }
 
 impl FoundCard {
@@ -40,42 +45,87 @@ impl FoundCard {
     /// When it is no card.
     pub fn given(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
         let card = AgentCard::decode(&json)?;
-        Ok(Self { card, json, url, etag: None, fresh_until: None })
+        Ok(Self { card, json, url, etag: None, fresh_until: None, above: None })
     }
 
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
         self.fresh_until.is_none_or(|until| until > now)
     }
+
+    /// The same card, good for some more time.
+    pub(crate) fn for_a_while(&self) -> Self {
+        Self { fresh_until: Some(Instant::now() + UNSAID), ..self.clone() }
+    }
+
+    /// Where the addresses on it begin, for the agent at a place.
+    pub(crate) fn place<'a>(&'a self, place: &'a Place) -> &'a Place {
+        self.above.as_ref().unwrap_or(place)
+    }
 }
 
-/// Looks at every place for the card of an agent.
+/// Looks at every place for the card of an agent. An address may be an endpoint whose agent's card is above it; but many
+/// agents may share a host, and what is meant for one of them must never reach another.
 pub(crate) async fn find(exchange: &Exchange<'_>, place: &Place) -> Result<FoundCard, ClientError> {
     let mut tried = Vec::new();
+    if let Some(found) = look(exchange, place, &mut tried).await? {
+        return Ok(found);
+    }
+    // Whoever has a card of its own that cannot be had is called only where it surely is.
+    let is_without = tried.iter().all(|place| matches!(place.status, Some(404 | 410)));
+    let needed = if is_without { Naming::Below } else { Naming::Exact };
+    for above in place.above() {
+        let Some(found) = look(exchange, &above, &mut tried).await? else { continue };
+        if place.naming(&found.card, &above) >= needed {
+            tracing::debug!(url = shown(&found.url), "a card above this address names it and is used");
+            return Ok(FoundCard { above: Some(above), ..found });
+        }
+        let problem = format!("the card there is of another agent, {}", named(&found.card));
+        tried.push(NoCardAt::new(&found.url, Some(StatusCode::OK.as_u16()), problem));
+    }
+    Err(ClientError::NoCard(tried))
+}
+
+/// Looks for a card at one address.
+async fn look(
+    exchange: &Exchange<'_>,
+    place: &Place,
+    tried: &mut Vec<NoCardAt>,
+) -> Result<Option<FoundCard>, ClientError> {
     for url in place.cards() {
         match fetch_or_retry(exchange, &url).await {
-            Ok(Some(found)) => return Ok(found),
+            Ok(Some(found)) => return Ok(Some(found)),
             Ok(None) => {
                 let problem = "it answered that nothing has changed, without having been asked".to_owned();
-                tried.push(NoCardAt { url, status: Some(StatusCode::NOT_MODIFIED.as_u16()), problem });
+                tried.push(NoCardAt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
             }
             // Neither a wrong name nor a dead host gets better at the next path.
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Secret(_) | ClientError::Timeout { .. })) => {
                 return Err(error);
             }
-            Err(error) => tried.push(NoCardAt { url, status: status(&error), problem: short(&error) }),
+            Err(error) => tried.push(NoCardAt {
+                is_json: is_json(&error),
+                location: location(&error),
+                ..NoCardAt::new(&url, status(&error), short(&error))
+            }),
         }
     }
-    Err(ClientError::NoCard(tried))
+    Ok(None)
 }
 
 /// Asks whether a card has changed. One that cannot be asked for now is as good as it was.
-pub(crate) async fn renew(exchange: &Exchange<'_>, known: &FoundCard) -> FoundCard {
+pub(crate) async fn renew(exchange: &Exchange<'_>, place: &Place, known: &FoundCard) -> FoundCard {
     match fetch(exchange, &known.url, known.etag.as_ref()).await {
-        Ok(Some(found)) => found,
-        Ok(None) => FoundCard { fresh_until: Some(Instant::now() + UNSAID), ..known.clone() },
+        Ok(Some(found)) => match &known.above {
+            Some(above) if place.naming(&found.card, above) == Naming::Elsewhere => {
+                tracing::warn!("the agent card is another agent's now; the one that is known is used");
+                known.for_a_while()
+            }
+            above => FoundCard { above: above.clone(), ..found },
+        },
+        Ok(None) => known.for_a_while(),
         Err(error) => {
             tracing::warn!(%error, "the agent card could not be read again; the one that is known is used");
-            FoundCard { fresh_until: Some(Instant::now() + UNSAID), ..known.clone() }
+            known.for_a_while()
         }
     }
 }
@@ -85,7 +135,7 @@ async fn fetch_or_retry(exchange: &Exchange<'_>, url: &str) -> Result<Option<Fou
     let mut attempt = 0;
     loop {
         let error = match fetch(exchange, url, None).await {
-            Err(error) if error.is_passing() && !error.is_without_effect() => error,
+            Err(error) if error.is_passing() && !matches!(error, ClientError::Unreachable { .. }) => error,
             answer => return answer,
         };
         attempt += 1;
@@ -115,20 +165,26 @@ async fn fetch(
     }
     let patience = exchange.peer.limits.head;
     wire::sent(&request);
+    // Only now, so that no key in an address is told.
+    credentials.place(request.uri_mut())?;
     let answer = exchange.egress.send(request, patience, LARGEST).await;
-    let answer = answer.map_err(|error| ClientError::transport(url, error, patience))?;
+    let address = shown(url);
+    let answer = answer.map_err(|error| ClientError::transport(&address, error, patience))?;
     wire::answered(answer.status(), answer.headers(), Some(answer.body()));
     if answer.status() == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
-    let whole = match answer.extensions().get() {
-        Some(BodyEnd::Broken) => {
-            return Err(ClientError::Lost { origin: url.to_owned(), error: SendError::Broken });
+    match answer.extensions().get() {
+        Some(BodyEnd::Broken) => return Err(ClientError::Lost { origin: address, error: SendError::Broken }),
+        Some(BodyEnd::Late) => return Err(ClientError::Timeout { origin: address, after: patience, task: None }),
+        // An error page says what it is, however long.
+        Some(BodyEnd::Cut) if answer.status().is_success() => {
+            return Err(ClientError::TooLarge { origin: address, limit: LARGEST });
         }
-        end => end == Some(&BodyEnd::Complete),
-    };
-    let foreign = || foreign::answer(url, answer.status().as_u16(), answer.headers(), answer.body());
-    if !answer.status().is_success() || !whole {
+        _ => {}
+    }
+    let foreign = || foreign::answer(&address, answer.status().as_u16(), answer.headers(), answer.body());
+    if !answer.status().is_success() {
         return Err(foreign());
     }
     let card = AgentCard::decode(answer.body()).map_err(|_| foreign())?;
@@ -142,6 +198,7 @@ async fn fetch(
         url: url.to_owned(),
         etag: answer.headers().get(ETAG).cloned(),
         fresh_until: Some(Instant::now() + lifetime(answer.headers())),
+        above: None,
     }))
 }
 
@@ -152,9 +209,33 @@ fn status(error: &ClientError) -> Option<u16> {
     }
 }
 
+/// Whether what was found may be meant to be a card.
+fn is_json(error: &ClientError) -> bool {
+    matches!(error, ClientError::NotA2a { status: 200..=299, what, .. } if what.starts_with(foreign::JSON))
+        || matches!(error, ClientError::TooLarge { .. })
+}
+
+/// Where a card has moved to.
+fn location(error: &ClientError) -> Option<String> {
+    match error {
+        ClientError::NotA2a { what, .. } => what.strip_prefix(foreign::REDIRECT).map(str::to_owned),
+        _ => None,
+    }
+}
+
+/// Whose a card is, and where that one is.
+fn named(card: &AgentCard) -> String {
+    let places: Vec<String> = card.supported_interfaces.iter().map(|interface| shown(&interface.url)).collect();
+    foreign::words(&format!("{:?} at {}", card.name, places.join(", ")))
+}
+
 /// What is said of one place among several.
 fn short(error: &ClientError) -> String {
+    if let (Some(location), Some(status)) = (location(error), status(error)) {
+        return format!("it has moved to {location} ({status}); use that");
+    }
     match error {
+        ClientError::TooLarge { limit, .. } => format!("more than {limit} bytes, the most that is read of a card"),
         ClientError::NotA2a { status: 404, .. } => "not there (404)".to_owned(),
         ClientError::NotA2a { status, what, hint, .. } if hint.is_empty() => format!("{status} with {what}"),
         ClientError::NotA2a { status, what, hint, .. } => format!("{status} with {what}: {hint:?}"),
@@ -165,5 +246,5 @@ fn short(error: &ClientError) -> String {
 fn lifetime(headers: &HeaderMap) -> Duration {
     let said = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let seconds = said.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
-    seconds.map_or(UNSAID, |seconds| Duration::from_secs(seconds).min(LONGEST))
+    seconds.map_or(UNSAID, |seconds| Duration::from_secs(seconds).clamp(SHORTEST, LONGEST))
 }

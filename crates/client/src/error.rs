@@ -9,6 +9,7 @@ use switchboard_egress::{Phase, Refusal, SendError};
 use thiserror::Error;
 
 use crate::follow::Gap;
+use crate::shown::shown;
 
 /// Why a call came to nothing.
 #[derive(Clone, Debug, Error)]
@@ -103,6 +104,14 @@ pub enum ClientError {
         /// The most that is read.
         limit: usize,
     },
+    /// What was told of a task is more than what is kept of one.
+    #[error("task {task} has grown beyond {limit} bytes, the most that is kept of a task")]
+    TaskTooLarge {
+        /// The task, which may still be at work.
+        task: TaskId,
+        /// The most that is kept.
+        limit: usize,
+    },
     /// A stream could not be gone on with, and part of it is missing.
     #[error(transparent)]
     Gap(#[from] Gap),
@@ -117,11 +126,21 @@ impl ClientError {
         }
     }
 
+    /// The JSON-RPC code that the agent has refused with: its own number, also where nobody else knows it.
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Agent(error) => Some(error.code()),
+            _ => None,
+        }
+    }
+
     /// Whether the request surely had no effect, so that sending it again cannot do anything twice.
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
             Self::Agent(error) => error.kind == ErrorKind::Overloaded,
+            // Whoever counts requests does so before anything else, whatever says it.
+            Self::NotA2a { status, .. } => *status == 429,
             _ => false,
         }
     }
@@ -131,7 +150,7 @@ impl ClientError {
         match self {
             Self::Unreachable { error, .. } | Self::Lost { error, .. } => passes(error),
             Self::Agent(error) => error.kind == ErrorKind::Overloaded,
-            Self::NotA2a { status, .. } => matches!(status, 502..=504),
+            Self::NotA2a { status, .. } => matches!(status, 429 | 502..=504),
             _ => false,
         }
     }
@@ -161,6 +180,17 @@ pub struct NoCardAt {
     pub status: Option<u16>,
     /// What was found.
     pub problem: String,
+    /// Whether what was found is JSON, so that it may be meant to be a card.
+    pub is_json: bool,
+    /// Where the answer says that it has moved to.
+    pub location: Option<String>,
+}
+
+impl NoCardAt {
+    /// A place with nothing that could be a card.
+    pub(crate) fn new(url: &str, status: Option<u16>, problem: String) -> Self {
+        Self { url: shown(url), status, problem, is_json: false, location: None }
+    }
 }
 
 fn places(tried: &[NoCardAt]) -> String {

@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, Response, StatusCode};
-use switchboard_a2a::jsonrpc::{self, RpcId};
+use switchboard_a2a::jsonrpc::{self, Response as RpcAnswer, RpcId};
 use switchboard_a2a::{
     Dialect, Error as AgentError, ErrorKind, Operation, Request, Unsayable, encode_params, encode_rest,
 };
 use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError, Target};
 use tokio::time::Instant;
 
+use crate::places::Place;
 use crate::route::Route;
 use crate::{Binding, ClientError, Context, Credentials, Peer, foreign, wire};
 
@@ -26,7 +27,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!
 /// Our questions are answered one at a time, so every one has the same number.
 const RPC_NUMBER: u64 = 1;
 /// How deep answers may be nested.
-const DEEPEST: usize = 128;
+pub(crate) const DEEPEST: usize = 128;
 /// How many headers a request has as a rule, at most.
 const MOST_HEADERS: usize = 12;
 
@@ -35,6 +36,8 @@ const MOST_HEADERS: usize = 12;
 pub(crate) struct Exchange<'a> {
     pub(crate) egress: &'a Egress,
     pub(crate) peer: &'a Peer,
+    /// The peer's address as it was read.
+    pub(crate) place: &'a Place,
     pub(crate) context: &'a Context,
 }
 
@@ -147,18 +150,34 @@ impl Exchange<'_> {
     /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::result`].
     pub(crate) async fn open(&self, question: &Question, patience: Duration) -> Result<Response<AnswerBody>, Failure> {
         let credentials = self.context.credentials.as_ref().unwrap_or(&self.peer.credentials);
+        self.keep_at_home(credentials, question)?;
         let Credentials::OAuth(oauth) = credentials else {
             return self.open_as(question, credentials, None, patience).await;
         };
-        let token = oauth.token(self.egress).await?;
-        let response = self.open_as(question, credentials, Some(&token), patience).await?;
+        let began = Instant::now();
+        let left = || patience.saturating_sub(began.elapsed());
+        let token = oauth.token(self.egress, patience).await?;
+        let response = self.open_as(question, credentials, Some(&token), left()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // It may have been taken back before its time.
         oauth.forget(&token).await;
-        let token = oauth.token(self.egress).await?;
-        self.open_as(question, credentials, Some(&token), patience).await
+        let token = oauth.token(self.egress, left()).await?;
+        self.open_as(question, credentials, Some(&token), left()).await
+    }
+
+    /// Refuses to show credentials that are pinned to the agent's own address to anybody else.
+    fn keep_at_home(&self, credentials: &Credentials, question: &Question) -> Result<(), ClientError> {
+        let is_named = self.peer.endpoint.is_some();
+        if !self.peer.pins_credentials || is_named || matches!(credentials, Credentials::None) {
+            return Ok(());
+        }
+        let (home, asked) = (self.place.origin(), question.origin());
+        if home == asked {
+            return Ok(());
+        }
+        Err(ClientError::Secret(format!("the credentials are for {home} and are not sent to {asked}")))
     }
 
     async fn open_as(
@@ -260,19 +279,38 @@ impl Exchange<'_> {
                 Ok(error) => Err(refused(by_status(error, status))),
                 Err(_) => Err(foreign()),
             },
-            Binding::JsonRpc => match jsonrpc::parse_response(&body, DEEPEST).map(|response| response.outcome) {
-                Ok(Err(error)) => Err(refused(error)),
-                Ok(Ok(result)) if status.is_success() => Ok(match result {
-                    Some(result) => body.slice_ref(result.get().as_bytes()),
-                    None => Bytes::from_static(b"null"),
-                }),
-                // Web frameworks answer with errors of their own, without an envelope.
-                _ => Err(match (status.is_success(), AgentError::decode(&body)) {
-                    (false, Ok(error)) => refused(error),
-                    _ => foreign(),
-                }),
-            },
+            Binding::JsonRpc => {
+                match jsonrpc::parse_response(&body, DEEPEST).map(|answer| (is_ours(&answer), answer)) {
+                    Ok((false, answer)) if status.is_success() => {
+                        let id = answer.id.as_ref().map_or("null", RpcId::as_str);
+                        let what =
+                            format!("an answer to another question (id {}, not {RPC_NUMBER})", foreign::words(id));
+                        let (origin, status) = (origin(), status.as_u16());
+                        Err(ClientError::NotA2a { origin, status, what, hint: String::new() }.into())
+                    }
+                    Ok((_, RpcAnswer { outcome: Err(error), .. })) => Err(refused(error)),
+                    Ok((_, RpcAnswer { outcome: Ok(result), .. })) if status.is_success() => Ok(match result {
+                        Some(result) => body.slice_ref(result.get().as_bytes()),
+                        None => Bytes::from_static(b"null"),
+                    }),
+                    // Web frameworks answer with errors of their own, without an envelope.
+                    _ => Err(match (status.is_success(), AgentError::decode(&body)) {
+                        (false, Ok(error)) => refused(error),
+                        _ => foreign(),
+                    }),
+                }
+            }
         }
+    }
+}
+
+/// Whether an answer is to our question. Some leave the id out or write the number as text, and who could not read the
+/// question cannot know its id.
+fn is_ours(answer: &RpcAnswer<'_>) -> bool {
+    match &answer.id {
+        None => true,
+        Some(id) if *id == RpcId::NULL => answer.outcome.is_err(),
+        Some(id) => id.as_str().trim_matches('"').parse() == Ok(RPC_NUMBER),
     }
 }
 

@@ -6,25 +6,34 @@
 //! again and again how the task is. A stream that just ends is never taken for success.
 
 mod catch_up;
+mod compare;
 mod early;
+mod errand;
+mod growth;
 mod hear;
+mod messages;
+mod overlap;
 mod position;
 mod take_up;
+mod tell;
 mod update;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use switchboard_a2a::extension::RESUMPTION;
-use switchboard_a2a::{SendRequest, SendResponse, StreamResponse, Task, TaskId};
+use switchboard_a2a::{ArtifactId, SendRequest, SendResponse, Task, TaskId};
 use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::connection::{Connection, Heard};
 use crate::{ClientError, Context};
 use early::Early;
+use errand::Errand;
+use growth::Growth;
+use messages::Messages;
+use overlap::Overlap;
 use position::Position;
-use take_up::is_not_offered;
 pub use update::{Gap, Missing, Update};
 
 /// What was overtaken on the way is not further behind than this.
@@ -36,6 +45,10 @@ pub struct Followed {
     context: Context,
     origin: Origin,
     connection: Option<Connection>,
+    /// A question under way. It is kept here, so that it goes on where it was if nobody waits for it in between.
+    errand: Option<Errand>,
+    /// The first answer has come.
+    is_open: bool,
     is_polling: bool,
     /// Nothing has come yet on the connection, which is a subscription.
     is_silent: bool,
@@ -43,19 +56,39 @@ pub struct Followed {
     ready: VecDeque<Update>,
     /// What was told, as one task.
     told: Option<Task>,
+    /// What was told is a picture of the task and nothing else.
+    is_whole: bool,
+    /// The messages that were told, also those that no picture shows any more.
+    messages: Messages,
+    /// The artifacts whose last chunk was told.
+    finished: HashSet<ArtifactId>,
     reply: Option<SendResponse>,
     /// Where to go on, in the agent's words and in numbers.
     last_id: Option<String>,
     position: Option<Position>,
     /// The agent's numbers have no holes, so that a hole is something lost.
     is_numbered: bool,
+    /// The card says that there are streams.
+    has_streams: bool,
     /// What has come before its turn.
     early: Early,
+    /// When what was overtaken counts as lost.
+    doubt_at: Option<Instant>,
+    /// Something may have been missed, so that the end counts only if the agent confirms it.
+    is_doubtful: bool,
+    /// What the connection may tell though a picture has shown it.
+    overlap: Option<Overlap>,
     attempt: u32,
     /// How often in a row there was nothing new to see.
     looks: u32,
     come_back: Option<Duration>,
     deadline: Option<(Instant, Duration)>,
+    /// How large what was told has become.
+    growth: Growth,
+    /// The agent's own error on a stream, as long as nothing new has come after it.
+    gave_up: Option<ClientError>,
+    /// Why it cannot be followed any longer, once everything before it was told.
+    failure: Option<ClientError>,
 }
 
 /// How it began.
@@ -70,56 +103,85 @@ impl Followed {
     pub(crate) async fn sent(client: Client, context: Context, mut request: SendRequest) -> Result<Self, ClientError> {
         let key = context.key();
         context.mark(&mut request);
-        let is_offered = match client.card(&context).await {
-            Ok(found) => found.card.capabilities.streaming != Some(false),
-            // Whoever has no card is asked.
-            Err(_) => true,
-        };
-        let origin = Origin::Sent { request: Box::new(request), key };
-        let mut followed = Self::new(client, context, origin).await;
-        if is_offered {
-            match followed.begin().await {
-                Ok(()) => return Ok(followed),
-                Err(error) if is_not_offered(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        followed.send_whole().await?;
-        Ok(followed)
+        Self::open(client, context, Origin::Sent { request: Box::new(request), key }).await
     }
 
     pub(crate) async fn subscribed(client: Client, context: Context, task: TaskId) -> Result<Self, ClientError> {
-        let mut followed = Self::new(client, context, Origin::Subscribed(task.clone())).await;
-        match followed.resume(&task).await {
-            Ok(()) => Ok(followed),
-            Err(error) => Err(error),
+        Self::open(client, context, Origin::Subscribed(task)).await
+    }
+
+    /// Waits for the first answer, within the time that there is for all of it.
+    async fn open(client: Client, context: Context, origin: Origin) -> Result<Self, ClientError> {
+        let limit = client.peer().limits.total;
+        let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
+        let shown = client.shown();
+        let task = match &origin {
+            Origin::Sent { .. } => None,
+            Origin::Subscribed(task) => Some(task.clone()),
+        };
+        let opening = Self::begun(client, context, origin, deadline);
+        match deadline {
+            None => opening.await,
+            Some((until, after)) => match tokio::time::timeout_at(until, opening).await {
+                Ok(opened) => opened,
+                Err(_) => Err(ClientError::Timeout { origin: shown, after, task }),
+            },
         }
     }
 
-    async fn new(client: Client, context: Context, origin: Origin) -> Self {
-        let is_numbered = client.declares(&context, RESUMPTION).await;
-        let limit = client.peer().limits.total;
-        let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
-        Self {
+    async fn begun(
+        client: Client,
+        context: Context,
+        origin: Origin,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Result<Self, ClientError> {
+        let found = client.card(&context).await.ok();
+        let capabilities = found.as_ref().map(|found| &found.card.capabilities);
+        let is_numbered =
+            capabilities.is_some_and(|these| these.extensions.iter().any(|extension| extension.uri == RESUMPTION));
+        let streaming = capabilities.and_then(|these| these.streaming);
+        let mut followed = Self {
             client,
             context,
             origin,
             connection: None,
+            errand: None,
+            is_open: false,
             is_polling: false,
             is_silent: false,
             is_over: false,
             ready: VecDeque::new(),
             told: None,
+            is_whole: false,
+            messages: Messages::default(),
+            finished: HashSet::new(),
             reply: None,
             last_id: None,
             position: None,
             is_numbered,
+            has_streams: streaming == Some(true),
             early: Early::default(),
+            doubt_at: None,
+            is_doubtful: false,
+            overlap: None,
             attempt: 0,
             looks: 0,
             come_back: None,
             deadline,
+            growth: Growth::default(),
+            gave_up: None,
+            failure: None,
+        };
+        match &followed.origin {
+            // Whoever has no card is asked.
+            Origin::Sent { .. } if streaming == Some(false) => followed.send_whole(),
+            Origin::Sent { .. } => followed.begin(),
+            Origin::Subscribed(task) => followed.resume(task.clone(), Duration::ZERO),
         }
+        while !followed.is_open {
+            followed.advance().await?;
+        }
+        Ok(followed)
     }
 
     /// The task as far as it was told.
@@ -135,6 +197,9 @@ impl Followed {
     /// The next update; none once the task has ended or has begun to wait for somebody, or a direct reply was given. That a
     /// task was waiting before a message was sent does not count: the message may be what it waits for.
     ///
+    /// Nothing is lost, told twice or begun anew if this is given up before it is ready, as in a `select!`: the next call
+    /// goes on where this one was, and no limit of time starts again.
+    ///
     /// # Errors
     /// When it cannot be followed any longer. [`Self::task`] then says how far it was told.
     pub async fn next(&mut self) -> Result<Option<Update>, ClientError> {
@@ -142,20 +207,23 @@ impl Followed {
             if let Some(update) = self.ready.pop_front() {
                 return Ok(Some(update));
             }
+            if let Some(failure) = &self.failure {
+                return Err(failure.clone());
+            }
             if self.is_over {
                 return Ok(None);
             }
-            match self.deadline {
-                None => self.advance().await?,
-                Some((deadline, after)) => {
-                    let advanced = tokio::time::timeout_at(deadline, self.advance()).await;
-                    advanced.map_err(|_| ClientError::Timeout {
-                        origin: self.client.peer().url.clone(),
-                        after,
-                        task: self.task_id(),
-                    })??;
-                }
-            }
+            let advanced = match self.deadline {
+                None => self.advance().await,
+                Some((deadline, after)) => match tokio::time::timeout_at(deadline, self.advance()).await {
+                    Ok(advanced) => advanced,
+                    Err(_) => {
+                        let (origin, task) = (self.client.shown(), self.task_id());
+                        Err(ClientError::Timeout { origin, after, task })
+                    }
+                },
+            };
+            self.failure = advanced.err().or(self.failure.take());
         }
     }
 
@@ -170,14 +238,15 @@ impl Followed {
             }
         }
         self.response().ok_or_else(|| ClientError::NotA2a {
-            origin: self.client.peer().url.clone(),
+            origin: self.client.shown(),
             status: 200,
             what: "a stream without anything on it".to_owned(),
             hint: String::new(),
         })
     }
 
-    fn task_id(&self) -> Option<TaskId> {
+    /// The id of the task, as soon as it is known; also after an error, for looking at the task later.
+    pub fn task_id(&self) -> Option<TaskId> {
         match (&self.told, &self.origin) {
             (Some(task), _) => Some(task.id.clone()),
             (None, Origin::Subscribed(task)) => Some(task.clone()),
@@ -185,40 +254,54 @@ impl Followed {
         }
     }
 
-    /// Goes on by one step.
+    /// Goes on by one step. Whatever is waited for here is kept, so that a step may be given up and taken again.
     async fn advance(&mut self) -> Result<(), ClientError> {
-        if self.is_polling {
-            return self.look().await;
+        if let Some(errand) = &mut self.errand {
+            let brought = errand.as_mut().await;
+            self.errand = None;
+            return self.take(brought);
         }
-        let Some(connection) = &mut self.connection else { return self.take_up().await };
-        let heard = match self.early.is_empty() {
-            true => connection.next().await,
-            false => match tokio::time::timeout(OVERTAKEN, connection.next()).await {
+        if self.is_polling {
+            self.look();
+            return Ok(());
+        }
+        let Some(connection) = &mut self.connection else {
+            self.take_up();
+            return Ok(());
+        };
+        let heard = match self.doubt_at {
+            None => connection.next().await,
+            Some(at) => match tokio::time::timeout_at(at, connection.next()).await {
                 Ok(heard) => heard,
-                Err(_) => return self.doubt(),
+                Err(_) => {
+                    self.doubt_at = None;
+                    self.doubt();
+                    return Ok(());
+                }
             },
         };
-        match heard {
-            Heard::Event { frame, mark } => self.hear(*frame, mark).await,
-            Heard::ComeBack(wait) => {
-                self.come_back = Some(wait);
-                Ok(())
-            }
-            Heard::Error(error) => self.refused(ClientError::Agent(error)).await,
-            // Nothing follows an end, so that what was overtaken by it would have come by now.
-            Heard::End if self.early.any(Self::ends) => self.doubt(),
-            Heard::End => self.ended().await,
-            Heard::Broken(why) => self.broke_off(why).await,
-            // It would be as large the next time.
-            Heard::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.peer().url.clone(), limit }),
-        }
+        let taken_in = self.take_in(heard);
+        self.doubt_at = if self.early.is_empty() { None } else { Instant::now().checked_add(OVERTAKEN) };
+        taken_in
     }
 
-    /// Whether an update ends what is followed: nothing comes after it, or nothing until somebody has done something,
-    /// which may take days.
-    fn ends(update: &StreamResponse) -> bool {
-        let StreamResponse::StatusUpdate(update) = update else { return false };
-        let state = update.status.state;
-        state.is_terminal() || state.is_interrupted()
+    fn take_in(&mut self, heard: Heard) -> Result<(), ClientError> {
+        match heard {
+            Heard::Event { frame, mark } => self.hear(*frame, mark),
+            Heard::Nothing(mark) => {
+                self.note(mark);
+                Ok(())
+            }
+            Heard::Error(error) => self.refused(ClientError::Agent(error)),
+            // Nothing follows an end, so that what was overtaken by it would have come by now.
+            Heard::End if self.early.any(|event| self.ends(event)) => {
+                self.doubt();
+                Ok(())
+            }
+            Heard::End => self.ended(),
+            Heard::Broken(why) => self.broke_off(why),
+            // It would be as large the next time.
+            Heard::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
+        }
     }
 }

@@ -2,12 +2,21 @@
 //! first, and told by their first words.
 
 use http::HeaderMap;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, LOCATION};
+use serde::de::IgnoredAny;
+use switchboard_a2a::jsonrpc::depth_exceeds;
+use url::Url;
 
 use crate::ClientError;
+use crate::exchange::DEEPEST;
+use crate::shown::shown;
 
 /// How much of it is told.
 const HINT: usize = 200;
+/// How what is said of JSON begins.
+pub(crate) const JSON: &str = "JSON ";
+/// What comes before the address of a redirect.
+pub(crate) const REDIRECT: &str = "a redirect to ";
 
 /// The error for an answer that is none.
 pub(crate) fn answer(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
@@ -16,18 +25,41 @@ pub(crate) fn answer(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]
     let text = String::from_utf8_lossy(&body[..body.len().min(16 << 10)]);
     let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
     let is_page = media_type == "text/html" || start.starts_with("<!doctype html") || start.starts_with("<html");
-    let (what, hint) = if body.is_empty() {
+    let (what, hint) = if let Some(location) = location(origin, status, headers) {
+        (format!("{REDIRECT}{location}"), String::new())
+    } else if body.is_empty() {
         ("nothing".to_owned(), String::new())
     } else if is_page {
         ("a web page (HTML)".to_owned(), title(&text))
     } else if media_type.contains("json") {
-        ("JSON that is no answer to this".to_owned(), words(&text))
+        (format!("{JSON}{}", fault(body)), words(&text))
     } else if media_type.is_empty() {
         ("something without a type".to_owned(), words(&text))
     } else {
         (media_type, words(&text))
     };
     ClientError::NotA2a { origin: origin.to_owned(), status, what, hint }
+}
+
+/// Why JSON is no answer.
+fn fault(body: &[u8]) -> String {
+    if std::str::from_utf8(body).is_err() {
+        return "with bytes that are no UTF-8".to_owned();
+    }
+    if depth_exceeds(body, DEEPEST) {
+        return format!("nested deeper than {DEEPEST} levels, the most that is read");
+    }
+    match serde_json::from_slice::<IgnoredAny>(body) {
+        Ok(_) => "that is no answer to this".to_owned(),
+        Err(error) => format!("that cannot be read ({error})"),
+    }
+}
+
+/// Where a redirect leads. It is told and not followed: whoever answers could send us anywhere.
+fn location(origin: &str, status: u16, headers: &HeaderMap) -> Option<String> {
+    let said = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
+    let whole = Url::parse(origin).and_then(|origin| origin.join(said));
+    Some(words(&shown(whole.as_ref().map_or(said, Url::as_str)))).filter(|location| !location.is_empty())
 }
 
 /// What a page calls itself, else its first words without the tags.
@@ -108,10 +140,24 @@ mod tests {
                 "{\"ok\":true}",
                 "JSON that is no answer to this, not with A2A: \"{\\\"ok\\\":true}\"",
             ),
+            (
+                "application/json",
+                "{",
+                "JSON that cannot be read (EOF while parsing an object at line 1 column 1), \
+              not with A2A: \"{\"",
+            ),
         ];
         for (media_type, body, expected) in cases {
             assert_eq!(told(media_type, body), format!("https://agent.example answered 200 with {expected}"));
         }
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let what = |body: &[u8]| answer("https://agent.example", 200, &headers, body).to_string();
+        assert!(what(b"{\"a\":\"\xff\"}").contains("JSON with bytes that are no UTF-8"));
+        assert!(what("[".repeat(1_000).as_bytes()).contains("JSON nested deeper than 128 levels"));
+        headers.insert(LOCATION, HeaderValue::from_static("/new?token=secret"));
+        let moved = answer("https://agent.example", 301, &headers, b"").to_string();
+        assert!(moved.contains("a redirect to https://agent.example/new?…"), "{moved}");
         let long = told("text/plain", &"ä".repeat(1_000));
         assert!(long.ends_with("…\"") && long.len() < 300, "{long}");
     }

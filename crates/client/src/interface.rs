@@ -45,6 +45,7 @@ impl Interface {
 /// When there is nothing, with what there is instead.
 pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec<Interface>, ClientError> {
     let mut found = Vec::new();
+    let mut wrong = None;
     for interface in &card.supported_interfaces {
         let (Some(binding), Some(version)) = (Binding::from_name(&interface.protocol_binding), spoken(interface))
         else {
@@ -55,7 +56,14 @@ pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec
         if wanted {
             let url = match &peer.endpoint {
                 Some(endpoint) => endpoint.clone(),
-                None => place.interface(&interface.url, peer.trust_card_url)?,
+                None => match place.interface(&interface.url, peer.trust_card_url) {
+                    Ok(url) => url,
+                    Err(error) => {
+                        tracing::debug!(%error, "an interface is left out");
+                        wrong.get_or_insert(error);
+                        continue;
+                    }
+                },
             };
             found.push(Interface {
                 url,
@@ -66,12 +74,26 @@ pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec
         }
     }
     if found.is_empty() {
-        return Err(ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) });
+        let none = || ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) };
+        return Err(wrong.unwrap_or_else(none));
     }
     let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());
     // Stable, so that within a version the card's order stays where nothing else is preferred.
     found.sort_by_key(|interface| (interface.version == Version::V03, rank(interface.binding)));
     Ok(found)
+}
+
+/// The interface of an agent without a card: whoever names binding and version, or where to call it, needs none to be
+/// understood.
+pub(crate) fn named(peer: &Peer, place: &Place) -> Option<Interface> {
+    let binding = peer.binding.or(peer.preferred.first().copied());
+    let (binding, version) = match (binding, peer.version, &peer.endpoint) {
+        (Some(binding), Some(version), _) => (binding, version),
+        (binding, version, Some(_)) => (binding.unwrap_or(Binding::JsonRpc), version.unwrap_or(Version::V1)),
+        _ => return None,
+    };
+    let url = peer.endpoint.clone().unwrap_or_else(|| place.endpoint());
+    Some(Interface { url, binding, version, tenant: peer.tenant.clone() })
 }
 
 /// What a newer or older minor version of a known major one is spoken as.

@@ -29,12 +29,14 @@ mod exchange;
 mod follow;
 mod foreign;
 mod interface;
+mod known;
 mod oauth;
 mod outcome;
 mod peer;
 mod places;
 mod route;
 mod said;
+mod shown;
 mod signature;
 mod wire;
 
@@ -46,7 +48,7 @@ pub use discovery::FoundCard;
 pub use error::{ClientError, NoCardAt};
 pub use follow::{Followed, Gap, Missing, Update};
 pub use interface::Interface;
-pub use oauth::ClientCredentials;
+pub use oauth::{ClientCredentials, is_private};
 pub use outcome::Outcome;
 pub use peer::{Binding, Limits, Peer, Retries};
 

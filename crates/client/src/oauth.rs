@@ -10,13 +10,16 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use switchboard_egress::{BodyEnd, Egress};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::form_urlencoded::Serializer;
+use url::{Host, Url};
 
 use crate::ClientError;
 use crate::credentials::{Secret, sensitive};
+use crate::shown::shown;
 
 /// How long before its end a token is no longer used.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -25,7 +28,7 @@ const UNSAID: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// Where tokens come from. Clones share the token.
+/// Where tokens come from. Clones share the token for as long as they ask for the same one.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
     /// Where to ask for one.
@@ -43,13 +46,52 @@ pub struct ClientCredentials {
 struct Token {
     value: Secret,
     until: Instant,
+    /// Whose it is.
+    of: Asker,
+}
+
+/// Who asks for a token, where, and what for.
+#[derive(Debug, PartialEq)]
+struct Asker {
+    token_url: String,
+    client_id: String,
+    client_secret: Secret,
+    scopes: Vec<String>,
+}
+
+impl PartialEq for ClientCredentials {
+    fn eq(&self, other: &Self) -> bool {
+        self.asker() == other.asker()
+    }
 }
 
 #[derive(Deserialize)]
 struct Granted {
     access_token: String,
     #[serde(default)]
-    expires_in: Option<f64>,
+    expires_in: Option<Seconds>,
+}
+
+/// Some servers write the number as text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+    Other(IgnoredAny),
+}
+
+impl Granted {
+    /// How long the token lives.
+    fn lives(&self) -> Duration {
+        let said = match &self.expires_in {
+            Some(Seconds::Number(seconds)) => Some(*seconds),
+            Some(Seconds::Text(text)) => text.trim().parse().ok(),
+            Some(Seconds::Other(_)) | None => None,
+        };
+        let said = said.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
+        said.map_or(UNSAID, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
+    }
 }
 
 #[derive(Deserialize)]
@@ -71,19 +113,31 @@ impl ClientCredentials {
         }
     }
 
-    /// A token that is good now.
-    pub(crate) async fn token(&self, egress: &Egress) -> Result<String, ClientError> {
+    fn asker(&self) -> Asker {
+        let Self { token_url, client_id, client_secret, scopes, .. } = self.clone();
+        Asker { token_url, client_id, client_secret, scopes }
+    }
+
+    /// A token that is good now, within the time that there is.
+    pub(crate) async fn token(&self, egress: &Egress, patience: Duration) -> Result<String, ClientError> {
+        let patience = patience.min(TIMEOUT);
+        let late = |_| ClientError::Timeout { origin: shown(&self.token_url), after: patience, task: None };
+        // Whoever waits for somebody else's question waits no longer than for their own.
+        tokio::time::timeout(patience, self.token_in_time(egress, patience)).await.map_err(late)?
+    }
+
+    async fn token_in_time(&self, egress: &Egress, patience: Duration) -> Result<String, ClientError> {
+        let of = self.asker();
         let mut kept = self.token.lock().await;
         if let Some(token) = &*kept
             && token.until > Instant::now()
+            && token.of == of
         {
             return token.value.read();
         }
-        let granted = self.fetch(egress).await?;
-        let lives = granted.expires_in.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
-        let lives = lives.map_or(UNSAID, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)));
+        let granted = self.fetch(egress, patience).await?;
         let value = Secret::Plain(granted.access_token.clone());
-        *kept = Some(Token { value, until: Instant::now() + lives.saturating_sub(MARGIN) });
+        *kept = Some(Token { value, until: Instant::now() + granted.lives().saturating_sub(MARGIN), of });
         Ok(granted.access_token)
     }
 
@@ -104,7 +158,16 @@ impl ClientCredentials {
         form.finish()
     }
 
-    async fn fetch(&self, egress: &Egress) -> Result<Granted, ClientError> {
+    async fn fetch(&self, egress: &Egress, patience: Duration) -> Result<Granted, ClientError> {
+        if !is_private(&self.token_url) {
+            return Err(ClientError::Invalid {
+                field: "tokenUrl",
+                problem: format!(
+                    "{} would be told the client's secret without encryption; it should begin with https",
+                    shown(&self.token_url)
+                ),
+            });
+        }
         let pair = STANDARD.encode(format!("{}:{}", encoded(&self.client_id), encoded(&self.client_secret.read()?)));
         let request = Request::post(&self.token_url)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
@@ -112,9 +175,9 @@ impl ClientCredentials {
             .header(AUTHORIZATION, sensitive(&format!("Basic {pair}"))?)
             .body(Bytes::from(self.form()))
             .map_err(|error| ClientError::Invalid { field: "tokenUrl", problem: error.to_string() })?;
-        let origin = &self.token_url;
-        let answer = egress.send(request, TIMEOUT, LARGEST_ANSWER).await;
-        let answer = answer.map_err(|error| ClientError::transport(origin, error, TIMEOUT))?;
+        let origin = &shown(&self.token_url);
+        let answer = egress.send(request, patience, LARGEST_ANSWER).await;
+        let answer = answer.map_err(|error| ClientError::transport(origin, error, patience))?;
         let status = answer.status();
         if status.is_success()
             && answer.extensions().get() == Some(&BodyEnd::Complete)
@@ -131,6 +194,20 @@ impl ClientCredentials {
         };
         Err(ClientError::Credentials { origin: origin.clone(), status: status.as_u16(), problem })
     }
+}
+
+/// Whether nobody on the way to an address can read along: it is encrypted, or on this machine. What is no address is
+/// told as that elsewhere.
+#[must_use]
+pub fn is_private(url: &str) -> bool {
+    let Ok(url) = Url::parse(url) else { return true };
+    let is_here = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    url.scheme() == "https" || is_here
 }
 
 /// Both halves of the pair are encoded before they are joined (RFC 6749, 2.3.1).

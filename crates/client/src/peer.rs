@@ -30,6 +30,9 @@ pub struct Peer {
     /// Whether addresses on the card are followed to other hosts. If not, what the card says about paths is looked for
     /// where the card came from.
     pub trust_card_url: bool,
+    /// Whether credentials are shown at [`Self::url`] and [`Self::endpoint`] and nowhere else, wherever a trusted card
+    /// leads.
+    pub pins_credentials: bool,
     /// Extensions to declare.
     pub extensions: Vec<String>,
     /// How long to wait, how much to read.
@@ -51,6 +54,7 @@ impl Peer {
             endpoint: None,
             tenant: None,
             trust_card_url: false,
+            pins_credentials: false,
             extensions: Vec::new(),
             limits: Limits::default(),
             retries: Retries::default(),
@@ -113,6 +117,8 @@ pub struct Limits {
     pub body: usize,
     /// The largest event of a stream, in bytes.
     pub event: usize,
+    /// The most that is kept of a task that is followed, in bytes: a stream has no end by itself.
+    pub task: usize,
 }
 
 impl Default for Limits {
@@ -125,6 +131,7 @@ impl Default for Limits {
             total: None,
             body: 64 << 20,
             event: 16 << 20,
+            task: 64 << 20,
         }
     }
 }
@@ -170,5 +177,25 @@ impl Retries {
             Some(asked) => Some(wait.max(asked)),
             None => Some(wait),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_differ_within_their_bounds() {
+        let retries = Retries { most: 40, first: Duration::from_millis(100), longest: Duration::from_secs(1) };
+        for (attempt, usual) in [(1, 100), (2, 200), (4, 800), (5, 1_000), (40, 1_000)] {
+            let usual = Duration::from_millis(usual);
+            let waits: Vec<_> = (0..100).filter_map(|_| retries.wait(attempt, None)).collect();
+            assert!(waits.iter().all(|wait| (usual / 2..=usual).contains(wait)), "{attempt}: {waits:?}");
+            let (least, most) = (waits.iter().min(), waits.iter().max());
+            assert!(waits.len() == 100 && most.zip(least).is_some_and(|(most, least)| *most - *least > usual / 8));
+        }
+        assert_eq!(retries.wait(41, None), None);
+        let asked = |seconds| retries.wait(1, Some(Duration::from_secs(seconds)));
+        assert_eq!((asked(3), asked(4)), (Some(Duration::from_secs(3)), None));
     }
 }

@@ -3,13 +3,26 @@
 //! People write down a base address, a card or an endpoint and do not say which. Cards, in turn, often name an address
 //! that is good inside some network only; so what they say counts as a path below the address that was reached.
 
+use switchboard_a2a::card::AgentCard;
 use switchboard_egress::Target;
 use url::Url;
 
 use crate::ClientError;
+use crate::shown::shown;
 
 /// Below a base address, best first.
 const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
+
+/// How a card names an address, the surer the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Naming {
+    /// Not at all: the card is another agent's.
+    Elsewhere,
+    /// One of its interfaces lies below the address.
+    Below,
+    /// One of its interfaces is the address.
+    Exact,
+}
 
 /// An address as it was written down.
 #[derive(Clone, Debug)]
@@ -28,7 +41,7 @@ impl Place {
             let is_here = host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.");
             format!("{}://{text}", if is_here { "http" } else { "https" })
         };
-        let refused = |refusal| ClientError::Address { url: text.to_owned(), refusal };
+        let refused = |refusal| ClientError::Address { url: shown(text), refusal };
         let target = Target::parse(&with_scheme).map_err(refused)?;
         let url = Url::parse(target.url());
         Ok(Self { url: url.map_err(|_| refused(switchboard_egress::Refusal::Malformed))? })
@@ -40,12 +53,37 @@ impl Place {
             return vec![self.url.to_string()];
         }
         let path = self.base_path();
-        let mut places: Vec<String> = WELL_KNOWN.iter().map(|known| self.at(&format!("{path}{known}"))).collect();
-        if !path.is_empty() {
-            // An endpoint below the agent's base: its card is most likely at the top.
-            places.extend(WELL_KNOWN.iter().map(|known| self.at(known)));
+        WELL_KNOWN.iter().map(|known| self.at(&format!("{path}{known}"))).collect()
+    }
+
+    /// Above an address that may be an endpoint and not a base: the next level, and the top of the host. A card there may
+    /// be anybody's, and counts only as far as [`Self::naming`] says.
+    pub(crate) fn above(&self) -> Vec<Self> {
+        let path = self.base_path();
+        if self.is_card() || path.is_empty() {
+            return Vec::new();
         }
-        places
+        let next = path.rsplit_once('/').map_or("", |(before, _)| before);
+        let mut places = vec![next];
+        places.extend((!next.is_empty()).then_some(""));
+        places.iter().filter_map(|path| Url::parse(&self.at(path)).ok()).map(|url| Self { url }).collect()
+    }
+
+    /// How a card that was found above this address names it.
+    pub(crate) fn naming(&self, card: &AgentCard, above: &Self) -> Naming {
+        let base = self.base_path();
+        let said = card.supported_interfaces.iter().filter_map(|interface| above.interface(&interface.url, false).ok());
+        let namings = said.filter_map(|said| Url::parse(&said).ok()).map(|said| {
+            let path = trimmed(said.path());
+            match path.strip_prefix(&base) {
+                Some("") => Naming::Exact,
+                Some(rest) if rest.starts_with('/') => Naming::Below,
+                // What version 0.3 puts behind its address over REST.
+                _ if base.strip_suffix("/v1") == Some(&path) => Naming::Exact,
+                _ => Naming::Elsewhere,
+            }
+        });
+        namings.max().unwrap_or(Naming::Elsewhere)
     }
 
     /// Where an interface is that the card names.
@@ -54,6 +92,16 @@ impl Place {
             field: "url",
             problem: format!("the card names an address that cannot be read, {said:?}: {error}"),
         })?;
+        if trust && self.url.scheme() == "https" && said.scheme() != "https" {
+            return Err(ClientError::Invalid {
+                field: "url",
+                problem: format!(
+                    "the card came over https and names an address without encryption, {}; it should name one that begins \
+                     with https",
+                    shown(said.as_str())
+                ),
+            });
+        }
         if trust || said.origin() == self.url.origin() {
             return Ok(trimmed(said.as_str()));
         }
@@ -115,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_are_looked_for_below_the_address_and_then_at_the_top() {
+    fn cards_are_looked_for_below_the_address() {
         assert_eq!(
             place("agent.example").cards(),
             ["https://agent.example/.well-known/agent-card.json", "https://agent.example/.well-known/agent.json"]
@@ -125,10 +173,12 @@ mod tests {
             [
                 "http://127.0.0.1:9/a2a/echo/.well-known/agent-card.json",
                 "http://127.0.0.1:9/a2a/echo/.well-known/agent.json",
-                "http://127.0.0.1:9/.well-known/agent-card.json",
-                "http://127.0.0.1:9/.well-known/agent.json",
             ]
         );
+        let above = |text| place(text).above().iter().map(Place::endpoint).collect::<Vec<_>>();
+        assert_eq!(above("https://h/a/b/c?k=1"), ["https://h/a/b", "https://h"]);
+        assert_eq!(above("https://h/a/"), ["https://h"]);
+        assert!(above("https://h/").is_empty() && above("https://h/a/card.json").is_empty());
         assert_eq!(place("localhost:9/some/card.json?v=2").cards(), ["http://localhost:9/some/card.json?v=2"]);
     }
 
@@ -147,14 +197,46 @@ mod tests {
         for (given, said, expected) in cases {
             assert_eq!(place(given).interface(said, false).unwrap(), expected, "{given} {said}");
         }
-        let trusted = place("https://proxy.example").interface("http://other.example/a2a", true).unwrap();
-        assert_eq!(trusted, "http://other.example/a2a");
+        for (given, said) in [("https", "https"), ("http", "http"), ("http", "https")] {
+            let said = format!("{said}://other.example/a2a");
+            let trusted = place(&format!("{given}://proxy.example")).interface(&said, true).unwrap();
+            assert_eq!(trusted, said);
+        }
+        for said in ["http://other.example/a2a", "http://proxy.example/a2a", "ftp://other.example/a2a"] {
+            let error = place("https://proxy.example").interface(said, true).unwrap_err().to_string();
+            assert!(error.contains("without encryption") && error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_card_above_an_address_speaks_for_what_it_names() {
+        let cases = [
+            ("https://h/a2a", "https://h", "https://h/a2a", Naming::Exact),
+            ("https://h/a2a/", "https://h", "http://inside:8080/a2a?k=1", Naming::Exact),
+            ("https://h/a2a", "https://h", "/a2a/", Naming::Exact),
+            ("https://h/a2a", "https://h", "https://h/a2a/guide", Naming::Below),
+            ("https://h/a2a/echoo", "https://h", "https://h/a2a/guide", Naming::Elsewhere),
+            ("https://h/a2a/echoo", "https://h/a2a", "http://inside/a2a", Naming::Elsewhere),
+            ("https://h/a2a/echo", "https://h", "https://h/a2a/echoo", Naming::Elsewhere),
+            ("https://h/a2a", "https://h", "https://h/", Naming::Elsewhere),
+            ("https://h/quinn/a2a", "https://h/quinn", "http://inside/a2a", Naming::Exact),
+            ("https://h/a2a/echo/v1", "https://h/a2a/echo", "http://inside/a2a/echo", Naming::Exact),
+        ];
+        for (given, above, said, expected) in cases {
+            let json = serde_json::json!({"name": "n", "supportedInterfaces": [
+                {"url": "https://h/zzz", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+                {"url": said, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            ]});
+            let card = AgentCard::decode(json.to_string().as_bytes()).unwrap();
+            assert_eq!(place(given).naming(&card, &place(above)), expected, "{given} {above} {said}");
+        }
     }
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "ftp://x", "http://user:pass@host/", "http://"] {
-            assert!(matches!(Place::parse(text), Err(ClientError::Address { .. })), "{text:?}");
+        for text in ["", "ftp://x", "http://user:sesame@host/", "http://"] {
+            let Err(error @ ClientError::Address { .. }) = Place::parse(text) else { panic!("{text:?}") };
+            assert!(!error.to_string().contains("sesame"), "{error}");
         }
     }
 }

@@ -1,15 +1,81 @@
-//! An interface together with its address as it was read: read once, used for every call.
+//! The ways to an agent: its interfaces, the one that has proved right, and the address of each as it was read, once for
+//! every call.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+use switchboard_a2a::{Operation, Version};
 use switchboard_egress::Target;
 
+use crate::shown::shown;
 use crate::{ClientError, Interface};
+
+/// All interfaces that can be used, and which of them is.
+pub(crate) struct Ways {
+    interfaces: Vec<Interface>,
+    chosen: Mutex<Arc<Route>>,
+}
+
+impl Ways {
+    /// The first that can be called is used until another one proves right.
+    ///
+    /// # Errors
+    /// When none can be called, with what is wrong with the first.
+    pub(crate) fn new(interfaces: Vec<Interface>) -> Result<Self, ClientError> {
+        let mut wrong = None;
+        for interface in &interfaces {
+            match Route::new(interface.clone()) {
+                Ok(route) => {
+                    let Interface { url, binding, version, .. } = interface;
+                    let (url, binding, version) = (shown(url), binding.as_str(), version.as_str());
+                    tracing::debug!(url, binding, version, "this interface is used");
+                    return Ok(Self { chosen: Mutex::new(Arc::new(route)), interfaces });
+                }
+                Err(error) => drop(wrong.get_or_insert(error)),
+            }
+        }
+        Err(wrong.unwrap_or_else(|| ClientError::Invalid {
+            field: "supportedInterfaces",
+            problem: "there is none to call".to_owned(),
+        }))
+    }
+
+    /// Whether they are these.
+    pub(crate) fn are(&self, interfaces: &[Interface]) -> bool {
+        self.interfaces == interfaces
+    }
+
+    pub(crate) fn chosen(&self) -> Arc<Route> {
+        Arc::clone(&self.chosen.lock())
+    }
+
+    /// This one has proved right.
+    pub(crate) fn choose(&self, route: Arc<Route>) {
+        *self.chosen.lock() = route;
+    }
+
+    /// The way to the agent in a version: what its card offers, rather in the same binding.
+    pub(crate) fn offered(&self, version: Version, like: &Route) -> Option<Arc<Route>> {
+        let of_version = |interface: &&Interface| interface.version == version;
+        let same = self.interfaces.iter().filter(of_version).filter(|one| one.binding == like.interface.binding);
+        let mut all = same.chain(self.interfaces.iter().filter(of_version));
+        all.find_map(|interface| Route::new(interface.clone()).ok()).map(Arc::new)
+    }
+
+    /// The way to the agent in the other version; where its card offers none, the same place.
+    pub(crate) fn in_other_version(&self, route: &Route) -> Arc<Route> {
+        let other = route.interface.in_other_version();
+        self.offered(other.version, route).unwrap_or_else(|| Arc::new(Route::at(other, route.target())))
+    }
+}
 
 /// An interface and the way to it.
 pub(crate) struct Route {
     pub(crate) interface: Interface,
     target: Arc<Target>,
+    /// Questions that have two forms are taken in the other one here, which one learns by trying.
+    takes_other_form: [AtomicBool; 2],
 }
 
 impl Route {
@@ -17,12 +83,11 @@ impl Route {
     /// When the address cannot be called.
     pub(crate) fn new(interface: Interface) -> Result<Self, ClientError> {
         let target = read(&interface.url)?;
-        Ok(Self { interface, target })
+        Ok(Self::at(interface, target))
     }
 
-    /// The same place in the other version.
-    pub(crate) fn in_other_version(&self) -> Self {
-        Self { interface: self.interface.in_other_version(), target: Arc::clone(&self.target) }
+    fn at(interface: Interface, target: Arc<Target>) -> Self {
+        Self { interface, target, takes_other_form: Default::default() }
     }
 
     /// The interface itself.
@@ -37,9 +102,19 @@ impl Route {
     pub(crate) fn below(&self, path: &str) -> Result<Arc<Target>, ClientError> {
         read(&format!("{}{path}", self.interface.url.trim_end_matches('/')))
     }
+
+    /// Whether a question is taken in its other form here.
+    pub(crate) fn takes_other_form(&self, operation: Operation) -> bool {
+        self.takes_other_form[usize::from(operation == Operation::SubscribeToTask)].load(Ordering::Relaxed)
+    }
+
+    /// It is.
+    pub(crate) fn learn_other_form(&self, operation: Operation) {
+        self.takes_other_form[usize::from(operation == Operation::SubscribeToTask)].store(true, Ordering::Relaxed);
+    }
 }
 
 fn read(url: &str) -> Result<Arc<Target>, ClientError> {
-    let target = Target::parse(url).map_err(|refusal| ClientError::Address { url: url.to_owned(), refusal })?;
+    let target = Target::parse(url).map_err(|refusal| ClientError::Address { url: shown(url), refusal })?;
     Ok(Arc::new(target))
 }

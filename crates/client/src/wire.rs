@@ -6,6 +6,8 @@ use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, HeaderName, Request, StatusCode};
 use serde_json::Value;
 
+use crate::shown::shown;
+
 /// The most of a body that is told.
 const LONGEST: usize = 16 << 10;
 /// Fields of a body that hold secrets.
@@ -16,12 +18,7 @@ const HIDDEN: &str = "***";
 /// A request as it leaves.
 pub(crate) fn sent(request: &Request<Bytes>) {
     if is_heard() {
-        let uri = request.uri();
-        // A query may hold a key.
-        let query = if uri.query().is_some() { "?…" } else { "" };
-        let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
-        let port = uri.port().map_or_else(String::new, |port| format!(":{port}"));
-        tracing::trace!("> {} {scheme}://{host}{port}{}{query}", request.method(), uri.path());
+        tracing::trace!("> {} {}", request.method(), shown(&request.uri().to_string()));
         headers('>', request.headers());
         body('>', request.body());
     }
@@ -38,12 +35,10 @@ pub(crate) fn answered(status: StatusCode, head: &HeaderMap, content: Option<&[u
     }
 }
 
-/// A piece of an answer that comes in pieces.
-pub(crate) fn heard(piece: &[u8]) {
+/// An event of an answer that comes in events: all of it, since half of one could hide what is a secret.
+pub(crate) fn heard(event: &str) {
     if is_heard() {
-        for line in String::from_utf8_lossy(piece).lines().filter(|line| !line.is_empty()) {
-            tracing::trace!("< {}", shortened(line));
-        }
+        body('<', event.as_bytes());
     }
 }
 
@@ -59,7 +54,8 @@ fn headers(side: char, headers: &HeaderMap) {
     }
 }
 
-fn is_secret(name: &HeaderName) -> bool {
+/// Whether a header holds a secret, going by its name.
+pub(crate) fn is_secret(name: &HeaderName) -> bool {
     [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name) || name.as_str().contains("api-key")
 }
 

@@ -5,27 +5,29 @@ mod call;
 #[macro_use]
 mod exit_codes;
 mod calling;
+mod mistakes;
 mod origins;
 pub(crate) mod settings;
 mod task;
 mod webhooks;
 
-pub(crate) use call::{API_KEY_HEADER, time};
+pub(crate) use call::{API_KEY_HEADER, boolean, time};
 pub use call::{CallFlags, Transport};
 pub use origins::Origins;
 pub(crate) use origins::variables;
 pub use webhooks::PageFlags;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::commands;
 use crate::config::{Flag, Overrides, Problems, Workspace};
-use crate::printer::{Output, Printer};
+use crate::printer::{self, Output, Printer};
 use calling::CallingCommand;
 use settings::Settings;
 use webhooks::WebhooksCommand;
@@ -242,20 +244,23 @@ impl ConfigFlags {
 /// Runs the program with the arguments it was started with.
 #[must_use]
 pub fn run() -> ExitCode {
+    let code = run_typed();
+    // An answer that is not where it was to go is none.
+    if code == ExitCode::SUCCESS && printer::has_lost_output() { ExitCode::FAILURE } else { code }
+}
+
+fn run_typed() -> ExitCode {
     let (command_line, settings) = match parsed() {
         Ok(parsed) => parsed,
         Err(code) => return code,
     };
-    let set = settings.as_ref().and_then(|settings| settings.value("A2ACLI_OUTPUT"));
-    let output = match (command_line.json, command_line.output, set.as_deref()) {
-        (true, ..) | (false, None, Some("json")) => Output::Json,
-        (false, Some(output), _) => output,
-        (false, None, _) => Output::Text,
+    let output = match form(&command_line, settings.as_ref()) {
+        Ok(output) => output,
+        Err(failure) => return failure.print(Printer::new(mistakes::typed_output())),
     };
     let printer = Printer::new(output);
-    for path in settings.iter().flat_map(Settings::open_secrets) {
-        let path = path.display();
-        printer.warning(&format!("{path} holds a secret and others on this machine can read it: chmod 600 {path}"));
+    for warning in settings.iter().flat_map(|settings| settings.warnings(&CommandLine::command())) {
+        printer.warning(&warning);
     }
     match command_line.command {
         Command::Calling(command) => command.run(printer),
@@ -276,57 +281,50 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// The form of the answer. A setting for all commands gives way to any flag that says something else.
+fn form(command_line: &CommandLine, settings: Option<&Settings>) -> Result<Output, commands::calling::Failure> {
+    let is_quiet = matches!(&command_line.command, Command::Calling(command) if command.is_quiet());
+    match (command_line.json, command_line.output) {
+        (true, _) => return Ok(Output::Json),
+        (false, Some(output)) => return Ok(output),
+        (false, None) if is_quiet => return Ok(Output::Text),
+        (false, None) => {}
+    }
+    let Some((value, source)) = settings.and_then(|settings| settings.value("A2ACLI_OUTPUT")) else {
+        return Ok(Output::Text);
+    };
+    let wrong = |_| settings::wrong_value("A2ACLI_OUTPUT", &value, &source, "write text or json");
+    Output::from_str(&value, false).map_err(wrong)
+}
+
 /// What was typed, with what files say where nothing was; the exit code where that is all there is to do.
 fn parsed() -> Result<(CommandLine, Option<Settings>), ExitCode> {
-    let matches = CommandLine::command().try_get_matches().map_err(|message| not_run(&message))?;
-    let told = |failure: commands::calling::Failure| failure.print(Printer::new(typed_output()));
+    let words = mistakes::words();
+    let matches = CommandLine::command().try_get_matches_from(&words).map_err(not_run)?;
+    let told = |failure: commands::calling::Failure| failure.print(Printer::new(mistakes::typed_output()));
     let Some(settings) = Settings::of(&matches).map_err(told)? else {
         return command_line(&matches).map(|command_line| (command_line, None));
     };
     let command = settings.apply(CommandLine::command()).map_err(told)?;
-    let matches = command.try_get_matches().map_err(|message| not_run(&message))?;
+    let matches = command.try_get_matches_from(&words).map_err(not_run)?;
     command_line(&matches).map(|command_line| (command_line, Some(settings)))
 }
 
 fn command_line(matches: &ArgMatches) -> Result<CommandLine, ExitCode> {
-    CommandLine::from_arg_matches(matches).map_err(|message| not_run(&message.format(&mut CommandLine::command())))
+    CommandLine::from_arg_matches(matches).map_err(|message| not_run(message.format(&mut CommandLine::command())))
 }
 
 /// Help and the version are answers, everything else is usage; a closed terminal changes neither.
-fn not_run(message: &clap::Error) -> ExitCode {
+fn not_run(message: clap::Error) -> ExitCode {
     match message.kind() {
         // In the words of the command, which knows more than the number.
         ErrorKind::DisplayVersion => commands::version::run(Printer::new(Output::Text)),
-        _ if message.use_stderr() => typed_wrongly(message),
+        _ if message.use_stderr() => mistakes::tell(message, &CommandLine::command()),
         _ => {
-            let _ = message.print();
+            printer::written(message.print().and_then(|()| std::io::stdout().flush()));
             ExitCode::SUCCESS
         }
     }
-}
-
-/// The form that was asked for, as far as one can tell before anything is understood.
-fn typed_output() -> Output {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
-    let is_json = words.windows(2).any(is_output)
-        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"))
-        || std::env::var_os("A2ACLI_OUTPUT").is_some_and(|output| output == "json");
-    if is_json { Output::Json } else { Output::Text }
-}
-
-/// Says what was typed wrongly, in the form that was asked for as far as one can tell.
-fn typed_wrongly(message: &clap::Error) -> ExitCode {
-    if typed_output() == Output::Json {
-        let text = message.render().to_string();
-        let text = text.trim().trim_start_matches("error: ");
-        let first = text.split("\n\n").next().unwrap_or_default();
-        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
-        let failure = commands::calling::Failure::usage(first, "--help shows what is expected");
-        return failure.print(Printer::new(Output::Json));
-    }
-    let _ = message.print();
-    ExitCode::from(2)
 }
 
 /// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then

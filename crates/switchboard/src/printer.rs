@@ -1,9 +1,11 @@
 //! The only place that writes to the terminal: text for people or JSON for programs, answers to standard output,
 //! errors with their next step to standard error. Colour only for a terminal, and never under `NO_COLOR`.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -38,13 +40,13 @@ impl Printer {
 
     /// Writes a line of an answer for people.
     pub fn line(&self, text: impl AsRef<str>) {
-        write_line(std::io::stdout().lock(), text.as_ref());
+        answer_line(text.as_ref());
     }
 
     /// Writes an answer for programs.
     pub fn json(&self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
-            Ok(text) => write_line(std::io::stdout().lock(), &text),
+            Ok(text) => answer_line(&without_commands(&text)),
             Err(error) => {
                 self.error(&format!("the answer cannot be written as JSON: {error}"), "run it without -o json")
             }
@@ -54,20 +56,27 @@ impl Printer {
     /// Writes an answer for programs on one line, as part of a stream of lines.
     pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
         match serde_json::to_string(value) {
-            Ok(text) => write_line(std::io::stdout().lock(), &text),
+            Ok(text) => answer_line(&without_commands(&text)),
             Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), ""),
         }
     }
 
     /// Writes an answer as it is, and a line break.
     pub fn raw(&self, bytes: &[u8]) {
-        let line = [bytes, b"\n"].concat();
-        write(std::io::stdout().lock(), &line);
+        answer(&[bytes, b"\n"].concat());
+    }
+
+    /// Writes somebody else's JSON and a line break: each byte of it, unless it goes to a terminal.
+    pub fn raw_json(&self, json: &[u8]) {
+        match std::str::from_utf8(json) {
+            Ok(text) if std::io::stdout().is_terminal() => answer_line(&without_commands(text)),
+            _ => self.raw(json),
+        }
     }
 
     /// Writes a piece of a line of an answer.
     pub fn piece(&self, text: &str) {
-        write(std::io::stdout().lock(), text.as_bytes());
+        answer(text.as_bytes());
     }
 
     /// Writes a line that is not part of the answer.
@@ -135,24 +144,80 @@ fn emphasized(word: &str, color: &str) -> String {
     if colors_on_stderr() { format!("\u{1b}[1;{color}m{word}\u{1b}[0m") } else { word.to_owned() }
 }
 
-/// A reader that has seen enough (`| head`) is no failure; any other loss of the answer is told where it can be.
+/// Whether a part of the answer could not be written.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether the answer is not where it was to go, so that whoever started us must not believe it is.
+pub(crate) fn has_lost_output() -> bool {
+    IS_LOST.load(Ordering::Relaxed)
+}
+
+/// Takes note of what became of a part of the answer. A reader that has seen enough (`| head`) is no failure; any other loss
+/// is told, once.
+pub(crate) fn written(result: std::io::Result<()>) {
+    let Err(error) = result else { return };
+    if error.kind() != ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
+        write_line(std::io::stderr().lock(), &format!("the output could not be written: {error}"));
+    }
+}
+
+/// JSON in which nothing is left that a terminal would obey: outside of strings there is no such thing, and inside them it
+/// can be written by its number.
+fn without_commands(json: &str) -> Cow<'_, str> {
+    let is_kept = |character: char| matches!(character, '\n' | '\t') || !is_obeyed(character);
+    if json.chars().all(is_kept) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            // It stands between two lines, or it would be no JSON.
+            '\r' => {}
+            kept if is_kept(kept) => escaped.push(kept),
+            other => escaped.push_str(&format!("\\u{:04x}", u32::from(other))),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Control characters, and those that make text be read in another order than it is written.
+pub(crate) fn is_obeyed(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn answer_line(text: &str) {
+    answer(format!("{text}\n").as_bytes());
+}
+
+fn answer(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    let result = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    drop(stdout);
+    written(result);
+}
+
 fn write_line(target: impl Write, text: &str) {
     write(target, format!("{text}\n").as_bytes());
 }
 
+/// If standard error is gone there is nobody left to tell.
 fn write(mut target: impl Write, bytes: &[u8]) {
-    let written = target.write_all(bytes).and_then(|()| target.flush());
-    if let Err(error) = written
-        && error.kind() != ErrorKind::BrokenPipe
-    {
-        // If standard error is gone as well there is nobody left to tell.
-        let _ = writeln!(std::io::stderr(), "the output could not be written: {error}");
-    }
+    let _ = target.write_all(bytes).and_then(|()| target.flush());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_says_the_same_without_what_a_terminal_obeys() {
+        let json = serde_json::to_string_pretty(&["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]).unwrap();
+        let shown = without_commands(&json);
+        assert_eq!(shown, "[\n  \"\\u009b31m\\u202ex\\u007f\",\n  \"\\u001b\\t\u{e4}\"\n]");
+        let again: Vec<String> = serde_json::from_str(&shown).unwrap();
+        assert_eq!(again, ["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]);
+        assert_eq!(without_commands("{\r\n\t\"a\": 1}"), "{\n\t\"a\": 1}");
+    }
 
     #[test]
     fn colour_is_for_terminals_and_not_under_no_color() {

@@ -59,7 +59,12 @@ fn of_object(object: &Metadata) -> Option<Error> {
     }
     let error = Error::new(kind.unwrap_or(ErrorKind::Internal));
     let message = message.filter(|message| !message.is_empty()).unwrap_or(error.message);
-    Some(Error { kind: error.kind, message, metadata: facts.metadata, violations: facts.violations })
+    let received_code = code.and_then(|code| text_of(code).parse().ok());
+    // Over REST the number is a status of HTTP, which says no more than the kind.
+    let is_own = |code: &i64| kind.is_none() || *code < 0 && *code != i64::from(error.kind.entry().code);
+    let received_code = received_code.filter(is_own);
+    let Facts { metadata, violations, .. } = facts;
+    Some(Error { kind: error.kind, message, metadata, violations, received_code })
 }
 
 /// What stands beside code and message.

@@ -6,7 +6,7 @@ use switchboard_a2a::{ErrorKind, Operation, Request};
 use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
-use crate::subject::Caller;
+use crate::question::Caller;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[

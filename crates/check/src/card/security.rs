@@ -64,6 +64,14 @@ pub(crate) fn demanded(card: &Value) -> Vec<String> {
     new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
 }
 
+/// Whether nobody is let in without credentials: one way in that needs none is enough for everybody.
+pub(crate) fn is_demanded(card: &Value) -> bool {
+    let new = card["securityRequirements"].as_array().into_iter().flatten();
+    let new = new.map(|requirement| &requirement["schemes"]);
+    let mut ways = new.chain(card["security"].as_array().into_iter().flatten()).peekable();
+    ways.peek().is_some() && ways.all(|schemes| schemes.as_object().is_some_and(|schemes| !schemes.is_empty()))
+}
+
 async fn declared(subject: &Subject) -> Verdict {
     let mut names = demanded(&subject.card);
     if names.is_empty() {

@@ -6,7 +6,7 @@ use switchboard_a2a::ErrorKind;
 use super::NOT_RPC;
 use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Line, NOBODYS};
+use crate::line::Line;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -23,11 +23,20 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "error-info",
         group: Group::Errors,
-        title: "errors of A2A say their reason in an ErrorInfo",
-        rule: "A2A 1.0 §9.5, §11.6",
+        title: "over JSON-RPC, errors of A2A say their reason in an ErrorInfo",
+        rule: "A2A 1.0 §9.5",
         severity: Severity::Should,
-        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data (details over REST)",
-        run: Run::Interface(|line| Box::pin(info(line))),
+        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data",
+        run: Run::Interface(|line| Box::pin(info_rpc(line))),
+    },
+    Check {
+        id: "error-info-rest",
+        group: Group::Errors,
+        title: "over REST, errors of A2A say their reason in an ErrorInfo: many have the same status",
+        rule: "A2A 1.0 §11.6",
+        severity: Severity::Must,
+        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to details",
+        run: Run::Interface(|line| Box::pin(info_rest(line))),
     },
     Check {
         id: "error-media-type",
@@ -58,9 +67,14 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
+const NOT_REFUSED: &str = "a task that does not exist was not refused";
+
 async fn form(line: &Line) -> Verdict {
-    let reply = line.get(NOBODYS).await;
-    let Some(json) = reply.json.as_ref() else {
+    let reply = line.get_nobodys().await;
+    if reply.result().is_some() {
+        return Verdict::not_applicable(NOT_REFUSED);
+    }
+    let Some(json) = reply.json.as_ref().filter(|_| !matches!(reply.said, Said::Unheard(_))) else {
         return reply.complaint_that("this is no JSON");
     };
     if !line.is_v1() && !line.is_rpc() {
@@ -103,13 +117,21 @@ async fn form(line: &Line) -> Verdict {
     Verdict::of(&problems, &reply.sent)
 }
 
+async fn info_rpc(line: &Line) -> Verdict {
+    if line.is_rpc() { info(line).await } else { Verdict::not_applicable(NOT_RPC) }
+}
+
+async fn info_rest(line: &Line) -> Verdict {
+    if line.is_rpc() { Verdict::not_applicable("only REST has it") } else { info(line).await }
+}
+
 async fn info(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know it");
     }
-    let reply = line.get(NOBODYS).await;
+    let reply = line.get_nobodys().await;
     if !matches!(reply.said, Said::Refused(_)) {
-        return reply.complaint();
+        return Verdict::not_applicable(NOT_REFUSED);
     }
     let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
     let entries = if line.is_rpc() { &error["data"] } else { &error["details"] };
@@ -122,9 +144,9 @@ async fn info(line: &Line) -> Verdict {
 }
 
 async fn media_type(line: &Line) -> Verdict {
-    let reply = line.get(NOBODYS).await;
+    let reply = line.get_nobodys().await;
     if !matches!(reply.said, Said::Refused(_)) {
-        return Verdict::not_applicable("it was not refused");
+        return Verdict::not_applicable(NOT_REFUSED);
     }
     match reply.media_type().as_str() {
         "application/json" => Verdict::pass(),
@@ -141,7 +163,7 @@ async fn status(line: &Line) -> Verdict {
     if !line.is_v1() {
         return Verdict::not_applicable("version 0.3 leaves it open");
     }
-    let mut asked: Vec<(Reply, ErrorKind, &[u16])> = vec![(line.get(NOBODYS).await, ErrorKind::TaskNotFound, &[404])];
+    let mut asked: Vec<(Reply, ErrorKind, &[u16])> = vec![(line.get_nobodys().await, ErrorKind::TaskNotFound, &[404])];
     if let Some(id) = line.ended().await {
         // Version 1.0.0 said 409 where 1.0.1 says 400.
         asked.push((line.cancel(id).await, ErrorKind::TaskNotCancelable, &[400, 409]));
@@ -162,10 +184,10 @@ async fn status_rpc(line: &Line) -> Verdict {
     if !line.is_rpc() {
         return Verdict::not_applicable(NOT_RPC);
     }
-    let reply = line.get(NOBODYS).await;
+    let reply = line.get_nobodys().await;
     match reply.said {
         Said::Refused(_) if reply.status == 200 => Verdict::pass(),
         Said::Refused(_) => reply.complaint(),
-        _ => Verdict::not_applicable("it was not refused"),
+        _ => Verdict::not_applicable(NOT_REFUSED),
     }
 }

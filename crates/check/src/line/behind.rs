@@ -14,7 +14,7 @@ const PAGES: usize = 10;
 impl Line {
     /// The task that is left of the first message; why there is none.
     pub(crate) async fn behind(&self) -> Result<&Value, &'static str> {
-        let found = self.behind.get_or_init(|| self.look_behind()).await;
+        let found = self.behind.get(|| self.look_behind()).await;
         found.as_ref().map_err(|why| *why)
     }
 
@@ -32,12 +32,6 @@ impl Line {
             tokio::time::sleep(Duration::from_secs(1).min(self.subject.patience)).await;
         }
         self.task_of(&first.message_id).await
-    }
-
-    /// The message that was waited for in vain, if it was.
-    pub(crate) fn unanswered(&self) -> Option<&str> {
-        let first = self.first.get().filter(|first| first.reply.is_late(self.subject.patience))?;
-        Some(&first.message_id)
     }
 
     /// The task that one of our messages has begun.

@@ -16,6 +16,8 @@ use crate::wire;
 const WATCHED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
 /// The same for one that waited for its caller.
 const WATCHED_PAUSED: Duration = Duration::from_millis(300);
+/// How long whoever listens may have to wait after that to be told: some agents look for news once a second.
+const TOLD: Duration = Duration::from_secs(3);
 /// How often it is looked at.
 const STEP: Duration = Duration::from_millis(200);
 
@@ -30,14 +32,21 @@ pub(crate) struct Canceled {
     pub(crate) changed: Option<(Value, Reply)>,
 }
 
+impl Canceled {
+    /// Whether the task was canceled at once.
+    pub(crate) fn is_done(&self, line: &Line) -> bool {
+        self.reply.result().is_some_and(|task| wire::state(line.dialect(), task) == Some("canceled"))
+    }
+}
+
 impl Line {
     /// Cancels a task of ours that has not ended, if there is one.
     pub(crate) async fn canceled(&self) -> Option<&Canceled> {
-        self.canceled.get_or_init(|| self.cancel_and_watch()).await.as_ref()
+        self.canceled.get(|| self.cancel_and_watch()).await.as_ref()
     }
 
     async fn cancel_and_watch(&self) -> Option<Canceled> {
-        let first = self.first_task().await.filter(|task| !wire::has_ended(self.dialect(), task));
+        let first = self.first_task().await.filter(|task| !self.has_ended(task));
         let (id, is_paused) = match first {
             Some(task) => (task["id"].as_str()?.to_owned(), wire::is_paused(self.dialect(), task)),
             None => (self.open_id().await?, false),
@@ -51,7 +60,7 @@ impl Line {
             listening.hear(Until::First, self.subject.patience).await;
         }
         let reply = self.cancel(&id).await;
-        let is_over = reply.result().is_some_and(|task| wire::has_ended(self.dialect(), task));
+        let is_over = reply.result().is_some_and(|task| self.has_ended(task));
         let work = (self.first().await.reply.took + STEP).clamp(WATCHED.0, WATCHED.1);
         let changed = match is_over {
             true => self.watch(&id, if is_paused { WATCHED_PAUSED } else { work }).await,
@@ -59,7 +68,7 @@ impl Line {
         };
         let mut heard = None;
         if let Some(mut listening) = listening {
-            listening.hear(Until::End, STEP).await;
+            listening.hear(Until::End, TOLD.min(self.subject.patience)).await;
             heard = Some(listening.leave());
         }
         Some(Canceled { id, reply, heard, changed })

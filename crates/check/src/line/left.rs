@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use super::hear::Until;
 use super::{Heard, Line};
 use crate::answer::Reply;
-use crate::wire;
 
 /// How long whoever goes on is waited for when the subscribers are done.
 const AFTERWARDS: Duration = Duration::from_millis(200);
@@ -33,7 +32,7 @@ pub(crate) struct Left {
 impl Line {
     /// Begins a task and leaves, if the agent streams.
     pub(crate) async fn left(&self) -> Option<&Left> {
-        self.left.get_or_init(|| self.leave_and_return()).await.as_ref()
+        self.left.get(|| self.leave_and_return()).await.as_ref()
     }
 
     async fn leave_and_return(&self) -> Option<Left> {
@@ -59,8 +58,7 @@ impl Line {
             let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
             resuming = Some(self.begin(Operation::SubscribeToTask, request, &[(LAST_EVENT_ID, last)]).await);
         }
-        let subscribed =
-            async { tokio::join!(self.subscribe(id, Until::End, &[]), self.subscribe(id, Until::End, &[])) };
+        let subscribed = async { tokio::join!(self.subscribe(id, Until::End), self.subscribe(id, Until::End)) };
         let mut subscribed = std::pin::pin!(subscribed);
         let ((one, other), resumed) = match resuming {
             None => (subscribed.await, None),
@@ -79,12 +77,16 @@ impl Line {
     }
 
     /// Subscribes to a task and listens.
-    pub(crate) async fn subscribe(&self, id: &str, until: Until, headers: &[(HeaderName, HeaderValue)]) -> Heard {
+    pub(crate) async fn subscribe(&self, id: &str, until: Until) -> Heard {
         let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
         let began = Instant::now();
-        match self.begin(Operation::SubscribeToTask, request, headers).await {
+        match self.begin(Operation::SubscribeToTask, request, &[]).await {
             Ok(mut listening) => {
-                listening.hear(until, self.subject.patience.saturating_sub(began.elapsed())).await;
+                let left = self.subject.patience.saturating_sub(began.elapsed());
+                match until {
+                    Until::First => listening.hear(until, left).await,
+                    Until::End => listening.hear_task(id, left).await,
+                }
                 listening.leave()
             }
             Err(heard) => heard,
@@ -97,9 +99,7 @@ impl Line {
         let until = Instant::now() + (usual * 2 + Duration::from_secs(1)).min(self.subject.patience);
         loop {
             let reply = self.get(id).await;
-            let is_settled = reply
-                .result()
-                .is_none_or(|task| wire::has_ended(self.dialect(), task) || wire::is_paused(self.dialect(), task));
+            let is_settled = reply.result().is_none_or(|task| self.is_settled(task));
             if is_settled || Instant::now() >= until {
                 return reply;
             }

@@ -3,8 +3,8 @@
 use switchboard_a2a::ErrorKind;
 
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Canceled, Line};
-use crate::operations::{ENDED, has_ended};
+use crate::line::{Canceled, Ending, Line};
+use crate::operations::ENDED;
 use crate::verdict::Verdict;
 use crate::wire::{self, Event, short};
 
@@ -48,8 +48,8 @@ async fn open(line: &Line) -> Verdict {
     match reply.result() {
         Some(task) if wire::state(line.dialect(), task).is_some() => Verdict::pass(),
         Some(_) => reply.complaint(),
-        None if has_ended(line, &canceled.id).await => Verdict::not_applicable(ENDED),
-        None => reply.expect(&[ErrorKind::TaskNotCancelable]),
+        None if line.is_over(&canceled.id).await => Verdict::not_applicable(ENDED),
+        None => reply.expect(&[ErrorKind::TaskNotCancelable]).about(&canceled.id),
     }
 }
 
@@ -58,8 +58,8 @@ async fn canceled(line: &Line) -> Result<&Canceled, Verdict> {
     let Some(canceled) = line.canceled().await else {
         return Err(Verdict::not_applicable(NONE_OPEN));
     };
-    let state = canceled.reply.result().and_then(|task| wire::state(line.dialect(), task));
-    if state == Some("canceled") { Ok(canceled) } else { Err(Verdict::not_applicable("no task was canceled at once")) }
+    let none = || Verdict::not_applicable("no task was canceled at once");
+    if canceled.is_done(line) { Ok(canceled) } else { Err(none()) }
 }
 
 async fn is_final(line: &Line) -> Verdict {
@@ -87,8 +87,13 @@ async fn ends_streams(line: &Line) -> Verdict {
         Some(heard) if heard.is_stream() && !heard.events.is_empty() => heard,
         _ => return Verdict::not_applicable("nobody could listen to it"),
     };
-    let Some(end) = heard.end_at(line.dialect()) else {
-        return Verdict::fail(&heard.reply.sent, "the subscriber did not hear of it");
+    let Some(end) = heard.end_at else {
+        return match heard.ending {
+            Ending::Closed if heard.is_paused => {
+                Verdict::not_applicable("the stream was closed while the task asked something")
+            }
+            _ => Verdict::fail(&heard.reply.sent, "the subscriber did not hear of it"),
+        };
     };
     let is_last_word = |frame| match wire::event(line.dialect(), frame) {
         Event::Task(held) | Event::Status(held) => wire::state(line.dialect(), held) == Some("canceled"),

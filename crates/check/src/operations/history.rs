@@ -58,7 +58,7 @@ async fn none(line: &Line) -> Verdict {
         return Verdict::not_applicable(NO_TASK);
     };
     match history(&reply) {
-        None => reply.complaint(),
+        None => reply.complaint().about(line.first_id().await.unwrap_or_default()),
         Some(history) if history.is_empty() => Verdict::pass(),
         Some(history) => Verdict::fail(&reply.sent, format!("a history of {} messages", history.len())),
     }
@@ -74,7 +74,9 @@ async fn last(line: &Line) -> Verdict {
     let Some(reply) = got(line, Some(1)).await else {
         return Verdict::not_applicable(NO_TASK);
     };
-    let Some(one) = history(&reply) else { return reply.complaint() };
+    let Some(one) = history(&reply) else {
+        return reply.complaint().about(line.first_id().await.unwrap_or_default());
+    };
     match one.as_slice() {
         // Fewer than asked for is allowed.
         [] => Verdict::pass(),
@@ -91,19 +93,10 @@ async fn negative(line: &Line) -> Verdict {
     let Some(id) = line.first_id().await else {
         return Verdict::not_applicable(NO_TASK);
     };
-    let tenant = line.tenant();
     let question = match line.is_rpc() {
-        true => {
-            let mut params = json!({ "id": id, "historyLength": -1 });
-            if let Some(tenant) = tenant {
-                params["tenant"] = json!(tenant);
-            }
-            line.rpc("GetTask", params)
-        }
-        false => {
-            let tenant = tenant.map(|tenant| format!("/{tenant}")).unwrap_or_default();
-            line.rest("GET", &format!("{tenant}/tasks/{id}?historyLength=-1"), None)
-        }
+        true => line.rpc("GetTask", json!({ "id": id, "historyLength": -1 })),
+        false => line.rest("GET", &format!("/tasks/{id}?historyLength=-1"), None),
     };
-    line.ask(&question).await.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams])
+    let reply = line.ask(&question).await;
+    reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams]).about(id)
 }

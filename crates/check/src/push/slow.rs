@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, SendConfiguration, TaskId};
+use switchboard_a2a::{Operation, PushRequest, Request, SendConfiguration, TaskId};
 
 use super::{NAME, config, refused};
 use crate::answer::Said;
@@ -51,7 +51,7 @@ async fn not_waited_for(line: &Line) -> Verdict {
         let id = task["id"].as_str().unwrap_or_default();
         let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NAME.to_owned(), tenant: line.tenant() };
         line.call(Operation::DeletePushConfig, Request::Push(delete)).await;
-        if !wire::has_ended(line.dialect(), &task) {
+        if !line.has_ended(&task) {
             line.cancel(id).await;
         }
     }
@@ -63,6 +63,6 @@ async fn not_waited_for(line: &Line) -> Verdict {
         Said::Nothing => {
             Verdict::fail(&reply.sent, format!("no answer within {took:.1} s; without a webhook it took {usual:.1} s"))
         }
-        _ => refused(&reply.complaint(), reply.is_refused_with(ErrorKind::InvalidParams)),
+        _ => refused(&reply),
     }
 }

@@ -4,7 +4,7 @@ use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, TaskId};
 
 use crate::answer::Reply;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Line, NOBODYS};
+use crate::line::Line;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -58,7 +58,7 @@ async fn unknown_task(line: &Line) -> Verdict {
     if let Some(verdict) = exempt(line) {
         return verdict;
     }
-    let (task_id, tenant) = (TaskId::from(NOBODYS), line.tenant());
+    let (task_id, tenant) = (TaskId::generate(), line.tenant());
     let list = PushRequest::List { task_id, page_size: None, page_token: None, tenant };
     asked(line, Operation::ListPushConfigs, list).await.expect(&[ErrorKind::TaskNotFound])
 }
@@ -71,7 +71,7 @@ async fn unknown_config(line: &Line) -> Verdict {
         return Verdict::not_applicable("the agent has made no task");
     };
     let get = PushRequest::Get { task_id: TaskId::from(id), id: Some(NONE.to_owned()), tenant: line.tenant() };
-    asked(line, Operation::GetPushConfig, get).await.expect(&[ErrorKind::TaskNotFound])
+    asked(line, Operation::GetPushConfig, get).await.expect(&[ErrorKind::TaskNotFound]).about(id)
 }
 
 async fn delete_again(line: &Line) -> Verdict {
@@ -83,5 +83,5 @@ async fn delete_again(line: &Line) -> Verdict {
     };
     let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NONE.to_owned(), tenant: line.tenant() };
     let reply = asked(line, Operation::DeletePushConfig, delete).await;
-    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]) }
+    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]).about(id) }
 }

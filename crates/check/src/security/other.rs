@@ -6,7 +6,7 @@ use switchboard_a2a::{ErrorKind, ListRequest, Operation, PushRequest, Request, T
 use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
 use crate::line::Line;
-use crate::subject::{Caller, Question};
+use crate::question::{Caller, Question};
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -88,6 +88,7 @@ fn kept_out(reply: &Reply) -> Verdict {
         _ if reply.is_refused_with(ErrorKind::TaskNotFound) => Verdict::pass(),
         Said::Refused(_) => reply.complaint_that("the refusal tells that the task is there"),
         Said::Result(_) => reply.complaint_that("the second caller is let in"),
+        Said::Unheard(_) => reply.complaint(),
         Said::Nonsense | Said::Nothing => Verdict::not_applicable("the second caller got no answer"),
     }
 }
@@ -160,9 +161,7 @@ async fn answer(line: &Line) -> Verdict {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let mut request = line.message(false);
-    request.message.task_id = Some(TaskId::from(id));
-    kept_out(&asked(line, Operation::SendMessage, Request::Send(request)).await)
+    kept_out(&asked(line, Operation::SendMessage, line.message_to(TaskId::from(id))).await)
 }
 
 async fn webhooks(line: &Line) -> Verdict {

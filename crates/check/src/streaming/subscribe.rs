@@ -1,13 +1,13 @@
 //! Whether a task can be listened to again, by whoever has lost the connection and by others at the same time.
 
 use serde_json::Value;
-use switchboard_a2a::ErrorKind;
 use switchboard_a2a::extension::RESUMPTION;
+use switchboard_a2a::{ErrorKind, TaskId};
 
 use crate::artifacts::Artifacts;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Ending, Heard, Left, Line, NOBODYS, Until};
-use crate::operations::{ENDED, has_ended};
+use crate::line::{Ending, Heard, Left, Line, Until};
+use crate::operations::ENDED;
 use crate::verdict::Verdict;
 use crate::wire::{self, Event, short};
 
@@ -95,12 +95,12 @@ async fn goes_on(line: &Line) -> Verdict {
     };
     let state = |task: &Value| wire::state(line.dialect(), task);
     let Some(now) = left.task.result() else {
-        return left.task.complaint_that("it cannot be read");
+        return left.task.complaint_that("it cannot be read").about(&left.id);
     };
     let Some(usual) = line.first_task().await else {
         return Verdict::not_applicable("it is not known what becomes of the task where its caller stays");
     };
-    let is_settled = |task: &Value| wire::has_ended(line.dialect(), task) || wire::is_paused(line.dialect(), task);
+    let is_settled = |task: &Value| line.is_settled(task);
     let (usual_state, now_state) = (state(usual).unwrap_or("unknown"), state(now).unwrap_or("unknown"));
     match () {
         () if is_settled(now) && matches!(now_state, "canceled" | "failed") && now_state != usual_state => {
@@ -122,7 +122,7 @@ async fn unknown(line: &Line) -> Verdict {
     if let Some(verdict) = exempt(line) {
         return verdict;
     }
-    line.subscribe(NOBODYS, Until::First, &[]).await.reply.expect(&[ErrorKind::TaskNotFound])
+    line.subscribe(TaskId::generate().as_str(), Until::First).await.reply.expect(&[ErrorKind::TaskNotFound])
 }
 
 async fn ended(line: &Line) -> Verdict {
@@ -132,12 +132,12 @@ async fn ended(line: &Line) -> Verdict {
     let Some(id) = line.ended().await else {
         return Verdict::not_applicable("no task has ended");
     };
-    let heard = line.subscribe(id, Until::First, &[]).await;
+    let heard = line.subscribe(id, Until::First).await;
     if heard.is_stream() {
         let begin = heard.events.first().map(short).unwrap_or_default();
         return Verdict::fail(&heard.reply.sent, format!("a stream: {begin}"));
     }
-    heard.reply.expect(&[ErrorKind::UnsupportedOperation])
+    heard.reply.expect(&[ErrorKind::UnsupportedOperation]).about(id)
 }
 
 /// Whether the subscription to the task that was left came in time.
@@ -166,7 +166,7 @@ async fn open(line: &Line) -> Verdict {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let heard = line.subscribe(&id, Until::First, &[]).await;
+    let heard = line.subscribe(&id, Until::First).await;
     if begins_with(line, &heard, &id) { Verdict::pass() } else { judged(line, &heard, &id).await }
 }
 
@@ -179,9 +179,9 @@ async fn follows(line: &Line) -> Verdict {
         return Verdict::not_applicable(if line.is_v1() { ENDED } else { "version 0.3 leaves it open" });
     }
     let Some(task) = left.task.result() else {
-        return left.task.complaint();
+        return left.task.complaint().about(&left.id);
     };
-    let has_heard_it = heard.end_at(line.dialect()).is_some() || heard.is_paused(line.dialect());
+    let has_heard_it = heard.end_at.is_some() || heard.is_paused;
     let count = heard.events.len();
     match heard.ending {
         _ if matches!(heard.reply.said, crate::answer::Said::Refused(_)) => {
@@ -192,17 +192,17 @@ async fn follows(line: &Line) -> Verdict {
             let seen = format!("the stream was over after {count} events, and the task had not ended");
             return Verdict::fail(&heard.reply.sent, seen);
         }
-        _ if wire::has_ended(line.dialect(), task) => {
+        _ if heard.has_missed_the_end => {
             let seen = format!("of the end nothing was heard; the task is {}", short(&task["status"]["state"]));
             return Verdict::fail(&heard.reply.sent, seen);
         }
         _ => return Verdict::not_applicable("the task did not end while it was listened to"),
     }
-    if heard.end_at(line.dialect()).is_some() && heard.ending == Ending::Left && line.is_v1() {
+    if heard.end_at.is_some() && heard.ending == Ending::Left && line.is_v1() {
         return Verdict::fail(&heard.reply.sent, "the stream was still open 3 s after the task had ended");
     }
     // What went before is in the task that comes first, which only 1.0 demands.
-    if !begins_with(line, heard, &left.id) || !wire::has_ended(line.dialect(), task) {
+    if !begins_with(line, heard, &left.id) || !line.has_ended(task) {
         return Verdict::pass();
     }
     match Artifacts::of_stream(line.dialect(), &heard.events).difference(&Artifacts::of_task(task)) {
@@ -220,7 +220,7 @@ async fn twice(line: &Line) -> Verdict {
         if !begins_with(line, other, &left.id) {
             return judged(line, other, &left.id).await;
         }
-        let have_all = [one, other].iter().all(|heard| heard.end_at(line.dialect()).is_some());
+        let have_all = [one, other].iter().all(|heard| heard.end_at.is_some());
         // Who came later finds more in the task, and has fewer events after it.
         let is_same = one.events[1..].ends_with(&other.events[1..]) || other.events[1..].ends_with(&one.events[1..]);
         if have_all && !is_same {
@@ -233,7 +233,7 @@ async fn twice(line: &Line) -> Verdict {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let (one, other) = tokio::join!(line.subscribe(&id, Until::First, &[]), line.subscribe(&id, Until::First, &[]));
+    let (one, other) = tokio::join!(line.subscribe(&id, Until::First), line.subscribe(&id, Until::First));
     for heard in [one, other] {
         if !begins_with(line, &heard, &id) {
             return judged(line, &heard, &id).await;
@@ -263,7 +263,7 @@ async fn resumes(line: &Line) -> Verdict {
     // Whoever goes on hears at least what whoever came at the same time hears after the task.
     let subscribed = &left.subscribed[0];
     let (expected, found) = (subscribed.ids.get(1..).unwrap_or_default(), &resumed.ids);
-    let are_over = [subscribed, resumed].iter().all(|heard| heard.end_at(line.dialect()).is_some());
+    let are_over = [subscribed, resumed].iter().all(|heard| heard.end_at.is_some());
     if is_promised && are_over && !found.ends_with(expected) {
         let (expected, found) = (expected.len(), found.len());
         return Verdict::fail(
@@ -281,11 +281,11 @@ fn begins_with(line: &Line, heard: &Heard, id: &str) -> bool {
 
 /// A stream that did not begin as it should: a fault, unless the task had ended by then.
 async fn judged(line: &Line, heard: &Heard, id: &str) -> Verdict {
-    if has_ended(line, id).await {
+    if line.is_over(id).await {
         return Verdict::not_applicable(ENDED);
     }
     match heard.events.first() {
         Some(frame) => Verdict::fail(&heard.reply.sent, format!("the first event is {}", short(frame))),
-        None => heard.reply.complaint(),
+        None => heard.reply.complaint().about(id),
     }
 }

@@ -3,51 +3,15 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use switchboard_check::{Finding, Group, Options, Outcome, Report, check};
-use switchboard_client::{Credentials, Peer, Secret};
+use switchboard_check::{Group, Options, Outcome};
+use switchboard_client::Peer;
 
-use crate::peer::{Defect, start};
+use crate::examined::{all_found, assert_found, examined, failed, faults, finding, report, report_with_keys, that};
+use crate::peer::{Defect, old};
 
-async fn report(defect: Defect, options: &Options) -> Report {
-    let peer = Peer::new(start(defect).await);
-    check(switchboard_client::egress().unwrap(), &peer, options, |_| {}).await.unwrap()
-}
-
-/// The same by a caller with a key, and with a second one who has another.
-async fn report_with_keys(defect: Defect) -> Report {
-    let key = |text: &str| Credentials::Bearer(Secret::Plain(text.to_owned()));
-    let peer = Peer { credentials: key("key-of-one"), ..Peer::new(start(defect).await) };
-    let options = Options { other: key("key-of-two"), ..Options::default() };
-    check(switchboard_client::egress().unwrap(), &peer, &options, |_| {}).await.unwrap()
-}
-
-fn that(report: &Report, outcome: Outcome) -> Vec<&'static str> {
-    report.findings.iter().filter(|finding| finding.outcome == outcome).map(|finding| finding.id).collect()
-}
-
-fn failed(report: &Report) -> Vec<&'static str> {
-    that(report, Outcome::Fail)
-}
-
-fn finding<'a>(report: &'a Report, id: &str) -> &'a Finding {
-    report.findings.iter().find(|finding| finding.id == id).unwrap()
-}
-
-fn assert_found(defect: Defect, report: &Report, expected: &[&str]) {
-    assert_eq!(failed(report), expected, "{defect:?}");
-    for finding in report.findings.iter().filter(|finding| finding.outcome == Outcome::Fail) {
-        assert!(!finding.sent.is_empty() && !finding.seen.is_empty() && !finding.fix.is_empty(), "{finding:?}");
-    }
-}
-
-/// Reports on all of them at once: each takes its time, and none of them the machine's.
-async fn all_found(text: &str, expected: &[(Defect, &[&str])]) {
+fn said(text: &str) -> Options {
     let (patience, silence) = (Duration::from_secs(6), Duration::from_secs(1));
-    let options = Options { text: text.to_owned(), patience, silence, ..Options::default() };
-    let reports = expected.iter().map(|(defect, _)| report(*defect, &options));
-    for ((defect, expected), report) in expected.iter().zip(join_all(reports).await) {
-        assert_found(*defect, &report, expected);
-    }
+    Options { text: text.to_owned(), patience, silence, ..Options::default() }
 }
 
 fn slow() -> Options {
@@ -57,23 +21,23 @@ fn slow() -> Options {
 #[tokio::test]
 async fn an_agent_without_defects_has_none() {
     let fast = report(Defect::Nothing, &Options::default()).await;
-    assert_eq!(failed(&fast), [""; 0], "{fast:#?}");
+    assert_eq!(failed(&fast), [""; 0], "{}", faults(&fast));
     assert!(fast.counts.pass > 45, "{:?}", fast.counts);
     assert!(!fast.failed(true));
 
     let slow = report(Defect::Nothing, &slow()).await;
-    assert_eq!(failed(&slow), [""; 0], "{slow:#?}");
+    assert_eq!(failed(&slow), [""; 0], "{}", faults(&slow));
     let passed = that(&slow, Outcome::Pass);
     for id in ["stream-left", "subscribe-follows", "subscribe-twice", "cancel-final", "stream-keep-alive"] {
         assert!(passed.contains(&id), "{id}: {:?}", finding(&slow, id));
     }
 
     let rest = report(Defect::Rest, &Options::default()).await;
-    assert_eq!(failed(&rest), [""; 0], "{rest:#?}");
+    assert_eq!(failed(&rest), [""; 0], "{}", faults(&rest));
     assert!(that(&rest, Outcome::Pass).contains(&"error-status"));
 
     let extension = report(Defect::WithExtension, &Options::default()).await;
-    assert_eq!(failed(&extension), [""; 0], "{extension:#?}");
+    assert_eq!(failed(&extension), [""; 0], "{}", faults(&extension));
     let passed = that(&extension, Outcome::Pass);
     for id in ["extension-required", "extension-declared", "extension-echoed", "send-answered"] {
         assert!(passed.contains(&id), "{id}");
@@ -84,16 +48,19 @@ async fn an_agent_without_defects_has_none() {
 #[tokio::test]
 async fn every_defect_is_found_and_nothing_else() {
     all_found(
-        "hello",
+        &said("hello"),
         &[
             (Defect::CardWithoutSkills, &["card-members"]),
             (Defect::CardWithoutCaching, &["card-caching"]),
+            (Defect::CardWithEmptyLists, &["card-lists"]),
             (Defect::CardWithTwoSkillsOfOneName, &["card-skills"]),
             (Defect::CardSchemeWithoutFlow, &["card-schemes"]),
             (Defect::CardSchemeUnencrypted, &["card-schemes-https"]),
             (Defect::CardSignatureWithoutKey, &["card-signatures"]),
             (Defect::ExtendedCardUndeclared, &["card-extended-undeclared"]),
             (Defect::AnswersAsText, &["send-media-type"]),
+            (Defect::AnswersWithOtherId, &["send-envelope"]),
+            (Defect::AnswersWithBadMessage, &["message-members", "stream-events"]),
             (Defect::HistoryAlways, &["get-no-history"]),
             (Defect::HistoryTooLong, &["get-history-length"]),
             (Defect::HistoryNegative, &["get-history-negative"]),
@@ -104,9 +71,13 @@ async fn every_defect_is_found_and_nothing_else() {
             (Defect::ErrorsWithRpcStatus, &["error-status-rpc"]),
             (Defect::ErrorsWithRestStatus, &["error-status"]),
             (Defect::EndedTaskIsCanceled, &["error-cancel-ended"]),
+            (Defect::TasksOfAnyId, &["error-send-unknown"]),
             (Defect::ListOldestFirst, &["list-order"]),
             (Defect::ListWithArtifacts, &["list-artifacts-absent"]),
             (Defect::ListByNumber, &["list-cursor"]),
+            (Defect::ListByPlace, &["list-cursor"]),
+            (Defect::ListSecondPageTooLong, &["list-pages"]),
+            (Defect::ListTotalWrong, &["list-members"]),
             (Defect::ListWithoutToken, &["list-members"]),
             (Defect::ListOfAllStates, &["list-status"]),
             (Defect::ListOfAllTimes, &["list-after"]),
@@ -116,10 +87,15 @@ async fn every_defect_is_found_and_nothing_else() {
     )
     .await;
     all_found(
-        "hello",
+        &said("hello"),
         &[
             (Defect::StreamNeverCloses, &["stream-closes"]),
             (Defect::StreamWithoutTask, &["stream-first"]),
+            (Defect::StreamWithoutEnvelope, &["stream-envelope"]),
+            (Defect::StreamWithOtherId, &["stream-envelope"]),
+            (Defect::StreamWithMessage, &["stream-events"]),
+            (Defect::StreamOfTwoContexts, &["stream-events"]),
+            (Defect::StreamOfAnError, &["stream-whole"]),
             (Defect::StreamGoesOnAfterTheEnd, &["stream-end-last"]),
             (Defect::StreamBreaksOffWithAnError, &["stream-whole"]),
             (Defect::StreamLosesAChunk, &["stream-matches-task"]),
@@ -136,7 +112,8 @@ async fn every_defect_is_found_and_nothing_else() {
             (Defect::WebhookGoneIsAnError, &["push-delete-again"]),
             (Defect::WebhooksAreWaitedFor, &["push-not-waited-for"]),
             (Defect::WebhooksNeverCalled, &["push-delivered"]),
-            (Defect::KeyDemandedAndNotChecked, &["security-enforced"]),
+            (Defect::WebhooksToldNonsense, &["push-payload"]),
+            (Defect::KeyDemandedAndNotChecked, &["security-enforced", "security-wrong"]),
         ],
     )
     .await;
@@ -145,7 +122,7 @@ async fn every_defect_is_found_and_nothing_else() {
 #[tokio::test]
 async fn what_only_work_that_takes_time_shows_is_found_with_a_text_for_it() {
     all_found(
-        "slow:800",
+        &said("slow:800"),
         &[
             (Defect::CanceledTaskGoesOn, &["cancel-final"]),
             (Defect::LeavingCancels, &["stream-left"]),
@@ -157,7 +134,7 @@ async fn what_only_work_that_takes_time_shows_is_found_with_a_text_for_it() {
     .await;
     let longer: [(Defect, &[&str]); 2] =
         [(Defect::ReturnsLate, &["send-returns-immediately"]), (Defect::StreamIsSilent, &["stream-keep-alive"])];
-    all_found("slow:1500", &longer).await;
+    all_found(&said("slow:1500"), &longer).await;
 }
 
 #[tokio::test]
@@ -173,11 +150,11 @@ async fn a_message_that_is_never_answered_is_told_with_what_its_task_says_meanwh
 
 #[tokio::test]
 async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_door() {
-    let clean = report_with_keys(Defect::Nothing).await;
-    assert_eq!(failed(&clean), [""; 0], "{clean:#?}");
+    let clean = report_with_keys(Defect::WithKeys).await;
+    assert_eq!(failed(&clean), [""; 0], "{}", faults(&clean));
     let passed = that(&clean, Outcome::Pass);
     let doors: [(&str, &[&str]); 6] = [
-        ("GetTask", &["security-foreign-task", "security-other-read"]),
+        ("GetTask", &["security-other-read"]),
         ("ListTasks", &["security-other-list"]),
         ("CancelTask", &["security-other-cancel"]),
         ("SubscribeToTask", &["security-other-subscribe"]),
@@ -195,9 +172,46 @@ async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_do
 }
 
 #[tokio::test]
+async fn credentials_are_asked_for_at_every_door_and_looked_at() {
+    let expected: [(Defect, &[&str]); 4] = [
+        (
+            Defect::OpenDoor("GetTask"),
+            &["security-enforced", "security-wrong", "security-foreign-task", "security-other-read"],
+        ),
+        (Defect::OpenDoor("SendMessage"), &["security-enforced", "security-wrong", "security-other-answer"]),
+        (Defect::OpenDoor("ListTasks"), &["security-enforced"]),
+        (Defect::AnyKey, &["security-wrong"]),
+    ];
+    let reports = join_all(expected.iter().map(|(defect, _)| report_with_keys(*defect))).await;
+    for ((defect, expected), report) in expected.iter().zip(reports) {
+        assert_found(*defect, &report, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_list_that_ignores_states_is_found_where_all_tasks_are_in_one() {
+    let options = Options { only: vec![Group::List], ..said("slow:1") };
+    all_found(&options, &[(Defect::ListOfAllStates, &["list-status"])]).await;
+}
+
+#[tokio::test]
+async fn over_rest_an_error_must_say_its_reason() {
+    let report = report(Defect::RestErrorWithoutInfo, &said("hello")).await;
+    assert!(failed(&report).contains(&"error-info-rest") && report.failed(false), "{report:#?}");
+}
+
+#[tokio::test]
+async fn an_old_card_must_say_what_is_spoken_at_its_address() {
+    let peer = Peer::new(old::start(old::Old::CardWithoutTransport).await);
+    let report = examined(&peer, &Options { only: vec![Group::Card], ..said("hello") }).await;
+    assert_eq!(failed(&report), ["card-members-v03"], "{}", faults(&report));
+    assert_eq!(finding(&report, "card-members-v03").seen, "preferredTransport is missing");
+}
+
+#[tokio::test]
 async fn the_card_for_known_callers_is_held_against_what_is_declared() {
     let clean = report_with_keys(Defect::WithExtendedCard).await;
-    assert_eq!(failed(&clean), [""; 0], "{clean:#?}");
+    assert_eq!(failed(&clean), [""; 0], "{}", faults(&clean));
     let passed = that(&clean, Outcome::Pass);
     assert!(passed.contains(&"card-extended") && passed.contains(&"card-extended-guarded"), "{passed:?}");
     for (defect, expected) in [
@@ -214,6 +228,11 @@ async fn cards_are_held_against_what_is_there() {
     let other = report(Defect::CardOfAnotherAgent, &options).await;
     assert_found(Defect::CardOfAnotherAgent, &other, &["card-v03-agrees"]);
     assert_eq!(finding(&other, "card-v03-agrees").seen, "name is \"peer\" and \"another\"");
+    let moved = report(Defect::CardOfAnotherHost, &options).await;
+    let reachable = finding(&moved, "card-reachable");
+    let says = "the card says http://127.0.0.1:1/rpc, and http://127.0.0.1:";
+    assert!(reachable.outcome == Outcome::NotApplicable && reachable.seen.starts_with(says), "{reachable:?}");
+    assert!(moved.interfaces[0].ends_with("/rpc (the card says http://127.0.0.1:1/rpc)"), "{:?}", moved.interfaces);
     let nowhere = report(Defect::CardInterfaceNotThere, &options).await;
     assert!(finding(&nowhere, "card-reachable").seen.starts_with("HTTP+JSON 1.0: 404 text/plain"), "{nowhere:#?}");
 }
@@ -248,7 +267,7 @@ async fn advice_that_is_not_followed_fails_only_where_that_is_wanted() {
     assert!(report.findings.iter().all(|finding| finding.group == Group::Card));
     assert!(!report.failed(false) && report.failed(true));
     let xml = report.junit();
-    assert!(xml.contains("<testsuite name=\"card\" tests=\"17\" failures=\"1\" skipped=\"9\">"), "{xml}");
+    assert!(xml.contains("<testsuite name=\"card\" tests=\"18\" failures=\"1\" skipped=\"9\">"), "{xml}");
     assert!(xml.contains("<failure type=\"should\" message=\"Cache-Control: ; there is no ETag\">"), "{xml}");
 }
 

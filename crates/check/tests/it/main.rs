@@ -1,6 +1,9 @@
-//! Agents with faults, and whether they are found.
+//! Agents with faults and agents without, and whether they are told apart.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod defects;
+mod examined;
+mod legal;
 mod page;
 mod peer;
+mod rough;

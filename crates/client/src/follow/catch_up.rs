@@ -2,11 +2,12 @@
 //! the task can tell them.
 
 use switchboard_a2a::{
-    Artifact, Message, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
+    Artifact, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
     TaskStatusUpdate,
 };
 
 use super::Missing;
+use super::messages::Messages;
 
 /// What is to be told now.
 #[derive(Debug, Default)]
@@ -17,10 +18,16 @@ pub(super) struct Difference {
     pub(super) missing: Option<Missing>,
 }
 
-/// The difference between what was told and what is.
-pub(super) fn difference(told: &Task, now: &Task) -> Difference {
+/// The difference between what was told and what is. An artifact that is another one now was replaced if what was told was
+/// a picture itself; if it was told in chunks, some of them are missing.
+pub(super) fn difference(told: &Task, messages: &Messages, now: &Task, is_whole: bool) -> Difference {
     let mut difference = Difference::default();
-    let messages = now.history.iter().filter(|message| message.role == Role::Agent && !knows(told, message));
+    // Some agents have what they say now in the history already.
+    let is_current = |id: &str| now.status.message.as_ref().is_some_and(|current| current.message_id.as_str() == id);
+    let messages = now.history.iter().filter(|message| {
+        let id = message.message_id.as_str();
+        message.role == Role::Agent && !messages.knows(message) && (id.is_empty() || !is_current(id))
+    });
     // What ends up in the history was said with a status that has passed.
     let passed = messages.map(|message| TaskStatus {
         state: TaskState::Working,
@@ -37,7 +44,9 @@ pub(super) fn difference(told: &Task, now: &Task) -> Difference {
                 difference.events.push(artifact_update(now, Artifact { parts, ..artifact.clone() }, true));
             }
             Some(None) => {
-                difference.missing = Some(Missing::Artifact(artifact.artifact_id.to_string()));
+                if !is_whole {
+                    difference.missing = Some(Missing::Artifact(artifact.artifact_id.to_string()));
+                }
                 difference.events.push(artifact_update(now, artifact.clone(), false));
             }
         }
@@ -55,14 +64,8 @@ pub(super) fn difference(told: &Task, now: &Task) -> Difference {
     difference
 }
 
-/// Whether a task's teller has said this message already.
-fn knows(told: &Task, message: &Message) -> bool {
-    let current = told.status.message.as_ref();
-    told.history.iter().chain(current).any(|known| known.message_id == message.message_id)
-}
-
 /// Times differ between a stream and a picture with some agents, so they do not count.
-fn is_other(told: &TaskStatus, now: &TaskStatus) -> bool {
+pub(super) fn is_other(told: &TaskStatus, now: &TaskStatus) -> bool {
     let said = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.joined_text()))
     };
@@ -71,7 +74,7 @@ fn is_other(told: &TaskStatus, now: &TaskStatus) -> bool {
 
 /// What follows after the parts that are known, none if these are not the beginning. Texts that follow each other count
 /// as one: agents join them as they like.
-fn remainder(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
+pub(super) fn remainder(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
     let mut rest: Vec<Part> = joined(now);
     rest.reverse();
     for part in joined(known) {
@@ -127,7 +130,7 @@ fn artifact_update(task: &Task, artifact: Artifact, append: bool) -> StreamRespo
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::{ArtifactId, ContextId, MessageId, TaskId};
+    use switchboard_a2a::{ArtifactId, ContextId, Message, MessageId, TaskId};
 
     use super::*;
 
@@ -155,6 +158,11 @@ mod tests {
 
     fn said(role: Role, id: &str, text: &str) -> Message {
         Message { message_id: MessageId::from(id), ..Message::text(role, text) }
+    }
+
+    /// Of what was told in chunks.
+    fn difference(told: &Task, now: &Task) -> Difference {
+        super::difference(told, &Messages::of(told), now, false)
     }
 
     /// The events in short, and what is missing.
@@ -210,6 +218,22 @@ mod tests {
             let (events, missing) = told(&working(&[("a", before)]), &working(&[("a", &["one two"])]));
             assert_eq!((events, missing), (vec!["a=one two".to_owned()], gap.clone()), "{before:?}");
         }
+    }
+
+    #[test]
+    fn what_was_only_ever_a_picture_may_be_replaced() {
+        let (before, now) = (working(&[("a", &["draft"])]), working(&[("a", &["final"])]));
+        let difference = super::difference(&before, &Messages::of(&before), &now, true);
+        assert!(difference.missing.is_none(), "{difference:?}");
+        assert!(matches!(&difference.events[..], [StreamResponse::ArtifactUpdate(update)] if !update.append));
+    }
+
+    #[test]
+    fn what_is_said_now_and_in_the_history_is_told_once() {
+        let (before, mut now) = (working(&[]), working(&[]));
+        now.history = vec![said(Role::Agent, "1", "first")];
+        now.status.message = Some(said(Role::Agent, "1", "first"));
+        assert_eq!(told(&before, &now), (vec!["TASK_STATE_WORKING first".to_owned()], None));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Numbered events that have come before what stands in front of them. Something between may have changed their order;
-//! then the missing ones are close behind, or lost and to be asked for. Or there is nothing in between: an agent that does
-//! not say which numbers it leaves out.
+//! then the missing ones are close behind, or lost and to be asked for. What does not come then either is missing for good.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +43,8 @@ impl Early {
         }
     }
 
-    /// Nothing has come to fill the hole. Gives the first event if that has been so before and is believed now;
-    /// otherwise the agent is to be asked again, from where it was left.
+    /// Nothing has come to fill the hole. Gives the first event if that has been so before: something is missing in front
+    /// of it. Otherwise the agent is to be asked again, from where it was left.
     pub(super) fn believed(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
         let first = *self.waiting.first_key_value()?.0;
         if self.asked_about == Some(first) || self.questions >= MOST_QUESTIONS {

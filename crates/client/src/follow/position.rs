@@ -31,6 +31,11 @@ impl Position {
         Some(Self { epoch, number, before: after.unwrap_or(number.saturating_sub(1)) })
     }
 
+    /// Whether there is nothing in front of it.
+    pub(super) fn is_first(self) -> bool {
+        self.before == 0
+    }
+
     pub(super) fn step(self, last: Self) -> Step {
         if self <= last {
             Step::Again

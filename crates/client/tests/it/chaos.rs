@@ -16,9 +16,9 @@ use tokio::task::JoinSet;
 
 use crate::world::{BINDINGS, CHUNKS_PER_STATUS, World, chunk, quick, say};
 use fault::{Met, Trouble};
-use proxy::{IDLE, Proxy};
+use proxy::{IDLE, Proxy, Seems};
 
-/// With numbers, and as many again without.
+/// With numbers, and half as many each without them and without the task at the beginning of a subscription.
 const RUNS: u64 = 500;
 const AT_ONCE: usize = 24;
 const CHUNKS: usize = 200;
@@ -43,6 +43,7 @@ struct Told {
 struct Sum {
     lost: u64,
     gaps: u64,
+    runs: u64,
     failures: Vec<String>,
     met: Arc<Met>,
 }
@@ -170,28 +171,31 @@ async fn run(
     egress: Egress,
     server: SocketAddr,
     seed: u64,
-    has_numbers: bool,
+    seems: Seems,
     met: Arc<Met>,
 ) -> (u64, u64, Result<(), String>) {
-    let proxy = Proxy::start(server, seed, has_numbers, met).await;
+    let proxy = Proxy::start(server, seed, seems, met).await;
     let told = match follow(&client(&egress, proxy.address, seed)).await {
         Ok(told) => told,
         Err(problem) => return (0, 0, Err(problem)),
     };
-    let judged = if has_numbers { told.is_all() } else { told.is_all_or_owned_up(proxy.has_rearranged()) };
+    let judged = match seems {
+        Seems::Numbered => told.is_all(),
+        Seems::Plain | Seems::Mute => told.is_all_or_owned_up(proxy.has_rearranged()),
+    };
     (told.lost, told.gaps.len() as u64, judged)
 }
 
-async fn all(has_numbers: bool) -> Sum {
+async fn all(seems: Seems, count: u64) -> Sum {
     let world = World::open().await;
     let (server, egress, room) = (world.address, egress().unwrap(), Arc::new(Semaphore::new(AT_ONCE)));
-    let mut sum = Sum::default();
+    let mut sum = Sum { runs: count, ..Sum::default() };
     let mut runs = JoinSet::new();
-    for seed in 0..RUNS {
+    for seed in 0..count {
         let (egress, room, met) = (egress.clone(), room.clone(), sum.met.clone());
         runs.spawn(async move {
             let _permit = room.acquire().await.unwrap();
-            (seed, run(egress, server, seed, has_numbers, met).await)
+            (seed, run(egress, server, seed, seems, met).await)
         });
     }
     while let Some(ended) = runs.join_next().await {
@@ -205,25 +209,35 @@ async fn all(has_numbers: bool) -> Sum {
 impl Sum {
     /// No run went wrong, though the network did in every way.
     fn judge(&self) {
-        assert!(self.failures.is_empty(), "{} of {RUNS}:\n{}", self.failures.len(), self.failures.join("\n"));
+        let (runs, failures) = (self.runs, &self.failures);
+        assert!(failures.is_empty(), "{} of {runs}:\n{}", failures.len(), failures.join("\n"));
         for trouble in Trouble::ALL {
             let count = self.met.count(trouble);
-            assert!(count >= RUNS / 10, "only {count} streams had the trouble {trouble:?}");
+            assert!(count >= runs / 10, "only {count} streams had the trouble {trouble:?}");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn with_numbers_nothing_is_ever_missing() {
-    let sum = all(true).await;
+    let sum = all(Seems::Numbered, RUNS).await;
     sum.judge();
-    assert!(sum.lost > RUNS, "only {} connections were lost", sum.lost);
+    assert!(sum.lost > sum.runs, "only {} connections were lost", sum.lost);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn without_numbers_what_is_missing_is_told() {
-    let sum = all(false).await;
+    let sum = all(Seems::Plain, RUNS / 2).await;
     sum.judge();
-    assert!(sum.lost > RUNS / 2, "only {} connections were lost", sum.lost);
-    assert!((RUNS / 20..RUNS).contains(&sum.gaps), "{} gaps", sum.gaps);
+    assert!(sum.lost > sum.runs / 2, "only {} connections were lost", sum.lost);
+    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} gaps", sum.gaps);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_the_task_at_the_beginning_of_a_subscription_what_is_missing_is_told() {
+    let sum = all(Seems::Mute, RUNS / 2).await;
+    sum.judge();
+    assert!(sum.lost > sum.runs / 2, "only {} connections were lost", sum.lost);
+    assert!(sum.met.stripped() > sum.runs / 4, "only {} subscriptions began without it", sum.met.stripped());
+    assert!((sum.runs / 20..sum.runs).contains(&sum.gaps), "{} gaps", sum.gaps);
 }

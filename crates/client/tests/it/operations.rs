@@ -46,13 +46,20 @@ async fn the_card_is_found_from_every_address() {
     let world = World::open().await;
     let base = world.url("echo");
     let card = "/.well-known/agent-card.json";
-    for url in [base.clone(), format!("{base}/"), format!("{base}{card}"), format!("{base}/v1")] {
+    // Not the agent that answers for the whole host, so that whoever takes that one's card is found out.
+    let other = world.url("asker");
+    let urls = [base.clone(), format!("{base}/"), format!("{base}{card}"), format!("{base}/v1")];
+    for url in urls.into_iter().chain(["/v1", "/jsonrpc", card].map(|path| format!("{other}{path}"))) {
         let client = client(&url, |_| {});
         let found = client.card(&context()).await.unwrap();
-        assert_eq!(found.card.name, "echo", "{url}");
+        let name = if url.starts_with(&base) { "echo" } else { "asker" };
+        assert_eq!(found.card.name, name, "{url}");
         let interface = client.interface(&context()).await.unwrap();
         assert_eq!(interface.version, Version::V1, "{url}: the newest version goes first");
+        assert!(interface.url.ends_with(&format!("/a2a/{name}")), "{url}: {}", interface.url);
     }
+    let error = client(world.url("echoo"), |_| {}).card(&context()).await.map(drop).unwrap_err();
+    assert!(matches!(error, ClientError::NoCard(_)), "{error}");
     for url in [base.clone(), format!("{base}{card}")] {
         for (way, client) in every_way(&url) {
             let answer = client.send(&context(), say("hello")).await.unwrap();

@@ -4,18 +4,28 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgAction::SetTrue;
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use http::HeaderName;
 use switchboard_a2a::Version;
 use switchboard_client::{Binding, Secret};
 
 use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
+use crate::commands::calling::clean::word;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::Scalar;
 
 /// The header of an API key where nobody names another.
 pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
+
+/// Flags with a value that decide which agent is called and how, and that hold no secrets.
+const AGAIN: [(&str, &str); 6] = [
+    ("endpoint", "endpoint"),
+    ("api_key_header", "api-key-header"),
+    ("transports", "transport"),
+    ("a2a_version", "a2a-version"),
+    ("tenant", "tenant"),
+    ("config", "config"),
+];
 
 /// How to call an agent.
 #[derive(Debug, Clone, Args)]
@@ -78,11 +88,11 @@ pub struct CallFlags {
     pub poll_interval: Option<TimeSpan>,
 
     /// Follow the addresses on the agent's card to other hosts; without it they are looked for where the card is
-    #[arg(long, env = "A2ACLI_TRUST_CARD_URL", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "A2ACLI_TRUST_CARD_URL", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub trust_card_url: bool,
 
     /// Do not check the server's certificate (TLS), so that anybody may answer. For trying things out
-    #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub insecure: bool,
 
     /// Id that ties this call to others in logs, sent as X-Correlation-Id
@@ -90,11 +100,11 @@ pub struct CallFlags {
     pub correlation_id: Option<String>,
 
     /// Show all of what was sent and received, part by part
-    #[arg(long, env = "A2ACLI_VERBOSE", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "A2ACLI_VERBOSE", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub verbose: bool,
 
     /// Show on standard error how it is done: requests and answers as they are, times, retries. Secrets are left out
-    #[arg(long, env = "A2ACLI_DEBUG", hide_env_values = true, action = SetTrue, value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "A2ACLI_DEBUG", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub debug: bool,
 
     /// File with these settings, one A2ACLI_NAME=value a line, in place of the .env here or in a folder above
@@ -136,16 +146,20 @@ impl CallFlags {
     pub fn again(&self) -> String {
         let mut again = String::new();
         if self.workspace.workspace != Path::new(".") {
-            again.push_str(&format!(" --workspace {}", self.workspace.workspace.display()));
+            again.push_str(&format!(" --workspace {}", word(&self.workspace.workspace.to_string_lossy())));
         }
         if let Some(data_dir) = &self.workspace.data_dir {
-            again.push_str(&format!(" --data-dir {}", data_dir.display()));
+            again.push_str(&format!(" --data-dir {}", word(&data_dir.to_string_lossy())));
         }
-        if let Some(endpoint) = &self.endpoint {
-            again.push_str(&format!(" --endpoint {endpoint}"));
+        for (id, flag) in AGAIN {
+            if let Some(given) = self.origins.given(id).filter(|_| self.origins.is_typed(id)) {
+                again.push_str(&format!(" --{flag} {}", word(&given.text)));
+            }
         }
-        if self.insecure && self.origins.is_typed("insecure") {
-            again.push_str(" --insecure");
+        for (id, flag) in [("trust_card_url", "trust-card-url"), ("insecure", "insecure")] {
+            if self.origins.is_typed(id) {
+                again.push_str(&format!(" --{flag}"));
+            }
         }
         again
     }
@@ -154,6 +168,15 @@ impl CallFlags {
 #[expect(clippy::unnecessary_wraps, reason = "clap wants a parser that could fail")]
 fn secret(text: &str) -> Result<Secret, String> {
     Ok(Secret::Plain(text.to_owned()))
+}
+
+/// Reads yes or no, as variables and files say it.
+pub(crate) fn boolean(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" | "y" | "t" => Ok(true),
+        "" | "0" | "false" | "no" | "off" | "n" | "f" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
 }
 
 fn transport(text: &str) -> Result<Transport, String> {

@@ -24,7 +24,7 @@ const SEND: &str = with_exit_codes!(
 );
 
 const CHAT: &str = with_exit_codes!(
-    "Every line is a message, and the agent knows what was said before. /done ends the conversation, /quit leaves it as it is, /task shows where it stands. Lines from a pipe or a file are said one after the other.",
+    "Every line is a message, and the agent knows what was said before. /done ends the conversation, /quit leaves it as it is, /task shows where it stands, /help says so; a line that begins with // is said with one of them. Lines from a pipe or a file are said one after the other.",
     "",
     "Examples:",
     "  switchboard chat guide",
@@ -200,6 +200,11 @@ pub(super) struct CardArguments {
 }
 
 impl CallingCommand {
+    /// Whether nothing but the text of the answer is wanted.
+    pub(super) fn is_quiet(&self) -> bool {
+        matches!(self, Self::Send { wishes, .. } if wishes.is_quiet())
+    }
+
     pub(super) fn run(self, printer: Printer) -> ExitCode {
         match self {
             Self::Send { agent, text, wishes, flags } => {

@@ -1,21 +1,28 @@
 //! Settings of calls from files: `A2ACLI_NAME=value` lines in the `.env` of this folder or one above it (or the file that
 //! `--config` names), and below that in `~/.config/a2a-cli/.env`. They stand under the environment, and flags above both.
 
-use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
+mod file;
+
+pub(crate) use file::File;
+
 use std::path::{Path, PathBuf};
 
 use clap::builder::Resettable;
-use clap::{Arg, ArgMatches, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::cli::{Origins, boolean};
 use crate::commands::calling::Failure;
+use crate::config::suggestion::nearest;
 
 /// The beginning of every name.
 const PREFIX: &str = "A2ACLI_";
 /// Settings that are secrets.
 pub(crate) const SECRETS: [&str; 4] = ["A2ACLI_BEARER", "A2ACLI_API_KEY", "A2ACLI_CLIENT_SECRET", "A2ACLI_SVC_PARAM"];
-/// No file of settings is larger.
-const LARGEST: u64 = 1 << 20;
+/// Settings that no flag has for its variable.
+const WITHOUT_FLAG: [&str; 3] = ["A2ACLI_OUTPUT", "A2ACLI_ASYNC", "A2ACLI_CLIENT_SECRET"];
+/// Says which file counts, so that no file can say it.
+const CONFIG: &str = "A2ACLI_CONFIG";
 
 /// What the files say, the nearest first.
 #[derive(Debug, Default)]
@@ -23,13 +30,14 @@ pub(crate) struct Settings {
     pub(crate) files: Vec<File>,
 }
 
-/// One file.
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) path: PathBuf,
-    values: BTreeMap<String, String>,
-    /// Others on this machine can read it.
-    is_open: bool,
+/// Who has said something.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Source<'a> {
+    Flag,
+    Variable,
+    File(&'a File),
+    /// Nobody.
+    Usual,
 }
 
 impl Settings {
@@ -47,38 +55,77 @@ impl Settings {
 
     /// Reads the files.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, Failure> {
-        let mut files = Vec::new();
-        match named {
-            Some(path) => files.push(File::read(path)?),
-            None => files.extend(local().map(|path| File::read(&path)).transpose()?),
-        }
         let global = folder().map(|folder| folder.join(".env")).filter(|path| path.is_file());
-        files.extend(global.map(|path| File::read(&path)).transpose()?);
+        // The user's own may be the nearest, too.
+        let found = local().filter(|path| named.is_none() && global.as_ref() != Some(path));
+        let mut files = Vec::new();
+        files.extend(named.map(|path| File::read(path, false)).transpose()?);
+        files.extend(found.map(|path| File::read(&path, true)).transpose()?);
+        files.extend(global.map(|path| File::read(&path, false)).transpose()?);
         Ok(Self { files })
     }
 
     /// What the files say of a setting, and which one.
-    pub(crate) fn get(&self, name: &str) -> Option<(&str, &Path)> {
-        self.files.iter().find_map(|file| Some((file.values.get(name)?.as_str(), file.path.as_path())))
+    pub(crate) fn get(&self, name: &str) -> Option<(&str, &File)> {
+        let name = Some(name).filter(|name| *name != CONFIG)?;
+        self.files.iter().find_map(|file| Some((file.value(name)?, file)))
     }
 
-    /// The same, after the environment.
-    pub(crate) fn value(&self, name: &str) -> Option<String> {
+    /// The same, after the environment: what is said, and by whom.
+    pub(crate) fn value(&self, name: &str) -> Option<(String, String)> {
         let variable = std::env::var(name).ok().filter(|value| !value.is_empty());
-        variable.or_else(|| self.get(name).map(|(value, _)| value.to_owned()))
+        let variable = variable.map(|value| (value, name.to_owned()));
+        variable.or_else(|| self.get(name).map(|(value, file)| (value.to_owned(), file.path.display().to_string())))
     }
 
-    /// Files with secrets that others can read.
-    pub(crate) fn open_secrets(&self) -> impl Iterator<Item = &Path> {
-        let is_open = |file: &&File| file.is_open && SECRETS.iter().any(|name| file.values.contains_key(*name));
-        self.files.iter().filter(is_open).map(|file| file.path.as_path())
+    /// The same for yes or no.
+    pub(crate) fn is_set(&self, name: &str) -> Result<bool, Failure> {
+        let Some((value, source)) = self.value(name) else { return Ok(false) };
+        boolean(&value).map_err(|right| wrong_value(name, &value, &source, &right))
+    }
+
+    /// Who has said what a flag is set to.
+    pub(crate) fn source(&self, origins: &Origins, id: &str, name: &str) -> Source<'_> {
+        match origins.given(id).map(|given| given.source) {
+            Some(ValueSource::CommandLine) => Source::Flag,
+            Some(ValueSource::EnvVariable) => Source::Variable,
+            Some(_) => self.get(name).map_or(Source::Usual, |(_, file)| Source::File(file)),
+            None => Source::Usual,
+        }
+    }
+
+    /// What is probably not meant: secrets that others can read, lines and names that say nothing.
+    pub(crate) fn warnings(&self, command: &Command) -> Vec<String> {
+        let mut known: Vec<&str> = WITHOUT_FLAG.to_vec();
+        known.extend(all_arguments(command).into_iter().filter_map(|argument| argument.get_env()?.to_str()));
+        known.retain(|name| name.starts_with(PREFIX) && *name != CONFIG);
+        let mut warnings = Vec::new();
+        for file in &self.files {
+            let path = file.path.display();
+            if file.is_open && SECRETS.iter().any(|name| file.value(name).is_some()) {
+                let open = format!("{path} holds a secret and others on this machine can read it: chmod 600 {path}");
+                warnings.push(open);
+            }
+            if let Some(line) = file.junk {
+                warnings.push(format!("{path}:{line} is passed over: write NAME=value"));
+            }
+            for (name, line) in file.names().filter(|(name, _)| !known.contains(name)) {
+                let next = match nearest(name, known.iter().copied()) {
+                    _ if name == CONFIG => "only --config and the environment say which file counts".to_owned(),
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => "switchboard config show lists the settings".to_owned(),
+                };
+                warnings.push(format!("{path}:{line} sets {name}, which has no effect: {next}"));
+            }
+        }
+        warnings
     }
 
     /// The command line with what the files say as what is usual.
     pub(crate) fn apply(&self, command: Command) -> Result<Command, Failure> {
         for argument in all_arguments(&command) {
-            if let Some((value, path)) = self.said_of(argument) {
-                check(argument, value, path)?;
+            if let Some((value, file)) = self.said_of(argument) {
+                check(argument, value, &file.path)?;
             }
         }
         Ok(self.usual(command))
@@ -96,25 +143,15 @@ impl Settings {
         command.mut_subcommands(|below| self.usual(below))
     }
 
-    fn said_of(&self, argument: &Arg) -> Option<(&str, &Path)> {
+    fn said_of(&self, argument: &Arg) -> Option<(&str, &File)> {
         argument.get_env()?.to_str().and_then(|name| self.get(name))
     }
 }
 
-impl File {
-    fn read(path: &Path) -> Result<Self, Failure> {
-        let wrong = |why: String| {
-            let message = format!("{} cannot be read: {why}", path.display());
-            Failure::usage(message, "name a file with A2ACLI_NAME=value lines with --config")
-        };
-        let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
-        if data.len() > LARGEST {
-            return Err(wrong(format!("it is larger than {LARGEST} bytes")));
-        }
-        let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
-        let is_open = data.permissions().mode() & 0o044 != 0;
-        Ok(Self { path: path.to_owned(), values: parse(&String::from_utf8_lossy(&text)), is_open })
-    }
+/// A setting that says something it cannot say.
+pub(crate) fn wrong_value(name: &str, value: &str, source: &str, right: &str) -> Failure {
+    let place = if source == name { name.to_owned() } else { format!("{source}: {name}") };
+    Failure::usage(format!("{place} is {value:?}"), right)
 }
 
 /// Where settings and tokens of this user are.
@@ -129,34 +166,6 @@ fn local() -> Option<PathBuf> {
     here.ancestors().map(|folder| folder.join(".env")).find(|path| path.is_file())
 }
 
-/// The names that are ours, and their values without quotes.
-fn parse(text: &str) -> BTreeMap<String, String> {
-    let mut values = BTreeMap::new();
-    for line in text.lines() {
-        let line = line.trim();
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let Some((name, value)) = line.split_once('=') else { continue };
-        let (name, value) = (name.trim(), unquoted(value.trim()));
-        // An empty one is not set, as in the environment.
-        if name.starts_with(PREFIX) && !value.is_empty() {
-            values.insert(name.to_owned(), value);
-        }
-    }
-    values
-}
-
-fn unquoted(value: &str) -> String {
-    for quote in ['"', '\''] {
-        if let Some(rest) = value.strip_prefix(quote)
-            && let Some((inside, _)) = rest.split_once(quote)
-        {
-            return inside.to_owned();
-        }
-    }
-    // Outside quotes a comment may follow.
-    value.split(" #").next().unwrap_or_default().trim_end().to_owned()
-}
-
 fn all_arguments(command: &Command) -> Vec<&Arg> {
     let below = command.get_subcommands().flat_map(all_arguments);
     command.get_arguments().chain(below).collect()
@@ -168,7 +177,12 @@ fn is_secret(argument: &Arg) -> bool {
 
 /// Reads a value as if it had been typed, for the words that say what is wrong with it.
 fn check(argument: &Arg, value: &str, path: &Path) -> Result<(), Failure> {
-    let (Some(long), true) = (argument.get_long(), argument.get_action().takes_values()) else { return Ok(()) };
+    let Some(long) = argument.get_long() else { return Ok(()) };
+    if matches!(argument.get_action(), ArgAction::SetTrue) {
+        let name = argument.get_env().and_then(|name| name.to_str()).unwrap_or(long);
+        let wrong = |right: String| wrong_value(name, value, &path.display().to_string(), &right);
+        return boolean(value).map(drop).map_err(wrong);
+    }
     let alone = Command::new("settings").no_binary_name(true).arg(argument.clone().env(Resettable::Reset));
     match alone.try_get_matches_from([format!("--{long}={value}")]) {
         Ok(_) => Ok(()),
@@ -180,19 +194,5 @@ fn check(argument: &Arg, value: &str, path: &Path) -> Result<(), Failure> {
                 "correct the file, or name another with --config",
             ))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_are_read_as_shells_do() {
-        let text = "# a comment\nexport A2ACLI_BEARER='a # b'\nA2ACLI_TIMEOUT = 30s # soon\nPATH=/bin\nA2ACLI_TENANT=\"x=y\"\n\
-                    A2ACLI_EMPTY=\nnonsense\n";
-        let values = parse(text);
-        let expected = [("A2ACLI_BEARER", "a # b"), ("A2ACLI_TENANT", "x=y"), ("A2ACLI_TIMEOUT", "30s")];
-        assert_eq!(values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>(), expected);
     }
 }

@@ -12,6 +12,7 @@ const GET: &str = with_exit_codes!(
     "Examples:",
     "  switchboard task get echo ID                          what it has produced, and its state",
     "  switchboard task get planner ID --wait                once it has ended or asks something",
+    "  switchboard task get planner ID --wait --fail         exits with 1 unless it completes",
     "  switchboard task get planner ID --history 10          with the messages so far"
 );
 
@@ -21,7 +22,9 @@ const LIST: &str = with_exit_codes!(
     "  switchboard task list planner --all -o json --stream  every task as a line of JSON"
 );
 
-const CANCEL: &str = with_exit_codes!("A task that has ended cannot be stopped any more; that is an error.");
+const CANCEL: &str = with_exit_codes!(
+    "A task that has ended cannot be stopped any more; that is an error. One that was canceled before is shown as it is, unless the agent makes an error of it."
+);
 
 const SUBSCRIBE: &str = with_exit_codes!(
     "What the task has produced so far comes first, then what it produces. One that has ended is shown as it is.",

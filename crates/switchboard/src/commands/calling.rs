@@ -2,17 +2,20 @@
 //! the words of the protocol; what goes wrong is told by [`failure`], in one form for all of them.
 
 pub mod agents;
+mod apart;
 pub mod auth;
 pub mod card;
 pub mod chat;
-mod clean;
+pub(crate) mod clean;
 pub mod completion;
 pub mod conformance;
 mod debug;
 mod failure;
 mod follow;
+mod guard;
 mod identity;
 mod interrupt;
+mod key_place;
 mod live;
 mod media_type;
 mod message;
@@ -40,11 +43,15 @@ use tokio::time::Instant;
 use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
 use crate::config::time_span::TimeSpan;
 use crate::printer::{Output, Printer};
+use guard::Guard;
 use identity::Identity;
 use target::Target;
 
 /// What to do about an address that is none.
 const WRITE_A_URL: &str = "write a URL such as https://agent.example";
+
+/// How to find out who has said what.
+const CONFIG_SHOW: &str = "switchboard config show says where it comes from";
 
 /// As good as no limit.
 const A_DAY: Duration = Duration::from_hours(24);
@@ -89,20 +96,30 @@ fn agent_and_words<const WORDS: usize>(
     names: [&str; WORDS],
 ) -> Result<(String, [String; WORDS]), Failure> {
     let (agent, words) = agent_and_rest(words, flags)?;
-    let found = words.len();
+    let (found, given) = (words.len(), agent.clone());
     words.try_into().map(|words| (agent, words)).map_err(|_| {
         let problem = match names.get(found) {
             Some(missing) => format!("{missing} is missing"),
             None => "there are too many words".to_owned(),
         };
+        if found > WORDS && flags.agent_card.as_ref() == Some(&given) {
+            let set = "the agent is set already, by --agent-card, the variable A2ACLI_AGENT_CARD or a file";
+            let next = format!("leave the agent out, or write its URL; {CONFIG_SHOW}");
+            return Failure::usage(format!("{problem}: {set} ({})", clean::line(&given)), next);
+        }
         Failure::usage(problem, "--help shows what is expected")
     })
 }
 
 /// The same where any number of words is left.
 fn agent_and_rest(words: Vec<String>, flags: &CallFlags) -> Result<(String, Vec<String>), Failure> {
-    let mut words = words.into_iter();
-    let agent = flags.agent_card.clone().or_else(|| words.next()).filter(|agent| !agent.is_empty());
+    let mut words = words.into_iter().peekable();
+    // Whoever writes a URL means it, whatever is set for other calls.
+    let is_meant = |word: &String| !flags.origins.is_typed("agent_card") && is_url(word);
+    let agent = match words.next_if(is_meant) {
+        Some(url) => Some(url),
+        None => flags.agent_card.clone().or_else(|| words.next()).filter(|agent| !agent.is_empty()),
+    };
     let agent = agent.ok_or_else(|| {
         let next = "name a URL, or an agent of the workspace; switchboard agents lists those";
         Failure::usage("it is not said which agent to call", next)
@@ -110,17 +127,23 @@ fn agent_and_rest(words: Vec<String>, flags: &CallFlags) -> Result<(String, Vec<
     Ok((agent?, words.collect()))
 }
 
+fn is_url(word: &str) -> bool {
+    let starts = ["http://", "https://", "file:"].iter().any(|start| word.starts_with(start));
+    starts && !word.contains(char::is_whitespace)
+}
+
 /// An agent that is being called.
 struct Call {
     client: Client,
     egress: Egress,
     context: Context,
-    /// The agent as it was typed, and the flags that lead to it, for commands to go on with.
-    typed: String,
+    /// The flags and the word that lead to it, for commands to go on with.
     again: String,
     deadline: Option<(Instant, Duration)>,
     /// Who we are to it.
     identity: Identity,
+    /// What may be sent to it.
+    guard: Guard,
     is_local: bool,
     is_debug: bool,
 }
@@ -128,14 +151,24 @@ struct Call {
 impl Call {
     async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
         let Target { mut peer, roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
+        let guard = Guard::new(agent, &peer, flags)?;
+        if !peer.headers.is_empty() {
+            guard.kept("agents.yaml")?;
+        }
+        if !flags.headers.is_empty() {
+            guard.typed("--header")?;
+        }
+        if !flags.service_parameters.is_empty() {
+            guard.setting("service_parameters", "A2ACLI_SVC_PARAM")?;
+        }
         peer.headers.extend(headers(&flags.headers, "--header")?);
         peer.headers.extend(headers(&flags.service_parameters, "--svc-param")?);
-        let mut identity = Identity::of(&mut peer, flags)?;
+        let mut identity = Identity::of(&mut peer, flags, &guard)?;
         negotiate(&mut peer, flags);
         let limit = flags.timeout.map(TimeSpan::duration).or(peer.limits.total.take());
         // Whoever allows an hour means it, and whoever sets no limit can press Ctrl-C.
         peer.limits.answer = limit.unwrap_or(A_DAY);
-        peer.limits.head = peer.limits.head.min(peer.limits.answer);
+        peer.limits.head = limit.unwrap_or(peer.limits.head);
         warn(flags, &identity);
         let unverified = flags.insecure;
         let options = Options {
@@ -147,6 +180,8 @@ impl Call {
             ..Options::default()
         };
         let egress = Egress::new(options).map_err(|error| Failure::internal(error.to_string()))?;
+        // A token that was kept is for this agent's host alone, whatever host a trusted card names.
+        peer.pins_credentials = matches!(identity, Identity::Nobody);
         let client = match card {
             Some(card) => Client::with_card(egress.clone(), peer, card),
             None => Client::new(egress.clone(), peer),
@@ -154,7 +189,7 @@ impl Call {
         let client = client.map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))?;
         let mut context = Context { correlation_id: flags.correlation_id.clone(), ..Context::default() };
         if matches!(identity, Identity::Nobody)
-            && let Some(token) = auth::kept(&address(&client)?, &egress, flags).await?
+            && let Some(token) = auth::kept(&address(&client)?, &egress, flags, &guard).await?
         {
             (identity, context.credentials) = Identity::with_token(&token);
         }
@@ -165,10 +200,10 @@ impl Call {
             client,
             egress,
             context,
-            typed: agent.to_owned(),
-            again: flags.again(),
+            again: format!("{}{}", flags.again(), agent_again(agent, flags)),
             deadline: limit.map(|limit| (Instant::now() + limit, limit)),
             identity,
+            guard,
             is_local,
             is_debug: flags.debug,
         };
@@ -178,8 +213,14 @@ impl Call {
             let found = call.ask(call.client.card(&call.context)).await;
             // An agent without a card can be called nonetheless, if it is said where.
             let card = if flags.endpoint.is_some() { found.ok() } else { Some(found?) };
-            call.context.credentials =
-                card.and_then(|found| identity::as_the_card_wants(&found.card, call.client.peer()));
+            if let Some(found) = card
+                && let Some(credentials) = identity::as_the_card_wants(&found.card, call.client.peer())?
+            {
+                // What is known of the agent is kept, so that its card is not fetched a second time.
+                let peer = Peer { credentials, ..call.client.peer().clone() };
+                let known = Client::with_card(call.egress.clone(), peer, (*found).clone());
+                call.client = known.map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))?;
+            }
         }
         Ok(call)
     }
@@ -218,7 +259,16 @@ impl Call {
 
     /// A command about this agent, to be typed next.
     fn command(&self, command: &str, rest: &str) -> String {
-        format!("switchboard {command}{} {} {rest}", self.again, clean::word(&self.typed)).trim_end().to_owned()
+        format!("switchboard {command}{} {rest}", self.again).trim_end().to_owned()
+    }
+}
+
+/// The agent as the next command has to name it, with a space in front: what is set for all of them is not repeated.
+fn agent_again(agent: &str, flags: &CallFlags) -> String {
+    match (flags.agent_card.as_deref() == Some(agent), flags.origins.is_typed("agent_card")) {
+        (true, true) => format!(" -a {}", clean::word(agent)),
+        (true, false) => String::new(),
+        (false, _) => format!(" {}", clean::word(agent)),
     }
 }
 

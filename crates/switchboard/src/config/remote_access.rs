@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use switchboard_client::is_private;
 
 use crate::config::remote_agent::RemoteUrl;
 use crate::config::section::Section;
@@ -44,6 +45,9 @@ impl OAuth {
         section.read("clientId", &mut self.client_id);
         section.read("clientSecretEnv", &mut self.client_secret_env);
         section.read("scopes", &mut self.scopes);
+        if self.token_url.as_ref().is_some_and(|url| !is_private(url.as_str())) {
+            section.refuse("tokenUrl", "the secret would be sent unencrypted", "write an address with https://");
+        }
         if self.parts().is_none() {
             let is_any = self.token_url.is_some() || self.client_id.is_some() || self.client_secret_env.is_some();
             if is_any || !self.scopes.is_empty() {

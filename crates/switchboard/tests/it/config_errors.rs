@@ -193,6 +193,9 @@ fn who_we_are_to_an_agent_elsewhere_is_said_once_and_in_full() {
   - name: d
     url: https://agent.example
     tls: { key: client.key }
+  - name: e
+    url: https://agent.example
+    oauth: { tokenUrl: http://login.example/token, clientId: e, clientSecretEnv: E_SECRET }
 ";
     agents(content).refused(&[
         "agents.yaml:5: agents[0].hmacEnv: bearerEnv says who we are already: keep one of the two",
@@ -200,6 +203,7 @@ fn who_we_are_to_an_agent_elsewhere_is_said_once_and_in_full() {
         "agents.yaml:10: agents[1].tls.cert: it is of no use without its key: write key beside it",
         "agents.yaml:13: agents[2].oauth: not enough to fetch a token: write tokenUrl, clientId and clientSecretEnv",
         "agents.yaml:16: agents[3].tls.key: it is of no use without its certificate: write cert beside it",
+        "agents.yaml:19: agents[4].oauth.tokenUrl: the secret would be sent unencrypted: write an address with https://",
     ]);
 }
 

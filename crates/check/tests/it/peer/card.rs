@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::wire::{Asked, http};
-use super::{Defect, EXTENSION};
+use super::{Defect, EXTENSION, TENANT};
 
 /// `{"alg":"ES256"}`, which does not say whose key it is.
 const WITHOUT_KEY: &str = "eyJhbGciOiJFUzI1NiJ9";
 
 fn card(defect: Defect, host: &str) -> Value {
     let (place, binding) = match defect {
-        Defect::Rest | Defect::ErrorsWithRestStatus => ("rest", "HTTP+JSON"),
+        Defect::Rest | Defect::ErrorsWithRestStatus | Defect::RestErrorWithoutInfo => ("rest", "HTTP+JSON"),
         _ => ("rpc", "JSONRPC"),
     };
     let url = |place: &str| format!("http://{host}/{place}");
@@ -18,12 +18,34 @@ fn card(defect: Defect, host: &str) -> Value {
         "name": "peer", "description": "A peer", "version": "1",
         "supportedInterfaces": [{"url": url(place), "protocolBinding": binding, "protocolVersion": "1.0"}],
         "capabilities": {"streaming": true, "pushNotifications": true},
-        "defaultInputModes": [], "defaultOutputModes": [], "skills": [],
+        "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"],
+        "skills": [{"id": "talk", "name": "Talk", "description": "Talks", "tags": ["talk"]}],
     });
     let oauth = |address: &str| json!({"oauth2SecurityScheme": {"flows": {"clientCredentials": {"tokenUrl": address, "scopes": {}}}}});
     let bearer = || json!({"key": {"httpAuthSecurityScheme": {"scheme": "Bearer"}}});
     let mut also = |entry: Value| card["supportedInterfaces"].as_array_mut().unwrap().push(entry);
+    if matches!(defect, Defect::Both | Defect::WithTenant) {
+        also(json!({"url": url("rest"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}));
+    }
     match defect {
+        Defect::WithTenant => {
+            for interface in card["supportedInterfaces"].as_array_mut().unwrap() {
+                interface["tenant"] = json!(TENANT);
+            }
+        }
+        Defect::CardOfAnotherHost => {
+            card["supportedInterfaces"][0]["url"] = json!("http://127.0.0.1:1/rpc");
+        }
+        Defect::CardWithEmptyLists => {
+            for member in ["defaultInputModes", "defaultOutputModes", "skills"] {
+                card[member] = json!([]);
+            }
+        }
+        Defect::CardWithManySkills => card["skills"] = vec![json!({"id": "same", "name": ""}); 5_000].into(),
+        Defect::KeyOptional => {
+            card["securitySchemes"] = bearer();
+            card["securityRequirements"] = json!([{"schemes": {}}, {"schemes": {"key": {"list": []}}}]);
+        }
         Defect::CardInterfaceNotThere => {
             also(json!({"url": url("nowhere"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"}));
         }
@@ -32,7 +54,7 @@ fn card(defect: Defect, host: &str) -> Value {
         }
         Defect::CardWithoutSkills => drop(card.as_object_mut().unwrap().remove("skills")),
         Defect::CardWithTwoSkillsOfOneName => {
-            let skill = json!({"id": "one", "name": "One", "description": "It", "tags": []});
+            let skill = json!({"id": "one", "name": "One", "description": "It", "tags": ["one"]});
             card["skills"] = json!([skill, skill]);
         }
         Defect::CardSchemeWithoutFlow => {
@@ -55,7 +77,7 @@ fn card(defect: Defect, host: &str) -> Value {
             card["capabilities"]["extendedAgentCard"] = json!(true);
             card["securitySchemes"] = bearer();
         }
-        Defect::KeyDemandedAndNotChecked => {
+        _ if defect.has_keys() || defect == Defect::KeyDemandedAndNotChecked => {
             card["securitySchemes"] = bearer();
             card["securityRequirements"] = json!([{"schemes": {"key": {"list": []}}}]);
         }
@@ -71,6 +93,7 @@ pub(super) fn answer(defect: Defect, asked: &Asked) -> String {
         card["name"] = json!("another");
         card["url"] = json!(format!("http://{host}/rpc"));
         card["protocolVersion"] = json!("0.3.0");
+        card["preferredTransport"] = json!("JSONRPC");
     }
     let caching = match defect {
         Defect::CardWithoutCaching => "",

@@ -14,10 +14,14 @@ use super::{Agent, Defect, finish};
 /// How often a stream shows that it is alive.
 const PING: Duration = Duration::from_millis(50);
 
+/// How long whoever listens waits for news of an agent that looks for some now and then.
+const LATE: Duration = Duration::from_millis(900);
+
 /// A stream under way.
 struct Stream<'a> {
     asked: &'a Asked,
     socket: TcpStream,
+    defect: Defect,
     has_ids: bool,
     count: usize,
 }
@@ -26,7 +30,14 @@ impl Stream<'_> {
     async fn frame(&mut self, frame: &Value) -> std::io::Result<()> {
         self.count += 1;
         let id = if self.has_ids { format!("id: {}\n", self.count) } else { String::new() };
-        let text = format!("{id}data: {}\n\n", self.asked.enveloped(frame));
+        let mut frame = match self.defect {
+            Defect::StreamWithoutEnvelope => frame.clone(),
+            _ => self.asked.enveloped(frame),
+        };
+        if self.defect == Defect::StreamWithOtherId {
+            frame["id"] = json!(77);
+        }
+        let text = format!("{id}data: {frame}\n\n");
         self.socket.write_all(text.as_bytes()).await
     }
 }
@@ -39,7 +50,8 @@ impl Agent {
         };
         let head = format!("HTTP/1.1 200 So\r\nconnection: close\r\n{control}content-type: text/event-stream\r\n\r\n");
         socket.write_all(head.as_bytes()).await?;
-        Ok(Stream { asked, socket, has_ids: self.defect == Defect::IdsOfTheStream, count: 0 })
+        let (defect, has_ids) = (self.defect, self.defect == Defect::IdsOfTheStream);
+        Ok(Stream { asked, socket, defect, has_ids, count: 0 })
     }
 
     pub(super) async fn stream(&self, socket: TcpStream, asked: &Asked) -> std::io::Result<()> {
@@ -53,6 +65,19 @@ impl Agent {
         }
         let ends = self.tasks.lock().unwrap().ends(place);
         let mut stream = self.open(socket, asked).await?;
+        match self.defect {
+            Defect::AnswersWithMessage | Defect::AnswersWithBadMessage => {
+                stream.frame(&self.message()).await?;
+                return stream.socket.shutdown().await;
+            }
+            Defect::StreamOfAnError => {
+                let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "No."}});
+                stream.socket.write_all(format!("data: {error}\n\n").as_bytes()).await?;
+                return stream.socket.shutdown().await;
+            }
+            Defect::Reflects => stream.frame(&json!({asked.secrets(): {"a": 1}})).await?,
+            _ => {}
+        }
         let mut task = match ends {
             Some(ends) if ends <= Instant::now() => json!({}),
             _ => self.tasks.lock().unwrap().task(place),
@@ -66,6 +91,12 @@ impl Agent {
         if self.defect != Defect::StreamWithoutTask {
             stream.frame(&json!({"task": task})).await?;
         }
+        if matches!(self.defect, Defect::StreamEndless | Defect::StreamHuge) {
+            return self.go_on(&mut stream, &task).await;
+        }
+        if self.closes_at(&task) {
+            return stream.socket.shutdown().await;
+        }
         if !self.wait(&mut stream, place).await? {
             return Ok(());
         }
@@ -74,6 +105,29 @@ impl Agent {
             return stream.socket.read_to_end(&mut Vec::new()).await.map(drop);
         }
         stream.socket.shutdown().await
+    }
+
+    /// Says the same again and again, as fast as it is taken.
+    async fn go_on(&self, stream: &mut Stream<'_>, task: &Value) -> std::io::Result<()> {
+        let mut update = json!({"taskId": task["id"], "contextId": task["contextId"]});
+        let name = match self.defect {
+            Defect::StreamEndless => {
+                update["status"] = json!({"state": "TASK_STATE_WORKING"});
+                "statusUpdate"
+            }
+            _ => {
+                update["artifact"] = json!({"artifactId": "a", "parts": [{"text": "x".repeat(4 << 20)}]});
+                "artifactUpdate"
+            }
+        };
+        loop {
+            stream.frame(&json!({name: update})).await?;
+        }
+    }
+
+    /// Whether a stream ends here, where its task asks something.
+    fn closes_at(&self, task: &Value) -> bool {
+        self.defect == Defect::ClosesAtQuestions && task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     }
 
     /// Waits for the end of a task, with signs of life; whether somebody is still there.
@@ -86,6 +140,9 @@ impl Agent {
                 (tasks.task(place), tasks.ends(place))
             };
             if has_ended(&task) {
+                if self.defect == Defect::TellsLate {
+                    tokio::time::sleep(LATE).await;
+                }
                 return Ok(true);
             }
             let ends = ends.unwrap_or_else(|| Instant::now() + Duration::from_secs(60));
@@ -129,6 +186,12 @@ impl Agent {
                 vec![end, json!({"artifactUpdate": with("artifact", artifact)})]
             }
             _ if !is_done => vec![end],
+            Defect::StreamWithMessage => vec![chunk(0), self.message(), chunk(1), end],
+            Defect::StreamOfTwoContexts => {
+                let mut end = end;
+                end["statusUpdate"]["contextId"] = json!("another");
+                vec![chunk(0), chunk(1), end]
+            }
             Defect::StreamGoesOnAfterTheEnd => vec![chunk(0), end, chunk(1)],
             Defect::StreamLosesAChunk => vec![chunk(0), end],
             Defect::StreamBreaksOffWithAnError => vec![chunk(0)],
@@ -166,6 +229,9 @@ impl Agent {
         let mut stream = self.open(socket, asked).await?;
         stream.frame(&json!({"task": task})).await?;
         if has_ended(&task) || self.defect == Defect::SubscriptionStops && task["artifacts"].is_null() {
+            return stream.socket.shutdown().await;
+        }
+        if self.closes_at(&task) {
             return stream.socket.shutdown().await;
         }
         if !self.wait(&mut stream, place).await? {

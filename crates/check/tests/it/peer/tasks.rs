@@ -14,6 +14,8 @@ struct Kept {
     owner: String,
     /// When its work is done, if that takes time.
     ends: Option<Instant>,
+    /// How much there is to say.
+    says: usize,
     webhooks: Vec<Value>,
 }
 
@@ -47,7 +49,9 @@ impl Tasks {
                 let kept = &mut self.all[place];
                 kept.ends = None;
                 kept.task["status"] = status;
-                kept.task["artifacts"] = json!([{"artifactId": "a", "parts": [{"text": "do"}, {"text": "ne"}]}]);
+                let text = "o".repeat(kept.says);
+                kept.task["artifacts"] =
+                    json!([{"artifactId": "a", "parts": [{"text": format!("d{text}")}, {"text": "ne"}]}]);
             }
         }
     }
@@ -59,9 +63,12 @@ impl Tasks {
         if message["parts"].as_array().is_none_or(Vec::is_empty) {
             return Err(-32602);
         }
-        if let Some(id) = message["taskId"].as_str() {
+        if let Some(id) = message["taskId"].as_str()
+            && (self.find(asked, id).is_some() || self.defect != Defect::TasksOfAnyId)
+        {
             return self.find(asked, id).map_or(Err(-32001), |_| Err(-32004));
         }
+        let name = message["taskId"].as_str().map(str::to_owned);
         let text = message["parts"][0]["text"].as_str().unwrap_or_default();
         let takes = text.strip_prefix("slow:").and_then(|text| text.parse().ok()).map(Duration::from_millis);
         // What is not waited for and not slow goes on for ever.
@@ -69,17 +76,26 @@ impl Tasks {
         let hangs = matches!(self.defect, Defect::TaskLeftAtWork | Defect::AnswersNever);
         let ends = match takes {
             _ if hangs => None,
+            _ if text == "ask" => None,
             Some(takes) => Some(Instant::now() + takes),
+            None if text.starts_with("big:") => Some(Instant::now()),
             None => is_waited.then(Instant::now),
         };
         let number = self.all.len();
+        let state = if text == "ask" { "TASK_STATE_INPUT_REQUIRED" } else { "TASK_STATE_WORKING" };
+        let says = text.strip_prefix("big:").and_then(|text| text.parse().ok()).unwrap_or(1);
         let told = json!({"messageId": format!("r{number}"), "role": "ROLE_AGENT", "parts": [{"text": "I begin"}]});
         let task = json!({
-            "id": format!("t{number}"), "contextId": format!("c{number}"),
-            "status": {"state": "TASK_STATE_WORKING", "timestamp": self.now()}, "history": [message, told],
+            "id": name.unwrap_or_else(|| format!("t{number}")), "contextId": format!("c{number}"),
+            "status": {"state": state, "timestamp": self.now()}, "history": [message, told],
         });
-        self.all.push(Kept { task, owner: asked.owner(), ends, webhooks: Vec::new() });
+        self.all.push(Kept { task, owner: asked.owner(), ends, says, webhooks: Vec::new() });
         Ok(number)
+    }
+
+    pub(super) fn open(&mut self) -> usize {
+        self.settle();
+        self.all.iter().filter(|kept| !has_ended(&kept.task)).count()
     }
 
     pub(super) fn ends(&self, place: usize) -> Option<Instant> {
@@ -93,9 +109,14 @@ impl Tasks {
 
     /// The task of an id, if it is the caller's.
     pub(super) fn find(&self, asked: &Asked, id: &str) -> Option<usize> {
-        let is_shared = matches!(self.defect, Defect::Shared(method) if method == asked.method);
+        let is_shared = match self.defect {
+            Defect::Shared(method) | Defect::OpenDoor(method) => method == asked.method,
+            defect => defect == Defect::Public,
+        };
         let owner = asked.owner();
-        self.all.iter().position(|kept| kept.task["id"] == id && (is_shared || kept.owner == owner))
+        let is_there = |kept: &Kept| self.defect != Defect::Purges || !has_ended(&kept.task);
+        let is_it = |kept: &Kept| kept.task["id"] == id && (is_shared || kept.owner == owner) && is_there(kept);
+        self.all.iter().position(is_it)
     }
 
     pub(super) fn cancel(&mut self, place: usize) {
@@ -112,6 +133,12 @@ impl Tasks {
             ("GetTask" | "CancelTask", None) => Err(-32001),
             ("GetTask", Some(place)) => self.shown(place, &params["historyLength"]),
             ("CancelTask", Some(place)) => {
+                let is_canceled = self.all[place].task["status"]["state"] == "TASK_STATE_CANCELED";
+                match self.defect {
+                    Defect::CancelsTwice if is_canceled => return Ok(self.all[place].task.clone()),
+                    Defect::ForgetsCanceled if is_canceled => return Err(-32001),
+                    _ => {}
+                }
                 if has_ended(&self.all[place].task) && self.defect != Defect::EndedTaskIsCanceled {
                     return Err(-32002);
                 }
@@ -155,9 +182,17 @@ impl Tasks {
             let is_lax = self.defect == Defect::WebhooksOfNoTask;
             return if is_lax { Ok(json!({"configs": []})) } else { Err(-32001) };
         };
+        let has_ended = has_ended(&self.all[place].task);
         let webhooks = &mut self.all[place].webhooks;
+        if self.defect == Defect::WebhooksOfOpenTasks && has_ended {
+            webhooks.clear();
+        }
         let named = webhooks.iter().position(|webhook| webhook["id"] == params["id"]);
         match (asked.method.as_str(), named) {
+            ("CreateTaskPushNotificationConfig", _) if self.defect == Defect::WebhooksElsewhere => Err(-32004),
+            ("CreateTaskPushNotificationConfig", _) if self.defect == Defect::WebhooksOfOpenTasks && has_ended => {
+                Err(-32004)
+            }
             ("CreateTaskPushNotificationConfig", _) => {
                 webhooks.push(params.clone());
                 Ok(params.clone())
@@ -179,18 +214,22 @@ impl Tasks {
         let (defect, params) = (self.defect, &asked.params);
         let size = params["pageSize"].as_u64().unwrap_or(50);
         let token = params["pageToken"].as_str().unwrap_or_default();
-        let number = token.trim_start_matches("after-");
-        let begin: usize = match number.parse() {
-            Ok(begin) => begin,
-            Err(_) if token.is_empty() || defect == Defect::ListTakesAnyToken => 0,
+        let is_counted = matches!(defect, Defect::ListByNumber | Defect::ListByPlace);
+        let begin: Option<usize> = match token.trim_start_matches("after-").parse() {
+            Ok(begin) => Some(begin),
+            Err(_) if token.is_empty() || defect == Defect::ListTakesAnyToken => None,
             Err(_) => return Err(-32602),
         };
         if !(1..=100).contains(&size) {
             return Err(-32602);
         }
-        let (owner, is_shared) = (asked.owner(), defect == Defect::Shared("ListTasks"));
+        let (owner, is_shared) = (asked.owner(), matches!(defect, Defect::Shared("ListTasks") | Defect::Public));
+        let is_visible = |kept: &&Kept| {
+            let is_there = defect != Defect::Purges || !has_ended(&kept.task);
+            is_there && (is_shared || kept.owner == owner)
+        };
         let mut tasks: Vec<Value> =
-            self.all.iter().filter(|kept| is_shared || kept.owner == owner).map(|kept| kept.task.clone()).collect();
+            self.all.iter().filter(|kept| is_visible(kept)).map(|kept| kept.task.clone()).collect();
         let is_wanted = |task: &Value| {
             let time = task["status"]["timestamp"].as_str().unwrap();
             params["contextId"].as_str().is_none_or(|context| task["contextId"] == context)
@@ -205,7 +244,16 @@ impl Tasks {
             tasks.reverse();
         }
         let total = tasks.len();
-        let mut page: Vec<Value> = tasks.into_iter().skip(begin).take(usize::try_from(size).unwrap()).collect();
+        let skipped = match begin {
+            Some(begin) if is_counted => begin,
+            Some(begin) if defect == Defect::ListOldestFirst => {
+                tasks.iter().filter(|task| time_of(task) <= begin).count()
+            }
+            Some(begin) => tasks.iter().filter(|task| time_of(task) >= begin).count(),
+            None => 0,
+        };
+        let size = if defect == Defect::ListSecondPageTooLong && begin.is_some() { 100 } else { size };
+        let mut page: Vec<Value> = tasks.into_iter().skip(skipped).take(usize::try_from(size).unwrap()).collect();
         for task in page.iter_mut().map(|task| task.as_object_mut().unwrap()) {
             if params["includeArtifacts"] == true {
                 task.entry("artifacts").or_insert_with(|| json!([]));
@@ -216,11 +264,13 @@ impl Tasks {
                 task.remove("history");
             }
         }
-        let next = begin + page.len();
-        let kind = if defect == Defect::ListByNumber { "" } else { "after-" };
-        let mut list = json!({"tasks": page, "pageSize": size, "totalSize": total});
+        let next = skipped + page.len();
+        let kind = if matches!(defect, Defect::ListByNumber | Defect::ListByTaskNumber) { "" } else { "after-" };
+        let place = if is_counted { next } else { page.last().map(time_of).unwrap_or_default() };
+        let shown = if defect == Defect::ListTotalWrong { 0 } else { total };
+        let mut list = json!({"tasks": page, "pageSize": size, "totalSize": shown});
         if next < total {
-            list["nextPageToken"] = json!(format!("{kind}{next}"));
+            list["nextPageToken"] = json!(format!("{kind}{place}"));
         } else if defect != Defect::ListWithoutToken {
             list["nextPageToken"] = json!("");
         }
@@ -229,5 +279,13 @@ impl Tasks {
 }
 
 pub(super) fn has_ended(task: &Value) -> bool {
-    task["status"]["state"] != "TASK_STATE_WORKING"
+    let state = &task["status"]["state"];
+    state != "TASK_STATE_WORKING" && state != "TASK_STATE_INPUT_REQUIRED"
+}
+
+/// When a task changed last, as a number: no two have the same.
+fn time_of(task: &Value) -> usize {
+    let time = task["status"]["timestamp"].as_str().unwrap();
+    let number = |range: std::ops::Range<usize>| time[range].parse::<usize>().unwrap();
+    number(14..16) * 60 + number(17..19)
 }

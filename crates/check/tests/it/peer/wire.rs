@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use super::{Defect, EXTENSION};
+use super::{Defect, EXTENSION, TENANT};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binding {
@@ -20,7 +20,7 @@ pub(super) struct Asked {
     pub(super) binding: Binding,
     pub(super) method: String,
     pub(super) params: Value,
-    id: Value,
+    pub(super) id: Value,
     /// Why it is no request, as an error's code.
     pub(super) problem: Option<i32>,
 }
@@ -78,7 +78,11 @@ impl Asked {
             let value = value.replace("%3A", ":");
             self.params[name] = serde_json::from_str(&value).unwrap_or_else(|_| json!(value));
         }
-        let parts: Vec<&str> = self.path.split('/').skip(2).collect();
+        let mut parts: Vec<&str> = self.path.split('/').skip(2).collect();
+        if parts.first() == Some(&TENANT) {
+            parts.remove(0);
+            self.params["tenant"] = json!(TENANT);
+        }
         let (method, id, config) = match (verb, parts.as_slice()) {
             ("POST", ["message:send"]) => ("SendMessage", None, None),
             ("POST", ["message:stream"]) => ("SendStreamingMessage", None, None),
@@ -123,7 +127,21 @@ impl Asked {
         if defect == Defect::WithExtension {
             headers.push_str(&format!("\r\na2a-extensions: {EXTENSION}"));
         }
-        http(200, &headers, &self.enveloped(&result).to_string())
+        let mut result = self.enveloped(&result);
+        if defect == Defect::AnswersWithOtherId {
+            result["id"] = json!(99);
+        }
+        let mut text = result.to_string();
+        if defect == Defect::Reflects {
+            text = text.replace("TASK_STATE_COMPLETED", &self.secrets());
+        }
+        http(200, &headers, &text)
+    }
+
+    /// What nobody should repeat: the key, and the address with whatever stands in it.
+    pub(super) fn secrets(&self) -> String {
+        let target = self.head.split(' ').nth(1).unwrap_or_default();
+        format!("{}{}{target}", self.owner(), self.header("x-api-key").unwrap_or_default())
     }
 
     pub(super) fn enveloped(&self, result: &Value) -> Value {
@@ -148,9 +166,10 @@ impl Asked {
         });
         let media_type = if defect == Defect::ErrorsAsText { "text/plain" } else { "application/json" };
         let headers = format!("content-type: {media_type}");
+        let details = if defect == Defect::RestErrorWithoutInfo { json!([]) } else { json!([info]) };
         if self.binding == Binding::Rest {
             let status = if defect == Defect::ErrorsWithRestStatus && code == -32002 { 422 } else { status };
-            let error = json!({"code": status, "status": name, "message": "No.", "details": [info]});
+            let error = json!({"code": status, "status": name, "message": "No.", "details": details});
             return http(status, &headers, &json!({"error": error}).to_string());
         }
         let mut error = json!({"code": code, "message": "No.\u{1b}[2J", "data": [info]});

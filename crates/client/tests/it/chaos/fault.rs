@@ -69,7 +69,10 @@ pub(super) enum Trouble {
 
 /// How many streams had which trouble, over all runs.
 #[derive(Debug, Default)]
-pub(super) struct Met([AtomicU64; Trouble::ALL.len()]);
+pub(super) struct Met {
+    troubles: [AtomicU64; Trouble::ALL.len()],
+    stripped: AtomicU64,
+}
 
 impl Trouble {
     pub(super) const ALL: [Self; 7] =
@@ -78,11 +81,20 @@ impl Trouble {
 
 impl Met {
     pub(super) fn add(&self, trouble: Trouble) {
-        self.0[trouble as usize].fetch_add(1, Ordering::Relaxed);
+        self.troubles[trouble as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn count(&self, trouble: Trouble) -> u64 {
-        self.0[trouble as usize].load(Ordering::Relaxed)
+        self.troubles[trouble as usize].load(Ordering::Relaxed)
+    }
+
+    /// A subscription began without the task.
+    pub(super) fn strip(&self) {
+        self.stripped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn stripped(&self) -> u64 {
+        self.stripped.load(Ordering::Relaxed)
     }
 }
 

@@ -23,6 +23,17 @@ const DELAY: Duration = Duration::from_millis(5);
 /// Then it has had its fun.
 const FAULTY: u64 = 8;
 
+/// What the server seems to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seems {
+    /// What it is: one that numbers its events.
+    Numbered,
+    /// One that never heard of going on after an event.
+    Plain,
+    /// One that does not say either how a task is when somebody subscribes to it, as version 0.3 permits.
+    Mute,
+}
+
 /// A network that breaks.
 pub(super) struct Proxy {
     pub(super) address: SocketAddr,
@@ -36,15 +47,15 @@ struct Line {
     fault: Fault,
     dice: Dice,
     written: usize,
-    has_numbers: bool,
+    seems: Seems,
+    is_subscription: bool,
     is_stream: bool,
     rearranged: Arc<AtomicBool>,
     met: Arc<Met>,
 }
 
 impl Proxy {
-    /// Without numbers, the server seems to be one that never heard of going on after an event.
-    pub(super) async fn start(server: SocketAddr, seed: u64, has_numbers: bool, met: Arc<Met>) -> Self {
+    pub(super) async fn start(server: SocketAddr, seed: u64, seems: Seems, met: Arc<Met>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, rearranged) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
@@ -55,7 +66,8 @@ impl Proxy {
                 let mut dice = Dice::new(seed, number);
                 let fault = if number < FAULTY { Fault::roll(&mut dice) } else { Fault::NONE };
                 let (rearranged, met) = (shared.clone(), met.clone());
-                let line = Line { socket, fault, dice, written: 0, has_numbers, is_stream: false, rearranged, met };
+                let (is_subscription, is_stream) = (false, false);
+                let line = Line { socket, fault, dice, written: 0, seems, is_subscription, is_stream, rearranged, met };
                 // A torn connection is what it is for.
                 tokio::spawn(async move { line.carry(server).await.is_ok() });
             }
@@ -73,12 +85,13 @@ impl Line {
     async fn carry(mut self, server: SocketAddr) -> Result<()> {
         self.socket.set_nodelay(true)?;
         let (head, body) = read_request(&mut self.socket).await?;
+        self.is_subscription = is_subscription(&head, &body);
         let mut upstream = TcpStream::connect(server).await?;
         // In this version an answer ends with its connection and has no frames of its own.
         let mut asked = head.lines().next().unwrap_or_default().replace("HTTP/1.1", "HTTP/1.0");
         let is_kept = |line: &&str| {
             let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
-            name != "connection" && (self.has_numbers || name != "last-event-id")
+            name != "connection" && (self.seems == Seems::Numbered || name != "last-event-id")
         };
         for line in head.lines().skip(1).filter(is_kept) {
             asked.push_str("\r\n");
@@ -100,7 +113,7 @@ impl Line {
 
     async fn whole(mut self, mut upstream: TcpStream, head: &str, mut body: Vec<u8>) -> Result<()> {
         upstream.read_to_end(&mut body).await?;
-        if !self.has_numbers && is_card(&body) {
+        if self.seems != Seems::Numbered && is_card(&body) {
             body = without_resumption(&body);
         }
         let mut answer = answer_head(head, &format!("content-length: {}", body.len()));
@@ -118,10 +131,16 @@ impl Line {
         }
         self.write(&answer_head(head, "transfer-encoding: chunked")).await?;
         let mut overtaken: Option<Vec<u8>> = None;
+        let mut is_stripped = self.seems == Seems::Mute && self.is_subscription;
         loop {
             while let Some(end) = pending.windows(2).position(|pair| pair == b"\n\n") {
                 let mut frame: Vec<u8> = pending.drain(..end + 2).collect();
-                if !self.has_numbers {
+                if is_stripped && is_task(&frame) {
+                    is_stripped = false;
+                    self.met.strip();
+                    continue;
+                }
+                if self.seems != Seems::Numbered {
                     frame = without_id(&frame);
                 }
                 let is_hit = self.dice.below(8) == 0;
@@ -224,6 +243,21 @@ fn chunked(piece: &[u8]) -> Vec<u8> {
     chunk.extend_from_slice(piece);
     chunk.extend_from_slice(b"\r\n");
     chunk
+}
+
+fn is_subscription(head: &str, body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(body);
+    let is_asked = ["SubscribeToTask", "tasks/resubscribe"].iter().any(|method| body.contains(method));
+    is_asked || head.lines().next().unwrap_or_default().contains(":subscribe")
+}
+
+/// A frame with a whole task, in either version and binding.
+fn is_task(frame: &[u8]) -> bool {
+    let frame = String::from_utf8_lossy(frame);
+    let data = frame.lines().find_map(|line| line.strip_prefix("data:")).unwrap_or_default();
+    let data: Value = serde_json::from_str(data).unwrap_or_default();
+    let said = data.get("result").unwrap_or(&data);
+    said.get("task").is_some() || said["kind"] == "task"
 }
 
 fn is_card(body: &[u8]) -> bool {

@@ -1,5 +1,6 @@
 //! Answers that are none.
 
+use switchboard_a2a::ErrorKind;
 use switchboard_client::{ClientError, Context};
 
 use super::script::{COMPLETED, agent, result, says, task};
@@ -39,7 +40,7 @@ async fn a_redirect_is_not_followed() {
     let peer = agent(false, |_, _| says(302, "location: /elsewhere", "")).await;
     let client = client(peer.url(), |_| {});
     let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
-    assert_eq!(what(&error).0, 302);
+    assert_eq!(what(&error), (302, format!("a redirect to {}/elsewhere", peer.url()).as_str(), ""));
     assert_eq!(peer.asked().len(), 1);
 }
 
@@ -63,4 +64,39 @@ async fn silence_is_waited_for_only_so_long() {
     let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
     assert_eq!(peer.asked().len(), 1, "it may be at work on it");
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_none() {
+    let answer = |id: &str, rest: &str| format!("{{\"jsonrpc\":\"2.0\"{id},{rest}}}");
+    let done = format!("\"result\":{}", task(COMPLETED, ""));
+    let refused = "\"error\":{\"code\":-32602,\"message\":\"wrong\"}";
+    let cases = [
+        (answer(",\"id\":7", &done), "an answer to another question (id 7, not 1)"),
+        (answer(",\"id\":\"x\"", &done), "an answer to another question (id \"x\", not 1)"),
+        (answer(",\"id\":null", &done), "an answer to another question (id null, not 1)"),
+        (answer(",\"id\":7", refused), "an answer to another question (id 7, not 1)"),
+        (answer(",\"id\":null", refused), "wrong"),
+        (answer(",\"id\":1", &done), ""),
+        (answer(",\"id\":\"1\"", &done), ""),
+        (answer("", &done), ""),
+    ];
+    for (body, expected) in cases {
+        let said = body.clone();
+        let peer = agent(false, move |_, _| says(200, "content-type: application/json", &said)).await;
+        match client(peer.url(), |_| {}).get(&Context::default(), &"t".into(), None).await {
+            Ok(_) => assert_eq!(expected, "", "{body}"),
+            Err(ClientError::NotA2a { what, .. }) => assert_eq!(what, expected, "{body}"),
+            Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_the_number_that_the_agent_gave_it() {
+    for (code, kind) in [(-99_999, ErrorKind::Internal), (-32_001, ErrorKind::TaskNotFound)] {
+        let peer = agent(false, move |_, _| super::script::error(code, "no")).await;
+        let error = client(peer.url(), |_| {}).get(&Context::default(), &"t".into(), None).await.unwrap_err();
+        assert_eq!((error.refusal(), error.code()), (Some(kind), Some(code)));
+    }
 }

@@ -74,6 +74,70 @@ async fn a_token_server_that_refuses_is_told_without_the_secret() {
     assert!(!error.to_string().contains("very secret"));
 }
 
+#[tokio::test]
+async fn a_token_is_not_given_to_whoever_asks_as_somebody_else() {
+    let peer = peer(|_| true).await;
+    let client = client(peer.url(), |_| {});
+    let ours = ClientCredentials::new(format!("{}/token", peer.url()), "us", Secret::Plain("very secret".to_owned()));
+    let (mut theirs, mut wider) = (ours.clone(), ours.clone());
+    theirs.client_id = "them".to_owned();
+    wider.scopes = vec!["all".to_owned()];
+    for (oauth, expected) in [(&ours, "token-0"), (&theirs, "token-1"), (&theirs, "token-1"), (&wider, "token-2")] {
+        let context = Context { credentials: Some(Credentials::OAuth(oauth.clone())), ..Context::default() };
+        client.get(&context, &"t".into(), None).await.unwrap();
+        let asked = peer.asked();
+        let shown = asked.last().and_then(|asked| asked.header("authorization"));
+        assert_eq!(shown, Some(format!("Bearer {expected}").as_str()), "{oauth:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_is_told_no_token_server_without_encryption() {
+    let peer = peer(|_| true).await;
+    let secret = Secret::Plain("very secret".to_owned());
+    let oauth = ClientCredentials::new("http://login.invalid/token", "us", secret);
+    let client = client(peer.url(), |peer| peer.credentials = Credentials::OAuth(oauth));
+    let error = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    assert!(matches!(&error, ClientError::Invalid { field: "tokenUrl", .. }), "{error}");
+    assert!(error.to_string().contains("should begin with https"), "{error}");
+}
+
+#[tokio::test]
+async fn a_time_to_live_may_be_written_as_text() {
+    let peer = Peer::start(|asked, before| match asked.line().as_str() {
+        line if line.contains("/.well-known/") => answer(200, &card(false)),
+        "POST /token" => answer(200, &json!({"access_token": format!("token-{before}"), "expires_in": "20"})),
+        _ => result(task(COMPLETED, "")),
+    })
+    .await;
+    let client = with_oauth(&peer);
+    for _ in 0..2 {
+        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    }
+    assert_eq!(peer.story(), ["POST /token", "GetTask", "POST /token", "GetTask"], "it is nearly over when it comes");
+}
+
+#[tokio::test]
+async fn a_token_server_that_hangs_is_part_of_the_time_for_an_answer() {
+    let peer = Peer::start(|asked, _| match asked.line().as_str() {
+        line if line.contains("/.well-known/") => answer(200, &card(false)),
+        _ => Reply::Stalls(Vec::new()),
+    })
+    .await;
+    let secret = Secret::Plain("very secret".to_owned());
+    let oauth = ClientCredentials::new(format!("{}/token", peer.url()), "us", secret);
+    let client = client(peer.url(), |peer| {
+        peer.credentials = Credentials::OAuth(oauth);
+        peer.limits.head = std::time::Duration::from_millis(200);
+    });
+    let (context, id) = (Context::default(), "t".into());
+    let both = async { tokio::join!(client.get(&context, &id, None), client.get(&context, &id, None)) };
+    let (one, other) = tokio::time::timeout(std::time::Duration::from_secs(15), both).await.unwrap();
+    for error in [one.unwrap_err(), other.unwrap_err()] {
+        assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+    }
+}
+
 /// Whether a request is signed with a secret, as whoever has that secret finds out.
 fn is_signed(asked: &Asked, secret: &str) -> bool {
     let Some((time, signature)) = asked.header("x-hub").and_then(|value| value.split_once(",v1=")) else {

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_a2a::Version;
 use switchboard_client::{Binding, Context, Outcome};
 
-use super::script::{COMPLETED, Reply, agent, error, events, json as answer, result, says, status, task};
+use super::script::{COMPLETED, Peer, Reply, agent, card, error, events, json as answer, result, says, status, task};
 use crate::world::{client, say};
 
 fn old_task() -> serde_json::Value {
@@ -92,21 +92,42 @@ async fn an_agent_without_streams_is_sent_the_message_once() {
     assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
 }
 
-#[tokio::test]
-async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
-    let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32004, "message": "no streams"}});
+/// An agent that refuses streams with the one event of a stream, and says nothing or something about streams on its card.
+async fn refuses_within(code: i64, declares: Option<bool>) -> Peer {
+    let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": code, "message": "no streams"}});
     let refusal = format!("data: {refusal}\n\n");
-    let peer = agent(false, move |asked, _| -> Reply {
+    Peer::start(move |asked, _| -> Reply {
         match asked.what().as_str() {
+            what if what.contains("/.well-known/") => {
+                let mut card = card(false);
+                card["capabilities"]["streaming"] = json!(declares);
+                answer(200, &card)
+            }
             "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
             _ => events(std::slice::from_ref(&refusal)),
         }
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
+    for (code, declares) in [(-32004, None), (-32601, None), (-32601, Some(true))] {
+        let peer = refuses_within(code, declares).await;
+        let client = client(peer.url(), |_| {});
+        let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
+        assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"], "{code} {declares:?}");
+    }
+    // Whoever has streams means something else by it, and may be at work.
+    let peer = refuses_within(-32004, Some(true)).await;
     let client = client(peer.url(), |_| {});
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
-    assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
-    assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
+    let refused = match client.stream(&Context::default(), say("hello")).await {
+        Ok(followed) => followed.finish().await.map(drop),
+        Err(error) => Err(error),
+    };
+    assert_eq!(refused.unwrap_err().refusal(), Some(switchboard_a2a::ErrorKind::UnsupportedOperation));
+    assert_eq!(peer.story(), ["SendStreamingMessage"]);
 }
 
 #[tokio::test]

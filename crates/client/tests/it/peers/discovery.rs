@@ -2,7 +2,7 @@
 
 use switchboard_client::{ClientError, Context, NoCardAt};
 
-use super::script::{COMPLETED, Peer, card, json, result, says, task};
+use super::script::{Asked, COMPLETED, Peer, Reply, card, json, result, says, task};
 use crate::world::{client, say};
 
 #[tokio::test]
@@ -17,7 +17,8 @@ async fn every_place_without_a_card_is_told() {
     let ClientError::NoCard(tried) = &error else { panic!("{error}") };
     let places = |name: &str| format!("{}/.well-known/{name}", peer.url());
     let problem = "not there (404)".to_owned();
-    assert_eq!(tried[0], NoCardAt { url: places("agent-card.json"), status: Some(404), problem });
+    let (url, status) = (places("agent-card.json"), Some(404));
+    assert_eq!(tried[0], NoCardAt { url, status, problem, is_json: false, location: None });
     assert_eq!((&tried[1].url, tried[1].status), (&places("agent.json"), Some(200)));
     let problem = &tried[1].problem;
     assert!(problem.contains("web page") && problem.contains("Welcome"), "{problem}");
@@ -49,6 +50,9 @@ async fn a_card_is_asked_for_once_and_then_only_whether_it_has_changed() {
     .await;
     let client = client(peer.url(), |_| {});
     let first = client.card(&Context::default()).await.unwrap();
+    tokio::time::pause();
+    tokio::time::advance(std::time::Duration::from_secs(5)).await;
+    tokio::time::resume();
     let second = client.card(&Context::default()).await.unwrap();
     assert_eq!(first.json, second.json);
     client.card(&Context::default()).await.unwrap();
@@ -59,8 +63,8 @@ async fn a_card_is_asked_for_once_and_then_only_whether_it_has_changed() {
 #[tokio::test]
 async fn a_card_that_is_lost_on_the_way_is_asked_for_again() {
     let peer = Peer::start(|_, before| match before {
-        0 => super::script::Reply::Closes,
-        1 => super::script::Reply::Says(b"HTTP/1.1 200 So\r\ncontent-length: 900\r\n\r\n{\"name\"".to_vec()),
+        0 => Reply::Closes,
+        1 => Reply::Says(b"HTTP/1.1 200 So\r\ncontent-length: 900\r\n\r\n{\"name\"".to_vec()),
         2 => says(503, "content-type: text/plain", "no healthy upstream"),
         _ => json(200, &card(false)),
     })
@@ -78,4 +82,105 @@ async fn nobody_there_is_told_at_once() {
     let client = client(format!("http://{address}"), |_| {});
     let error = client.card(&Context::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
+}
+
+/// A host with a card at its top and nothing else but what the function answers.
+async fn host(interface: &'static str, other: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Peer {
+    Peer::start(move |asked, _| match asked.line().as_str() {
+        "GET /.well-known/agent-card.json" => {
+            let mut card = card(false);
+            card["supportedInterfaces"] =
+                serde_json::json!([{"url": interface, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]);
+            json(200, &card)
+        }
+        line if line.starts_with("POST ") => result(serde_json::json!({"task": task(COMPLETED, "done")})),
+        _ => other(asked),
+    })
+    .await
+}
+
+fn not_there(_: &Asked) -> Reply {
+    says(404, "content-type: text/plain", "no")
+}
+
+#[tokio::test]
+async fn a_mistyped_address_never_reaches_another_agent_of_the_host() {
+    let answers: [fn(&Asked) -> Reply; 6] = [
+        not_there,
+        |_| says(401, "www-authenticate: Bearer", ""),
+        |_| says(500, "content-type: text/plain", "oh"),
+        |_| says(302, "location: /login", ""),
+        |_| says(200, "content-type: text/html", "<html><title>Hi</title></html>"),
+        |_| says(200, "content-type: application/json", ""),
+    ];
+    for answer in answers {
+        for (typed, interface) in [("a2a/echoo", "/a2a/guide"), ("a2a/echo", "http://agents.test/a2a"), ("a2a", "/")] {
+            let peer = host(interface, answer).await;
+            let client = client(format!("{}/{typed}", peer.url()), |_| {});
+            let error = client.send(&Context::default(), say("secret")).await.unwrap_err();
+            let ClientError::NoCard(tried) = &error else { panic!("{error}") };
+            let (last, top) = (&tried[tried.len() - 1], format!("{}/.well-known/agent-card.json", peer.url()));
+            assert_eq!((&last.url, last.status), (&top, Some(200)));
+            assert!(last.problem.contains("another agent, \"peer\" at"), "{error}");
+            assert!(peer.asked().is_empty(), "nothing was sent anywhere");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_card_at_the_top_of_the_host_counts_if_it_names_the_address() {
+    let odd: fn(&Asked) -> Reply = |_| says(405, "content-type: text/plain", "no");
+    let cases = [
+        ("a2a", "/a2a", not_there as fn(&Asked) -> Reply, "POST /a2a"),
+        ("jsonrpc/", "http://inside:8080/jsonrpc", not_there, "POST /jsonrpc"),
+        ("a2a", "/a2a/guide", not_there, "POST /a2a/guide"),
+        ("a2a", "http://inside:8080/a2a/guide", not_there, "POST /a2a/guide"),
+        ("a2a", "/a2a", odd, "POST /a2a"),
+    ];
+    for (typed, interface, other, expected) in cases {
+        let peer = host(interface, other).await;
+        let client = client(format!("{}/{typed}", peer.url()), |_| {});
+        client.send(&Context::default(), say("hello")).await.unwrap();
+        assert_eq!(peer.asked()[0].line(), expected, "{typed} {interface}");
+    }
+    let peer = host("/a2a/guide", odd).await;
+    let client = client(format!("{}/a2a", peer.url()), |_| {});
+    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    assert!(matches!(error, ClientError::NoCard(_)), "there is something else at the address: {error}");
+}
+
+#[tokio::test]
+async fn what_is_no_card_is_told_by_what_it_is() {
+    let big = format!("{{\"name\":\"{}\"}}", "x".repeat(5 << 20));
+    let deep = "[".repeat(1_000);
+    let cases: [(Reply, &str, bool); 5] = [
+        (
+            says(301, "location: https://elsewhere.test/agent?k=secret", ""),
+            "moved to https://elsewhere.test/agent?…",
+            false,
+        ),
+        (says(500, "content-type: text/plain", "oh"), "500 with text/plain: \"oh\"", false),
+        (says(200, "content-type: application/json", "{\"ok\":true}"), "200 with JSON that is no answer", true),
+        (says(200, "content-type: application/json", &deep), "200 with JSON nested deeper than 128 levels", true),
+        (says(200, "content-type: application/json", &big), "more than 4194304 bytes", true),
+    ];
+    for (reply, expected, is_json) in cases {
+        let Reply::Says(bytes) = reply else { panic!("{expected}") };
+        let peer = Peer::start(move |_, _| Reply::Says(bytes.clone())).await;
+        let error = client(peer.url(), |_| {}).card(&Context::default()).await.unwrap_err();
+        let ClientError::NoCard(tried) = &error else { panic!("{error}") };
+        assert!(tried[0].problem.contains(expected), "{error}");
+        assert_eq!(tried[0].is_json, is_json, "{error}");
+        let moved = tried[0].location.as_deref();
+        assert_eq!(moved, (tried[0].status == Some(301)).then_some("https://elsewhere.test/agent?…"));
+    }
+}
+
+#[tokio::test]
+async fn a_card_that_comes_too_slowly_is_late_and_not_wrong() {
+    let head = b"HTTP/1.1 200 So\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"name\"".to_vec();
+    let peer = Peer::start(move |_, _| Reply::Stalls(head.clone())).await;
+    let client = client(peer.url(), |peer| peer.limits.head = std::time::Duration::from_millis(50));
+    let error = client.card(&Context::default()).await.unwrap_err();
+    assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
 }

@@ -7,7 +7,7 @@ use switchboard_client::{Client, Context, Followed, Update};
 
 use super::script::{
     Asked, COMPLETED, Peer, Reply, WORKING, card, chunk, error, event, events, events_then_silence, json as answer,
-    status, task,
+    result, status, task,
 };
 use crate::world::{client, say};
 
@@ -19,7 +19,16 @@ async fn numbered(
     stream: impl Fn() -> Reply + Send + Sync + 'static,
     subscribe: impl Fn(Option<&str>) -> Reply + Send + Sync + 'static,
 ) -> Peer {
-    Peer::start(move |asked: &Asked, _| {
+    numbered_with(stream, subscribe, |_| error(-32601, "no such method")).await
+}
+
+/// The same with a task, by how often it was asked for.
+async fn numbered_with(
+    stream: impl Fn() -> Reply + Send + Sync + 'static,
+    subscribe: impl Fn(Option<&str>) -> Reply + Send + Sync + 'static,
+    get: impl Fn(usize) -> Reply + Send + Sync + 'static,
+) -> Peer {
+    Peer::start(move |asked: &Asked, before| {
         if asked.line().contains("/.well-known/") {
             let mut card = card(true);
             card["capabilities"]["extensions"].as_array_mut().unwrap().push(json!({"uri": RESUMPTION}));
@@ -28,6 +37,7 @@ async fn numbered(
         match asked.what().as_str() {
             "SendStreamingMessage" => stream(),
             "SubscribeToTask" => subscribe(asked.header("last-event-id")),
+            "GetTask" => get(before),
             _ => error(-32601, "no such method"),
         }
     })
@@ -96,6 +106,76 @@ async fn what_was_lost_is_asked_for() {
         assert_eq!(told, ["task TASK_STATE_WORKING", "one ", "two", COMPLETED]);
         assert_eq!(peer.story(), ["SendStreamingMessage", "SubscribeToTask"]);
     }
+}
+
+/// An agent that has lost 3 itself, and says the rest whenever it is asked.
+fn holed() -> [String; 4] {
+    [first(), at(2, None, chunk("one ")), at(4, None, chunk("three")), at(5, None, status(COMPLETED))]
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_by_its_number_is_told_from_the_task() {
+    let get = |_| result(task(COMPLETED, "one two three"));
+    let peer = numbered_with(|| events(&holed()), |_| events(&holed()[2..]), get).await;
+    let told = sent(&client(peer.url(), |_| {})).await;
+    assert_eq!(told, ["task TASK_STATE_WORKING", "one ", "two three", COMPLETED]);
+    assert_eq!(peer.story(), ["SendStreamingMessage", "SubscribeToTask", "GetTask"]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_had_at_all_is_a_gap_and_the_end_is_compared() {
+    // It never says how the task is, or says it only at the end.
+    let never: fn(usize) -> Reply = |_| error(-32601, "no such method");
+    let late: fn(usize) -> Reply = |before| match before {
+        0 => result(task(WORKING, "one two three")),
+        _ => result(task(COMPLETED, "one two three")),
+    };
+    let lost = |told: &String| told.contains("nothing came between 1.2 and 1.4");
+    for (get, is_late) in [(never, false), (late, true)] {
+        let peer = numbered_with(|| events(&holed()), |_| events(&holed()[2..]), get).await;
+        let told = sent(&client(peer.url(), |_| {})).await;
+        assert_eq!((&told[..2], &told[3]), (&["task TASK_STATE_WORKING".into(), "one ".into()][..], &"three".into()));
+        assert!(lost(&told[2]), "{told:?}");
+        assert_eq!(told.last().unwrap(), COMPLETED);
+        assert!(told[4].contains("Gap"), "{told:?}");
+        assert_eq!(told.contains(&"one two three".to_owned()), is_late, "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_one_of_many_losses_is_owned_up_to() {
+    let mut frames = vec![first()];
+    frames.extend((1..=8).map(|number| at(number * 2 + 1, None, chunk("x"))));
+    frames.push(at(18, None, status(COMPLETED)));
+    let again = frames.clone();
+    let peer = numbered(move || events(&frames), move |_| events(&again)).await;
+    let told = sent(&client(peer.url(), |peer| peer.retries.most = 20)).await;
+    let lost = told.iter().filter(|told| told.contains("nothing came between")).count();
+    assert_eq!(lost, 8, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_number_whose_event_was_cut_off_is_not_gone_on_after() {
+    let whole = [at(2, None, chunk("one ")), at(3, None, chunk("two")), at(4, None, status(COMPLETED))];
+    let cut = [first(), at(2, None, chunk("one ")), "id: 1.3\n".to_owned()];
+    let peer = numbered(
+        move || events(&cut),
+        move |last| match last {
+            Some("1.2") => events(&whole[1..]),
+            other => panic!("{other:?}"),
+        },
+    )
+    .await;
+    let told = sent(&client(peer.url(), |_| {})).await;
+    assert_eq!(told.iter().filter(|told| !told.starts_with("Lost")).count(), 4, "{told:?}");
+}
+
+#[tokio::test]
+async fn a_number_without_an_event_counts() {
+    let silent = "after: 1\nid: 1.6\n\n".to_owned();
+    let frames = [first(), silent, at(7, None, status(COMPLETED))];
+    let peer = numbered(move || events_then_silence(&frames), |_| Reply::Closes).await;
+    assert_eq!(sent(&client(peer.url(), |_| {})).await, ["task TASK_STATE_WORKING", COMPLETED]);
 }
 
 #[tokio::test]

@@ -27,6 +27,20 @@ async fn a_busy_agent_is_asked_again_when_it_says() {
 }
 
 #[tokio::test]
+async fn a_message_that_was_one_too_many_is_sent_again() {
+    let peer = agent(false, |_, before| match before {
+        0 => says(429, "content-type: text/plain\r\nretry-after: 1", "slow down"),
+        _ => done(),
+    })
+    .await;
+    let client = client(peer.url(), |peer| peer.retries.longest = Duration::from_secs(1));
+    let began = Instant::now();
+    client.send(&Context::default(), say("hello")).await.unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(peer.story(), ["SendMessage", "SendMessage"]);
+}
+
+#[tokio::test]
 async fn whoever_asks_for_too_long_a_wait_is_not_waited_for() {
     let peer = agent(false, |_, _| says(503, "content-type: text/plain\r\nretry-after: 3600", "busy")).await;
     let client = client(peer.url(), |_| {});

@@ -1,5 +1,6 @@
 //! Streams of agents that know nothing of ours: how they break, and what is made of them.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,12 +8,13 @@ use switchboard_a2a::{StreamResponse, TaskState};
 use switchboard_client::{Client, ClientError, Context, Missing, Outcome, Update};
 
 use super::script::{
-    COMPLETED, Reply, WORKING, agent, chunk, error, event, events, events_then_silence, result, status, task,
+    Asked, COMPLETED, Peer, Reply, WORKING, agent, card, chunk, error, event, events, events_then_silence,
+    json as answer, result, says, status, task,
 };
 use crate::world::{client, say};
 
 /// What a follower was told, in short.
-async fn story(client: &Client) -> Result<Vec<String>, ClientError> {
+pub(super) async fn story(client: &Client) -> Result<Vec<String>, ClientError> {
     let mut story = Vec::new();
     let mut followed = client.stream(&Context::default(), say("hello")).await?;
     while let Some(update) = followed.next().await? {
@@ -32,12 +34,12 @@ async fn story(client: &Client) -> Result<Vec<String>, ClientError> {
     Ok(story)
 }
 
-fn working(text: &str) -> String {
+pub(super) fn working(text: &str) -> String {
     event(json!({"task": task(WORKING, text)}))
 }
 
 /// The usual peer: its stream, its subscriptions, and its task.
-async fn usual(
+pub(super) async fn usual(
     stream: impl Fn() -> Reply + Send + Sync + 'static,
     subscribe: impl Fn(usize) -> Reply + Send + Sync + 'static,
     get: impl Fn(usize) -> Value + Send + Sync + 'static,
@@ -145,19 +147,33 @@ async fn an_agent_that_can_be_asked_nothing_leaves_a_gap() {
 }
 
 #[tokio::test]
-async fn a_stream_that_says_nothing_is_not_taken_for_success() {
-    let peer = agent(false, |_, _| events(&[])).await;
+async fn a_stream_that_says_nothing_and_ends_in_order_is_no_answer_so_the_message_is_sent_the_other_way() {
+    let nothing: [&[String]; 3] = [&[], &[": still here\n\n".to_owned()], &["data: [DONE]\n\n".to_owned()]];
+    for nothing in nothing {
+        let nothing = nothing.to_vec();
+        let peer = agent(false, move |asked, _| match asked.what().as_str() {
+            "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
+            _ => events(&nothing),
+        })
+        .await;
+        assert_eq!(story(&client(peer.url(), |_| {})).await.unwrap(), ["task TASK_STATE_COMPLETED"]);
+        assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
+        let same = |of: fn(&Asked) -> String| peer.asked().iter().map(of).collect::<HashSet<_>>().len() == 1;
+        assert!(same(|asked| asked.header("idempotency-key").unwrap_or_default().to_owned()), "the key is the same");
+        assert!(same(|asked| asked.json()["params"]["message"]["messageId"].to_string()), "and so is the message");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_before_it_says_anything_may_have_begun_something() {
+    let torn = || {
+        let head = "HTTP/1.1 200 So\r\ncontent-type: text/event-stream\r\ncontent-length: 1000\r\n\r\n";
+        Reply::Says(head.as_bytes().to_vec())
+    };
+    let peer = agent(false, move |_, _| torn()).await;
     let error = story(&client(peer.url(), |_| {})).await.unwrap_err();
     assert!(matches!(error, ClientError::Lost { .. }), "{error}");
-    assert_eq!(peer.story(), ["SendStreamingMessage"], "the message may have arrived");
-    let peer = agent(true, |asked, _| match asked.what().as_str() {
-        "SendMessage" => result(json!({"task": task(COMPLETED, "done")})),
-        _ => events(&[]),
-    })
-    .await;
-    assert_eq!(story(&client(peer.url(), |_| {})).await.unwrap(), ["task TASK_STATE_COMPLETED"]);
-    let keys: Vec<_> = peer.asked().iter().map(|asked| asked.header("idempotency-key").map(str::to_owned)).collect();
-    assert!(keys.len() == 2 && keys[0] == keys[1], "{keys:?}");
+    assert_eq!(peer.story(), ["SendStreamingMessage"]);
 }
 
 #[tokio::test]
@@ -232,9 +248,13 @@ async fn a_silent_stream_is_left_and_taken_up_again() {
 }
 
 #[tokio::test]
-async fn a_stream_that_never_gets_anywhere_is_given_up() {
-    let peer = usual(|| events(&[working("")]), |_| events(&[working("")]), |_| task(WORKING, "")).await;
-    let client = client(peer.url(), |_| {});
+async fn a_stream_that_never_gets_anywhere_is_given_up_if_the_task_cannot_be_asked_after() {
+    let peer = agent(false, |asked, _| match asked.what().as_str() {
+        "GetTask" => Reply::Closes,
+        _ => events(&[working("")]),
+    })
+    .await;
+    let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
     let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
     let error = loop {
         match followed.next().await {
@@ -245,7 +265,119 @@ async fn a_stream_that_never_gets_anywhere_is_given_up() {
     };
     assert!(matches!(error, ClientError::Lost { .. }), "{error}");
     assert_eq!(followed.task().unwrap().status.state, TaskState::Working, "it is known how far it came");
-    assert_eq!(peer.asked().len(), 1 + 4);
+    assert_eq!(followed.task_id().unwrap().as_str(), "t");
+    let story = peer.story();
+    assert_eq!(story.iter().filter(|what| *what == "SubscribeToTask").count(), 4);
+    assert_eq!(story.iter().filter(|what| *what == "GetTask").count(), 5 * 5, "each question is asked again, too");
+}
+
+#[tokio::test]
+async fn a_quiet_task_whose_streams_are_cut_is_asked_after_until_it_ends() {
+    // Subscriptions begin with the task, or with nothing but its status.
+    for first in [working(""), event(status(WORKING))] {
+        let peer = usual(
+            || events(&[working("")]),
+            move |_| events(std::slice::from_ref(&first)),
+            |before| if before < 6 { task(WORKING, "") } else { task(COMPLETED, "late") },
+        )
+        .await;
+        let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
+        let told = story(&client).await.unwrap();
+        let told: Vec<_> = told.iter().filter(|update| *update != "lost").collect();
+        assert_eq!(told, ["task TASK_STATE_WORKING", "late", "TASK_STATE_COMPLETED"]);
+        let story = peer.story();
+        assert_eq!(story.iter().filter(|what| *what == "SubscribeToTask").count(), 4, "{story:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_whose_subscription_fails_in_an_odd_way_is_asked_after() {
+    let peer =
+        usual(|| events(&[working("")]), |_| says(418, "content-type: text/plain", "no"), |_| task(COMPLETED, "done"))
+            .await;
+    let told = story(&client(peer.url(), |_| {})).await.unwrap();
+    assert_eq!(told, ["task TASK_STATE_WORKING", "lost", "done", "TASK_STATE_COMPLETED"]);
+}
+
+fn gives_up() -> String {
+    let error = json!({"code": -32050, "message": "the model is gone"});
+    format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "error": error}))
+}
+
+#[tokio::test]
+async fn an_agent_that_gives_up_within_a_stream_and_keeps_none_is_not_asked_for_ever() {
+    // Refused as an answer, within a stream, or not at all but with nothing new.
+    let refusals: [fn() -> Reply; 3] =
+        [|| error(-32001, "no such task"), || events(&[gives_up()]), || events(&[working("one "), gives_up()])];
+    for refusal in refusals {
+        let peer = usual(
+            || events(&[working(""), event(chunk("one ")), gives_up()]),
+            move |_| refusal(),
+            |_| task(WORKING, "one "),
+        )
+        .await;
+        let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
+        let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        let error = loop {
+            match followed.next().await {
+                Ok(update) => assert!(update.is_some(), "it has ended"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((error.code(), followed.task_id()), (Some(-32050), Some("t".into())), "{error}");
+        assert!(error.to_string().contains("the model is gone"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_gives_up_within_a_stream_may_have_ended_the_task() {
+    let peer =
+        usual(|| events(&[working(""), gives_up()]), |_| error(-32001, "no such task"), |_| task(COMPLETED, "done"))
+            .await;
+    let told = story(&client(peer.url(), |_| {})).await.unwrap();
+    assert_eq!(told, ["task TASK_STATE_WORKING", "lost", "done", "TASK_STATE_COMPLETED"]);
+}
+
+#[tokio::test]
+async fn a_stream_without_end_is_kept_only_up_to_a_limit() {
+    let endless = || {
+        let mut frames = vec![working("")];
+        frames.extend((0..100).map(|_| event(chunk(&"x".repeat(1_000)))));
+        events(&frames)
+    };
+    let peer = usual(endless, |_| error(-32601, "no"), |_| task(WORKING, "")).await;
+    let limited = client(peer.url(), |peer| peer.limits.task = 20_000);
+    let mut followed = limited.stream(&Context::default(), say("hello")).await.unwrap();
+    let error = loop {
+        match followed.next().await {
+            Ok(update) => assert!(update.is_some(), "it has ended"),
+            Err(error) => break error,
+        }
+    };
+    let ClientError::TaskTooLarge { task, limit: 20_000 } = &error else { panic!("{error}") };
+    assert_eq!(task.as_str(), "t");
+    let kept: usize =
+        followed.task().unwrap().artifacts[0].parts.iter().filter_map(|part| part.as_text()).map(str::len).sum();
+    assert!((15_000..25_000).contains(&kept), "{kept}");
+}
+
+#[tokio::test]
+async fn what_is_replaced_does_not_count_towards_the_limit() {
+    let replacing = || {
+        let frame = |number: usize| {
+            let mut whole = chunk(&format!("{number}{}", "x".repeat(1_000)));
+            whole["artifactUpdate"]["append"] = json!(false);
+            event(whole)
+        };
+        let mut frames = vec![working("")];
+        frames.extend((0..100).map(frame));
+        frames.push(event(status(COMPLETED)));
+        events(&frames)
+    };
+    let last = format!("99{}", "x".repeat(1_000));
+    let peer = usual(replacing, |_| error(-32601, "no"), move |_| task(COMPLETED, &last)).await;
+    let limited = client(peer.url(), |peer| peer.limits.task = 20_000);
+    assert_eq!(story(&limited).await.unwrap().len(), 102);
 }
 
 #[tokio::test]
@@ -255,6 +387,29 @@ async fn the_time_for_a_whole_stream_is_kept_to() {
     let error = story(&client).await.unwrap_err();
     let ClientError::Timeout { task: Some(task), .. } = &error else { panic!("{error}") };
     assert_eq!(task.as_str(), "t", "{error}");
+}
+
+#[tokio::test]
+async fn the_time_for_a_whole_stream_begins_with_the_first_question() {
+    // Silent about its card, about the message, and about the message sent the other way.
+    for silent in ["/.well-known/", "SendStreamingMessage", "SendMessage"] {
+        let peer = Peer::start(move |asked, _| match asked.what().as_str() {
+            what if what.contains(silent) => Reply::Stalls(Vec::new()),
+            what if what.contains("/.well-known/") => answer(200, &card(false)),
+            _ => error(-32601, "no such method"),
+        })
+        .await;
+        let client = client(peer.url(), |peer| peer.limits.total = Some(Duration::from_millis(100)));
+        let context = Context::default();
+        let opening = client.stream(&context, say("hello"));
+        let opened = tokio::time::timeout(Duration::from_secs(10), opening).await.expect(silent);
+        let error = opened.map(drop).unwrap_err();
+        assert!(matches!(error, ClientError::Timeout { task: None, .. }), "{silent}: {error}");
+        if silent == "/.well-known/" {
+            let error = client.subscribe(&context, "t".into()).await.map(drop).unwrap_err();
+            assert!(matches!(&error, ClientError::Timeout { task: Some(task), .. } if task.as_str() == "t"), "{error}");
+        }
+    }
 }
 
 #[tokio::test]

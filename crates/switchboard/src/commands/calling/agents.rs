@@ -42,12 +42,13 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
             printer.json(&json!({ "serverRuns": base.is_some(), "agents": known }));
             return Ok(ExitCode::SUCCESS);
         }
+        let is_idle = base.is_none() && known.iter().any(|agent| agent.url.is_none());
         let mut rows = vec![["AGENT", "KIND", "ADDRESS"].map(str::to_owned)];
         rows.extend(known.into_iter().map(|agent| {
             [agent.name, agent.kind.to_owned(), agent.url.unwrap_or_else(|| "no server runs".to_owned())]
         }));
         printer.table(&rows);
-        if base.is_none() {
+        if is_idle {
             printer.note("next: switchboard serve starts the server that hosts them");
         }
         Ok(ExitCode::SUCCESS)

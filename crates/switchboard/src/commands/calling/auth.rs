@@ -16,12 +16,13 @@ use switchboard_egress::Egress;
 
 use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
+use crate::commands::calling::guard::Guard;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, run as run_async, target};
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, target};
 use crate::printer::Printer;
 use token_server::TokenServer;
 pub(super) use tokens::Token;
-use tokens::Tokens;
+use tokens::{TokenFile, Tokens};
 
 const CLIENT_SECRET: &str = "A2ACLI_CLIENT_SECRET";
 /// How long before its end a token is no longer used, in seconds.
@@ -86,15 +87,26 @@ pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Pr
             scopes => scopes.to_vec(),
         };
         let server = TokenServer::new(way.token_url.as_deref(), &client_id)?;
+        let address = call.address()?;
+        let of_card = if found.url.starts_with("http") { &found.url } else { &address };
+        for url in [Some(&server.url), way.device_authorization_url.as_ref()].into_iter().flatten() {
+            if !call.client.peer().trust_card_url && !token_server::is_same_host(url, of_card) {
+                return Err(another_host(url, of_card));
+            }
+        }
+        printer.note(&format!("token server: {}", clean::line(&server.url)));
         let granted = match flow {
             Flow::DeviceCode => {
                 let codes = way.device_authorization_url.as_deref();
                 device::ask(&server, codes, &scopes, &call.egress, printer).await?
             }
-            Flow::ClientCredentials => server.with_secret(&call.egress, &secret(flags)?, &scopes).await?,
+            Flow::ClientCredentials => {
+                let secret = secret(flags, &call.guard)?;
+                server.with_secret(&call.egress, &secret, &scopes).await?
+            }
         };
-        let token = Token::new(tokens::base(&found.url, &call.address()?), flow, &server, scopes, granted, now());
-        let file = Tokens::keep(token.clone())?;
+        let token = Token::new(tokens::base(&found.url, &address), flow, &server, scopes, granted, now());
+        let file = TokenFile::open().await?.keep(token.clone())?;
         if printer.is_json() {
             let (agent, flow, scopes) = (&token.agent, token.flow, &token.scopes);
             printer.json(&json!({ "agent": agent, "flow": flow, "scopes": scopes, "expiresIn": token.lives(now()), "file": file }));
@@ -120,7 +132,7 @@ pub fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
         let (agent, []) = agent_and_words(words, flags, [])?;
         let address = target::find(&agent, &flags.workspace).await?.peer.address();
         let address = address.map_err(|error| Failure::usage(error.to_string(), super::WRITE_A_URL))?;
-        let forgotten = Tokens::forget(&address)?;
+        let forgotten = TokenFile::open().await?.forget(&address)?;
         match (printer.is_json(), &forgotten) {
             (true, agent) => printer.json(&json!({ "forgotten": agent })),
             (false, Some(agent)) => printer.line(format!("forgotten: {agent}")),
@@ -131,23 +143,44 @@ pub fn logout(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
 }
 
 /// The token that is kept for an agent, renewed if it has run out.
-pub(super) async fn kept(address: &str, egress: &Egress, flags: &CallFlags) -> Result<Option<Token>, Failure> {
+pub(super) async fn kept(
+    address: &str,
+    egress: &Egress,
+    flags: &CallFlags,
+    guard: &Guard,
+) -> Result<Option<Token>, Failure> {
+    let is_good = |token: &Token| token.lives(now()).is_none_or(|seconds| seconds > MARGIN);
     let Some(token) = Tokens::load()?.find(address) else { return Ok(None) };
-    if token.lives(now()).is_none_or(|seconds| seconds > MARGIN) {
+    guard.kept("the token of auth login")?;
+    if is_good(&token) {
         return Ok(Some(token));
     }
+    // Whoever renews it has it alone meanwhile: many servers take what it is renewed with once only.
+    let file = TokenFile::open().await?;
+    let token = match Tokens::load()?.find(address) {
+        None => return Ok(None),
+        Some(renewed) if is_good(&renewed) => return Ok(Some(renewed)),
+        Some(token) => token,
+    };
     let server = TokenServer::new(Some(&token.token_url), &token.client_id)?;
     let granted = match (&token.refresh_token, token.flow) {
         (Some(refresh), _) => server.renew(egress, refresh).await,
-        (None, Flow::ClientCredentials) => match secret(flags) {
+        (None, Flow::ClientCredentials) => match secret(flags, guard) {
             Ok(secret) => server.with_secret(egress, &secret, &token.scopes).await,
             Err(failure) => Err(failure),
         },
         (None, Flow::DeviceCode) => Err(Failure::token_is_over(&token.agent)),
     };
     let token = token.renewed(granted?, now());
-    Tokens::keep(token.clone())?;
+    file.keep(token.clone())?;
     Ok(Some(token))
+}
+
+/// A card that sends us to somebody else for a token, who would see the secret.
+fn another_host(url: &str, card: &str) -> Failure {
+    let message =
+        format!("the card at {} names another host to get tokens from: {}", clean::line(card), clean::line(url));
+    Failure::usage(message, "if that is where your tokens come from, run it again with --trust-card-url")
 }
 
 /// What the card offers that can be done here.
@@ -169,8 +202,11 @@ fn choose(card: &AgentCard, wished: Option<Flow>) -> Result<(Flow, OAuthFlow), F
     })
 }
 
-fn secret(flags: &CallFlags) -> Result<String, Failure> {
-    let set = Settings::load(flags.config.as_deref())?.value(CLIENT_SECRET);
+fn secret(flags: &CallFlags, guard: &Guard) -> Result<String, Failure> {
+    let set = Settings::load(flags.config.as_deref())?.value(CLIENT_SECRET).map(|(secret, _)| secret);
+    if set.is_some() {
+        guard.value(CLIENT_SECRET)?;
+    }
     set.ok_or_else(|| Failure::no_credentials(format!("{CLIENT_SECRET} is not set"), "set it to the client's secret"))
 }
 

@@ -8,7 +8,7 @@ use switchboard_client::{FoundCard, Interface};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, OneLine, agent_and_words, clean, run as run_async, skills};
+use crate::commands::calling::{Call, Failure, OneLine, agent_and_words, clean, key_place, run as run_async, skills};
 use crate::printer::Printer;
 
 /// Which card.
@@ -44,7 +44,15 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         match printer.is_json() {
             true if is_refused => {}
             true => raw(&json, &wishes.line, printer),
-            false => print(&card, &found.url, used.ok().as_ref(), &problems, Page { printer, is_verbose: false }),
+            false => {
+                let page = Page { printer, is_verbose: false };
+                print(&card, &found.url, used.ok().as_ref(), page);
+                match problems.is_empty() {
+                    false => page.block("problems", &lines(&problems)),
+                    true if wishes.validate => page.field("problems", "none"),
+                    true => {}
+                }
+            }
         }
         if is_refused {
             let message = format!("the card is not as it should be: {}", problems.join("; "));
@@ -67,11 +75,11 @@ fn raw(json: &[u8], line: &OneLine, printer: Printer) {
     let value: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(json);
     match value {
         Ok(value) if line.is_wished() => printer.json_line(value),
-        _ => printer.raw(json),
+        _ => printer.raw_json(json),
     }
 }
 
-fn print(card: &AgentCard, url: &str, used: Option<&Interface>, problems: &[String], page: Page) {
+fn print(card: &AgentCard, url: &str, used: Option<&Interface>, page: Page) {
     page.field("name", &card.name);
     page.field("description", &card.description);
     page.field("version", &card.version);
@@ -103,9 +111,10 @@ fn print(card: &AgentCard, url: &str, used: Option<&Interface>, problems: &[Stri
         .map(|offered| clean::line(&interface(&offered.protocol_binding, &offered.protocol_version, &offered.url)));
     page.block("interfaces", &listed_lines(offered.collect()));
     page.block("skills", &skills::lines(&card.skills).join("\n"));
-    if !problems.is_empty() {
-        page.block("problems", &problems.iter().map(|problem| clean::line(problem)).collect::<Vec<_>>().join("\n"));
-    }
+}
+
+fn lines(problems: &[String]) -> String {
+    problems.iter().map(|problem| clean::line(problem)).collect::<Vec<_>>().join("\n")
 }
 
 /// A way to authenticate, and what it takes.
@@ -179,6 +188,11 @@ fn problems(card: &AgentCard, json: &[u8], unusable: Option<String>) -> Vec<Stri
             if value.is_empty() {
                 problems.push(format!("the skill {:?} has no {field}, which the specification demands", skill.id));
             }
+        }
+    }
+    for (_, scheme) in &card.security_schemes {
+        if let SecurityScheme::ApiKey { location, name, .. } = scheme {
+            problems.extend(key_place::problem(location, name));
         }
     }
     let known = |name: &String| card.security_schemes.iter().any(|(known, _)| known == name);

@@ -12,7 +12,7 @@ use switchboard_client::Conversation;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Form, Style};
-use crate::commands::calling::interrupt::{Interrupt, read_line};
+use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
 use crate::printer::Printer;
 use saved::Saved;
@@ -34,8 +34,13 @@ enum Turn {
     Task,
     Done,
     Quit,
+    Help,
+    /// A command that there is not.
+    Unknown(String),
     Nothing,
 }
+
+const HELP: &str = "/done ends the conversation, /quit leaves it, /task shows where it stands";
 
 /// Talks until there is nothing more to say.
 #[must_use]
@@ -44,7 +49,11 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = Call::open(&agent, flags).await?;
         let conversation = match &wishes.save {
-            Some(file) => Saved::read(file, &call.client.peer().url)?,
+            Some(file) => {
+                // Nothing is said that could not be kept.
+                Saved::try_out(file)?;
+                Saved::read(file, &call.client.peer().url)?
+            }
             None => Conversation::default(),
         };
         let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && !printer.is_json();
@@ -71,10 +80,10 @@ struct Chat<'a> {
 impl Chat<'_> {
     async fn talk(&mut self) -> Result<ExitCode, Failure> {
         if self.is_person {
-            self.printer.note("/done ends the conversation, /quit leaves it, /task shows where it stands");
+            self.printer.note(HELP);
         }
         let mut interrupt = Interrupt::new();
-        loop {
+        for number in 1_u64.. {
             if self.is_person {
                 self.printer.piece("> ");
             }
@@ -82,11 +91,25 @@ impl Chat<'_> {
                 line = read_line() => line,
                 () = interrupt.pressed() => {
                     self.printer.note("");
-                    None
+                    return Ok(ExitCode::from(INTERRUPTED));
+                }
+            };
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => {
+                    let message = format!("line {number} of standard input cannot be said: {error}");
+                    self.refuse(Failure::usage(message, "write it as text"))?;
+                    continue;
                 }
             };
             match turn(line.as_deref()) {
                 Turn::Nothing => {}
+                Turn::Help => self.printer.note(HELP),
+                Turn::Unknown(command) => {
+                    let message = format!("there is no command {}", clean::line(&command));
+                    let next = format!("{HELP}; to say it to the agent, write /{}", clean::line(&command));
+                    self.refuse(Failure::usage(message, next))?;
+                }
                 Turn::Quit => return Ok(ExitCode::SUCCESS),
                 Turn::Task => self.tell_place(),
                 Turn::Done => {
@@ -97,13 +120,23 @@ impl Chat<'_> {
                     return Ok(ExitCode::SUCCESS);
                 }
                 Turn::Say(text) => match self.say(text).await {
-                    // Somebody who types can say it again; a program cannot know.
-                    Err(failure) if self.is_person => drop(failure.print(self.printer)),
-                    Err(failure) => return Err(failure),
+                    Err(failure) => self.refuse(failure)?,
                     Ok(Some(code)) if !self.is_person => return Ok(code),
                     Ok(_) => {}
                 },
             }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Somebody who types can say it again; a program cannot know.
+    fn refuse(&self, failure: Failure) -> Result<(), Failure> {
+        match self.is_person {
+            true => {
+                let _ = failure.print(self.printer);
+                Ok(())
+            }
+            false => Err(failure),
         }
     }
 
@@ -111,19 +144,29 @@ impl Chat<'_> {
     async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
         let Self { call, printer, conversation, style, .. } = self;
         let mut message = self.wishes.about.message(vec![Part::text(text)])?;
-        conversation.place(&mut message);
-        let opening = call.client.stream(&call.context, message::request(message));
+        let opening = async {
+            let mut placed = message.clone();
+            conversation.place(&mut placed);
+            match call.client.stream(&call.context, message::request(placed)).await {
+                Err(error) if conversation.refused(&error) => {
+                    printer.note("the task that was open is gone; going on with a new one in the same conversation");
+                    conversation.place(&mut message);
+                    call.client.stream(&call.context, message::request(message)).await
+                }
+                opened => opened,
+            }
+        };
         let (response, written) = match follow::follow(call, opening, *style).await? {
             End::Done(response, written) => (*response, written),
             End::Interrupted(code) => return Ok(Some(code)),
         };
         conversation.heard(&response);
-        if let Some(file) = &self.wishes.save {
-            Saved::write(file, &call.client.peer().url, conversation)?;
-        }
         match printer.is_json() {
             true => printer.json_line(&response),
             false => follow::tell_turn(response, &written, *style),
+        }
+        if let Some(file) = &self.wishes.save {
+            Saved::write(file, &call.client.peer().url, conversation)?;
         }
         Ok(None)
     }
@@ -142,6 +185,12 @@ fn turn(line: Option<&str>) -> Turn {
         Some("") => Turn::Nothing,
         Some("/done") => Turn::Done,
         Some("/task") => Turn::Task,
-        Some(text) => Turn::Say(text.to_owned()),
+        Some("/help") => Turn::Help,
+        Some(text) => match text.strip_prefix('/') {
+            // Twice is how to say what begins with one.
+            Some(rest) if rest.starts_with('/') => Turn::Say(rest.to_owned()),
+            Some(name) if !name.is_empty() && name.chars().all(char::is_alphabetic) => Turn::Unknown(text.to_owned()),
+            _ => Turn::Say(text.to_owned()),
+        },
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::printer::is_obeyed;
+
 /// Text without control characters, line breaks and tabs aside.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     let is_bad = |character: char| is_obeyed(character) && !matches!(character, '\n' | '\t');
@@ -14,19 +16,34 @@ pub(super) fn line(text: &str) -> String {
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
+/// Text without what stands before the host of an address: whoever has typed a password there must not find it in a log.
+pub(super) fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let end = after.find(|character: char| character.is_whitespace() || "/?#\"'".contains(character));
+        let authority = &after[..end.unwrap_or(after.len())];
+        rest = match authority.rfind('@') {
+            Some(at) => {
+                shown.push_str("***");
+                &after[at..]
+            }
+            None => after,
+        };
+    }
+    shown + rest
+}
+
 /// One word of a shell, for commands that are shown to be copied.
-pub(super) fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let text = line(text);
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=".contains(character);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
     format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-/// Control characters, and those that make text be read in another order than it is written.
-fn is_obeyed(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -38,6 +55,12 @@ mod tests {
         assert_eq!(text("a\tb\nc"), "a\tb\nc");
         assert_eq!(text("\u{1b}[2J\u{1b}]0;x\u{7}red\r\n\u{9b}31m\u{202e}"), "[2J]0;xred\n31m");
         assert_eq!(line(" a\n\u{1b}[31mb\tc "), "a [31mb c");
+    }
+
+    #[test]
+    fn passwords_are_not_repeated() {
+        let shown = without_passwords("http://u:p@host/a@b cannot be called; 'https://p@q@x:1' and http://y/z@w");
+        assert_eq!(shown, "http://***@host/a@b cannot be called; 'https://***@x:1' and http://y/z@w");
     }
 
     #[test]

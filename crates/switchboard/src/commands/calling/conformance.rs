@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use switchboard_check::{Check, Counts, Finding, Group, Options, Outcome, Report};
-use switchboard_client::{Credentials, Secret};
+use switchboard_client::{ClientError, Credentials, NoCardAt, Peer, Secret};
 
 use crate::cli::CallFlags;
+use crate::commands::calling::guard::Guard;
+use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
 use crate::config::time_span::TimeSpan;
-use crate::printer::Printer;
+use crate::printer::{Output, Printer};
 
 /// Where the secrets of the second caller are looked for that no flag names.
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";
@@ -20,7 +22,7 @@ const OTHER_API_KEY: &str = "A2ACLI_OTHER_API_KEY";
 #[derive(Clone, clap::Args)]
 pub struct Wishes {
     /// What to say to the agent; a text that keeps it busy for a few seconds shows more
-    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    #[arg(long, value_name = "TEXT", default_value = "hello", allow_hyphen_values = true)]
     text: String,
 
     /// Check one group only: card, operations, errors, list, streaming, version, extensions, push or security; can be
@@ -57,20 +59,26 @@ impl std::fmt::Debug for Wishes {
 }
 
 /// Who the second caller is: by a flag, or else by a variable.
-fn other(wishes: &Wishes, flags: &CallFlags) -> Credentials {
-    let variable = |name: &str| {
-        let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        is_set.then(|| Secret::Environment(name.to_owned()))
-    };
-    let plain = |secret: &Option<String>| secret.clone().map(Secret::Plain);
+fn other(wishes: &Wishes, flags: &CallFlags, guard: &Guard) -> Result<Credentials, Failure> {
     let has_flag = wishes.other_bearer.is_some() || wishes.other_api_key.is_some();
-    let bearer = plain(&wishes.other_bearer).or_else(|| variable(OTHER_BEARER).filter(|_| !has_flag));
-    let api_key = plain(&wishes.other_api_key).or_else(|| variable(OTHER_API_KEY).filter(|_| !has_flag));
-    match (bearer, api_key) {
-        (Some(bearer), _) => Credentials::Bearer(bearer),
-        (None, Some(key)) => Credentials::ApiKey { header: flags.api_key_header.clone(), key },
-        (None, None) => Credentials::None,
+    let secret = |flag: &str, typed: &Option<String>, name: &str| {
+        if let Some(secret) = typed {
+            guard.typed(flag)?;
+            return Ok(Some(Secret::Plain(secret.clone())));
+        }
+        let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        if has_flag || !is_set {
+            return Ok(None);
+        }
+        guard.value(name)?;
+        Ok(Some(Secret::Environment(name.to_owned())))
+    };
+    if let Some(bearer) = secret("--other-bearer", &wishes.other_bearer, OTHER_BEARER)? {
+        return Ok(Credentials::Bearer(bearer));
     }
+    let key = secret("--other-api-key", &wishes.other_api_key, OTHER_API_KEY)?;
+    let in_header = |key| Credentials::ApiKey { header: flags.api_key_header.clone(), key };
+    Ok(key.map_or(Credentials::None, in_header))
 }
 
 fn group(text: &str) -> Result<Group, String> {
@@ -87,27 +95,83 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let options = Options {
             text: wishes.text.clone(),
             patience: wishes.patience.duration(),
-            other: other(wishes, flags),
+            other: other(wishes, flags, &call.guard)?,
             only: wishes.only.clone(),
             ..Options::default()
         };
         let progress = Progress { is_shown: std::io::stderr().is_terminal() && !printer.is_json(), printer };
-        let work = switchboard_check::check(call.egress.clone(), call.client.peer(), &options, |check| {
+        let peer = peer(&call);
+        let mut interrupt = Interrupt::new();
+        let mut stopped = None;
+        let stop = async {
+            stopped = Some(tokio::select! {
+                error = call.time_is_up() => Stopped::TimeIsUp(error),
+                () = interrupt.pressed() => Stopped::Interrupted,
+            });
+        };
+        let work = switchboard_check::check(call.egress.clone(), &peer, &options, stop, |check| {
             progress.begins(check);
         });
-        let report = call.ask(work).await;
+        let report = work.await;
         progress.ends();
-        let report = report?;
-        if let Some(file) = &wishes.junit {
-            let written = std::fs::write(file, report.junit());
-            written.map_err(|error| Failure::internal(format!("{} cannot be written: {error}", file.display())))?;
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => return Err(failed(&error, &call).await),
+        };
+        let mut beside = printer;
+        if report.complete || !report.findings.is_empty() {
+            match printer.is_json() {
+                true => printer.json(&report),
+                false => print(&report, printer),
+            }
+            // Whatever goes wrong after that is told beside it.
+            beside = Printer::new(Output::Text);
         }
-        match printer.is_json() {
-            true => printer.json(&report),
-            false => print(&report, printer),
+        if let Some(file) = &wishes.junit
+            && let Err(error) = std::fs::write(file, report.junit())
+        {
+            let failure = Failure::internal(format!("{} cannot be written: {error}", file.display()));
+            return Ok(failure.print(beside));
         }
-        Ok(if report.failed(wishes.strict) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(match stopped {
+            Some(Stopped::TimeIsUp(error)) => call.failed(&error).await.with_hint(MORE_TIME).print(beside),
+            Some(Stopped::Interrupted) => {
+                beside.note("stopped; the tasks of the check were canceled");
+                ExitCode::from(INTERRUPTED)
+            }
+            None if report.failed(wishes.strict) => ExitCode::FAILURE,
+            None => ExitCode::SUCCESS,
+        })
     })
+}
+
+/// Why checking ended before all was checked.
+enum Stopped {
+    TimeIsUp(ClientError),
+    Interrupted,
+}
+
+const MORE_TIME: &str =
+    "the tasks of the check were canceled; give it more time with --timeout, or check less with --only";
+
+/// The agent with the credentials that its card wants, or that are kept for it.
+fn peer(call: &Call) -> Peer {
+    let peer = call.client.peer().clone();
+    match &call.context.credentials {
+        Some(credentials) => Peer { credentials: credentials.clone(), ..peer },
+        None => peer,
+    }
+}
+
+/// Whatever is found where a card should be, there is no agent to be checked.
+async fn failed(error: &ClientError, call: &Call) -> Failure {
+    let is_refused = |place: &NoCardAt| matches!(place.status, Some(401 | 403));
+    match error {
+        ClientError::NoCard(places) if !places.iter().any(is_refused) => {
+            Failure::no_agent(error.to_string(), "check the address: its card must be at /.well-known/agent-card.json")
+        }
+        _ => call.failed(error).await,
+    }
 }
 
 /// The check that is under way, on one line of a terminal.
@@ -148,7 +212,8 @@ fn print(report: &Report, printer: Printer) {
         }
     }
     printer.line("");
-    printer.line(summary(&report.counts));
+    let unfinished = if report.complete { "" } else { "; not everything was checked" };
+    printer.line(format!("{}{unfinished}", summary(&report.counts)));
 }
 
 fn print_finding(finding: &Finding, printer: Printer) {

@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 
 use serde::Serialize;
-use switchboard_a2a::ErrorKind;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
+use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{ClientError, NoCardAt};
 
 use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
@@ -27,7 +27,7 @@ pub(crate) struct Failure {
     code: String,
     message: String,
     hint: String,
-    a2a_code: Option<i32>,
+    a2a_code: Option<i64>,
 }
 
 impl Failure {
@@ -91,6 +91,28 @@ impl Failure {
         self
     }
 
+    /// The same for a task that is known, wherever it stands: it is named, with the command to look after it.
+    pub(super) fn about(mut self, task: &TaskId, call: &Call) -> Self {
+        let id = clean::word(task.as_str());
+        if !self.message.contains(task.as_str()) {
+            self.message.push_str(&format!("; task {id} may still be at work"));
+        }
+        if !self.hint.contains(&id) {
+            let next = call.command("task get", &id);
+            self.hint = match self.exit {
+                // Without credentials there is nothing to be looked at.
+                CREDENTIALS => format!("{}; then {next}", self.hint),
+                _ => next,
+            };
+        }
+        self
+    }
+
+    /// Whether the agent has refused because there is no such thing.
+    pub(super) fn is_not_found(&self) -> bool {
+        self.a2a_code == Some(i64::from(ErrorKind::TaskNotFound.entry().code))
+    }
+
     /// What a call came to; the agent's card says which credentials it wants.
     pub(super) fn of_call(error: &ClientError, call: &Call, card: Option<&AgentCard>) -> Self {
         let message = error.to_string();
@@ -111,13 +133,16 @@ impl Failure {
             ClientError::Timeout { task, .. } => {
                 let hint = match task {
                     Some(task) => call.command("task get", &format!("--wait {}", clean::word(task.as_str()))),
-                    None => "give it more time with --timeout, or do not wait with --async".to_owned(),
+                    None => "give it more time with --timeout".to_owned(),
                 };
                 Self::new(TIMEOUT, "A2ACLI_ERR_TIMEOUT", message, hint)
             }
             ClientError::Secret(_) => Self::no_credentials(message, "set it, and run the command again"),
             ClientError::Credentials { .. } => Self::credentials(message, call, card),
-            ClientError::Agent(error) => Self::refused(error.kind, &error.message, call, card),
+            ClientError::Agent(error) => {
+                let refused = Self::refused(error.kind, &error.message, call, card);
+                Self { a2a_code: Some(error.code()), ..refused }
+            }
             ClientError::NotA2a { .. } => {
                 let hint = "check the address: it must be an agent's base, card or endpoint";
                 Self::new(FAILED, ErrorName(ErrorKind::InvalidAgentResponse).to_string(), message, hint)
@@ -125,6 +150,9 @@ impl Failure {
             ClientError::Gap(gap) => {
                 let hint = call.command("task get", &clean::word(gap.task.as_str()));
                 Self::new(FAILED, "SWITCHBOARD_ERR_GAP", message, hint)
+            }
+            ClientError::TaskTooLarge { task, .. } => {
+                Self::internal(message).with_hint(call.command("task cancel", &clean::word(task.as_str())))
             }
             _ => Self::internal(message),
         }
@@ -134,11 +162,18 @@ impl Failure {
         if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
             return Self::credentials(message, call, None);
         }
-        if places.iter().all(|place| place.status == Some(404)) {
-            return Self::no_agent(message, "check the address: its card must be at /.well-known/agent-card.json");
+        if let Some(moved) = places.iter().find_map(|place| place.location.as_deref()) {
+            return Self::no_agent(message, format!("it has moved to {}: use that", clean::word(moved)));
         }
-        let hint = "check the address: something answers there that is no agent";
-        Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
+        if places.iter().any(|place| place.is_json) {
+            let hint = "check the address: what is there is JSON, and not a card that can be read";
+            return Self::card(message, hint);
+        }
+        let hint = match places.iter().all(|place| place.status == Some(404)) {
+            true => "check the address: its card must be at /.well-known/agent-card.json",
+            false => "check the address: something answers there that is no agent",
+        };
+        Self::no_agent(message, hint)
     }
 
     fn credentials(message: String, call: &Call, card: Option<&AgentCard>) -> Self {
@@ -160,7 +195,7 @@ impl Failure {
     fn refused(kind: ErrorKind, message: &str, call: &Call, card: Option<&AgentCard>) -> Self {
         let hint = match kind {
             ErrorKind::Unauthenticated | ErrorKind::PermissionDenied => {
-                return Self { a2a_code: Some(kind.entry().code), ..Self::credentials(message.to_owned(), call, card) };
+                return Self::credentials(message.to_owned(), call, card);
             }
             ErrorKind::TaskNotFound => call.command("task list", ""),
             ErrorKind::PushNotSupported => call.command("task subscribe", "ID"),
@@ -172,14 +207,14 @@ impl Failure {
             true => kind.entry().message,
             false => message,
         };
-        let failure = Self::new(FAILED, ErrorName(kind).to_string(), format!("the agent refused: {message}"), hint);
-        Self { a2a_code: Some(kind.entry().code), ..failure }
+        Self::new(FAILED, ErrorName(kind).to_string(), format!("the agent refused: {message}"), hint)
     }
 
     /// Tells it, and turns it into the exit code.
     #[must_use]
     pub(crate) fn print(&self, printer: Printer) -> ExitCode {
         let Self { code, message, hint, a2a_code, .. } = self;
+        let (message, hint) = (&clean::without_passwords(message), &clean::without_passwords(hint));
         if printer.is_json() {
             let hint = (!hint.is_empty()).then_some(hint.as_str());
             // One line, so that it can end a stream of lines.
@@ -203,7 +238,7 @@ struct Told<'a> {
     code: &'a str,
     message: &'a str,
     hint: Option<&'a str>,
-    a2a_code: Option<i32>,
+    a2a_code: Option<i64>,
 }
 
 /// What the agent's card asks for, as something to do.

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskState};
+use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
 use switchboard_client::{ClientError, Followed, Outcome, Update};
 
 use crate::commands::calling::interrupt::Interrupt;
 use crate::commands::calling::live::Live;
 use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::shown::{Page, Written};
-use crate::commands::calling::{Call, Failure, clean, shown};
+use crate::commands::calling::{Call, Failure, apart, clean, shown};
 use crate::printer::Printer;
 
 /// How what comes is shown.
@@ -21,8 +21,6 @@ pub(super) struct Style {
     pub(super) is_live: bool,
     /// Whether states are shown among them.
     pub(super) shows_states: bool,
-    /// Whether a task that waits for an answer is all there is to see; else the answer was just sent.
-    pub(super) ends_at_question: bool,
     pub(super) is_verbose: bool,
 }
 
@@ -38,7 +36,7 @@ pub(super) enum Form {
 impl Style {
     /// Nothing is shown before the end.
     pub(super) fn quiet(printer: Printer, is_verbose: bool) -> Self {
-        Self { printer, form: Form::Labeled, is_live: false, shows_states: false, ends_at_question: false, is_verbose }
+        Self { printer, form: Form::Labeled, is_live: false, shows_states: false, is_verbose }
     }
 
     pub(super) fn page(self) -> Page {
@@ -96,16 +94,16 @@ pub(super) async fn follow(
         };
         progress.clear();
         match heard {
-            Ok(Some(update)) => {
-                tell(&update, style, &mut progress, &mut live);
-                if is_pause(&update, style) {
-                    break;
-                }
-            }
+            Ok(Some(update)) => tell(&update, style, &mut progress, &mut live),
             Ok(None) => break,
             Err(error) => {
                 live.close();
-                return Err(call.failed(&with_task(error, followed.task())).await);
+                let known = followed.task().map(|task| task.id.clone());
+                let failure = call.failed(&with_task(error, followed.task())).await;
+                return Err(match &known {
+                    Some(task) => failure.about(task, call),
+                    None => failure,
+                });
             }
         }
     }
@@ -115,23 +113,12 @@ pub(super) async fn follow(
     Ok(End::Done(Box::new(response?), live.written))
 }
 
-/// Whether the agent has begun to wait for somebody, which may take days. A picture of a task that waits does not count
-/// where it may wait for the message that was just sent.
-fn is_pause(update: &Update, style: Style) -> bool {
-    let Update::Event(event) = update else { return false };
-    match &**event {
-        StreamResponse::StatusUpdate(update) => update.status.state.is_interrupted(),
-        // What it takes to go on from there is done elsewhere, so that only a question ends it.
-        StreamResponse::Task(task) => style.ends_at_question && task.status.state == TaskState::InputRequired,
-        StreamResponse::Message(_) | StreamResponse::ArtifactUpdate(_) => false,
-    }
-}
-
 fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live) {
     let printer = style.printer;
     match update {
         Update::Event(event) => {
             progress.hear(event);
+            live.written.hear(event);
             match (style.is_live, printer.is_json()) {
                 (true, true) => printer.json_line::<StreamResponse>(event),
                 (true, false) => live.hear(event),
@@ -159,7 +146,8 @@ fn with_task(error: ClientError, known: Option<&Task>) -> ClientError {
 }
 
 /// Shows a result to people, and what can be done next.
-pub(super) fn show(call: &Call, response: SendResponse, written: &Written, style: Style) -> Outcome {
+pub(super) fn show(call: &Call, mut response: SendResponse, written: &Written, style: Style) -> Outcome {
+    apart::response(&mut response, &written.whole);
     let outcome = Outcome::from(response);
     match style.form {
         Form::Labeled => style.page().outcome(&outcome, written),
@@ -184,16 +172,34 @@ pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
             ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
         }
         Outcome::Unfinished(_) => ("the task has not ended", Some(("task get", format!("--wait {id}")))),
-        Outcome::Replied(_) | Outcome::Completed(_) => return,
+        Outcome::Replied(_) | Outcome::Completed(_) => return tell_files(call, task, printer),
     };
     printer.warning(warning);
-    if let Some((command, rest)) = next.filter(|_| !printer.is_json()) {
-        printer.note(&format!("next: {}", call.command(command, &rest)));
+    match next {
+        Some((command, rest)) if !printer.is_json() => {
+            printer.note(&format!("next: {}", call.command(command, &rest)));
+        }
+        _ => tell_files(call, task, printer),
     }
 }
 
+/// Says on standard error how to get at what cannot be shown.
+pub(super) fn tell_files(call: &Call, task: &Task, printer: Printer) {
+    let mut parts = task.artifacts.iter().flat_map(|artifact| &artifact.parts);
+    if !printer.is_json() && parts.any(|part| matches!(part.content, PartContent::Raw(_))) {
+        let id = clean::word(task.id.as_str());
+        printer.note(&format!("next: {}", call.command("task download", &id)));
+    }
+}
+
+/// What a result means to whoever started the command.
+pub(super) fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
+    if fail && !outcome.is_success() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
 /// Shows a turn of a conversation: its text, and how it ended unless that is as one expects.
-pub(super) fn tell_turn(response: SendResponse, written: &Written, style: Style) {
+pub(super) fn tell_turn(mut response: SendResponse, written: &Written, style: Style) {
+    apart::response(&mut response, &written.whole);
     let outcome = Outcome::from(response);
     if style.form == Form::Labeled {
         style.page().outcome(&outcome, written);

@@ -7,8 +7,9 @@ use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_client::{Credentials, Peer, Secret};
 
 use crate::cli::CallFlags;
-use crate::commands::calling::Failure;
 use crate::commands::calling::auth::Token;
+use crate::commands::calling::guard::Guard;
+use crate::commands::calling::{Failure, key_place};
 
 pub(super) const BEARER: &str = "A2ACLI_BEARER";
 pub(super) const API_KEY: &str = "A2ACLI_API_KEY";
@@ -28,7 +29,7 @@ pub(super) enum Identity {
 
 impl Identity {
     /// Puts credentials into a peer.
-    pub(super) fn of(peer: &mut Peer, flags: &CallFlags) -> Result<Self, Failure> {
+    pub(super) fn of(peer: &mut Peer, flags: &CallFlags, guard: &Guard) -> Result<Self, Failure> {
         let of_workspace = named(&peer.credentials);
         let is_typed = |id: &str| flags.origins.is_typed(id);
         let has_flag = is_typed("bearer") || is_typed("api_key");
@@ -37,6 +38,17 @@ impl Identity {
         let bearer = set(&flags.bearer).filter(|_| counts("bearer"));
         let api_key = set(&flags.api_key).filter(|_| counts("api_key"));
         let header = flags.api_key_header.clone();
+        for (secret, id, name) in [(&bearer, "bearer", BEARER), (&api_key, "api_key", API_KEY)] {
+            let Some(secret) = secret else { continue };
+            guard.setting(id, name)?;
+            fits_a_header(secret, name)?;
+        }
+        if let (None, None, Some(name)) = (&bearer, &api_key, &of_workspace) {
+            guard.kept(name)?;
+            if let Credentials::Bearer(secret) | Credentials::ApiKey { key: secret, .. } = &peer.credentials {
+                fits_a_header(secret, name)?;
+            }
+        }
         let identity = match (&bearer, &api_key) {
             (None, None) => match of_workspace {
                 Some(name) => Self::Named(name),
@@ -54,8 +66,7 @@ impl Identity {
             // Some gateways want the one and the agent behind them the other.
             (Some(bearer), Some(key)) => {
                 let key = key.read().map_err(|error| Failure::usage(error.to_string(), ""))?;
-                let mut value = HeaderValue::from_str(&key)
-                    .map_err(|_| Failure::usage("the API key cannot stand in a header", "check it for line breaks"))?;
+                let mut value = HeaderValue::from_str(&key).map_err(|_| does_not_fit(API_KEY))?;
                 value.set_sensitive(true);
                 peer.headers.push((header, value));
                 peer.credentials = Credentials::Bearer(bearer);
@@ -89,6 +100,19 @@ impl Identity {
     }
 }
 
+/// A secret that is not there is missed when it is needed; one with a line break is told before anybody is asked.
+fn fits_a_header(secret: &Secret, name: &str) -> Result<(), Failure> {
+    match secret.read() {
+        Ok(text) if HeaderValue::from_str(&text).is_err() => Err(does_not_fit(name)),
+        _ => Ok(()),
+    }
+}
+
+fn does_not_fit(name: &str) -> Failure {
+    let message = format!("the secret in {name} has characters that cannot stand in a header, such as a line break");
+    Failure::usage(message, "look at how it was copied, and set it again without them")
+}
+
 /// The variable that holds a secret.
 fn named(credentials: &Credentials) -> Option<String> {
     match credentials {
@@ -105,19 +129,25 @@ fn named(credentials: &Credentials) -> Option<String> {
 }
 
 /// The same API key where the card wants it, if that is elsewhere.
-pub(super) fn as_the_card_wants(card: &AgentCard, peer: &Peer) -> Option<Credentials> {
-    let Credentials::ApiKey { key, .. } = &peer.credentials else { return None };
+pub(super) fn as_the_card_wants(card: &AgentCard, peer: &Peer) -> Result<Option<Credentials>, Failure> {
+    let Credentials::ApiKey { key, .. } = &peer.credentials else { return Ok(None) };
     let wanted = card.security_schemes.iter().find_map(|(_, scheme)| match scheme {
         SecurityScheme::ApiKey { location, name, .. } => Some((location.as_str(), name.as_str())),
         _ => None,
     });
-    match wanted? {
-        ("header", name) => Some(Credentials::ApiKey { header: HeaderName::try_from(name).ok()?, key: key.clone() }),
-        ("cookie", name) => {
-            let pair = format!("{name}={}", key.read().ok()?);
-            Some(Credentials::ApiKey { header: COOKIE, key: Secret::Plain(pair) })
-        }
-        ("query", name) => Some(Credentials::ApiKeyInQuery { name: name.to_owned(), key: key.clone() }),
-        _ => None,
+    let Some((location, name)) = wanted else { return Ok(None) };
+    if let Some(problem) = key_place::problem(location, name) {
+        let next = "if you know the header that it wants, name it with --api-key-header";
+        return Err(Failure::card(problem, next));
     }
+    Ok(match (location, HeaderName::try_from(name)) {
+        ("header", Ok(header)) => Some(Credentials::ApiKey { header, key: key.clone() }),
+        ("cookie", _) => {
+            let key =
+                key.read().map_err(|error| Failure::no_credentials(error.to_string(), "set it, and run again"))?;
+            Some(Credentials::ApiKey { header: COOKIE, key: Secret::Plain(format!("{name}={key}")) })
+        }
+        ("query", _) => Some(Credentials::ApiKeyInQuery { name: name.to_owned(), key: key.clone() }),
+        _ => None,
+    })
 }

@@ -1,6 +1,6 @@
 //! Ctrl-C during a call: the agent works on, so it is asked whether to stop it, or said how to find it again.
 
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 
 use switchboard_a2a::Task;
@@ -10,7 +10,7 @@ use crate::commands::calling::{Call, clean, shown};
 use crate::printer::Printer;
 
 /// What a shell says of a program that ended by Ctrl-C.
-const INTERRUPTED: u8 = 130;
+pub(super) const INTERRUPTED: u8 = 130;
 
 /// Hears Ctrl-C from when it is made.
 pub(super) struct Interrupt(Option<Signal>);
@@ -57,7 +57,7 @@ impl Interrupt {
     async fn wants_cancel(&mut self, printer: Printer) -> bool {
         printer.draw("\ncancel the task at the agent? [y/N] ");
         tokio::select! {
-            line = read_line() => line.is_some_and(|line| matches!(line.trim(), "y" | "Y" | "yes")),
+            line = read_line() => matches!(line, Ok(Some(line)) if matches!(line.trim(), "y" | "Y" | "yes")),
             // Whoever presses it again wants to be gone.
             () = self.pressed() => {
                 printer.note("");
@@ -68,13 +68,16 @@ impl Interrupt {
 }
 
 /// A line of standard input; none at its end.
-pub(super) async fn read_line() -> Option<String> {
+///
+/// # Errors
+/// When it cannot be read, or is no text.
+pub(super) async fn read_line() -> std::io::Result<Option<String>> {
     let read = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        match std::io::stdin().read_line(&mut line) {
-            Ok(0) | Err(_) => None,
-            Ok(_) => Some(line),
+        let mut line = Vec::new();
+        match std::io::stdin().lock().read_until(b'\n', &mut line)? {
+            0 => Ok(None),
+            _ => String::from_utf8(line).map(Some).map_err(|_| std::io::Error::other("it is not text (UTF-8)")),
         }
     });
-    read.await.ok().flatten()
+    read.await.map_err(std::io::Error::from).flatten()
 }

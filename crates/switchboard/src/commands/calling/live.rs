@@ -16,6 +16,8 @@ pub(super) struct Live {
     /// Whether a block of text is open.
     is_in_text: bool,
     is_at_line_start: bool,
+    /// Whether this is about a task; else a message is the whole answer.
+    is_task: bool,
     /// What was written.
     pub(super) written: Written,
 }
@@ -30,14 +32,16 @@ impl Live {
             made: String::new(),
             is_in_text: false,
             is_at_line_start: true,
+            is_task: false,
             written: Written::default(),
         }
     }
 
     /// Writes what an event brings.
     pub(super) fn hear(&mut self, event: &StreamResponse) {
+        self.is_task |= !matches!(event, StreamResponse::Message(_));
         match event {
-            StreamResponse::ArtifactUpdate(update) => self.artifact(&update.artifact, update.append),
+            StreamResponse::ArtifactUpdate(update) => self.artifact(&update.artifact, update.append, true),
             StreamResponse::Task(task) => {
                 if self.style.shows_states {
                     self.close();
@@ -45,10 +49,14 @@ impl Live {
                 }
                 // A picture of a task that has produced something already; later ones hold what was written.
                 if !self.written.artifacts {
-                    task.artifacts.iter().for_each(|artifact| self.artifact(artifact, false));
+                    task.artifacts.iter().for_each(|artifact| self.artifact(artifact, false, false));
                 }
             }
             StreamResponse::StatusUpdate(update) if self.style.shows_states => self.status(&update.status),
+            StreamResponse::Message(message) if self.style.shows_states && self.is_task => {
+                self.close();
+                self.page.message("message", message);
+            }
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
     }
@@ -73,7 +81,9 @@ impl Live {
         self.close();
         self.page.field("state", &shown::state(status.state));
         if let Some(message) = status.message.as_ref().filter(|message| !message.parts.is_empty()) {
-            if self.style.is_verbose || self.made.is_empty() || message.joined_text().trim_end() != self.made.trim_end()
+            if self.style.is_verbose
+                || self.made.is_empty()
+                || !shown::says_the_same(&message.joined_text(), &self.made)
             {
                 self.page.message("message", message);
             }
@@ -81,7 +91,8 @@ impl Live {
         }
     }
 
-    fn artifact(&mut self, artifact: &Artifact, append: bool) {
+    /// Parts that come together stand on lines of their own; those of a picture may have come one after the other.
+    fn artifact(&mut self, artifact: &Artifact, append: bool, is_together: bool) {
         self.written.artifacts = true;
         let goes_on = append && self.last.as_ref() == Some(&artifact.artifact_id);
         if !goes_on {
@@ -92,7 +103,11 @@ impl Live {
             }
         }
         self.last = Some(artifact.artifact_id.clone());
-        for part in &artifact.parts {
+        for (place, part) in artifact.parts.iter().enumerate() {
+            let follows_text = place > 0 && artifact.parts[place - 1].as_text().is_some();
+            if is_together && follows_text && part.as_text().is_some() && !self.is_at_line_start {
+                self.piece("\n");
+            }
             self.made.push_str(part.as_text().unwrap_or_default());
             match (&part.content, self.style.form) {
                 (PartContent::Text(text), Form::Labeled) => self.text(text),
@@ -117,7 +132,7 @@ impl Live {
             self.page.printer.line("text:");
             self.is_in_text = true;
         }
-        self.piece(text);
+        self.piece(&shown::indented(&clean::text(text), self.is_at_line_start));
     }
 
     fn piece(&mut self, text: &str) {

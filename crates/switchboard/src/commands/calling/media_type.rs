@@ -32,13 +32,17 @@ const KNOWN: [(&str, &[&str]); 24] = [
 
 /// The media type of a file; of one whose name says nothing, what it looks like.
 pub(super) fn guess(path: &Path, content: &[u8]) -> &'static str {
-    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-    let known = KNOWN.iter().find(|(_, endings)| endings.contains(&ending.as_str()));
-    match known {
-        Some((media_type, _)) => media_type,
+    match of_name(path) {
+        Some(media_type) => media_type,
         None if !content.contains(&0) && std::str::from_utf8(content).is_ok() => "text/plain",
         None => "application/octet-stream",
     }
+}
+
+/// What the name of a file says of it.
+pub(super) fn of_name(path: &Path) -> Option<&'static str> {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())?;
+    KNOWN.iter().find(|(_, endings)| endings.contains(&ending.as_str())).map(|(media_type, _)| *media_type)
 }
 
 #[cfg(test)]

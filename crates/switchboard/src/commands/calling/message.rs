@@ -33,7 +33,13 @@ pub(super) struct AboutFlags {
 #[command(next_help_heading = "What to send")]
 pub(super) struct MetadataFlag {
     /// Further facts for the agent that are no part of the content: a JSON object, or NAME=VALUE; can be repeated
-    #[arg(long, value_name = "JSON|NAME=VALUE", env = "A2ACLI_METADATA", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "JSON|NAME=VALUE",
+        env = "A2ACLI_METADATA",
+        hide_env_values = true,
+        allow_hyphen_values = true
+    )]
     metadata: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use clap::error::{Error, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use switchboard_a2a::{Json, Part, PartContent};
+use url::{Url, form_urlencoded};
 
 use crate::commands::calling::{Failure, media_type};
 
@@ -40,10 +41,9 @@ impl PartFlags {
             return Err(Failure::usage("standard input can be read once only", "write - once"));
         }
         let mut parts = Vec::new();
-        if words_take {
-            parts.push(Part::text(standard_text()?));
-        } else if !words.is_empty() {
-            parts.push(Part::text(words.join(" ")));
+        let text = if words_take { standard_text()? } else { words.join(" ") };
+        if !text.trim().is_empty() {
+            parts.push(Part::text(text));
         }
         for typed in &self.0 {
             let mut part = match typed.flag {
@@ -56,9 +56,14 @@ impl PartFlags {
             }
             parts.push(part);
         }
-        if parts.is_empty() {
+        if parts.iter().all(|part| part.as_text().is_some_and(|text| text.trim().is_empty())) {
             let next = "write a text, or - to read it from standard input";
-            return Err(Failure::usage("there is nothing to send", next));
+            let empty = if words_take {
+                "standard input is empty: there is nothing to send"
+            } else {
+                "there is nothing to send"
+            };
+            return Err(Failure::usage(empty, next));
         }
         Ok(parts)
     }
@@ -69,13 +74,15 @@ impl Args for PartFlags {
         let flag = |id: &'static str, long: &'static str, value: &'static str| {
             Arg::new(id).long(long).value_name(value).action(ArgAction::Append).help_heading("What to send")
         };
-        let text =
-            flag(TEXT, "text", "TEXT").help("Text to send as a part of its own; can be repeated, as all of these");
+        let text = flag(TEXT, "text", "TEXT")
+            .allow_hyphen_values(true)
+            .help("Text to send as a part of its own; can be repeated, as all of these");
         let file = flag(FILE, "file", "PATH|URL|-")
             .visible_alias("file-part")
             .help("File to send along, or the URL of one that the agent fetches itself");
         let data = flag(DATA, "data", "JSON|PATH|-")
             .visible_alias("data-part")
+            .allow_hyphen_values(true)
             .help("Structured data to send along: JSON, a file of JSON, or - for standard input");
         let media_type = flag(MEDIA_TYPE, "media-type", "TYPE").help(
             "Media type of the part before it, such as application/pdf; without it, it is told by the file's name",
@@ -122,7 +129,9 @@ impl FromArgMatches for PartFlags {
 
 fn file_part(file: &str) -> Result<Part, Failure> {
     if file.starts_with("https://") || file.starts_with("http://") {
-        return Ok(Part::new(PartContent::Url(file.to_owned())));
+        let filename = name_in(file);
+        let media_type = filename.as_deref().and_then(|name| media_type::of_name(Path::new(name))).map(str::to_owned);
+        return Ok(Part { content: PartContent::Url(file.to_owned()), metadata: None, filename, media_type });
     }
     let path = Path::new(file);
     let (content, filename) = match file {
@@ -131,6 +140,16 @@ fn file_part(file: &str) -> Result<Part, Failure> {
     };
     let media_type = media_type::guess(path, &content).to_owned();
     Ok(Part { content: PartContent::Raw(content), metadata: None, filename, media_type: Some(media_type) })
+}
+
+/// The name of a file that is elsewhere: the end of its path, if it has one.
+fn name_in(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    let last = url.path_segments()?.next_back().filter(|last| !last.is_empty())?;
+    // In a path these three stand for themselves.
+    let last = last.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    let (name, _) = form_urlencoded::parse(last.as_bytes()).next()?;
+    Some(name.into_owned())
 }
 
 fn json(typed: &str) -> Result<Json, Failure> {

@@ -58,8 +58,12 @@ impl Wishes {
         if self.is_async || self.wait || self.stream || self.fail || self.quiet {
             return Ok(self.is_async);
         }
-        let set = Settings::load(flags.config.as_deref())?.value("A2ACLI_ASYNC");
-        Ok(set.is_some_and(|set| !matches!(set.as_str(), "0" | "false" | "no" | "off" | "n" | "f")))
+        Settings::load(flags.config.as_deref())?.is_set("A2ACLI_ASYNC")
+    }
+
+    /// Whether nothing but the text of the answer is wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
     }
 }
 
@@ -107,18 +111,14 @@ async fn wait(call: &Call, request: SendRequest, wishes: &Wishes, style: Style) 
         End::Interrupted(code) => return Ok(code),
     };
     if !printer.is_json() {
-        return Ok(exit(&follow::show(call, response, &written, style), wishes.fail));
+        return Ok(follow::exit(&follow::show(call, response, &written, style), wishes.fail));
     }
     if !wishes.stream {
         printer.json(&response);
     }
     let outcome = Outcome::from(response);
     follow::tell_next(call, &outcome, printer);
-    Ok(exit(&outcome, wishes.fail))
-}
-
-fn exit(outcome: &Outcome, fail: bool) -> ExitCode {
-    if fail && !outcome.is_success() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    Ok(follow::exit(&outcome, wishes.fail))
 }
 
 /// Says what was begun; it may be over already.

@@ -1,7 +1,12 @@
 //! Tasks and what they hold, as lines that people read and scripts can rely on: `label: value`, and content that does not
-//! fit on a line as a block: a line `label:`, the content, and an empty line.
+//! fit on a line as a block: a line `label:`, the content, each line of it indented so that nothing in it can be taken for a
+//! label, and an empty line.
 
-use switchboard_a2a::{Artifact, Message, Metadata, Part, PartContent, Role, Task, TaskState};
+use std::collections::BTreeSet;
+
+use switchboard_a2a::{
+    Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskState,
+};
 use switchboard_client::Outcome;
 use switchboard_engine::state_label;
 
@@ -39,7 +44,10 @@ impl Page {
     /// Something that does not.
     pub(super) fn block(self, label: &str, content: &str) {
         self.printer.line(format!("{label}:"));
-        self.printer.line(clean::text(content).trim_end_matches('\n'));
+        let content = indented(&clean::text(content), true);
+        if !content.trim_end().is_empty() {
+            self.printer.line(content.trim_end_matches('\n'));
+        }
         self.printer.line("");
     }
 
@@ -60,10 +68,10 @@ impl Page {
         if self.is_verbose {
             self.metadata(task.metadata.as_ref());
         }
-        self.ids(task);
         if let Some(timestamp) = task.status.timestamp {
             self.field("since", &timestamp.to_string());
         }
+        self.ids(task);
     }
 
     /// What a message has come to. What was written while it came is left out.
@@ -98,7 +106,7 @@ impl Page {
         let said = message.joined_text();
         let repeats = |artifact: &Artifact| {
             let made: String = artifact.parts.iter().filter_map(Part::as_text).collect();
-            made.trim_end() == said.trim_end()
+            says_the_same(&made, &said)
         };
         (self.is_verbose || said.is_empty() || !task.artifacts.iter().any(repeats)).then_some(message)
     }
@@ -192,6 +200,38 @@ impl Page {
 pub(super) struct Written {
     pub(super) artifacts: bool,
     pub(super) message: Option<switchboard_a2a::MessageId>,
+    /// What came at once and not in pieces, written or not.
+    pub(super) whole: BTreeSet<ArtifactId>,
+}
+
+impl Written {
+    /// Takes note of what comes at once.
+    pub(super) fn hear(&mut self, event: &StreamResponse) {
+        let StreamResponse::ArtifactUpdate(update) = event else { return };
+        let id = &update.artifact.artifact_id;
+        match update.append {
+            true => drop(self.whole.remove(id)),
+            false => drop(self.whole.insert(id.clone())),
+        }
+    }
+}
+
+/// Whether two texts have the same words, however their parts were put together.
+pub(super) fn says_the_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().flat_map(str::chars).eq(other.split_whitespace().flat_map(str::chars))
+}
+
+/// Text with every line that is not empty indented; the first one if a line begins there.
+pub(super) fn indented(text: &str, mut is_at_line_start: bool) -> String {
+    let mut indented = String::with_capacity(text.len() + 2);
+    for character in text.chars() {
+        if is_at_line_start && character != '\n' {
+            indented.push_str("  ");
+        }
+        indented.push(character);
+        is_at_line_start = character == '\n';
+    }
+    indented
 }
 
 fn who(message: &Message) -> &'static str {

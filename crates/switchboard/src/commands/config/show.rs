@@ -2,17 +2,16 @@
 
 use std::process::ExitCode;
 
-use clap::parser::ValueSource;
 use clap::{Args, Command};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::settings::{SECRETS, Settings};
+use crate::cli::settings::{SECRETS, Settings, Source};
 use crate::cli::{CallFlags, variables};
 use crate::printer::Printer;
 
 /// Settings of single commands, which no flag of this one sets, and what is usual.
-const OF_COMMANDS: [(&str, &str); 8] = [
+const OF_COMMANDS: [(&str, &str); 9] = [
     ("A2ACLI_OUTPUT", "text"),
     ("A2ACLI_ASYNC", "false"),
     ("A2ACLI_TASK_ID", ""),
@@ -21,6 +20,7 @@ const OF_COMMANDS: [(&str, &str); 8] = [
     ("A2ACLI_CLIENT_ID", ""),
     ("A2ACLI_CLIENT_SECRET", ""),
     ("A2ACLI_SCOPE", ""),
+    ("A2ACLI_FLOW", ""),
 ];
 const USUAL: &str = "default";
 /// What is usual where a flag has no value of its own.
@@ -64,11 +64,11 @@ pub fn run(flags: &CallFlags, printer: Printer) -> ExitCode {
 
 fn of_flag(id: &str, name: &str, flags: &CallFlags, settings: &Settings) -> Setting {
     let given = flags.origins.given(id);
-    let source = match given.map(|given| given.source) {
-        Some(ValueSource::CommandLine) => format!("flag --{}", flag(name)),
-        Some(ValueSource::EnvVariable) => format!("variable {name}"),
-        Some(_) => settings.get(name).map_or_else(|| USUAL.to_owned(), |(_, path)| path.display().to_string()),
-        None => USUAL.to_owned(),
+    let source = match settings.source(&flags.origins, id, name) {
+        Source::Flag => format!("flag --{}", flag(name)),
+        Source::Variable => format!("variable {name}"),
+        Source::File(file) => file.path.display().to_string(),
+        Source::Usual => USUAL.to_owned(),
     };
     let usual = USUAL_VALUES.iter().find(|(known, _)| *known == name && source == USUAL);
     let value = usual.map(|(_, value)| (*value).to_owned()).or_else(|| given.map(|given| given.text.clone()));
@@ -79,7 +79,7 @@ fn of_command(name: &str, usual: &str, settings: &Settings) -> Setting {
     let variable = std::env::var(name).ok().filter(|value| !value.is_empty());
     match (variable, settings.get(name)) {
         (Some(value), _) => setting(name, Some(value), format!("variable {name}")),
-        (None, Some((value, path))) => setting(name, Some(value.to_owned()), path.display().to_string()),
+        (None, Some((value, file))) => setting(name, Some(value.to_owned()), file.path.display().to_string()),
         (None, None) => setting(name, Some(usual.to_owned()), USUAL.to_owned()),
     }
 }

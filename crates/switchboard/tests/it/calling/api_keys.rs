@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::channel;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{answering, card};
 use crate::program::Workspace;
@@ -25,7 +25,8 @@ fn a_key_goes_where_the_card_says() {
             let _ = send.send((heard.path.clone(), headers));
             let reply =
                 json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "hello" }] } });
-            (200, json!({ "jsonrpc": "2.0", "id": 1, "result": reply }))
+            let asked: Value = serde_json::from_str(&heard.body).unwrap();
+            (200, json!({ "jsonrpc": "2.0", "id": asked["id"], "result": reply }))
         });
         let workspace = Workspace::new().variable("A2ACLI_API_KEY", "k&1");
         let mut arguments = vec!["send", &address, "hi", "-q", "--debug"];
@@ -43,5 +44,31 @@ fn a_key_goes_where_the_card_says() {
         };
         assert_eq!((path.as_str(), [of_card.as_str(), of_flag.as_str(), cookie.as_str()]), expected, "{location}");
         assert!(!run.stderr.contains("k&1") && !run.stderr.contains("k%261"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_card_that_would_write_the_request_is_refused() {
+    for (location, name) in
+        [("header", "Content-Length"), ("header", "Host"), ("header", "A2A-Version"), ("cookie", "a=1; admin")]
+    {
+        let (send, asked) = channel();
+        let address = answering(move |here, heard| {
+            if heard.path.ends_with("agent-card.json") {
+                let scheme = json!({ "apiKeySecurityScheme": { "location": location, "name": name } });
+                return (200, card(here, json!({ "securitySchemes": { "key": scheme } })));
+            }
+            let _ = send.send(heard.head.clone());
+            (500, json!({}))
+        });
+        let run = Workspace::new().variable("A2ACLI_API_KEY", "7").run(&["send", &address, "hi", "--json"]);
+        assert_eq!((run.code, &run.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")), "{name}");
+        assert!(asked.try_recv().is_err(), "nothing is sent with {name}");
+        let shown = Workspace::new().run(&["card", &address, "--validate"]);
+        assert!(
+            shown.code == Some(1) && shown.stdout.contains("the card wants the API key in the"),
+            "{}",
+            shown.stdout
+        );
     }
 }

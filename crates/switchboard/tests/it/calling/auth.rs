@@ -65,7 +65,8 @@ fn answer(here: &str, lives: u64, heard: &Heard, authorization: &str, looks: &mu
         "/rpc" if ["Bearer by-code", "Bearer by-secret", "Bearer renewed"].contains(&authorization) => {
             let reply =
                 json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "hello" }] } });
-            (200, json!({ "jsonrpc": "2.0", "id": 1, "result": reply }))
+            let asked: Value = serde_json::from_str(form).unwrap();
+            (200, json!({ "jsonrpc": "2.0", "id": asked["id"], "result": reply }))
         }
         _ => (401, json!({ "error": "who are you?" })),
     }
@@ -88,7 +89,8 @@ fn a_token_by_code_is_kept_sent_to_its_agent_and_forgotten() {
 
     let login = workspace.run(&["auth", "login", &agent.address, "--client-id", "app"]);
     assert_eq!(login.code, Some(0), "{}{}", login.stdout, login.stderr);
-    assert_eq!(login.stderr, format!("open http://{}/device and type in ABCD\n", agent.address));
+    let said = "token server: http://HERE/token\nopen http://HERE/device and type in ABCD\n";
+    assert_eq!(login.stderr, said.replace("HERE", &agent.address));
     let file = home.path().join(".config/a2a-cli/tokens.json");
     let expected = format!(
         "agent: http://{}\nflow: device-code\nscopes: chat\nexpires-in: 3600s\nfile: {}\n",
@@ -142,4 +144,43 @@ fn a_token_by_secret_is_renewed_and_the_secret_is_not_kept() {
     let none = echo.run(&["auth", "login", "echo", "--client-id", "x", "--json"]);
     assert_eq!((none.code, &none.json()["error"]["code"]), (Some(1), &json!("A2ACLI_ERR_CARD_INVALID")));
     assert_eq!(echo.run(&["auth", "login", "echo"]).code, Some(2), "nobody asks for it");
+}
+
+#[test]
+fn many_logins_at_once_lose_no_token() {
+    let agents: Vec<Guarded> = (0..8).map(|_| Guarded::start(3600)).collect();
+    let (workspace, home) = caller();
+    let workspace = workspace.variable("A2ACLI_CLIENT_SECRET", "s3cret");
+    std::thread::scope(|scope| {
+        for agent in &agents {
+            let login = ["auth", "login", &agent.address, "--client-id", "robot", "--flow", "client-credentials"];
+            let workspace = &workspace;
+            scope.spawn(move || assert_eq!(workspace.run(&login).code, Some(0)));
+        }
+    });
+    let kept: Value =
+        serde_json::from_slice(&std::fs::read(home.path().join(".config/a2a-cli/tokens.json")).unwrap()).unwrap();
+    assert_eq!(kept["tokens"].as_array().unwrap().len(), agents.len(), "{kept}");
+}
+
+#[test]
+fn a_token_server_elsewhere_is_asked_only_if_that_is_wanted() {
+    let tokens = Guarded::start(3600);
+    let there = tokens.address.clone();
+    let address = answering(move |here, _| {
+        let by_secret = json!({ "tokenUrl": format!("http://{there}/token"), "scopes": {} });
+        let scheme = json!({ "oauth2SecurityScheme": { "flows": { "clientCredentials": by_secret } } });
+        (200, card(here, json!({ "securitySchemes": { "by-secret": scheme } })))
+    });
+    let (workspace, _home) = caller();
+    let workspace = workspace.variable("A2ACLI_CLIENT_SECRET", "s3cret");
+    let login = ["auth", "login", &address, "--client-id", "robot"];
+    let refused = workspace.run(&login);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let named = format!("http://{}/token", tokens.address);
+    assert!(refused.stderr.contains(&named) && refused.stderr.contains("--trust-card-url"), "{}", refused.stderr);
+    assert_eq!(tokens.asked("/").len(), 0, "it has not seen the secret");
+    let wanted = workspace.run(&[&login[..], &["--trust-card-url"]].concat());
+    assert_eq!(wanted.code, Some(0), "{}", wanted.stderr);
+    assert!(wanted.stderr.starts_with(&format!("token server: {named}\n")), "{}", wanted.stderr);
 }

@@ -1,7 +1,10 @@
 //! The check of agents: nothing is found against our own, and what it prints.
 
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
+use super::terminal::interrupt;
 use super::{Fleet, something_else};
 use crate::program::{Run, Workspace};
 
@@ -67,10 +70,45 @@ fn nothing_is_left_at_work() {
     let hold =
         fleet.run(&["check", "probe", "--text", "hold", "--patience", "1s", "--only", "operations", "-o", "json"]);
     assert_eq!((hold.code, that(&hold, "fail")), (Some(0), vec!["send-in-time".to_owned()]), "{}", hold.stdout);
-    for (agent, state) in [("guide", "input-required"), ("probe", "working")] {
-        let left = fleet.run(&["task", "list", agent, "--status", state, "-o", "json"]);
-        assert_eq!(left.json()["tasks"], serde_json::json!([]), "{}", left.stdout);
-    }
+    assert_eq!(at_work(&fleet, "guide", "input-required"), 0);
+    assert_eq!(at_work(&fleet, "probe", "working"), 0);
+}
+
+/// How many tasks of an agent are in a state.
+fn at_work(fleet: &Fleet, agent: &str, state: &str) -> usize {
+    let listed = fleet.run(&["task", "list", agent, "--status", state, "-o", "json"]);
+    listed.json()["tasks"].as_array().unwrap().len()
+}
+
+#[test]
+fn what_is_known_when_the_time_is_up_is_printed_and_nothing_is_left_at_work() {
+    let fleet = Fleet::new();
+    let run = fleet.run(&["check", "probe", "--text", "hold", "--patience", "60s", "--timeout", "2s", "-o", "json"]);
+    assert_eq!((run.code, &run.json()["complete"]), (Some(5), &Value::from(false)), "{}{}", run.stdout, run.stderr);
+    assert!(that(&run, "pass").contains(&"card-members".to_owned()), "{}", run.stdout);
+    assert!(run.stderr.contains("--timeout"), "{}", run.stderr);
+    assert_eq!(at_work(&fleet, "probe", "working"), 0);
+}
+
+#[test]
+fn ctrl_c_prints_what_is_known_and_leaves_nothing_at_work() {
+    let fleet = Fleet::new();
+    let child = Command::new(env!("CARGO_BIN_EXE_switchboard"))
+        .args(["check", "probe", "--text", "hold", "--patience", "60s"])
+        .current_dir(fleet.workspace.path())
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while at_work(&fleet, "probe", "working") == 0 {}
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("pass  card-members") && said.ends_with("; not everything was checked\n"), "{said}");
+    assert_eq!(at_work(&fleet, "probe", "working"), 0);
 }
 
 #[test]
@@ -111,6 +149,9 @@ fn the_report_reads_like_this() {
     let xml = std::fs::read_to_string(file).unwrap();
     let suite = "<testsuite name=\"version\" tests=\"4\" failures=\"0\" skipped=\"0\">";
     assert!(xml.starts_with("<?xml") && xml.contains(suite) && xml.ends_with("</testsuites>\n"), "{xml}");
+    let unwritable = fleet.run(&["check", "guide", "--only", "version", "--junit", "/no/such/folder/report.xml"]);
+    assert!(unwritable.code == Some(1) && unwritable.stdout.contains("4 passed, 0 failed"), "{}", unwritable.stdout);
+    assert!(unwritable.stderr.contains("/no/such/folder/report.xml cannot be written"), "{}", unwritable.stderr);
 }
 
 #[test]
@@ -125,15 +166,20 @@ fn faults_are_shown_with_what_to_do_and_what_is_no_agent_is_said_so() {
         rule: A2A 1.0 §4.4.1 (must)
         sent: GET /.well-known/agent-card.json (A2A-Version: 1.0)
         seen: description is missing or empty
-        fix:  write the missing members; arrays may be empty where there is nothing to list
+        fix:  write the missing members
 ";
     assert!(run.stdout.contains(fault), "{}{}", run.stdout, run.stderr);
-    let summary = "\n3 passed, 5 failed (4 must, 1 should, 0 quality), 9 not applicable\n";
+    let summary = "\n3 passed, 6 failed (4 must, 1 should, 1 quality), 9 not applicable\n";
     assert!(run.code == Some(1) && run.stdout.ends_with(summary), "{}", run.stdout);
 
     assert_eq!(workspace.run(&["check", "http://127.0.0.1:1"]).code, Some(3));
     let nothing = something_else("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
     assert_eq!(workspace.run(&["check", &nothing]).code, Some(3));
+    let huge = format!("{head} {}\r\n\r\n{{\"name\":\"{}", 9_000_000, "x".repeat(9_000_000));
+    let moved = "HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n";
+    for answer in [Box::leak(huge.into_boxed_str()), moved] {
+        assert_eq!(workspace.run(&["check", &something_else(answer)]).code, Some(3));
+    }
     let wrong = workspace.run(&["check", "x", "--only", "cards"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("write one of card, operations"), "{}", wrong.stderr);
 }

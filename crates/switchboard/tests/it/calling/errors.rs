@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::{Fleet, something_else};
+use super::{Fleet, answering, card, something_else};
 use crate::program::{Run, Workspace};
 
 #[track_caller]
@@ -40,7 +40,7 @@ fn nobody_there_is_3() {
 fn a_web_page_is_told_as_one() {
     let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<html><title>Sign in</title></html>\n";
     let address = something_else(page);
-    let error = failed(&Workspace::new().run(&["send", &address, "hi", "--json"]), 1, "A2ACLI_ERR_CARD_INVALID");
+    let error = failed(&Workspace::new().run(&["send", &address, "hi", "--json"]), 3, "A2ACLI_ERR_CARD_NOT_FOUND");
     assert!(error["message"].as_str().unwrap().contains("a web page (HTML): \"Sign in\""), "{error}");
 }
 
@@ -111,11 +111,70 @@ fn what_the_protocol_has_a_name_for_is_called_by_it() {
     for binding in ["jsonrpc", "http+json"] {
         let run = fleet.run(&["task", "get", "echo", "nothing-of-that-name", "--json", "--transport", binding]);
         let error = failed(&run, 1, "TaskNotFoundError");
-        assert_eq!((&error["a2aCode"], &error["hint"]), (&json!(-32001), &json!("switchboard task list echo")));
+        let next = format!("switchboard task list --transport {binding} echo");
+        assert_eq!((&error["a2aCode"], &error["hint"]), (&json!(-32001), &json!(next)));
     }
     let done = fleet.run(&["send", "echo", "hi", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     failed(&fleet.run(&["task", "cancel", "echo", &done, "--json"]), 1, "TaskNotCancelableError");
     let ended = fleet.run(&["send", "echo", "hi", "--task-id", &done, "--json"]);
     let error = failed(&ended, 1, "UnsupportedOperationError");
     assert!(error["hint"].as_str().unwrap().contains("--debug"), "{error}");
+}
+
+#[test]
+fn what_was_typed_wrongly_is_said_without_its_secrets() {
+    let workspace = Workspace::new();
+    let agent = answering(|here, _| (200, card(here, json!({}))));
+    for arguments in [
+        &["send", "http://u:hunter2@127.0.0.1:1", "hi"][..],
+        &["send", &agent, "hi", "--endpoint", "http://u:hunter2@127.0.0.1:1/x"],
+    ] {
+        for form in ["text", "json"] {
+            let run = workspace.run(&[arguments, &["-o", form]].concat());
+            let told = run.stdout + &run.stderr;
+            assert!(run.code == Some(2) && told.contains("***@127.0.0.1"), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+    let broken = Workspace::new().variable("A2ACLI_BEARER", "hunter2\r\n");
+    let error = failed(&broken.run(&["send", "http://127.0.0.1:1", "hi", "--json"]), 2, "A2ACLI_ERR_USAGE");
+    assert!(error["message"].as_str().unwrap().contains("A2ACLI_BEARER") && !error.to_string().contains("hunter2"));
+    let remote = "agents: [{ name: there, url: 'http://127.0.0.1:1' }]\n";
+    let listed = Workspace::new().file("agents.yaml", remote).run(&["agents"]);
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""), "nothing is hosted here");
+}
+
+#[test]
+fn a_card_that_has_moved_is_told_with_its_place() {
+    let moved =
+        "HTTP/1.1 301 Moved\r\nlocation: https://there.example/card\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let run = Workspace::new().run(&["card", &something_else(moved), "--json"]);
+    let error = failed(&run, 3, "A2ACLI_ERR_CARD_NOT_FOUND");
+    assert!(error["hint"].as_str().unwrap().contains("moved to https://there.example/card: use that"), "{error}");
+    let broken = "HTTP/1.1 500 Oops\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    failed(&Workspace::new().run(&["card", &something_else(broken), "--json"]), 3, "A2ACLI_ERR_CARD_NOT_FOUND");
+    let json = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n[]";
+    failed(&Workspace::new().run(&["card", &something_else(json), "--json"]), 1, "A2ACLI_ERR_CARD_INVALID");
+}
+
+#[test]
+fn a_task_that_is_known_is_named_when_its_agent_is_lost_and_codes_are_the_agents_own() {
+    let address = answering(|here, heard| {
+        if heard.path.ends_with("agent-card.json") {
+            return (200, card(here, json!({ "capabilities": { "streaming": false } })));
+        }
+        let asked: Value = serde_json::from_str(&heard.body).unwrap();
+        if asked["method"] == "SendMessage" {
+            let task = json!({ "id": "t1", "contextId": "c1", "status": { "state": "TASK_STATE_WORKING" } });
+            return (200, json!({ "jsonrpc": "2.0", "id": asked["id"], "result": { "task": task } }));
+        }
+        (200, json!({ "jsonrpc": "2.0", "id": asked["id"], "error": { "code": -32099, "message": "broken" } }))
+    });
+    let asked = failed(&Workspace::new().run(&["task", "get", &address, "t1", "--json"]), 1, "InternalError");
+    assert_eq!(asked["a2aCode"], -32099, "{asked}");
+    let run = Workspace::new().run(&["send", &address, "hi", "--poll-interval", "10ms", "--json"]);
+    assert_eq!(run.code, Some(1), "{}{}", run.stdout, run.stderr);
+    let error = run.json()["error"].clone();
+    assert!(error["message"].as_str().unwrap().contains("task t1"), "{error}");
+    assert_eq!(error["hint"], format!("switchboard task get {address} t1"), "{error}");
 }

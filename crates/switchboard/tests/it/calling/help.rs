@@ -45,3 +45,13 @@ fn shells_get_what_they_complete_with() {
     }
     assert_eq!(workspace.run(&["completion", "csh"]).code, Some(2));
 }
+
+#[test]
+fn help_has_one_form() {
+    let workspace = Workspace::new();
+    let plain = workspace.run(&["help", "send"]);
+    for form in [&["--json"][..], &["-o", "json"], &["--output=json"]] {
+        let run = workspace.run(&[&["help"], form, &["send"]].concat());
+        assert_eq!((run.code, &run.stdout), (Some(0), &plain.stdout), "{}", run.stderr);
+    }
+}

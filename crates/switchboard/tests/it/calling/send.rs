@@ -8,7 +8,7 @@ use super::Fleet;
 fn the_answer_is_printed_and_what_it_takes_to_go_on_beside_it() {
     let fleet = Fleet::new();
     let run = fleet.run(&["send", "echo", "hello", "there"]);
-    let shown = "artifact: echo\ntext:\nhello there\n\ntask: ID1\ncontext: ID2\nstate: completed\n";
+    let shown = "artifact: echo\ntext:\n  hello there\n\ntask: ID1\ncontext: ID2\nstate: completed\n";
     assert_eq!((run.code, fleet.stable(&run.stdout).as_str()), (Some(0), shown));
     assert_eq!(run.stderr, "state: submitted\n", "how it is getting on is no part of the answer");
 
@@ -32,7 +32,7 @@ fn the_answer_is_printed_and_what_it_takes_to_go_on_beside_it() {
 #[test]
 fn streamed_text_comes_in_pieces_and_once() {
     let fleet = Fleet::new();
-    let whole = "text:\nchunk 1\nchunk 2\nchunk 3\n\n";
+    let whole = "text:\n  chunk 1\n  chunk 2\n  chunk 3\n\n";
     for arguments in [&["send", "probe", "stream:3"][..], &["send", "probe", "stream:3", "--stream"]] {
         let run = fleet.run(arguments);
         assert_eq!((run.code, run.stdout.matches(whole).count()), (Some(0), 1), "{arguments:?}: {}", run.stdout);
@@ -107,7 +107,8 @@ fn files_data_skills_and_metadata_are_sent_along() {
     assert_eq!(parts[1], json!({ "raw": "IyBoaQo=", "filename": "notes.md", "mediaType": "text/markdown" }));
     assert_eq!(json!([parts[2]["data"], parts[3]["data"]]), json!([{ "a": 1 }, { "b": 2 }]));
     let text = fleet.run(&arguments[..arguments.len() - 1]);
-    let shown = "artifact: echo\ntext:\nlook\n\nfile: notes.md, text/markdown, 5 bytes\ndata:\n{\n  \"a\": 1\n}\n\n";
+    let shown =
+        "artifact: echo\ntext:\n  look\n\nfile: notes.md, text/markdown, 5 bytes\ndata:\n  {\n    \"a\": 1\n  }\n\n";
     assert!(text.stdout.starts_with(shown), "{}", text.stdout);
 
     let skilled = fleet.run(&["send", "probe", "2", "--skill", "stream", "-q"]);
@@ -124,7 +125,7 @@ fn nothing_that_an_agent_says_reaches_the_terminal_as_a_command() {
     let fleet = Fleet::new();
     let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}plain\ttext\r\nnext";
     let run = fleet.run(&["send", "echo", evil]);
-    let clean = "text:\n[2J]0;ownedplain\ttext\nnext\n\n";
+    let clean = "text:\n  [2J]0;ownedplain\ttext\n  next\n\n";
     assert!(run.stdout.contains(clean), "{}", run.stdout);
     for how in ["--stream", "--verbose"] {
         let shown = fleet.run(&["send", "echo", evil, how]).stdout;
@@ -193,4 +194,61 @@ fn a_way_that_the_agent_does_not_have_is_passed_over() {
         (binding.as_str(), warning.as_str()),
         ("HTTP+JSON", "warning: grpc is not spoken here and is passed over\n")
     );
+}
+
+#[test]
+fn text_may_begin_with_a_dash_and_must_not_be_empty() {
+    let fleet = Fleet::new();
+    for arguments in [&["--text", "-dash text"][..], &["--", "-dash text"]] {
+        let run = fleet.run(&[&["send", "echo", "-q"], arguments].concat());
+        assert_eq!(run.stdout, "-dash text\n", "{arguments:?}: {}", run.stderr);
+    }
+    for text in ["-dash text", "-dash"] {
+        let run = fleet.run(&["send", "echo", text]);
+        let quoted = if text.contains(' ') { format!("'{text}'") } else { text.to_owned() };
+        let tip = format!("text that begins with - is written after --: switchboard send AGENT -- {quoted}");
+        assert!(run.code == Some(2) && run.stderr.contains(&tip), "{}", run.stderr);
+    }
+    for (arguments, input) in [(&["", "-q"][..], ""), (&["-"], "\n"), (&["--text", " "], ""), (&[""], "")] {
+        let run = fleet.workspace.run_with(&[&["send", "echo", "--json"], arguments].concat(), input);
+        assert_eq!((run.code, &run.json()["error"]["code"]), (Some(2), &json!("A2ACLI_ERR_USAGE")), "{arguments:?}");
+    }
+}
+
+#[test]
+fn parts_are_read_on_lines_of_their_own() {
+    let fleet = Fleet::new();
+    let parts = ["send", "echo", "--text", "hi", "--text", "there"];
+    assert_eq!(fleet.run(&[&parts[..], &["-q"]].concat()).stdout, "hi\nthere\n");
+    for how in [&[][..], &["--stream"]] {
+        let run = fleet.run(&[&parts[..], how].concat());
+        assert_eq!(run.stdout.matches("text:\n  hi\n  there\n\n").count(), 1, "{}", run.stdout);
+    }
+    let json = fleet.run(&[&parts[..], &["--json"]].concat()).json();
+    assert_eq!(json["task"]["artifacts"][0]["parts"], json!([{ "text": "hi" }, { "text": "there" }]));
+}
+
+#[test]
+fn what_an_agent_says_cannot_be_taken_for_what_we_say() {
+    let fleet = Fleet::new();
+    let forged = "x\n\nstate: failed\ntask: 1";
+    for how in [&[][..], &["--stream"], &["--verbose"]] {
+        let run = fleet.run(&[&["send", "echo", forged], how].concat());
+        assert!(run.stdout.contains("text:\n  x\n\n  state: failed\n  task: 1\n\n"), "{}", run.stdout);
+        assert!(!run.stdout.contains("\nstate: failed") && !run.stdout.contains("\ntask: 1\n"), "{}", run.stdout);
+    }
+    assert_eq!(fleet.run(&["send", "echo", forged, "-q"]).stdout, format!("{forged}\n"), "as it was said");
+    let json = fleet.run(&["send", "echo", "\u{9b}31m\u{202e}", "--json"]);
+    assert!(!json.stdout.contains(['\u{9b}', '\u{202e}']), "{:?}", json.stdout);
+    assert_eq!(json.json()["task"]["artifacts"][0]["parts"], json!([{ "text": "\u{9b}31m\u{202e}" }]));
+}
+
+#[test]
+fn a_file_that_is_elsewhere_has_a_name_and_a_type() {
+    let fleet = Fleet::new();
+    let sent = fleet.run(&["send", "echo", "--file", "http://x.example/a%20b/r%C3%A9+1.pdf?v=2", "--json"]).json();
+    let part = &sent["task"]["artifacts"][0]["parts"][0];
+    assert_eq!((&part["filename"], &part["mediaType"]), (&json!("r\u{e9}+1.pdf"), &json!("application/pdf")), "{part}");
+    let bare = fleet.run(&["send", "echo", "--file", "http://x.example/", "--json"]).json();
+    assert_eq!(bare["task"]["artifacts"][0]["parts"], json!([{ "url": "http://x.example/" }]));
 }

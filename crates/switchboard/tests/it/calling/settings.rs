@@ -87,3 +87,42 @@ fn what_is_wrong_in_a_file_is_said_with_its_name() {
     let message = refused(&["card", "echo", "--config", "not-there.env"]);
     assert!(message.starts_with("not-there.env cannot be read"), "{message}");
 }
+
+#[test]
+fn what_says_nothing_is_told() {
+    let fleet = Fleet::new();
+    for (name, value, right) in [
+        ("A2ACLI_ASYNC", "maybe", "write true or false"),
+        ("A2ACLI_INSECURE", "maybe", "write true or false"),
+        ("A2ACLI_OUTPUT", "xml", "write text or json"),
+        ("A2ACLI_TIMEOUT", "soon", "write a number with a unit"),
+    ] {
+        let variable = Workspace::new().variable(name, value);
+        let file = Workspace::new().file("set.env", format!("{name}={value}\n"));
+        for run in [
+            variable.run(&["send", "http://127.0.0.1:1", "hi"]),
+            file.run(&["send", "http://127.0.0.1:1", "hi", "--config", "set.env"]),
+        ] {
+            assert!(run.code == Some(2) && run.stderr.contains(right), "{name}: {}", run.stderr);
+            let place = if run.stderr.contains("set.env") { "set.env" } else { name };
+            assert!(run.stderr.contains(place) && run.stderr.contains(value), "{name}: {}", run.stderr);
+        }
+    }
+    let settings = "OTHER=1\nno such line\nA2ACLI_TENNANT=x\nA2ACLI_CONFIG=named.env\nA2ACLI_OUTPUT=json\n";
+    let caller = Workspace::new().file(".env", settings).file("named.env", "A2ACLI_TENANT=named\n");
+    let url = format!("http://{}/a2a/echo", fleet.server.address);
+    let run = caller.run(&["send", &url, "hi", "-q"]);
+    assert_eq!(run.stdout, "hi\n", "a flag wins over what is set for the form");
+    let file = caller.path().canonicalize().unwrap().join(".env");
+    let file = file.display();
+    let expected = format!(
+        "warning: {file}:2 is passed over: write NAME=value\n\
+         warning: {file}:4 sets A2ACLI_CONFIG, which has no effect: only --config and the environment say which file counts\n\
+         warning: {file}:3 sets A2ACLI_TENNANT, which has no effect: did you mean A2ACLI_TENANT?\n"
+    );
+    assert_eq!(run.stderr, expected);
+    let shown_now = caller.variable("A2ACLI_FLOW", "device-code").run(&["config", "show"]);
+    assert_eq!(shown(&shown_now, "flow"), (json!("device-code"), json!("variable A2ACLI_FLOW")));
+    assert_eq!(shown(&shown_now, "tenant"), (Value::Null, json!("default")), "{}", shown_now.stdout);
+    assert_eq!(shown_now.json()["files"], json!([file.to_string()]));
+}

@@ -10,7 +10,7 @@ fn a_task_is_shown_with_what_it_has_produced() {
     let id = fleet.run(&["send", "echo", "hello", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     let text = fleet.run(&["task", "get", "echo", &id, "--history", "1"]);
     assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""));
-    let expected = "artifact: echo\ntext:\nhello\n\nhistory-user:\nhello\n\ntask: ID1\ncontext: ID2\nstate: completed\nsince: TIME\n";
+    let expected = "artifact: echo\ntext:\n  hello\n\nhistory-user:\n  hello\n\nsince: TIME\ntask: ID1\ncontext: ID2\nstate: completed\n";
     assert_eq!(fleet.stable(&text.stdout), expected);
     let json = fleet.run(&["task", "get", "-a", "echo", &id, "-o", "json"]).json();
     assert_eq!(
@@ -19,7 +19,7 @@ fn a_task_is_shown_with_what_it_has_produced() {
     );
     assert_eq!(json["history"], Value::Null);
     let data = fleet.run(&["send", "probe", "data", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
-    assert!(fleet.run(&["task", "get", "probe", &data]).stdout.contains("{\n  \""), "data is readable");
+    assert!(fleet.run(&["task", "get", "probe", &data]).stdout.contains("  {\n    \""), "data is readable");
 }
 
 #[test]
@@ -69,16 +69,49 @@ fn tasks_are_listed_a_page_or_all() {
         |task: &str, context: &str| format!("task: {task}\ncontext: {context}\nstate: completed\nsince: TIME\n\n");
     let expected = entry("ID1", "ID2") + &entry("ID3", "ID4") + "total: 3\n";
     assert_eq!(fleet.stable(&page.stdout), expected);
-    assert!(page.stderr.starts_with("next: switchboard task list echo --page-token "), "{}", page.stderr);
+    assert!(page.stderr.starts_with("next: switchboard task list echo --page-size 2 --page-token "), "{}", page.stderr);
     let lines = fleet.run(&["task", "list", "echo", "--all", "--json", "--stream"]).stdout;
     assert!(lines.lines().count() == 3 && lines.lines().all(|line| line.starts_with("{\"id\":")), "{lines}");
     let token = page.stderr.trim_end().rsplit(' ').next().unwrap().trim_matches('\'');
     let rest = fleet.run(&["task", "list", "echo", "--page-token", token, "--json"]).json();
     assert_eq!(rest["tasks"].as_array().unwrap().len(), 1, "{rest}");
+    let context = rest["tasks"][0]["contextId"].as_str().unwrap();
+    fleet.run(&["send", "echo", "four", "--context-id", context]);
+    let filtered = ["task", "list", "echo", "--status", "completed", "--context-id", context, "--page-size", "1"];
+    let first = fleet.run(&[&filtered[..], &["--transport", "http+json"]].concat());
+    let next = first.stderr.trim_end().strip_prefix("next: switchboard ").unwrap();
+    assert!(next.contains("--status completed ") && next.contains("--transport http+json "), "{next}");
+    let words: Vec<&str> = next.split(' ').map(|word| word.trim_matches('\'')).collect();
+    let second = fleet.run(&words);
+    assert!(second.code == Some(0) && second.stdout.contains(context), "{next}: {}", second.stderr);
     let all = fleet.run(&["task", "list", "echo", "--all", "--page-size", "1", "--json"]).json();
-    assert_eq!((all["tasks"].as_array().unwrap().len(), &all["nextPageToken"]), (3, &Value::from("")));
+    assert_eq!((all["tasks"].as_array().unwrap().len(), &all["nextPageToken"]), (4, &Value::from("")));
     let working = fleet.run(&["task", "list", "probe", "--status", "working", "--json"]).json();
     let submitted = fleet.run(&["task", "list", "probe", "--status", "TASK_STATE_COMPLETED", "--json"]).json();
     assert_eq!(submitted["tasks"].as_array().unwrap().len(), 0, "{working}");
     assert_eq!(fleet.run(&["task", "list", "probe", "--status", "busy"]).code, Some(2));
+}
+
+#[test]
+fn files_are_pointed_at_and_a_task_that_did_not_complete_can_fail_the_command() {
+    let fleet = Fleet::new();
+    std::fs::write(fleet.workspace.path().join("in.txt"), "content\n").unwrap();
+    let sent = fleet.run(&["send", "echo", "--file", "in.txt"]);
+    let next = sent.stderr.lines().last().unwrap();
+    assert_eq!(fleet.stable(next), "next: switchboard task download echo ID1");
+    let words: Vec<&str> = next.strip_prefix("next: switchboard ").unwrap().split(' ').collect();
+    let saved = fleet.run(&[&words[..], &["--out", "got"]].concat());
+    assert!(saved.stdout.starts_with("saved: got/in.txt\n"), "{}", saved.stderr);
+    for (text, code) in [("err", 1), ("hello", 0)] {
+        let id = fleet.begin("probe", text);
+        assert_eq!(fleet.run(&["task", "get", "probe", &id, "--wait", "--fail"]).code, Some(code), "{text}");
+        assert_eq!(fleet.run(&["task", "get", "probe", &id, "--wait"]).code, Some(0), "{text}");
+        assert_eq!(fleet.run(&["task", "subscribe", "probe", &id, "--fail"]).code, Some(code), "{text}");
+    }
+    let held = fleet.begin("probe", "hold");
+    let canceled = fleet.run(&["task", "cancel", "probe", &held]);
+    let again = fleet.run(&["task", "cancel", "probe", &held]);
+    assert_eq!((canceled.code, again.code, &again.stdout), (Some(0), Some(0), &canceled.stdout), "as its help says");
+    let error = fleet.run(&["task", "push-config", "get", "probe", &held, "nope", "--json"]).json()["error"].clone();
+    assert_eq!(error["hint"], format!("switchboard task push-config list probe {held}"), "{error}");
 }

@@ -8,6 +8,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderValue, Request};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use switchboard_client::is_private;
 use switchboard_egress::{BodyEnd, Egress};
 use url::Url;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -87,17 +88,18 @@ impl Denied {
 
 /// Secrets go over encrypted connections only, this machine aside.
 pub(super) fn safe(url: &str) -> Result<String, Failure> {
-    let is_safe = Url::parse(url).is_ok_and(|parsed| {
-        let is_here = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        parsed.scheme() == "https" || parsed.scheme() == "http" && is_here
-    });
-    match is_safe {
+    match Url::parse(url).is_ok() && is_private(url) {
         true => Ok(url.to_owned()),
         false => {
             let message = format!("the agent's card names {} to get tokens from, which is not https", clean::line(url));
             Err(Failure::card(message, "ask whoever runs the agent to correct it"))
         }
     }
+}
+
+/// Whether two addresses are of one host.
+pub(super) fn is_same_host(url: &str, other: &str) -> bool {
+    matches!((Url::parse(url), Url::parse(other)), (Ok(url), Ok(other)) if url.origin() == other.origin())
 }
 
 /// Sends a form and reads what comes back.

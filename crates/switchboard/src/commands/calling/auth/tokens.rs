@@ -1,7 +1,7 @@
 //! The tokens of this user, in one file that nobody else can read. A token belongs to the agent that it was got for, and is
 //! sent nowhere else.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -98,41 +98,61 @@ impl Tokens {
         let fitting = self.tokens.iter().filter(|token| is_below(address, &token.agent));
         fitting.max_by_key(|token| token.agent.len()).cloned()
     }
+}
+
+/// The file while nobody else changes it. Others wait until this is dropped, or its process has ended.
+pub(super) struct TokenFile {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl TokenFile {
+    pub(super) async fn open() -> Result<Self, Failure> {
+        let path = path().ok_or_else(|| {
+            Failure::internal("there is no place to keep a token in").with_hint("set HOME to your home folder")
+        })?;
+        let beside = path.with_extension("lock");
+        let locked = tokio::task::spawn_blocking(move || {
+            if let Some(folder) = beside.parent() {
+                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            }
+            let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&beside)?;
+            lock.lock()?;
+            Ok::<_, std::io::Error>(lock)
+        });
+        let locked = locked.await.map_err(std::io::Error::from).flatten();
+        let lock = locked.map_err(|error| failed(&path, &format!("cannot be written: {error}")))?;
+        Ok(Self { path, _lock: lock })
+    }
 
     /// Keeps a token in place of the one before; the file.
-    pub(super) fn keep(token: Token) -> Result<PathBuf, Failure> {
-        let mut kept = Self::load()?;
+    pub(super) fn keep(&self, token: Token) -> Result<PathBuf, Failure> {
+        let mut kept = Tokens::load()?;
         kept.tokens.retain(|known| known.agent != token.agent);
         kept.tokens.push(token);
-        kept.write()
+        self.write(&kept)?;
+        Ok(self.path.clone())
     }
 
     /// Forgets the token for an agent; whose it was.
-    pub(super) fn forget(address: &str) -> Result<Option<String>, Failure> {
-        let mut kept = Self::load()?;
+    pub(super) fn forget(&self, address: &str) -> Result<Option<String>, Failure> {
+        let mut kept = Tokens::load()?;
         let Some(token) = kept.find(address) else { return Ok(None) };
         kept.tokens.retain(|known| known.agent != token.agent);
-        kept.write()?;
+        self.write(&kept)?;
         Ok(Some(token.agent))
     }
 
     /// Written beside and moved into place, so that it is never half.
-    fn write(&self) -> Result<PathBuf, Failure> {
-        let path = path().ok_or_else(|| {
-            Failure::internal("there is no place to keep a token in").with_hint("set HOME to your home folder")
-        })?;
-        let written = serde_json::to_vec_pretty(self).map_err(std::io::Error::from).and_then(|text| {
-            if let Some(folder) = path.parent() {
-                DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            }
-            let beside = path.with_extension(format!("{}.new", std::process::id()));
+    fn write(&self, tokens: &Tokens) -> Result<(), Failure> {
+        let written = serde_json::to_vec_pretty(tokens).map_err(std::io::Error::from).and_then(|text| {
+            let beside = self.path.with_extension(format!("{}.new", std::process::id()));
             let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
             new.write_all(&text)?;
             new.sync_all()?;
-            std::fs::rename(&beside, &path)
+            std::fs::rename(&beside, &self.path)
         });
-        written.map_err(|error| failed(&path, &format!("cannot be written: {error}")))?;
-        Ok(path)
+        written.map_err(|error| failed(&self.path, &format!("cannot be written: {error}")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! A conversation in a file: where it stands and with whom. Written beside and moved into place, so that it is never half.
 
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use switchboard_client::Conversation;
@@ -32,12 +32,18 @@ impl Saved {
         Ok(saved.conversation)
     }
 
+    /// Whether a conversation can be written there.
+    pub(super) fn try_out(file: &Path) -> Result<(), Failure> {
+        let beside = beside(file);
+        let tried = std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside));
+        tried.map_err(|error| failed(file, &format!("cannot be written: {error}")))
+    }
+
     pub(super) fn write(file: &Path, agent: &str, conversation: &Conversation) -> Result<(), Failure> {
         let saved = Self { agent: agent.to_owned(), conversation: conversation.clone() };
         let written = serde_json::to_vec_pretty(&saved).map_err(std::io::Error::from).and_then(|mut text| {
             text.push(b'\n');
-            let mut beside = file.as_os_str().to_owned();
-            beside.push(format!(".{}.new", std::process::id()));
+            let beside = beside(file);
             let mut new = std::fs::File::create(&beside)?;
             new.write_all(&text)?;
             new.sync_all()?;
@@ -55,6 +61,12 @@ impl Saved {
             _ => Ok(()),
         }
     }
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    beside.into()
 }
 
 fn failed(file: &Path, what: &str) -> Failure {

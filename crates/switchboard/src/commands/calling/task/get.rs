@@ -1,5 +1,6 @@
 //! `switchboard task get`: a task as it is, or as it ends.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
@@ -7,7 +8,7 @@ use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
-use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
+use crate::commands::calling::{Call, OneLine, agent_and_words, apart, run as run_async};
 use crate::printer::Printer;
 
 /// How much of it.
@@ -20,6 +21,10 @@ pub struct Wishes {
     /// Wait until it ends or waits for you
     #[arg(long, visible_alias = "watch")]
     wait: bool,
+
+    /// Exit with 1 if the task is not completed; without it that is no failure of this command
+    #[arg(long)]
+    fail: bool,
 
     #[command(flatten)]
     line: OneLine,
@@ -34,7 +39,7 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
         let id = TaskId::from(id);
         let read = || call.ask(call.client.get(&call.context, &id, Some(wishes.history)));
         let mut task = read().await?;
-        let style = Style { ends_at_question: true, ..Style::quiet(printer, flags.verbose) };
+        let style = Style::quiet(printer, flags.verbose);
         if wishes.wait && !task.status.state.is_terminal() && !task.status.state.is_interrupted() {
             let opening = call.client.subscribe(&call.context, id.clone());
             if let End::Interrupted(code) = follow::follow(&call, opening, style).await? {
@@ -44,11 +49,18 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
         }
         match printer.is_json() {
             true => wishes.line.print(&task, printer),
-            false => style.page().task(&task),
+            false => {
+                apart::task(&mut task, &BTreeSet::new());
+                style.page().task(&task);
+            }
         }
+        if !wishes.wait {
+            follow::tell_files(&call, &task, printer);
+        }
+        let outcome = Outcome::from(task);
         if wishes.wait {
-            follow::tell_next(&call, &Outcome::from(task), printer);
+            follow::tell_next(&call, &outcome, printer);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(follow::exit(&outcome, wishes.fail))
     })
 }

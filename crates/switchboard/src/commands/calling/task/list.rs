@@ -7,8 +7,11 @@ use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
-use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
+use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
 use crate::printer::Printer;
+
+/// How many tasks are shown at once where nobody says.
+const PAGE: u32 = 20;
 
 /// Which tasks.
 #[derive(Debug, Clone, clap::Args)]
@@ -22,12 +25,12 @@ pub struct Wishes {
     status: Option<TaskState>,
 
     /// Show at most so many at once
-    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = 20,
+    #[arg(long, visible_alias = "limit", value_name = "COUNT", default_value_t = PAGE,
         value_parser = clap::value_parser!(u32).range(1..=100))]
     page_size: u32,
 
     /// Begin where the page before ended, which said how
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     page_token: Option<String>,
 
     /// Show all pages
@@ -49,7 +52,7 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
             true => all_pages(&call, &wishes).await?,
             false => call.ask(call.client.list(&call.context, request(&wishes, wishes.page_token.clone()))).await?,
         };
-        print(&call, &page, wishes.stream, printer);
+        print(&call, &page, &wishes, printer);
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -90,9 +93,9 @@ async fn all_pages(call: &Call, wishes: &Wishes) -> Result<ListResponse, Failure
     }
 }
 
-fn print(call: &Call, page: &ListResponse, is_lines: bool, printer: Printer) {
+fn print(call: &Call, page: &ListResponse, wishes: &Wishes, printer: Printer) {
     let ListResponse { tasks, next_page_token, page_size, total_size } = page;
-    match (printer.is_json(), is_lines) {
+    match (printer.is_json(), wishes.stream) {
         (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),
         (true, false) => printer.json(&json!({
             "tasks": tasks, "nextPageToken": next_page_token, "pageSize": page_size, "totalSize": total_size,
@@ -110,9 +113,24 @@ fn print(call: &Call, page: &ListResponse, is_lines: bool, printer: Printer) {
         }
     }
     if !next_page_token.is_empty() && !printer.is_json() {
-        let more = format!("--page-token {}", clean::word(next_page_token));
+        let more = format!("{}--page-token {}", filters(wishes), clean::word(next_page_token));
         printer.note(&format!("next: {}", call.command("task list", &more)));
     }
+}
+
+/// What was asked for, to be asked for again: a token belongs to it.
+fn filters(wishes: &Wishes) -> String {
+    let mut filters = String::new();
+    if let Some(context_id) = &wishes.context_id {
+        filters.push_str(&format!("--context-id {} ", clean::word(context_id)));
+    }
+    if let Some(status) = wishes.status {
+        filters.push_str(&format!("--status {} ", shown::state(status)));
+    }
+    if wishes.page_size != PAGE {
+        filters.push_str(&format!("--page-size {} ", wishes.page_size));
+    }
+    filters
 }
 
 fn state(text: &str) -> Result<TaskState, String> {

@@ -70,7 +70,9 @@ pub fn get(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCode 
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
         let call = Call::open(&agent, flags).await?;
-        let config = call.ask(call.client.webhook(&call.context, &TaskId::from(task), Some(&id))).await?;
+        let task_id = TaskId::from(task.as_str());
+        let config = call.ask(call.client.webhook(&call.context, &task_id, Some(&id))).await;
+        let config = config.map_err(|failure| not_there(failure, &task, &call))?;
         print(&config, printer);
         Ok(ExitCode::SUCCESS)
     })
@@ -103,7 +105,8 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
     run_async(printer, async {
         let (agent, [task, id]) = agent_and_words(words, flags, [TASK, WEBHOOK])?;
         let call = Call::open(&agent, flags).await?;
-        call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await?;
+        let removed = call.ask(call.client.delete_webhook(&call.context, &TaskId::from(task.as_str()), &id)).await;
+        removed.map_err(|failure| not_there(failure, &task, &call))?;
         match printer.is_json() {
             true => printer.json(&json!({})),
             false => {
@@ -113,6 +116,14 @@ pub fn delete(words: Vec<String>, flags: &CallFlags, printer: Printer) -> ExitCo
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Agents say the same of a task and of a webhook that they do not have; the list tells which.
+fn not_there(failure: Failure, task: &str, call: &Call) -> Failure {
+    match failure.is_not_found() {
+        true => failure.with_hint(call.command("task push-config list", &clean::word(task))),
+        false => failure,
+    }
 }
 
 fn print(config: &PushConfig, printer: Printer) {

@@ -16,6 +16,10 @@ pub struct Wishes {
     /// Show every event as it comes; with -o json one event a line. Without it, -o json prints the task once it ends
     #[arg(long)]
     stream: bool,
+
+    /// Exit with 1 if the task did not complete; without it that is no failure of this command
+    #[arg(long)]
+    fail: bool,
 }
 
 /// Watches it.
@@ -28,7 +32,6 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let style = Style {
             is_live: wishes.stream || !printer.is_json(),
             shows_states: wishes.stream,
-            ends_at_question: true,
             ..Style::quiet(printer, flags.verbose)
         };
         let (response, written) = match follow::follow(&call, opening, style).await? {
@@ -36,15 +39,15 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             End::Done(response, written) => (*response, written),
         };
         if !printer.is_json() {
-            follow::show(&call, response, &written, style);
-            return Ok(ExitCode::SUCCESS);
+            return Ok(follow::exit(&follow::show(&call, response, &written, style), wishes.fail));
         }
         match &response {
             _ if wishes.stream => {}
             SendResponse::Task(task) => printer.json(task),
             SendResponse::Message(message) => printer.json(message),
         }
-        follow::tell_next(&call, &Outcome::from(response), printer);
-        Ok(ExitCode::SUCCESS)
+        let outcome = Outcome::from(response);
+        follow::tell_next(&call, &outcome, printer);
+        Ok(follow::exit(&outcome, wishes.fail))
     })
 }

@@ -1,0 +1,85 @@
+//! What must not stand in a report, whoever puts it there: agents repeat what they are sent, whole, in part, and in the
+//! spelling of an address or of JSON.
+
+use url::form_urlencoded::byte_serialize;
+
+/// Shorter ones are no secrets, and would be found in every other word.
+const SHORTEST: usize = 4;
+const HIDDEN: &str = "***";
+/// With which texts end that were cut.
+pub(crate) const CUT: char = '…';
+
+/// What is never shown, in every spelling in which it may come back, in small letters.
+pub(crate) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut all = Vec::new();
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= SHORTEST) {
+            let quoted = serde_json::Value::from(secret.as_str()).to_string();
+            all.push(quoted.trim_matches('"').to_ascii_lowercase());
+            all.push(byte_serialize(secret.as_bytes()).collect::<String>().to_ascii_lowercase());
+            all.push(secret.to_ascii_lowercase());
+        }
+        // One that is part of another is looked for after it.
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.dedup();
+        Self(all)
+    }
+
+    /// The text without them.
+    pub(crate) fn hide(&self, text: &str) -> String {
+        let whole = self.0.iter().fold(text.to_owned(), |text, secret| replaced(&text, secret));
+        self.0.iter().fold(whole, |text, secret| without_begun(&text, secret))
+    }
+}
+
+fn replaced(text: &str, secret: &str) -> String {
+    let small = text.to_ascii_lowercase();
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    for (at, found) in small.match_indices(secret) {
+        shown.push_str(&text[from..at]);
+        shown.push_str(HIDDEN);
+        from = at + found.len();
+    }
+    shown.push_str(&text[from..]);
+    shown
+}
+
+/// A secret that was cut in the middle is still most of it.
+fn without_begun(text: &str, secret: &str) -> String {
+    let mut pieces: Vec<String> = text.split(CUT).map(str::to_owned).collect();
+    let last = pieces.len() - 1;
+    for piece in &mut pieces[..last] {
+        let small = piece.to_ascii_lowercase();
+        let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST);
+        if let Some(begun) = ends.rev().find(|at| small.ends_with(&secret[..*at])) {
+            piece.truncate(piece.len() - begun);
+            piece.push_str(HIDDEN);
+        }
+    }
+    pieces.join(&CUT.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_found_in_every_spelling_and_where_they_are_cut() {
+        let secrets = Secrets::new(["abc".to_owned(), "Sec \"ret/1".to_owned(), "longer-than-that".to_owned()]);
+        for (text, hidden) in [
+            ("abc stays", "abc stays"),
+            ("x Sec \"ret/1 y", "x *** y"),
+            ("x SEC \"RET/1 y", "x *** y"),
+            ("{\"a\":\"Sec \\\"ret/1\"}", "{\"a\":\"***\"}"),
+            ("/p?k=Sec+%22ret%2F1&b", "/p?k=***&b"),
+            ("state longer-th… and more", "state ***… and more"),
+            ("state lon…", "state lon…"),
+            ("é longer-than-thatlonger-than-that", "é ******"),
+        ] {
+            assert_eq!(secrets.hide(text), hidden);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Something that is found out once for all checks that need it. What was given up in the middle is not begun again:
+//! every attempt costs the agent a message.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+/// What is known where finding out was given up.
+pub(crate) trait GivenUp {
+    fn given_up() -> Self;
+}
+
+impl<T> GivenUp for Option<T> {
+    fn given_up() -> Self {
+        None
+    }
+}
+
+impl GivenUp for Result<Value, &'static str> {
+    fn given_up() -> Self {
+        Err(TOO_LONG)
+    }
+}
+
+/// Why nothing is known.
+pub(crate) const TOO_LONG: &str = "it took too long to find out";
+
+/// Something that is found out once.
+#[derive(Debug)]
+pub(crate) struct Shared<T> {
+    cell: OnceCell<T>,
+    has_begun: AtomicBool,
+}
+
+impl<T> Default for Shared<T> {
+    fn default() -> Self {
+        Self { cell: OnceCell::new(), has_begun: AtomicBool::new(false) }
+    }
+}
+
+impl<T: GivenUp> Shared<T> {
+    /// What is known, or is found out now.
+    pub(crate) async fn get<F: Future<Output = T>>(&self, find: impl FnOnce() -> F) -> &T {
+        let find = || async {
+            match self.has_begun.swap(true, Ordering::Relaxed) {
+                true => T::given_up(),
+                // What is found out this way needs other things that are: all together are too much for a stack.
+                false => Box::pin(find()).await,
+            }
+        };
+        self.cell.get_or_init(find).await
+    }
+
+    /// What is known.
+    pub(crate) fn known(&self) -> Option<&T> {
+        self.cell.get()
+    }
+}

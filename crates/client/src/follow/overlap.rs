@@ -1,0 +1,184 @@
+//! What a subscription may tell though a picture of the task, taken after it, has shown it already. Chunks have no names,
+//! so they are recognized by their words: those that lead up to the end of what the picture has added are in it.
+//!
+//! Where that is wrong, because an agent says the same again and again, what was passed over is told at the end at the
+//! latest: the task is compared then.
+
+use std::collections::HashMap;
+
+use switchboard_a2a::{ArtifactId, Part, Task, TaskArtifactUpdate, TaskStatusUpdate};
+
+use super::catch_up;
+use super::messages::Messages;
+
+/// The most places in an artifact where chunks are looked for. More than that are one word again and again.
+const MOST_PLACES: usize = 1024;
+
+/// What a picture has shown.
+#[derive(Debug)]
+pub(super) struct Overlap {
+    messages: Messages,
+    artifacts: HashMap<ArtifactId, Added>,
+}
+
+/// What a picture has added to an artifact.
+#[derive(Debug)]
+struct Added {
+    text: String,
+    others: Vec<Part>,
+    /// The artifact was not known before.
+    is_new: bool,
+    /// Where in the text the chunks so far may begin, and how long they are.
+    places: Option<Vec<usize>>,
+    length: usize,
+    /// The chunks that are taken for shown.
+    held: Vec<TaskArtifactUpdate>,
+}
+
+impl Overlap {
+    /// Between what was told and a picture.
+    pub(super) fn new(told: Option<&Task>, now: &Task) -> Self {
+        let added = now.artifacts.iter().map(|artifact| {
+            let mut known = told.iter().flat_map(|told| &told.artifacts);
+            let known = known.find(|known| known.artifact_id == artifact.artifact_id);
+            let rest = known.and_then(|known| catch_up::remainder(&known.parts, &artifact.parts));
+            let parts = rest.unwrap_or_else(|| artifact.parts.clone());
+            let text = parts.iter().filter_map(Part::as_text).collect();
+            let others = parts.into_iter().filter(|part| part.as_text().is_none()).collect();
+            let is_new = known.is_none();
+            let added = Added { text, others, is_new, places: None, length: 0, held: Vec::new() };
+            (artifact.artifact_id.clone(), added)
+        });
+        Self { messages: Messages::of(now), artifacts: added.collect() }
+    }
+
+    /// Whether the picture shows what a status says.
+    pub(super) fn shows(&self, update: &TaskStatusUpdate) -> bool {
+        update.status.message.as_ref().is_some_and(|message| self.messages.knows(message))
+    }
+
+    /// What is to be told of a chunk, with those before it that turn out not to have been shown.
+    pub(super) fn pass(&mut self, update: TaskArtifactUpdate) -> Vec<TaskArtifactUpdate> {
+        let id = &update.artifact.artifact_id;
+        let Some(added) = self.artifacts.get_mut(id) else { return vec![update] };
+        if added.shows(&update) {
+            added.held.push(update);
+            return Vec::new();
+        }
+        // From here on everything is new.
+        match self.artifacts.remove(id) {
+            Some(added) if !added.is_at_its_end() => added.held.into_iter().chain([update]).collect(),
+            _ => vec![update],
+        }
+    }
+}
+
+impl Added {
+    fn shows(&mut self, update: &TaskArtifactUpdate) -> bool {
+        let parts = &update.artifact.parts;
+        let chunk: String = parts.iter().filter_map(Part::as_text).collect();
+        let mut others = parts.iter().filter(|part| part.as_text().is_none());
+        let may_be_shown = update.append || self.is_new && self.places.is_none();
+        if !may_be_shown || !others.all(|part| self.others.contains(part)) {
+            return false;
+        }
+        let mut places: Vec<usize> = match &self.places {
+            _ if !update.append => vec![0],
+            Some(places) => places.clone(),
+            None if chunk.is_empty() => return parts.iter().any(|part| part.as_text().is_none()),
+            None => self.text.match_indices(&chunk).map(|(place, _)| place).take(MOST_PLACES).collect(),
+        };
+        let goes_on = |place: &usize| self.text.get(place + self.length..).is_some_and(|rest| rest.starts_with(&chunk));
+        places.retain(goes_on);
+        if places.is_empty() {
+            return false;
+        }
+        self.length += chunk.len();
+        self.places = Some(places);
+        true
+    }
+
+    /// Whether the chunks so far lead up to the end of what was added.
+    fn is_at_its_end(&self) -> bool {
+        match &self.places {
+            Some(places) => places.iter().any(|place| place + self.length == self.text.len()),
+            None => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::{Artifact, ContextId, TaskId, TaskState, TaskStatus};
+
+    use super::*;
+
+    fn task(text: &str) -> Task {
+        let artifact = Artifact { artifact_id: ArtifactId::from("a"), ..Artifact::text(text) };
+        Task {
+            id: TaskId::from("t"),
+            context_id: ContextId::from("c"),
+            status: TaskStatus { state: TaskState::Working, message: None, timestamp: None },
+            artifacts: if text.is_empty() { Vec::new() } else { vec![artifact] },
+            history: Vec::new(),
+            metadata: None,
+        }
+    }
+
+    fn chunk(text: &str, append: bool) -> TaskArtifactUpdate {
+        TaskArtifactUpdate {
+            task_id: TaskId::from("t"),
+            context_id: ContextId::from("c"),
+            artifact: Artifact { artifact_id: ArtifactId::from("a"), ..Artifact::text(text) },
+            append,
+            last_chunk: false,
+            metadata: None,
+        }
+    }
+
+    /// What is told of chunks after a picture.
+    fn told(before: &str, picture: &str, chunks: &[&str]) -> String {
+        let mut overlap = Overlap::new(Some(&task(before)), &task(picture));
+        let chunks = chunks.iter().flat_map(|text| overlap.pass(chunk(text, true)));
+        chunks.flat_map(|update| update.artifact.parts).map(|part| part.as_text().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_leads_up_to_the_end_of_the_picture_is_passed_over() {
+        assert_eq!(told("A", "ABCD", &["C", "D", "E", "C"]), "EC");
+        assert_eq!(told("A", "ABCD", &["B", "C", "D"]), "");
+        assert_eq!(told("A", "ABCD", &["E", "B"]), "EB", "all of it came later");
+        assert_eq!(told("A", "A", &["A", "B"]), "AB", "the picture has added nothing");
+        assert_eq!(told("", "one two", &["one", " two", " three"]), " three");
+        assert_eq!(told("A", "Axyxz", &["x", "z", "x"]), "x");
+    }
+
+    #[test]
+    fn what_only_looks_like_the_picture_is_told_in_the_end() {
+        assert_eq!(told("A", "ABCD", &["B", "E", "F"]), "BEF");
+        assert_eq!(told("A", "Aüü", &["ü", "x"]), "x");
+    }
+
+    #[test]
+    fn a_whole_artifact_is_passed_over_if_it_was_new_in_the_picture() {
+        let mut overlap = Overlap::new(None, &task("one two"));
+        assert!(overlap.pass(chunk("one", false)).is_empty());
+        assert!(overlap.pass(chunk(" two", true)).is_empty());
+        assert_eq!(overlap.pass(chunk(" three", true)).len(), 1);
+        let mut overlap = Overlap::new(Some(&task("one")), &task("one two"));
+        assert_eq!(overlap.pass(chunk("one", false)).len(), 1);
+    }
+
+    #[test]
+    fn other_parts_are_looked_for_as_they_are() {
+        let file = |byte: u8| Part::new(switchboard_a2a::PartContent::Raw(vec![byte]));
+        let (mut before, mut now, mut update) = (task("see"), task("see"), chunk("", true));
+        before.artifacts[0].parts = vec![Part::text("see")];
+        now.artifacts[0].parts.push(file(1));
+        update.artifact.parts = vec![file(1)];
+        let mut overlap = Overlap::new(Some(&before), &now);
+        assert!(overlap.pass(update.clone()).is_empty());
+        update.artifact.parts = vec![file(2)];
+        assert_eq!(overlap.pass(update).len(), 1);
+    }
+}

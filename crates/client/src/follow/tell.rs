@@ -1,0 +1,127 @@
+//! What a follower is told, and what is remembered of it.
+
+use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus};
+
+use super::{Followed, Gap, Missing, Origin, Update, catch_up};
+
+impl Followed {
+    /// Tells what has happened between what was told and how the task is now.
+    pub(super) fn catch_up(&mut self, now: Task) {
+        let Some(told) = &self.told else { return self.tell(StreamResponse::Task(now)) };
+        let difference = catch_up::difference(told, &self.messages, &now, self.is_whole);
+        if let Some(missing) = difference.missing {
+            self.tell_gap(now.id.clone(), missing);
+        }
+        if !difference.events.is_empty() {
+            // What goes wrong from now on is counted anew.
+            self.attempt = 0;
+            self.gave_up = None;
+        }
+        let asks = self.is_polling && now.status.state.is_interrupted();
+        self.is_over |=
+            now.status.state.is_terminal() || asks || difference.events.iter().any(|event| self.ends(event));
+        self.ready.extend(difference.events.into_iter().map(|event| Update::Event(Box::new(event))));
+        self.messages.add_all(&now);
+        (self.told, self.is_whole) = (Some(now), true);
+    }
+
+    pub(super) fn tell(&mut self, event: StreamResponse) {
+        match (&mut self.told, &event) {
+            (told, StreamResponse::Task(task)) => *told = Some(task.clone()),
+            (Some(task), event) => drop(task.apply(event)),
+            (None, _) => self.told = beginning(&event),
+        }
+        match &event {
+            StreamResponse::Task(_) => self.is_whole = true,
+            StreamResponse::ArtifactUpdate(update) => {
+                self.is_whole = false;
+                self.finished.extend(update.last_chunk.then(|| update.artifact.artifact_id.clone()));
+            }
+            StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
+        }
+        self.messages.add(&event);
+        let state = self.told.as_ref().map(|task| task.status.state);
+        // A message may just have answered the question that a picture of the task still shows.
+        let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed(_)))
+            && state == Some(TaskState::InputRequired);
+        self.is_over |= state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event);
+        self.ready.push_back(Update::Event(Box::new(event)));
+        self.attempt = 0;
+        self.gave_up = None;
+    }
+
+    /// Tells what says nothing about the task that is followed.
+    pub(super) fn tell_aside(&mut self, event: StreamResponse) {
+        self.messages.add(&event);
+        self.ready.push_back(Update::Event(Box::new(event)));
+    }
+
+    pub(super) fn tell_gap(&mut self, task: TaskId, missing: Missing) {
+        self.ready.push_back(Update::Gap(Gap { task, missing }));
+    }
+
+    pub(super) fn tell_reply(&mut self, event: StreamResponse) {
+        if let StreamResponse::Message(message) = &event {
+            self.reply = Some(SendResponse::Message(message.clone()));
+        }
+        self.ready.push_back(Update::Event(Box::new(event)));
+        self.is_over = true;
+    }
+
+    /// Tells what a message was answered with as a whole.
+    pub(super) fn tell_answer(&mut self, answer: SendResponse) {
+        self.is_open = true;
+        match answer {
+            SendResponse::Message(message) => self.tell_reply(StreamResponse::Message(message)),
+            SendResponse::Task(task) => {
+                let state = task.status.state;
+                self.is_over = state.is_terminal() || state.is_interrupted();
+                self.is_polling = !self.is_over;
+                self.tell(StreamResponse::Task(task));
+            }
+        }
+    }
+
+    /// Whether an update ends what is followed: nothing comes after it, or nothing until somebody has done something,
+    /// which may take days.
+    pub(super) fn ends(&self, event: &StreamResponse) -> bool {
+        let StreamResponse::StatusUpdate(update) = event else { return false };
+        let state = update.status.state;
+        !self.is_foreign(event) && (state.is_terminal() || state.is_interrupted())
+    }
+
+    /// Whether an event is about another task than the one that is followed.
+    pub(super) fn is_foreign(&self, event: &StreamResponse) -> bool {
+        let about = match event {
+            StreamResponse::Task(task) => &task.id,
+            StreamResponse::StatusUpdate(update) => &update.task_id,
+            StreamResponse::ArtifactUpdate(update) => &update.task_id,
+            StreamResponse::Message(_) => return false,
+        };
+        let followed = match (&self.told, &self.origin) {
+            (Some(told), _) => &told.id,
+            (None, Origin::Subscribed(task)) => task,
+            (None, Origin::Sent { .. }) => return false,
+        };
+        !about.as_str().is_empty() && !followed.as_str().is_empty() && about != followed
+    }
+}
+
+/// A task of which only an update has come; some agents never send it whole.
+fn beginning(event: &StreamResponse) -> Option<Task> {
+    let (id, context_id) = match event {
+        StreamResponse::StatusUpdate(update) => (&update.task_id, &update.context_id),
+        StreamResponse::ArtifactUpdate(update) => (&update.task_id, &update.context_id),
+        StreamResponse::Task(_) | StreamResponse::Message(_) => return None,
+    };
+    let mut task = Task {
+        id: id.clone(),
+        context_id: context_id.clone(),
+        status: TaskStatus { state: TaskState::Unspecified, message: None, timestamp: None },
+        artifacts: Vec::new(),
+        history: Vec::new(),
+        metadata: None,
+    };
+    task.apply(event);
+    Some(task)
+}

@@ -1,0 +1,94 @@
+//! What was typed wrongly, said in the form that was asked for and with the words that would have been right.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Command};
+
+use crate::commands::calling::{Failure, clean};
+use crate::printer::{Output, Printer};
+
+/// What was typed. Help has one form only, whichever is asked for.
+pub(super) fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.retain(|word| !matches!(word.to_str(), Some("--json" | "-ojson" | "-o=json" | "--output=json")));
+        let is_form = |pair: &[OsString]| (pair[0] == "-o" || pair[0] == "--output") && pair[1] == "json";
+        if let Some(place) = words.windows(2).position(is_form) {
+            words.drain(place..place + 2);
+        }
+    }
+    words
+}
+
+/// The form that was asked for, as far as one can tell before anything is understood.
+pub(super) fn typed_output() -> Output {
+    let words = unicode();
+    let is_output = |pair: &[String]| matches!(pair[0].as_str(), "-o" | "--output") && pair[1] == "json";
+    let is_json = words.windows(2).any(is_output)
+        || words.iter().any(|word| matches!(word.as_str(), "--json" | "-ojson" | "-o=json" | "--output=json"))
+        || std::env::var_os("A2ACLI_OUTPUT").is_some_and(|output| output == "json");
+    if is_json { Output::Json } else { Output::Text }
+}
+
+/// Says it.
+pub(super) fn tell(mut message: clap::Error, command: &Command) -> ExitCode {
+    name_the_variable(&mut message, command);
+    let tip = tip(&message);
+    if typed_output() == Output::Json {
+        let text = message.render().to_string();
+        let text = text.trim().trim_start_matches("error: ");
+        let first = text.split("\n\n").next().unwrap_or_default();
+        let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        let next = tip.unwrap_or_else(|| "--help shows what is expected".to_owned());
+        return Failure::usage(first, next).print(Printer::new(Output::Json));
+    }
+    if let Some(tip) = tip {
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        message.insert(ContextKind::Suggested, tip);
+        message.remove(ContextKind::SuggestedArg);
+    }
+    let _ = message.print();
+    ExitCode::from(2)
+}
+
+/// A value that nobody has typed is a variable's, and that is what has to be put right.
+fn name_the_variable(message: &mut clap::Error, command: &Command) {
+    let Some(ContextValue::String(argument)) = message.get(ContextKind::InvalidArg) else { return };
+    let Some(long) = argument.split([' ', '=']).next().and_then(|flag| flag.strip_prefix("--")) else { return };
+    let is_it = |word: &String| word.strip_prefix("--").and_then(|word| word.split('=').next()) == Some(long);
+    let variable = variable(command, long).filter(|name| std::env::var_os(name).is_some());
+    if let Some(variable) = variable.filter(|_| !unicode().iter().any(is_it)) {
+        message.insert(ContextKind::InvalidArg, ContextValue::String(variable));
+    }
+}
+
+fn variable(command: &Command, long: &str) -> Option<String> {
+    let named = |argument: &&Arg| argument.get_long() == Some(long) && argument.get_env().is_some();
+    let here = command.get_arguments().find(named).and_then(|argument| argument.get_env());
+    match here {
+        Some(name) => Some(name.to_string_lossy().into_owned()),
+        None => command.get_subcommands().find_map(|below| variable(below, long)),
+    }
+}
+
+/// For text that was taken for a flag.
+fn tip(message: &clap::Error) -> Option<String> {
+    let words = unicode();
+    let Some(ContextValue::String(taken)) = message.get(ContextKind::InvalidArg) else { return None };
+    let is_send = words.get(1).is_some_and(|word| word == "send") && message.kind() == ErrorKind::UnknownArgument;
+    let text = words.iter().skip(2).find(|word| word.starts_with(taken.as_str()) && is_text(word, taken));
+    let text = text.filter(|_| is_send)?;
+    Some(format!("text that begins with - is written after --: switchboard send AGENT -- {}", clean::word(text)))
+}
+
+/// Whether a word is meant to be read: somebody has quoted it, or it is no flag but a run of letters after one `-`.
+fn is_text(word: &str, taken: &str) -> bool {
+    word.contains(char::is_whitespace) || !word.starts_with("--") && word.len() > taken.len()
+}
+
+fn unicode() -> Vec<String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,106 @@
+//! One file of settings: the names that are ours and where they stand, and what in it says nothing.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::PREFIX;
+use crate::commands::calling::Failure;
+
+/// No file of settings is larger.
+const LARGEST: u64 = 1 << 20;
+
+/// One file.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) path: PathBuf,
+    /// Whether nobody has named it: it was found here or above, and may have come with somebody else's files.
+    pub(crate) is_found: bool,
+    /// Others on this machine can read it.
+    pub(super) is_open: bool,
+    /// The first line that is none of ours and nobody else's.
+    pub(super) junk: Option<usize>,
+    /// Names, their lines and their values.
+    values: BTreeMap<String, (usize, String)>,
+}
+
+impl File {
+    pub(super) fn read(path: &Path, is_found: bool) -> Result<Self, Failure> {
+        let wrong = |why: String| {
+            let message = format!("{} cannot be read: {why}", path.display());
+            Failure::usage(message, "name a file with A2ACLI_NAME=value lines with --config")
+        };
+        let data = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+        if data.len() > LARGEST {
+            return Err(wrong(format!("it is larger than {LARGEST} bytes")));
+        }
+        let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        let is_open = data.permissions().mode() & 0o044 != 0;
+        let (values, junk) = parse(&String::from_utf8_lossy(&text));
+        Ok(Self { path: path.to_owned(), is_found, is_open, junk, values })
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        // An empty one is not set, as in the environment.
+        self.values.get(name).map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// All names that are ours, and their lines.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.values.iter().map(|(name, (line, _))| (name.as_str(), *line))
+    }
+}
+
+/// The names that are ours with their values without quotes, and the first line that says nothing.
+fn parse(text: &str) -> (BTreeMap<String, (usize, String)>, Option<usize>) {
+    let mut values = BTreeMap::new();
+    let mut junk = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let Some((name, value)) = line.split_once('=') else {
+            if !line.is_empty() && !line.starts_with('#') {
+                junk = junk.or(Some(number));
+            }
+            continue;
+        };
+        let (name, value) = (name.trim(), unquoted(value.trim()));
+        if name.starts_with(PREFIX) {
+            values.insert(name.to_owned(), (number, value));
+        }
+    }
+    (values, junk)
+}
+
+fn unquoted(value: &str) -> String {
+    for quote in ['"', '\''] {
+        if let Some(rest) = value.strip_prefix(quote)
+            && let Some((inside, _)) = rest.split_once(quote)
+        {
+            return inside.to_owned();
+        }
+    }
+    // Outside quotes a comment may follow.
+    value.split(" #").next().unwrap_or_default().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_read_as_shells_do() {
+        let text = "# a comment\nexport A2ACLI_BEARER='a # b'\nA2ACLI_TIMEOUT = 30s # soon\nPATH=/bin\nA2ACLI_TENANT=\"x=y\"\n\
+                    A2ACLI_EMPTY=\nnonsense\nmore of it\n";
+        let (values, junk) = parse(text);
+        let values: Vec<_> =
+            values.iter().map(|(name, (line, value))| (name.as_str(), *line, value.as_str())).collect();
+        let expected = [
+            ("A2ACLI_BEARER", 2, "a # b"),
+            ("A2ACLI_EMPTY", 6, ""),
+            ("A2ACLI_TENANT", 5, "x=y"),
+            ("A2ACLI_TIMEOUT", 3, "30s"),
+        ];
+        assert_eq!((values.as_slice(), junk), (&expected[..], Some(7)));
+    }
+}

@@ -1,0 +1,124 @@
+//! Credentials go where somebody meant them to go, whatever a file says that merely lies about.
+
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::{Value, json};
+
+use super::{answering, card};
+use crate::program::{Run, Workspace};
+
+/// An agent that says hello, and what it was shown by whoever sent it something.
+struct Listener {
+    address: String,
+    shown: Receiver<String>,
+}
+
+impl Listener {
+    fn start() -> Self {
+        let (send, shown) = channel();
+        let address = answering(move |here, heard| {
+            if heard.path.ends_with("agent-card.json") {
+                return (200, card(here, json!({})));
+            }
+            let _ = send.send(heard.header("authorization").to_owned());
+            let asked: Value = serde_json::from_str(&heard.body).unwrap();
+            let reply =
+                json!({ "message": { "messageId": "m", "role": "ROLE_AGENT", "parts": [{ "text": "hello" }] } });
+            (200, json!({ "jsonrpc": "2.0", "id": asked["id"], "result": reply }))
+        });
+        Self { address, shown }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it was shown since the last time.
+    fn shown(&self) -> Vec<String> {
+        self.shown.try_iter().collect()
+    }
+}
+
+#[track_caller]
+fn refused(run: &Run, words: &[&str]) {
+    let error = run.json()["error"].clone();
+    assert_eq!((run.code, &error["code"]), (Some(2), &json!("A2ACLI_ERR_USAGE")), "{error}");
+    let told = format!("{} {}", error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+    assert!(words.iter().all(|word| told.contains(word)) && !told.contains("hunter2"), "{words:?}: {told}");
+}
+
+#[test]
+fn a_file_that_was_found_does_not_decide_who_gets_the_token() {
+    let (meant, stranger) = (Listener::start(), Listener::start());
+    let there = stranger.url();
+    for (name, value, host) in [
+        ("A2ACLI_ENDPOINT", there.as_str(), stranger.address.as_str()),
+        ("A2ACLI_TRUST_CARD_URL", "true", &meant.address),
+        ("A2ACLI_INSECURE", "1", &meant.address),
+        ("A2ACLI_TENANT", "theirs", &meant.address),
+        ("A2ACLI_SVC_PARAM", "X-Host: theirs", &meant.address),
+    ] {
+        let workspace = Workspace::new().file(".env", format!("{name}={value}\n")).variable("A2ACLI_BEARER", "hunter2");
+        let file = workspace.path().canonicalize().unwrap().join(".env");
+        let run = workspace.run(&["send", &meant.url(), "hi", "--json"]);
+        let way_out = format!("--config {}", file.display());
+        refused(&run, &[&file.display().to_string(), name, host, "A2ACLI_BEARER", &way_out]);
+        let typed = Workspace::new().file(".env", format!("{name}={value}\n"));
+        refused(&typed.run(&["send", &meant.url(), "hi", "--json", "--bearer", "hunter2"]), &[name]);
+        refused(&typed.run(&["send", &meant.url(), "hi", "--json", "--header", "X-Key: hunter2"]), &["--header"]);
+        assert_eq!(typed.run(&["send", &meant.url(), "hi", "-q"]).stdout, "hello\n", "without any it is heeded");
+    }
+    let shown = [meant.shown(), stranger.shown()].concat();
+    assert!(shown.iter().all(String::is_empty), "{shown:?}");
+}
+
+#[test]
+fn a_url_that_was_typed_is_the_agent_and_a_file_that_was_named_is_trusted() {
+    let (meant, other) = (Listener::start(), Listener::start());
+    let set = format!("A2ACLI_AGENT_CARD={}\n", other.url());
+    let workspace = Workspace::new().file(".env", &set).file("below/.env", &set).variable("A2ACLI_BEARER", "hunter2");
+    let run = workspace.run(&["send", &meant.url(), "hi", "-q"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello\n"), "{}", run.stderr);
+    assert_eq!((meant.shown(), other.shown().len()), (vec!["Bearer hunter2".to_owned()], 0));
+    refused(&workspace.run(&["send", "hi", "--json"]), &["A2ACLI_AGENT_CARD", &other.address]);
+    assert_eq!(other.shown().len(), 0);
+    let named = workspace.run(&["send", "hi", "-q", "--config", ".env"]);
+    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "hello\n"), "{}", named.stderr);
+    assert_eq!(other.shown(), ["Bearer hunter2"]);
+    // What the file holds itself may go where it says.
+    let own = Workspace::new().file(".env", format!("{set}A2ACLI_BEARER=its-own\n"));
+    assert_eq!(own.run(&["send", "hi", "-q"]).code, Some(0));
+    assert_eq!(other.shown(), ["Bearer its-own"]);
+    let set = Workspace::new().variable("A2ACLI_AGENT_CARD", "echo").run(&["card", "probe", "--json"]);
+    refused(&set, &["too many words", "A2ACLI_AGENT_CARD", "(echo)"]);
+}
+
+#[test]
+fn what_is_kept_for_an_agent_goes_to_its_host() {
+    let (meant, other) = (Listener::start(), Listener::start());
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".config/a2a-cli");
+    std::fs::create_dir_all(&folder).unwrap();
+    let token = json!({
+        "agent": meant.url(), "flow": "device-code", "tokenUrl": meant.url(), "clientId": "app", "scopes": [],
+        "accessToken": "hunter2",
+    });
+    std::fs::write(folder.join("tokens.json"), json!({ "tokens": [token] }).to_string()).unwrap();
+    let agents = format!("agents: [{{ name: there, url: '{}', bearerEnv: TOKEN }}]\n", meant.url());
+    let caller = || {
+        let workspace = Workspace::new().file("agents.yaml", &agents).variable("TOKEN", "hunter2");
+        workspace.variable("HOME", home.path().to_str().unwrap())
+    };
+    let named = [("there", "TOKEN"), (&meant.url(), "auth login")].map(|(agent, whose)| (agent.to_owned(), whose));
+    for (agent, whose) in named {
+        assert_eq!(caller().run(&["send", &agent, "hi", "-q"]).stdout, "hello\n");
+        assert_eq!(meant.shown(), ["Bearer hunter2"]);
+        let set = caller().variable("A2ACLI_ENDPOINT", &other.url());
+        refused(&set.run(&["send", &agent, "hi", "--json"]), &["A2ACLI_ENDPOINT", &other.address, whose]);
+        let found = caller().file(".env", format!("A2ACLI_ENDPOINT={}\n", other.url()));
+        refused(&found.run(&["send", &agent, "hi", "--json"]), &[".env", &other.address, whose]);
+        assert_eq!(other.shown().len(), 0);
+        let typed = caller().run(&["send", &agent, "hi", "-q", "--endpoint", &other.url()]);
+        assert_eq!((typed.code, other.shown()), (Some(0), vec!["Bearer hunter2".to_owned()]), "{}", typed.stderr);
+    }
+}
