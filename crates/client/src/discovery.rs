@@ -57,6 +57,11 @@ impl FoundCard {
         Self { fresh_until: Some(Instant::now() + UNSAID), ..self.clone() }
     }
 
+    /// Whether it was found above the agent's address, and may be that of others too.
+    pub(crate) fn is_above(&self) -> bool {
+        self.above.is_some()
+    }
+
     /// Where the addresses on it begin, for the agent at a place.
     pub(crate) fn place<'a>(&'a self, place: &'a Place) -> &'a Place {
         self.above.as_ref().unwrap_or(place)

@@ -4,6 +4,7 @@
 use switchboard_a2a::card::{AgentCard, AgentInterface};
 use switchboard_a2a::{Dialect, Version, parse_version};
 
+use crate::discovery::FoundCard;
 use crate::places::Place;
 use crate::{Binding, ClientError, Peer};
 
@@ -43,7 +44,8 @@ impl Interface {
 ///
 /// # Errors
 /// When there is nothing, with what there is instead.
-pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec<Interface>, ClientError> {
+pub(crate) fn usable(found_card: &FoundCard, peer: &Peer, typed: &Place) -> Result<Vec<Interface>, ClientError> {
+    let (card, place) = (&found_card.card, found_card.place(typed));
     let mut found = Vec::new();
     let mut wrong = None;
     for interface in &card.supported_interfaces {
@@ -76,6 +78,10 @@ pub(crate) fn usable(card: &AgentCard, peer: &Peer, place: &Place) -> Result<Vec
     if found.is_empty() {
         let none = || ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) };
         return Err(wrong.unwrap_or_else(none));
+    }
+    // A card above the address that was written down may be that of several agents.
+    if found_card.is_above() && found.iter().any(|interface| typed.can_mean(&interface.url)) {
+        found.retain(|interface| typed.can_mean(&interface.url));
     }
     let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());
     // Stable, so that within a version the card's order stays where nothing else is preferred.

@@ -117,6 +117,16 @@ impl Place {
         Ok(url)
     }
 
+    /// Whether an interface can be meant by this address: one is at the other or below it.
+    pub(crate) fn can_mean(&self, interface: &str) -> bool {
+        let Ok(url) = Url::parse(interface) else { return false };
+        let (base, path) = (self.base_path(), trimmed(url.path()));
+        let is_at_or_below = |path: &str, base: &str| {
+            path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        url.origin() == self.url.origin() && (is_at_or_below(&path, &base) || is_at_or_below(&base, &path))
+    }
+
     /// The address itself, as an endpoint.
     pub(crate) fn endpoint(&self) -> String {
         trimmed(self.url.as_str())
@@ -180,6 +190,19 @@ mod tests {
         assert_eq!(above("https://h/a/"), ["https://h"]);
         assert!(above("https://h/").is_empty() && above("https://h/a/card.json").is_empty());
         assert_eq!(place("localhost:9/some/card.json?v=2").cards(), ["http://localhost:9/some/card.json?v=2"]);
+    }
+
+    #[test]
+    fn an_address_means_what_is_on_the_same_way() {
+        let here = place("http://127.0.0.1:9/a2a/echo");
+        for path in ["/a2a/echo", "/a2a/echo/", "/a2a/echo/v1", "/a2a", "/"] {
+            assert!(here.can_mean(&format!("http://127.0.0.1:9{path}")), "{path}");
+        }
+        for url in ["http://127.0.0.1:9/a2a/other", "http://127.0.0.1:9/a2a/echo2", "http://127.0.0.2:9/a2a/echo", "?"]
+        {
+            assert!(!here.can_mean(url), "{url}");
+        }
+        assert!(place("http://127.0.0.1:9").can_mean("http://127.0.0.1:9/rpc"));
     }
 
     #[test]

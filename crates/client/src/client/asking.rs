@@ -71,7 +71,7 @@ impl Client {
             Err(error) => return Err(error),
         };
         known.ways(card, |card| match (card, absent) {
-            (Some(found), _) => interface::usable(&found.card, peer, found.place(place)),
+            (Some(found), _) => interface::usable(found, peer, place),
             (None, absent) => match (interface::named(peer, place), absent) {
                 (None, Some(absent)) => Err(absent),
                 (named, _) => Ok(named.into_iter().collect()),

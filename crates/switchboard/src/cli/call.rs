@@ -11,6 +11,7 @@ use switchboard_client::{Binding, Secret};
 use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
 use crate::commands::calling::clean::word;
+use crate::commands::calling::key_place;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::Scalar;
 
@@ -45,16 +46,18 @@ pub struct CallFlags {
 
     /// Token that proves who you are (Authorization: Bearer). Others on this machine can see what is typed, and the shell
     /// remembers it: the variable is safer
-    #[arg(long, value_name = "TOKEN", env = "A2ACLI_BEARER", hide_env_values = true, value_parser = secret)]
+    #[arg(long, value_name = "TOKEN", env = "A2ACLI_BEARER", hide_env_values = true, allow_hyphen_values = true,
+        value_parser = secret)]
     pub bearer: Option<Secret>,
 
     /// Key that proves who you are, sent where the agent's card wants it. Safer in the variable, as above
-    #[arg(long, value_name = "KEY", env = "A2ACLI_API_KEY", hide_env_values = true, value_parser = secret)]
+    #[arg(long, value_name = "KEY", env = "A2ACLI_API_KEY", hide_env_values = true, allow_hyphen_values = true,
+        value_parser = secret)]
     pub api_key: Option<Secret>,
 
     /// Header that the API key is sent in; without it the one that the card names, else X-API-Key
     #[arg(long, value_name = "NAME", env = "A2ACLI_API_KEY_HEADER", hide_env_values = true, default_value = API_KEY_HEADER,
-        hide_default_value = true)]
+        hide_default_value = true, value_parser = key_header)]
     pub api_key_header: HeaderName,
 
     /// HTTP header to send with every request; can be repeated
@@ -162,6 +165,14 @@ impl CallFlags {
             }
         }
         again
+    }
+}
+
+fn key_header(text: &str) -> Result<HeaderName, String> {
+    let name = HeaderName::try_from(text).map_err(|_| "it cannot be the name of a header".to_owned())?;
+    match key_place::frames(&name) {
+        true => Err("it is for the connection to say; write a name such as X-API-Key".to_owned()),
+        false => Ok(name),
     }
 }
 

@@ -15,7 +15,7 @@ mod follow;
 mod guard;
 mod identity;
 mod interrupt;
-mod key_place;
+pub(crate) mod key_place;
 mod live;
 mod media_type;
 mod message;
@@ -128,7 +128,8 @@ fn agent_and_rest(words: Vec<String>, flags: &CallFlags) -> Result<(String, Vec<
 }
 
 fn is_url(word: &str) -> bool {
-    let starts = ["http://", "https://", "file:"].iter().any(|start| word.starts_with(start));
+    let word = word.trim().to_ascii_lowercase();
+    let starts = ["http://", "https://", "file:", "localhost:", "127."].iter().any(|start| word.starts_with(start));
     starts && !word.contains(char::is_whitespace)
 }
 
@@ -316,6 +317,9 @@ fn headers(typed: &[String], flag: &str) -> Result<Vec<(HeaderName, HeaderValue)
         };
         let name = name.trim();
         let parsed = HeaderName::try_from(name).map_err(|_| wrong(format!("{name:?} cannot be the name of a header")));
+        if parsed.as_ref().is_ok_and(key_place::frames) {
+            return Err(wrong(format!("{name} is for the connection to say, and not for a {flag}")));
+        }
         let value = HeaderValue::from_str(value.trim());
         let mut value = value.map_err(|_| wrong(format!("the value of {name} cannot stand in a header")))?;
         value.set_sensitive(true);

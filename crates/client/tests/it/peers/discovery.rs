@@ -84,13 +84,15 @@ async fn nobody_there_is_told_at_once() {
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
 }
 
-/// A host with a card at its top and nothing else but what the function answers.
-async fn host(interface: &'static str, other: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Peer {
+/// A host with a card at its top, which names these interfaces, and nothing else but what the function answers.
+async fn host(interfaces: &'static str, other: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Peer {
     Peer::start(move |asked, _| match asked.line().as_str() {
         "GET /.well-known/agent-card.json" => {
             let mut card = card(false);
-            card["supportedInterfaces"] =
-                serde_json::json!([{"url": interface, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}]);
+            let named = interfaces.split(' ');
+            card["supportedInterfaces"] = named
+                .map(|url| serde_json::json!({"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}))
+                .collect();
             json(200, &card)
         }
         line if line.starts_with("POST ") => result(serde_json::json!({"task": task(COMPLETED, "done")})),
@@ -136,6 +138,7 @@ async fn a_card_at_the_top_of_the_host_counts_if_it_names_the_address() {
         ("a2a", "/a2a/guide", not_there, "POST /a2a/guide"),
         ("a2a", "http://inside:8080/a2a/guide", not_there, "POST /a2a/guide"),
         ("a2a", "/a2a", odd, "POST /a2a"),
+        ("a2a/echo", "/a2a/other /a2a/echo", not_there, "POST /a2a/echo"),
     ];
     for (typed, interface, other, expected) in cases {
         let peer = host(interface, other).await;

@@ -32,6 +32,15 @@ const OURS: [&str; 23] = [
 /// Beginnings of more of them.
 const FAMILIES: [&str; 5] = ["a2a-", "proxy-", "sec-", "x-a2a-", "x-forwarded-"];
 
+/// Headers that say where a request begins and ends, which nobody may write by hand.
+const FRAMES: [&str; 8] =
+    ["connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// Whether a header belongs to the connection.
+pub(crate) fn frames(name: &HeaderName) -> bool {
+    FRAMES.contains(&name.as_str())
+}
+
 /// What is wrong with the place.
 pub(super) fn problem(location: &str, name: &str) -> Option<String> {
     // What may be the name of a header may be that of a cookie, and nothing else.
@@ -56,6 +65,14 @@ pub(super) fn problem(location: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn headers_of_the_connection_are_known_by_any_spelling() {
+        for name in ["Content-Length", "transfer-encoding", "HOST"] {
+            assert!(frames(&HeaderName::try_from(name).unwrap()), "{name}");
+        }
+        assert!(!frames(&HeaderName::from_static("x-trace")));
+    }
 
     #[test]
     fn a_card_does_not_write_our_requests() {

@@ -37,6 +37,20 @@ fn nobody_there_is_3() {
 }
 
 #[test]
+fn headers_of_the_connection_cannot_be_written_and_secrets_may_begin_with_a_dash() {
+    let workspace = Workspace::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for flag in [["--header", "Content-Length: 20"], ["--api-key-header", "Transfer-Encoding"]] {
+        let run = workspace.run(&["send", &format!("http://{free}"), "hi", flag[0], flag[1], "--json"]);
+        let error = failed(&run, 2, "A2ACLI_ERR_USAGE");
+        assert!(error["message"].as_str().unwrap().contains("for the connection to say"), "{error}");
+    }
+    let run = workspace.run(&["send", &format!("http://{free}"), "hi", "--bearer", "-hunter2", "--json"]);
+    failed(&run, 3, "A2ACLI_ERR_UNREACHABLE");
+    assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
+}
+
+#[test]
 fn a_web_page_is_told_as_one() {
     let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<html><title>Sign in</title></html>\n";
     let address = something_else(page);
