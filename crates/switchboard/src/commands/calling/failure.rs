@@ -143,8 +143,11 @@ impl Failure {
                 let refused = Self::refused(error.kind, &error.message, call, card);
                 Self { a2a_code: Some(error.code()), ..refused }
             }
-            ClientError::NotA2a { .. } => {
-                let hint = "check the address: it must be an agent's base, card or endpoint";
+            ClientError::NotA2a { status, .. } => {
+                let hint = match status {
+                    429 | 503 => "the agent is busy: try again in a while",
+                    _ => "check the address: it must be an agent's base, card or endpoint",
+                };
                 Self::new(FAILED, ErrorName(ErrorKind::InvalidAgentResponse).to_string(), message, hint)
             }
             ClientError::Gap(gap) => {
