@@ -4,6 +4,8 @@
 pub mod address;
 pub mod card;
 pub mod configuration;
+pub mod declared;
+pub mod dialogue;
 pub mod event;
 pub mod fold;
 pub mod jsonrpc_envelope;
@@ -34,6 +36,8 @@ pub const ALL: &[Target] = &[
     Target { name: "address", run: address::target },
     Target { name: "card", run: card::target },
     Target { name: "configuration", run: configuration::target },
+    Target { name: "declared", run: declared::target },
+    Target { name: "dialogue", run: dialogue::target },
     Target { name: "event", run: event::target },
     Target { name: "fold", run: fold::target },
     Target { name: "jsonrpc_envelope", run: jsonrpc_envelope::target },
@@ -91,6 +95,10 @@ mod tests {
             let mut reader = switchboard_a2a::sse::EventReader::new(1 << 20);
             reader.feed(input);
             matches!(reader.next_event(), Ok(Some(event)) if event.decode(Dialect::V1).is_ok())
+        });
+        accepted("declared", &|input| {
+            let text = String::from_utf8_lossy(input);
+            switchboard_adapters::Declared::parse(&text, "adapter.yaml").is_ok()
         });
         accepted("params", &|input| {
             let parts = RestParts { body: input, ..RestParts::default() };

@@ -1,7 +1,7 @@
 //! Torture for the real binary: it is killed at random moments under load, its disk fills up and turns read-only, and
 //! everything it ever acknowledged is compared with what is there afterwards.
 //!
-//! [`kill`], [`webhooks`] and [`disk`] are the tests. Clients write down each acknowledgement at the moment they read it
+//! [`kill`], [`webhooks`], [`disk`] and [`programs`] are the tests. Clients write down each acknowledgement at the moment they read it
 //! ([`journal`]); [`compare`] asks the restarted server for every one of them.
 
 pub mod calls;
@@ -13,6 +13,7 @@ pub mod http;
 pub mod journal;
 pub mod kill;
 pub mod load;
+pub mod programs;
 pub mod random;
 pub mod server;
 pub mod webhooks;

@@ -1,4 +1,4 @@
-//! `torture kill`, `torture webhooks` and `torture disk`: see the library. `cargo xtask torture` builds and calls them.
+//! `torture kill`, `webhooks`, `disk`, `programs` and `overhead`: see the library. `cargo xtask torture` builds and calls them.
 
 #![expect(
     clippy::print_stdout,
@@ -6,13 +6,14 @@
     reason = "a development command talks to the terminal it runs in"
 )]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use torture::disk;
 use torture::kill::{self, Plan};
+use torture::programs::{self, overhead, speaker};
 use torture::webhooks;
 
 /// So many of many problems tell the story.
@@ -66,11 +67,49 @@ enum Command {
         #[arg(long, hide = true)]
         inside: bool,
     },
+    /// Let command-line agents work, cancel and kill them and the server, and look at what is left of them
+    Programs {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+        /// How many tasks
+        #[arg(long, default_value_t = 200)]
+        tasks: u64,
+        /// Decides what they do and what is done to them
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Wait some minutes for what killed servers have left to be swept
+        #[arg(long)]
+        sweep: bool,
+    },
+    /// Measure how long an event of a command-line agent takes to its caller
+    Overhead {
+        /// The server's program
+        #[arg(long)]
+        binary: PathBuf,
+    },
+    /// Be a command-line agent that says what time it is
+    #[command(hide = true)]
+    Speak {
+        /// How many times
+        #[arg(long)]
+        count: u64,
+        /// How long to wait before each
+        #[arg(long)]
+        pause_ms: u64,
+    },
 }
 
 fn main() -> ExitCode {
     let start = Instant::now();
     let done = match Arguments::parse().command {
+        Command::Speak { count, pause_ms } => {
+            // What stands on its output is for its server alone.
+            let is_told = speaker::speak(count, Duration::from_millis(pause_ms)).is_ok();
+            return if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        }
+        Command::Programs { binary, tasks, seed, sweep } => programs(&programs::Plan { binary, tasks, seed, sweep }),
+        Command::Overhead { binary } => overhead(&binary),
         Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
         Command::Webhooks { binary, rounds, tasks, seed } => {
             webhooks(&webhooks::Plan { binary, rounds: rounds.max(1), tasks, seed })
@@ -116,6 +155,25 @@ fn webhooks(plan: &webhooks::Plan) -> anyhow::Result<()> {
     );
     println!("receivers: {}", outcome.conducts);
     verdict(outcome.problems).map_err(|error| error.context(format!("again with --rounds {rounds} --seed {seed}")))
+}
+
+fn programs(plan: &programs::Plan) -> anyhow::Result<()> {
+    let outcome = programs::run(plan)?;
+    let (tasks, seed) = (plan.tasks, plan.seed);
+    println!("{tasks} tasks of command-line agents over 2 kills, seed {seed}: {}", outcome.endings);
+    for check in &outcome.checks {
+        println!("{check}");
+    }
+    verdict(outcome.problems).map_err(|error| error.context(format!("again with --tasks {tasks} --seed {seed}")))
+}
+
+fn overhead(binary: &Path) -> anyhow::Result<()> {
+    let outcome = overhead::run(binary)?;
+    println!("from the moment a program writes an event to the moment its caller has read it:");
+    for measured in &outcome.measured {
+        println!("{measured}");
+    }
+    verdict(outcome.problems)
 }
 
 fn verdict(problems: Vec<String>) -> anyhow::Result<()> {

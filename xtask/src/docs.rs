@@ -51,8 +51,12 @@ fn render() -> anyhow::Result<String> {
         page.push_str("| key | default | variable | meaning |\n|---|---|---|---|\n");
         rows(&mut page, &settings, definition, section)?;
     }
-    page.push_str("\n## agents.yaml\n\nA list under `agents`. An agent that is hosted here has these keys.\n");
+    page.push_str("\n## agents.yaml\n\nA list under `agents`. Any agent that is hosted here has these keys.\n");
     agent_table(&mut page, &agents, "Agent")?;
+    page.push_str("\nOne that comes with Switchboard also has this one.\n");
+    agent_table(&mut page, &agents, "BuiltinAgent")?;
+    page.push_str("\nOne that is a command-line program ([cli-agents.md](cli-agents.md)) also has these.\n");
+    agent_table(&mut page, &agents, "CliAgent")?;
     page.push_str("\nAn agent elsewhere, which commands can call by its name, has these.\n");
     agent_table(&mut page, &agents, "RemoteAgent")?;
     Ok(page)
@@ -90,6 +94,10 @@ fn agent_rows(page: &mut String, schema: &Value, path: &str, value: &Value) -> a
     let target = resolve(schema, value);
     let nested = if target["items"].is_object() { resolve(schema, &target["items"]) } else { target };
     if nested["properties"].is_object() {
+        // A mapping that may be left out as a whole has something to say as a whole.
+        if value["anyOf"].is_array() {
+            writeln!(page, "| `{path}` | {} | {} |", default(value), text(value))?;
+        }
         let separator = if target["items"].is_object() { "[]." } else { "." };
         for (key, value) in members(&nested["properties"]) {
             agent_rows(page, schema, &format!("{path}{separator}{key}"), value)?;
@@ -104,9 +112,10 @@ fn members(object: &Value) -> impl Iterator<Item = (&str, &Value)> {
     object.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value))
 }
 
-/// What a `$ref` points at; the value itself if it is none.
+/// What a `$ref` points at, also one that may be left out; the value itself if it is none.
 fn resolve<'a>(schema: &'a Value, value: &'a Value) -> &'a Value {
-    let reference = value["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
+    let reference = value["$ref"].as_str().or_else(|| value["anyOf"][0]["$ref"].as_str());
+    let reference = reference.and_then(|reference| reference.strip_prefix("#/$defs/"));
     reference.map_or(value, |name| &schema["$defs"][name])
 }
 

@@ -6,18 +6,17 @@
 mod environment;
 mod foreign;
 mod job;
-mod results;
 mod server;
 mod table;
 
 use anyhow::Context;
-use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use crate::interop::environment::{Environments, Python};
+use crate::interop::environment::Environments;
 use crate::interop::job::Job;
 use crate::program;
+use crate::python::Python;
 use crate::steps::Counts;
 
 #[derive(clap::Args)]
@@ -132,6 +131,3 @@ fn at_once(jobs: Vec<Job>, environments: &Environments<'_>) -> anyhow::Result<jo
         Ok(all)
     })
 }
-
-/// The names of tests.
-type Names = BTreeSet<String>;

@@ -8,11 +8,16 @@
 )]
 
 mod bench;
+mod coding_agents;
 mod docs;
 mod fuzz;
 mod interop;
 mod lint;
+mod node;
+mod pinned;
 mod program;
+mod python;
+mod results;
 mod steps;
 mod test;
 mod tools;
@@ -36,6 +41,8 @@ enum Command {
     Lint,
     /// Run the published SDKs of other languages against the server
     Interop(interop::Arguments),
+    /// Run the real command-line agents against a fake model
+    CodingAgents(coding_agents::Arguments),
     /// Try every decoder on mutations of what real peers sent
     Fuzz(fuzz::Arguments),
     /// Kill the server under load, fill its disk, and look for anything lost
@@ -51,6 +58,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Lint => lint::run(),
         Command::Interop(arguments) => interop::run(&arguments),
+        Command::CodingAgents(arguments) => coding_agents::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
         Command::Docs => docs::run(),

@@ -5,6 +5,7 @@ mod outcome;
 
 use std::process::Command;
 
+use crate::coding_agents;
 use crate::docs;
 use crate::fuzz;
 use crate::interop;
@@ -28,6 +29,7 @@ const STEPS: &[Step] = &[
     Step { name: "configuration page", run: docs::check },
     Step { name: "load generator", run: load_tests },
     Step { name: "interop", run: interop::step },
+    Step { name: "coding agents", run: coding_agents::step },
     Step { name: "torture", run: torture::step },
     Step { name: "fuzz", run: fuzz::step },
 ];

@@ -1,5 +1,6 @@
 //! `cargo xtask torture`: kill -9 under load, a planted bug that must be found, kill -9 with webhooks to flaky receivers,
-//! a full and a read-only disk, all on the real binary. The work is in the package `torture`; this builds it and says how long and how often.
+//! a full and a read-only disk, command-line agents that are canceled and killed, and how late their events are, all on
+//! the real binary. The work is in the package `torture`; this builds it and says how long and how often.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -22,6 +23,8 @@ const TEST_SEED: u64 = 1;
 /// As many as the promise about webhooks names.
 const WEBHOOK_ROUNDS: &str = "20";
 const WEBHOOK_TASKS: &str = "1000";
+/// As many as the promise about command-line agents names.
+const PROGRAM_TASKS: &str = "200";
 /// Each of these loses something with near certainty; one loss that is found is enough.
 const PLANTED_ROUNDS: u64 = 6;
 
@@ -46,6 +49,8 @@ fn all(rounds: u64, seed: u64) -> anyhow::Result<Counts> {
         &["kill", "--planted", "--rounds", &planted, "--seed", &seed],
         &["webhooks", "--rounds", WEBHOOK_ROUNDS, "--tasks", WEBHOOK_TASKS, "--seed", &seed],
         &["disk"],
+        &["programs", "--tasks", PROGRAM_TASKS, "--seed", &seed],
+        &["overhead"],
     ] {
         let programs = program::root().join("target/debug");
         let mut command = Command::new(programs.join("torture"));

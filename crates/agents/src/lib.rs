@@ -1,5 +1,6 @@
-//! Ready-made agents: the demo fleet, small and useful.
+//! Ready-made agents: the demo fleet, small and useful, and command-line coding agents.
 
+pub mod cli;
 mod echo;
 mod guide;
 mod probe;

@@ -1,6 +1,7 @@
 //! What an agent author writes.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -20,10 +21,35 @@ pub trait Agent: Send + Sync + 'static {
     /// returning without any of these fails the task.
     fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send;
 
+    /// Whether a message that names a conversation and no task answers the one question that is open there. Without it
+    /// such a message always begins a task.
+    fn is_answer(&self, message: &Message) -> bool {
+        let _ = message;
+        false
+    }
+
     /// Asked when a turn has lost its process: what to do with the task now.
     fn recover(&self, task: &TaskView) -> impl Future<Output = Recovery> + Send {
         let _ = task;
         async { Recovery::Fail("the server stopped while the task was running".to_owned()) }
+    }
+}
+
+impl<A: Agent> Agent for Arc<A> {
+    fn manifest(&self) -> Manifest {
+        A::manifest(self)
+    }
+
+    fn run(&self, turn: Turn, task: TaskHandle) -> impl Future<Output = Result<(), AgentError>> + Send {
+        A::run(self, turn, task)
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        A::is_answer(self, message)
+    }
+
+    fn recover(&self, task: &TaskView) -> impl Future<Output = Recovery> + Send {
+        A::recover(self, task)
     }
 }
 
@@ -71,6 +97,8 @@ pub struct TaskView {
     pub message: Message,
     /// What the agent saved.
     pub saved: Option<Json>,
+    /// Who asks.
+    pub caller: CallerId,
     /// What the caller wished of that message.
     pub hints: Hints,
 }
@@ -107,12 +135,17 @@ impl AgentError {
 /// [`Agent`] in a form that can be kept in a list; every agent is one.
 pub(crate) trait DynAgent: Send + Sync {
     fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>>;
+    fn is_answer(&self, message: &Message) -> bool;
     fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery>;
 }
 
 impl<A: Agent> DynAgent for A {
     fn run_boxed(&self, turn: Turn, task: TaskHandle) -> BoxFuture<'_, Result<(), AgentError>> {
         self.run(turn, task).boxed()
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        Agent::is_answer(self, message)
     }
 
     fn recover_boxed<'a>(&'a self, task: &'a TaskView) -> BoxFuture<'a, Recovery> {

@@ -131,7 +131,7 @@ impl Inner {
         let settings = &self.settings;
         let counters = [
             (&self.caps.running, settings.running_tasks),
-            (&hosted.running, settings.running_per_agent),
+            (&hosted.running, hosted.cap(settings.running_per_agent)),
             (&caller.running, settings.running_per_caller),
         ];
         for (index, (counter, cap)) in counters.iter().enumerate() {
@@ -171,7 +171,7 @@ impl Inner {
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
         let settings = &self.settings;
         let is_room = |lane: &Lane| {
-            lane.hosted.running.load(Ordering::Acquire) < settings.running_per_agent
+            lane.hosted.running.load(Ordering::Acquire) < lane.hosted.cap(settings.running_per_agent)
                 && lane.caller.running.load(Ordering::Acquire) < settings.running_per_caller
         };
         let mut startable = Vec::new();

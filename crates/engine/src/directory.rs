@@ -1,7 +1,7 @@
 //! Which agent serves a request. The kernel ships a fixed list; a hub can route instead.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_a2a::{Message, PushPayload};
 
@@ -69,6 +69,8 @@ pub struct Hosted {
     pub switches: Switches,
     pub(crate) agent: Box<dyn DynAgent>,
     pub(crate) running: AtomicUsize,
+    /// Of these, those that wait for somebody's answer and keep their place meanwhile.
+    pub(crate) asking: AtomicUsize,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -86,6 +88,8 @@ pub struct Switches {
     pub webhook_payload: Option<PushPayload>,
     /// Which events webhooks are told of.
     pub webhook_events: WebhookEvents,
+    /// Turns of this agent at the same time, if fewer than the kernel's own limit for an agent.
+    pub max_running: Option<usize>,
 }
 
 /// Which events webhooks are told of.
@@ -109,6 +113,7 @@ impl Default for Switches {
             dedupe_message_id: false,
             webhook_payload: None,
             webhook_events: WebhookEvents::All,
+            max_running: None,
         }
     }
 }
@@ -122,6 +127,7 @@ impl Hosted {
             switches: Switches::default(),
             agent: Box::new(agent),
             running: AtomicUsize::new(0),
+            asking: AtomicUsize::new(0),
         }
     }
 
@@ -130,6 +136,30 @@ impl Hosted {
     pub fn switches(mut self, switches: Switches) -> Self {
         self.switches = switches;
         self
+    }
+
+    /// How many of its turns may run, where the kernel lets an agent have `limit`.
+    pub(crate) fn cap(&self, limit: usize) -> usize {
+        self.switches.max_running.map_or(limit, |own| own.min(limit))
+    }
+
+    /// Why a turn of this agent waits, if it is for a place at the agent itself.
+    pub(crate) fn full(&self, limit: usize) -> Option<String> {
+        let cap = self.cap(limit);
+        if self.running.load(Ordering::Relaxed) < cap {
+            return None;
+        }
+        let taken = if cap == 1 {
+            "the one place of this agent is taken".to_owned()
+        } else {
+            format!("all {cap} places of this agent are taken")
+        };
+        Some(match (cap, self.asking.load(Ordering::Relaxed)) {
+            (_, 0) => taken,
+            (1, _) => format!("{taken} by a task that waits for an answer"),
+            (_, 1) => format!("{taken}, one of them by a task that waits for an answer"),
+            (_, asking) => format!("{taken}, {asking} of them by tasks that wait for answers"),
+        })
     }
 
     /// Whether it has a skill of that id.

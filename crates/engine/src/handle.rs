@@ -1,16 +1,19 @@
 //! What an agent works with while it runs: say how it goes, produce, ask, and end.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{
     Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
 };
 
+use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::event::{Event, Usage};
 use crate::final_message::ANSWER_BYTES;
+use crate::fold::USAGE_KEY;
 use crate::live::{Core, LiveTask};
-use crate::reason::Reason;
+use crate::reason::{REASON_DETAIL_KEY, Reason};
 use crate::store::{Phase, StoreError};
 use crate::transition;
 
@@ -118,6 +121,7 @@ impl TaskHandle {
         let mark = self.push_status(state, Some(question), None)?;
         self.committed(mark).await?;
         let asked = self.live.core.lock().fold.inner.last_stop;
+        let _place = self.live.hosted.as_ref().filter(|_| !self.live.may_park()).map(Asking::new);
         self.live
             .wait_for(|core| {
                 if self.is_lost(core) {
@@ -147,7 +151,10 @@ impl TaskHandle {
     /// Reports what the work has cost so far, in all; also while the task is being stopped.
     pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
         self.room(0).await?;
-        self.push(&mut self.live.core.lock(), Event::Used(usage)).map(drop)
+        let mut core = self.live.core.lock();
+        self.push(&mut core, Event::Used(usage))?;
+        core.output.usage = Some(usage);
+        Ok(())
     }
 
     /// Waits for the next message that came while the turn was running.
@@ -181,6 +188,11 @@ impl TaskHandle {
     /// The newest messages of this conversation's earlier tasks, oldest first, at most `max`.
     pub async fn context_history(&self, max: usize) -> Vec<Message> {
         self.engine.context_history(&self.live.task, max).await
+    }
+
+    /// The newest other tasks of this conversation as they are committed, newest first, at most `max`.
+    pub async fn context_tasks(&self, max: usize) -> Vec<Task> {
+        self.engine.context_tasks(&self.live.task, max).await
     }
 
     /// Resolves when the task is to stop. Select over this and the work.
@@ -244,6 +256,20 @@ impl TaskHandle {
     pub async fn fail(&self, reason: impl Into<String>) -> Result<(), Stopped> {
         let message = Message::text(Role::Agent, reason);
         self.end(TaskState::Failed, Some(message), Reason::AgentError.metadata()).await
+    }
+
+    /// Ends the task badly for one of the known reasons; `detail` is the agent's own word for it.
+    pub async fn fail_because(
+        &self,
+        reason: Reason,
+        detail: Option<&str>,
+        text: impl Into<String>,
+    ) -> Result<(), Stopped> {
+        let mut metadata = reason.metadata().unwrap_or_default();
+        if let Some(detail) = detail.and_then(|detail| Json::from_serialize(detail).ok()) {
+            metadata.insert(REASON_DETAIL_KEY, detail);
+        }
+        self.end(TaskState::Failed, Some(Message::text(Role::Agent, text)), Some(metadata)).await
     }
 
     /// Will not do it.
@@ -357,6 +383,22 @@ impl TaskHandle {
     }
 }
 
+/// Counts an agent's turn as one that waits for an answer and keeps its place, while it lives.
+struct Asking(Arc<Hosted>);
+
+impl Asking {
+    fn new(hosted: &Arc<Hosted>) -> Self {
+        hosted.asking.fetch_add(1, Ordering::Relaxed);
+        Self(hosted.clone())
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// The bulk of what parts will take in the log. Raw bytes are longer there, but never alone beyond an event's limit.
 fn text_bytes(parts: &[Part]) -> usize {
     parts.iter().filter_map(Part::as_text).map(str::len).sum()
@@ -375,10 +417,21 @@ pub(crate) fn push_status(
         engine.count_refused_write();
         return Err(Stopped::Ended);
     }
+    let metadata = if state.is_terminal() { with_usage(core, metadata) } else { metadata };
     let at = core.next_status_at(engine.clock.now());
     let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;
     core.output.state = state;
     Ok(mark)
+}
+
+/// An ending says what the work has cost, if the agent has told.
+fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
+    let known = || core.fold.task.metadata.as_ref().and_then(|all| all.get(USAGE_KEY).cloned());
+    let told = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
+    let Some(usage) = told.or_else(known) else { return metadata };
+    let mut metadata = metadata.unwrap_or_default();
+    metadata.insert(USAGE_KEY, usage);
+    Some(metadata)
 }
 
 /// Adds an event to the turn's output; says which count of committed events will include it.

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::burst::Burst;
 use crate::caps::Permit;
 use crate::directory::Hosted;
-use crate::event::{Event, LoggedEvent};
+use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::Produced;
 use crate::fold::Fold;
 use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
@@ -107,6 +107,8 @@ pub(crate) struct Output {
     pub(crate) produced: Produced,
     /// Whether the task has or will have an artifact.
     pub(crate) has_artifact: bool,
+    /// What the work has cost, as its agent told since the task came into memory.
+    pub(crate) usage: Option<Usage>,
     /// Why the turn has to stop.
     pub(crate) stop: Option<Reason>,
 }
@@ -190,6 +192,7 @@ impl Core {
             text_artifact: None,
             produced: Produced::default(),
             has_artifact: !fold.task.artifacts.is_empty(),
+            usage: None,
             stop: None,
         };
         let turn_fence = row.fence;

@@ -16,6 +16,8 @@ use crate::ids::{Cursor, Seq};
 use crate::live::LiveTask;
 use crate::store::{Loaded, NewTask, Phase, StoreError};
 
+/// Metadata key of what a waiting turn waits for, where that is a place at its agent.
+pub const QUEUE_REASON_KEY: &str = "switchboard/queueReason";
 /// Metadata key of a waiting turn's place in the queue; 1 is next.
 pub const QUEUE_POSITION_KEY: &str = "switchboard/queuePosition";
 
@@ -107,7 +109,12 @@ impl Inner {
             && let Some(position) = self.caps.position(live)
             && let Ok(value) = Json::from_serialize(&position)
         {
-            task.metadata.get_or_insert_default().insert(QUEUE_POSITION_KEY, value);
+            let metadata = task.metadata.get_or_insert_default();
+            metadata.insert(QUEUE_POSITION_KEY, value);
+            let full = live.hosted.as_ref().and_then(|hosted| hosted.full(self.settings.running_per_agent));
+            if let Some(reason) = full.and_then(|reason| Json::from_serialize(&reason).ok()) {
+                metadata.insert(QUEUE_REASON_KEY, reason);
+            }
         }
     }
 
@@ -178,6 +185,22 @@ impl Inner {
         newest_first.truncate(max);
         newest_first.reverse();
         newest_first
+    }
+}
+
+impl Inner {
+    /// The newest other tasks of a conversation, newest first.
+    pub(crate) async fn context_tasks(&self, task: &NewTask, max: usize) -> Vec<Task> {
+        let rows = self.store.context(&task.owner, &task.agent, &task.context, max.saturating_add(1)).await;
+        let mut tasks = Vec::new();
+        for row in rows.unwrap_or_default() {
+            if row.task.id == task.id || tasks.len() >= max {
+                continue;
+            }
+            let Ok(Some(loaded)) = self.store.load(&row.task.id).await else { continue };
+            tasks.extend(self.fold_task(loaded));
+        }
+        tasks
     }
 }
 

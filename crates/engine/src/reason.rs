@@ -5,6 +5,9 @@ use switchboard_a2a::{Json, Metadata};
 /// The key under which the reason stands.
 pub const REASON_KEY: &str = "switchboard/reason";
 
+/// The key under which an agent's own word for the reason stands, where it has one.
+pub const REASON_DETAIL_KEY: &str = "switchboard/reasonDetail";
+
 /// Why a task ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {

@@ -303,6 +303,7 @@ fn view(live: &LiveTask) -> Option<TaskView> {
         task: core.task(),
         message: current.received.message.clone(),
         saved: core.fold.inner.saved.clone(),
+        caller: live.task.owner.clone(),
         hints: Hints::seen_by(&live.task.agent, &current.received),
     })
 }

@@ -28,6 +28,8 @@ use crate::turn::{self, Begin};
 const CONTEXT_ID_BYTES: usize = 256;
 /// The most other tasks a message may refer to: each is looked up.
 const REFERENCES: usize = 100;
+/// How many of a conversation's newest tasks are looked through for an open question.
+const CONTEXT_TASKS: usize = 100;
 
 /// A message to take in.
 #[derive(Clone, Debug)]
@@ -159,7 +161,33 @@ impl Inner {
                 // Boxed, like all that is rare here: the size of the common way is copied with every message.
                 Box::pin(self.follow_up(live, send, record)).await
             }
-            None => self.begin(caller, send, hints, record).await,
+            None => match Box::pin(self.asked_in_context(caller, &send, &hints)).await? {
+                Some(live) => Box::pin(self.follow_up(live, send, record)).await,
+                None => self.begin(caller, send, hints, record).await,
+            },
+        }
+    }
+
+    /// The task whose question a message answers that names only their conversation: the one that waits there. With
+    /// several waiting nobody can say which is meant.
+    async fn asked_in_context(
+        &self,
+        caller: &Caller,
+        send: &Send,
+        hints: &Hints,
+    ) -> Result<Option<Arc<LiveTask>>, Error> {
+        let Some(context) = &send.message.context_id else { return Ok(None) };
+        let asked = Asked { message: &send.message, hints };
+        let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
+        if !hosted.agent.is_answer(&send.message) {
+            return Ok(None);
+        }
+        let rows = self.store.context(&caller.id, &hosted.name, context, CONTEXT_TASKS).await;
+        let rows = rows.map_err(|error| Error::from_store(&error))?;
+        let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
+        match (waiting.next(), waiting.next()) {
+            (Some(row), None) => self.open(&send.address, caller, &row.task.id).await.map(Some),
+            _ => Ok(None),
         }
     }
 

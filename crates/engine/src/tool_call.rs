@@ -33,6 +33,9 @@ pub struct ToolCall {
     result: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Json>,
+    /// What people read instead of the usual words.
+    #[serde(skip)]
+    words: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,7 +64,7 @@ impl ToolCall {
     }
 
     fn new(id: impl Into<String>, name: impl Into<String>, phase: Phase) -> Self {
-        Self { tool_call_id: id.into(), name: name.into(), phase, args: None, result: None, error: None }
+        Self { tool_call_id: id.into(), name: name.into(), phase, args: None, result: None, error: None, words: None }
     }
 
     /// What it was called with; if that is long, the beginning of its JSON as a text.
@@ -78,8 +81,18 @@ impl ToolCall {
         self
     }
 
+    /// What people read of it, where the usual words will not do.
+    #[must_use]
+    pub fn saying(mut self, words: impl Into<String>) -> Self {
+        self.words = Some(words.into());
+        self
+    }
+
     /// The call in a few words.
     fn text(&self) -> String {
+        if let Some(words) = &self.words {
+            return words.clone();
+        }
         let shown = |value: &Option<Json>| {
             value.as_ref().map(|value| value.as_text().unwrap_or_else(|| value.as_str().to_owned()))
         };

@@ -75,6 +75,12 @@ enum Command {
         #[command(flatten)]
         flags: DataFlags,
     },
+    /// Look whether agents have the programs, logins and folders they need, and say how to mend it
+    #[command(after_help = DOCTOR)]
+    Doctor {
+        #[command(flatten)]
+        flags: ConfigFlags,
+    },
     /// Check the configuration of a server, apply it, print its schema; show the settings of calls
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -86,6 +92,12 @@ enum Command {
     /// Print the version
     Version,
 }
+
+/// What stands under the help of `doctor`.
+const DOCTOR: &str = "\
+Run it as the account and with the variables that the server has, since both decide what programs see. It calls nobody: \
+whether a program is logged in shows by its keys and files alone. No secret is printed.\n\
+Exit codes: 0 no problem, even if there are warnings; 1 a problem; 2 typed wrongly; 130 Ctrl-C.";
 
 /// What stands under the help of `config show`.
 const SHOW: &str = "\
@@ -269,6 +281,7 @@ fn run_typed() -> ExitCode {
         Command::Config(ConfigCommand::Reload { flags }) => commands::config::reload::run(&flags, printer),
         Command::Config(ConfigCommand::Show { flags }) => commands::config::show::run(&flags, printer),
         Command::Config(ConfigCommand::Schema { file }) => commands::config::schema::run(file, printer),
+        Command::Doctor { flags } => commands::doctor::run(&flags, printer),
         Command::Serve { flags } => commands::serve::run(&flags, printer),
         Command::Keys(KeysCommand::Create { wishes, flags }) => commands::keys::create::run(&flags, wishes, printer),
         Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),

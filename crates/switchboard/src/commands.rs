@@ -3,6 +3,8 @@
 pub mod calling;
 pub mod config;
 pub mod db;
+pub mod doctor;
+pub mod exec_child;
 pub mod keys;
 pub mod serve;
 pub mod status;

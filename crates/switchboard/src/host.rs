@@ -8,7 +8,7 @@ use crate::config::agent_name::AgentName;
 use crate::config::value::Scalar;
 use crate::logging;
 use crate::printer::{Output, Printer};
-use crate::serve::{Plan, Serving, Signals, StartError, stop_signal};
+use crate::serve::{Fleet, Plan, Serving, Signals, StartError, stop_signal};
 
 /// Hosts one agent behind A2A, with durable tasks.
 #[derive(Debug, Parser)]
@@ -55,8 +55,8 @@ pub async fn host(name: &str, agent: impl Agent) -> Result<(), StartError> {
     // A program that logs in its own way has set that up already, and keeps it.
     let _ = logging::start(&workspace.config.log);
     let signals = Signals::take().map_err(StartError::Signals)?;
-    let agents = vec![Hosted::new(name.as_str(), agent)];
-    let serving = Serving::start(Plan { workspace, agents, read_again: Box::new(move || flags.load_settings()) });
+    let fleet = Fleet::of(vec![Hosted::new(name.as_str(), agent)]);
+    let serving = Serving::start(Plan { workspace, fleet, read_again: Box::new(move || flags.load_settings()) });
     let serving = serving.await?;
     let printer = Printer::new(Output::Text);
     for warning in &serving.warnings {

@@ -9,5 +9,6 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    switchboard::cli::run()
+    // First of all, and alone: it becomes another program at once.
+    switchboard::commands::exec_child::intercept().unwrap_or_else(switchboard::cli::run)
 }

@@ -12,13 +12,14 @@ mod network_file_system;
 mod open_files;
 mod outbound;
 mod port_holder;
+pub(crate) mod programs;
 mod reload;
 mod settings;
 mod signals;
 
 pub(crate) use data_dir::{RESTORE, open_problem};
 pub use error::StartError;
-pub(crate) use fleet::hosted;
+pub use fleet::{Fleet, FleetMaker};
 pub use greeting::Greeting;
 pub(crate) use greeting::reachable;
 pub use reload::{Reloaded, Reloader, WorkspaceReader};
@@ -29,7 +30,7 @@ use std::sync::Arc;
 
 use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::store::Store;
-use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory, Hosted};
+use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory};
 use switchboard_server::{Options, Server, Tls};
 use switchboard_store::SqliteStore;
 use tokio_util::sync::CancellationToken;
@@ -38,13 +39,14 @@ use crate::config::{Config, Workspace};
 use crate::control::{ControlListener, ControlRoom, Status, Waits};
 use crate::keys::{KeyDesk, KeyRing};
 use crate::serve::outbound::Outbound;
+use crate::serve::programs::Programs;
 
 /// What to serve.
 pub struct Plan {
     /// The settings, and where the data is.
     pub workspace: Workspace,
-    /// Who is served.
-    pub agents: Vec<Hosted>,
+    /// Makes who is served, once the data directory is open.
+    pub fleet: FleetMaker,
     /// Reads the workspace again while the server runs.
     pub read_again: WorkspaceReader,
 }
@@ -54,6 +56,7 @@ pub struct Serving {
     listener: TcpListener,
     engine: Engine,
     outbound: Outbound,
+    programs: Option<Programs>,
     options: Options,
     ring: Arc<KeyRing>,
     control: ControlListener,
@@ -72,7 +75,7 @@ impl Serving {
     /// # Errors
     /// Whatever is in the way, in plain words.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let Plan { workspace, agents, read_again } = plan;
+        let Plan { workspace, fleet, read_again } = plan;
         let (config, data_dir) = (&workspace.config, workspace.data_dir());
         let tls = open_tls(config)?;
         let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
@@ -87,6 +90,13 @@ impl Serving {
             return Err(StartError::NoKeys { address: config.server.bind.0, data_dir });
         }
         let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
+        let Fleet { hosted: agents, programs } = match fleet(&data_dir, &clock) {
+            Ok(fleet) => fleet,
+            Err(error) => {
+                store.close().await.map_err(StartError::Store)?;
+                return Err(error);
+            }
+        };
         let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
         let mut greeting = Greeting::new(config, address, &data_dir, &agents, usable, ring.is_open());
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
@@ -123,6 +133,7 @@ impl Serving {
             listener,
             engine,
             outbound,
+            programs,
             options,
             ring,
             control,
@@ -152,7 +163,10 @@ impl Serving {
     /// # Errors
     /// If the listener failed, or the store could not be closed.
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
-        let Self { listener, engine, outbound, options, ring, control, room, .. } = self;
+        let Self { listener, engine, outbound, programs, options, ring, control, room, .. } = self;
+        if let Some(programs) = &programs {
+            programs.begin();
+        }
         // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
         let done = CancellationToken::new();
         let control = tokio::spawn(control.run(room, done.clone()));
@@ -175,6 +189,9 @@ impl Serving {
             served
         };
         let (served, drained) = tokio::join!(served, drained);
+        if let Some(programs) = &programs {
+            programs.close().await;
+        }
         done.cancel();
         if let Err(error) = control.await {
             tracing::error!(%error, "the control socket ended badly");

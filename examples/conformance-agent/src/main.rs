@@ -16,7 +16,7 @@ use switchboard::cli::ConfigFlags;
 use switchboard::config::cards::CardForm;
 use switchboard::logging;
 use switchboard::printer::{Output, Printer};
-use switchboard::serve::{Plan, Serving};
+use switchboard::serve::{Fleet, Plan, Serving};
 use switchboard_engine::{Hosted, Switches};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,7 @@ async fn main() -> Result<(), StartError> {
     let stop = stop_signal().map_err(StartError::Signals)?;
     let serving = Serving::start(Plan {
         workspace,
-        agents: vec![Hosted::new("conformance", agent).switches(switches)],
+        fleet: Fleet::of(vec![Hosted::new("conformance", agent).switches(switches)]),
         read_again: Box::new(move || settings.load_settings()),
     });
     let serving = serving.await?;

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use crate::interop::environment::Environments;
 use crate::interop::foreign::Foreign;
-use crate::interop::results::Results;
 use crate::interop::server::Server;
 use crate::program;
+use crate::results::Results;
 
 /// Where the runners look for the server's key.
 const KEY: &str = "INTEROP_KEY";

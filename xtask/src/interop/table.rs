@@ -1,7 +1,7 @@
 //! Each table of interop/README.md is a promise: what it names must have run, and what ran must be named there. A name
 //! that ends in a question mark is a matter of chance, and need not have run.
 
-use crate::interop::Names;
+use crate::results::Names;
 
 /// The tests that the table under this heading names.
 pub(crate) fn tests(readme: &str, wanted: &str) -> Names {

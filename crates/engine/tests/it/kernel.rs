@@ -22,6 +22,8 @@ type Run = dyn Fn(Turn, TaskHandle) -> BoxFuture<'static, Result<(), AgentError>
 pub(crate) struct Script {
     pub(crate) manifest: Manifest,
     pub(crate) recovery: Recovery,
+    /// Texts that answer an open question of their conversation.
+    pub(crate) answers: &'static [&'static str],
     run: Arc<Run>,
 }
 
@@ -34,6 +36,7 @@ impl Script {
         Self {
             manifest: Manifest::new("Script", "A closure"),
             recovery: Recovery::Fail("lost".to_owned()),
+            answers: &[],
             run: Arc::new(move |turn, task| run(turn, task).boxed()),
         }
     }
@@ -61,6 +64,10 @@ impl Agent for Script {
 
     async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
         (self.run)(turn, task).await
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        self.answers.contains(&message.joined_text().as_str())
     }
 
     async fn recover(&self, _task: &TaskView) -> Recovery {
@@ -115,6 +122,14 @@ impl Kernel {
         Self::start(name, store, runtime, script, Settings::default())
     }
 
+    /// With an agent that is served in a way of its own.
+    pub(crate) fn serving(folder: &Path, hosted: Hosted) -> Self {
+        let options = Options { durability: Durability::Process, ..Options::default() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let store = Arc::new(SqliteStore::open(folder, options).unwrap());
+        Self::start_hosted(hosted, store, runtime, Settings::default())
+    }
+
     fn start(
         name: &'static str,
         store: Arc<dyn Store>,
@@ -122,8 +137,12 @@ impl Kernel {
         script: impl Agent,
         settings: Settings,
     ) -> Self {
+        Self::start_hosted(Hosted::new(name, script), store, runtime, settings)
+    }
+
+    fn start_hosted(hosted: Hosted, store: Arc<dyn Store>, runtime: Runtime, settings: Settings) -> Self {
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let directory = FixedDirectory::new(vec![Hosted::new(name, script)], None);
+        let directory = FixedDirectory::new(vec![hosted], None);
         let started = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), settings);
         let engine = runtime.block_on(started).unwrap();
         Self { engine, clock, runtime }

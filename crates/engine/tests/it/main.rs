@@ -7,6 +7,7 @@ mod kernel;
 
 mod direct;
 mod endings;
+mod held;
 mod idempotency;
 mod invariants;
 mod leaving;

@@ -7,7 +7,7 @@ use crate::commands::loaded;
 use crate::config::Workspace;
 use crate::logging;
 use crate::printer::Printer;
-use crate::serve::{Plan, Serving, Signals, StartError, hosted, stop_signal};
+use crate::serve::{Fleet, Plan, Serving, Signals, StartError, stop_signal};
 
 /// Serves. Returns when it was stopped in order, or could not start.
 #[must_use]
@@ -32,11 +32,11 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
 async fn serve(workspace: Workspace, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
     let signals = Signals::take().map_err(StartError::Signals)?;
     let drain = workspace.config.tasks.drain;
-    let agents = hosted(&workspace.agents);
+    let fleet = Fleet::configured(workspace.agents.clone());
     for agent in &workspace.remotes {
         tracing::info!(agent = %agent.name, url = agent.url.as_str(), "called, not hosted");
     }
-    let serving = Serving::start(Plan { workspace, agents, read_again: Box::new(move || flags.load()) });
+    let serving = Serving::start(Plan { workspace, fleet, read_again: Box::new(move || flags.load()) });
     let serving = serving.await?;
     for warning in &serving.warnings {
         printer.warning(warning);

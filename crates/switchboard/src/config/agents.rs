@@ -1,10 +1,13 @@
 //! `agents.yaml` and the files of `agents.d/`: who is served, and who is called elsewhere.
 //! Each file holds a list; a name may occur once in all of them together.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::agent_name::AgentName;
+use crate::config::cli_agent::CliAgent;
 use crate::config::document::Node;
 use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_agent::RemoteAgent;
@@ -38,8 +41,9 @@ pub struct Agent {
     ///
     /// Part of its address, `/a2a/{name}`.
     pub name: AgentName,
-    /// Built-in agent that does the work.
-    pub builtin: Builtin,
+    /// Who does the work.
+    #[serde(flatten)]
+    pub kind: Kind,
     /// Description on the card.
     ///
     /// Replaces what the agent says of itself.
@@ -67,6 +71,25 @@ pub struct Agent {
     /// Where it was configured.
     #[schemars(skip)]
     pub origin: Origin,
+}
+
+/// Who does the work of an agent that is served.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Kind {
+    /// An agent that comes with Switchboard.
+    Builtin(BuiltinAgent),
+    /// A program.
+    Cli(Box<CliAgent>),
+}
+
+/// An agent that comes with Switchboard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct BuiltinAgent {
+    /// Built-in agent that does the work.
+    ///
+    /// `echo`, `guide` or `probe`.
+    pub builtin: Builtin,
 }
 
 /// The agents that come with Switchboard.
@@ -177,10 +200,10 @@ impl Default for AgentStreams {
 
 impl Agent {
     /// An agent of that name with nothing changed.
-    fn new(name: AgentName, builtin: Builtin, origin: Origin) -> Self {
+    fn new(name: AgentName, kind: Kind, origin: Origin) -> Self {
         Self {
             name,
-            builtin,
+            kind,
             description: None,
             v03: Version03::default(),
             streams: AgentStreams::default(),
@@ -195,24 +218,18 @@ impl Agent {
     #[must_use]
     pub fn demo_fleet() -> Vec<Self> {
         let named = |(name, builtin): (&str, Builtin)| {
-            AgentName::from_text(name).ok().map(|name| Self::new(name, builtin, Origin::Default))
+            let kind = Kind::Builtin(BuiltinAgent { builtin });
+            AgentName::from_text(name).ok().map(|name| Self::new(name, kind, Origin::Default))
         };
         Builtin::NAMES.into_iter().filter_map(named).collect()
     }
 
     /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
     fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
-        let mut builtin = None::<Builtin>;
-        section.read("builtin", &mut builtin);
-        if !section.is_set("builtin") {
-            section.refuse_all(
-                "does not say which agent it is",
-                "add builtin: echo, guide or probe, or url: for one elsewhere",
-            );
-        }
+        let kind = Kind::read(section);
         let mut switches = AgentSwitches::default();
         switches.read(section);
-        let mut agent = Self::new(name?, builtin?, origin);
+        let mut agent = Self::new(name?, kind?, origin);
         agent.description = switches.description;
         agent.v03 = switches.v03;
         agent.streams = switches.streams;
@@ -220,6 +237,37 @@ impl Agent {
         agent.webhooks = switches.webhooks;
         agent.skills = switches.skills;
         Some(agent)
+    }
+}
+
+impl Kind {
+    fn read(section: &mut Section<'_, '_>) -> Option<Self> {
+        if section.is_set("cli") {
+            for key in ["builtin", "url"] {
+                if section.is_set(key) {
+                    section.asked(key);
+                    section.refuse(key, "cli says already which agent it is", "keep one of the two");
+                }
+            }
+            return CliAgent::read(section).map(|agent| Self::Cli(Box::new(agent)));
+        }
+        let builtin = section.require::<Builtin>("builtin");
+        if !section.is_set("builtin") {
+            section.refuse_all(
+                "does not say which agent it is",
+                "add cli: for a program, builtin: echo, guide or probe, or url: for one elsewhere",
+            );
+        }
+        builtin.map(|builtin| Self::Builtin(BuiltinAgent { builtin }))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin(agent) => write!(formatter, "builtin {}", agent.builtin.name()),
+            Self::Cli(agent) => write!(formatter, "cli {}", agent.cli),
+        }
     }
 }
 
@@ -255,9 +303,9 @@ impl AgentSwitches {
 
 impl Skill {
     fn read(section: &mut Section<'_, '_>) -> Option<Self> {
-        let (mut name, mut description, mut tags) = (None::<String>, None::<String>, Vec::new());
-        section.read("name", &mut name);
-        section.read("description", &mut description);
+        let name = section.require::<String>("name");
+        let description = section.require::<String>("description");
+        let mut tags = Vec::new();
         section.read("tags", &mut tags);
         for key in ["name", "description"] {
             if !section.is_set(key) {
@@ -271,22 +319,11 @@ impl Skill {
 impl Entry {
     /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
     fn read(section: &mut Section<'_, '_>, origin: Origin) -> Option<Self> {
-        let mut name = None::<AgentName>;
-        section.read("name", &mut name);
+        let name = section.require::<AgentName>("name");
         if !section.is_set("name") {
             section.refuse_all("has no name", "add name: with lowercase letters, digits and -");
         }
-        if section.is_set("cli") {
-            section.refuse(
-                "cli",
-                "this is a command-line agent, and this version hosts only built-in agents from files",
-                "remove the entry, or use builtin: echo, guide or probe",
-            );
-            // Its other keys are right for its kind, and nobody here could judge them.
-            section.skip_the_rest();
-            return None;
-        }
-        if section.is_set("url") {
+        if section.is_set("url") && !section.is_set("cli") {
             return RemoteAgent::read(section, name, origin).map(|agent| Self::Remote(Box::new(agent)));
         }
         Agent::read(section, name, origin).map(|agent| Self::Hosted(Box::new(agent)))
@@ -330,6 +367,11 @@ pub(crate) fn read_file(reader: &mut Reader<'_>, file: &Node, entries: &mut Vec<
 
 impl Builtin {
     const NAMES: [(&str, Self); 3] = [("echo", Self::Echo), ("guide", Self::Guide), ("probe", Self::Probe)];
+
+    /// What `builtin` calls it.
+    fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, builtin)| *builtin == self).map_or("", |(name, _)| name)
+    }
 }
 
 impl Scalar for Builtin {

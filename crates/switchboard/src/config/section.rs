@@ -92,6 +92,13 @@ impl<'a, 'r> Section<'a, 'r> {
         }
     }
 
+    /// Reads one key that has no default; nothing when it is not set, or has no good value, which is then reported.
+    pub(crate) fn require<T: Scalar + Serialize>(&mut self, key: &'static str) -> Option<T> {
+        let mut value = Required(None);
+        self.read(key, &mut value);
+        value.0
+    }
+
     /// Reads a mapping inside this one.
     pub(crate) fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a, '_>)) {
         self.asked.push(key);
@@ -152,11 +159,6 @@ impl<'a, 'r> Section<'a, 'r> {
     pub(crate) fn refuse_all(&mut self, wrong: impl Into<String>, right: impl Into<String>) {
         let origin = self.node.map_or(Origin::Default, |node| node.origin.clone());
         self.reader.problems.push(Problem::new(origin, self.path.clone(), Mismatch::new(wrong, right)));
-    }
-
-    /// Takes keys as known without reading them: their mapping is refused for another reason.
-    pub(crate) fn skip_the_rest(&mut self) {
-        self.node = None;
     }
 
     /// Where a key, or the first thing inside it, was set.
@@ -225,6 +227,16 @@ impl<'a, 'r> Section<'a, 'r> {
                 self.reader.problems.push(Problem::new(node.origin.clone(), self.path, mismatch));
             }
         }
+    }
+}
+
+/// A value that is not there yet. Unlike an `Option`, it takes no empty value for an answer.
+#[derive(Serialize)]
+struct Required<T>(Option<T>);
+
+impl<T: Scalar + Serialize> Value for Required<T> {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        T::from_content(content).map(|value| Self(Some(value)))
     }
 }
 

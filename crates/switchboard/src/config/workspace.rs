@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use switchboard_server::{Tls, TlsError, TlsPart};
 
-use crate::config::agents::{self, Agent, Entry};
+use crate::config::agents::{self, Agent, Entry, Kind};
 use crate::config::document::{self, Node};
 use crate::config::problem::Mismatch;
 use crate::config::remote_agent::RemoteAgent;
@@ -50,7 +50,7 @@ impl Workspace {
         let (mut agents, mut remotes) = (Vec::new(), Vec::new());
         for entry in loader.agents() {
             match entry {
-                Entry::Hosted(agent) => agents.push(*agent),
+                Entry::Hosted(agent) => agents.push(loader.placed(*agent)),
                 Entry::Remote(agent) => remotes.push(*agent),
             }
         }
@@ -250,6 +250,16 @@ impl<'a> Loader<'a> {
         if self.folder.join(&other).exists() {
             self.warnings.push(format!("{} is not read: rename it to {name}.yaml", self.shown(Path::new(&other))));
         }
+    }
+
+    /// The agent with its paths in full. What they name and is not there yet is warned of.
+    fn placed(&mut self, mut agent: Agent) -> Agent {
+        if let Kind::Cli(cli) = &mut agent.kind {
+            cli.start_at(self.folder);
+            let missing = cli.missing().into_iter();
+            self.warnings.extend(missing.map(|missing| format!("{}: agent {}: {missing}", agent.origin, agent.name)));
+        }
+        agent
     }
 
     /// All files are read by now.

@@ -79,6 +79,17 @@ pub enum StartError {
     /// The signals that stop a server cannot be taken over.
     #[error("cannot listen for Ctrl-C: {0}")]
     Signals(#[source] io::Error),
+    /// Programs cannot be started here.
+    #[error("cannot make ready to start programs: {0}")]
+    Children(#[source] io::Error),
+    /// An agent cannot be what its configuration says.
+    #[error("agent {name}: {problem}")]
+    Agent {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// The name is not one an agent can have.
     #[error("{0}")]
     AgentName(String),
@@ -89,6 +100,10 @@ impl StartError {
     #[must_use]
     pub fn next_step(&self) -> String {
         match self {
+            Self::Children(_) => "check that the data directory can be written and that /proc is there".to_owned(),
+            Self::Agent { .. } => {
+                "mend its entry in agents.yaml; switchboard doctor says what else is wrong".to_owned()
+            }
             Self::AddressTaken { .. } => {
                 "stop it, or choose another port with --bind 127.0.0.1:PORT (0 takes any free one)".to_owned()
             }

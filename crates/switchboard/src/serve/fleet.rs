@@ -1,22 +1,56 @@
 //! The configured agents as the kernel hosts them.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use switchboard_a2a::PushPayload;
 use switchboard_agents::{Echo, Guide, Probe};
+use switchboard_engine::clock::Clock;
 use switchboard_engine::{Hosted, Skill, Switches, WebhookEvents};
 
-use crate::config::agents::{self, Agent, Blocking, Builtin, WebhookPayload};
+use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
+use crate::serve::error::StartError;
+use crate::serve::programs::Programs;
 
-/// The agents of a workspace, in the order of their configuration.
-pub(crate) fn hosted(agents: &[Agent]) -> Vec<Hosted> {
-    agents.iter().map(host).collect()
+/// Who is served, and the programs some of them start.
+pub struct Fleet {
+    pub(crate) hosted: Vec<Hosted>,
+    /// Nothing where nobody starts any.
+    pub(crate) programs: Option<Programs>,
 }
 
-fn host(agent: &Agent) -> Hosted {
+/// Makes the fleet of a server once its data directory is its own.
+pub type FleetMaker = Box<dyn FnOnce(&Path, &Arc<dyn Clock>) -> Result<Fleet, StartError> + Send>;
+
+impl Fleet {
+    /// These agents, and no programs.
+    #[must_use]
+    pub fn of(hosted: Vec<Hosted>) -> FleetMaker {
+        Box::new(move |_, _| Ok(Self { hosted, programs: None }))
+    }
+
+    /// The agents of a workspace, in the order of their configuration.
+    pub(crate) fn configured(agents: Vec<Agent>) -> FleetMaker {
+        Box::new(move |data_dir, clock| {
+            // Even if nobody starts programs any more: an earlier server may have left some.
+            let mut programs = Programs::open(data_dir, clock.clone())?;
+            let hosted = agents.iter().map(|agent| host(agent, &mut programs)).collect::<Result<_, StartError>>()?;
+            Ok(Self { hosted, programs: Some(programs) })
+        })
+    }
+}
+
+fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
     let name = agent.name.as_str();
-    let mut hosted = match agent.builtin {
-        Builtin::Echo => Hosted::new(name, Echo),
-        Builtin::Guide => Hosted::new(name, Guide),
-        Builtin::Probe => Hosted::new(name, Probe),
+    let mut hosted = match &agent.kind {
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Echo }) => Hosted::new(name, Echo),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Guide }) => Hosted::new(name, Guide),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Probe }) => Hosted::new(name, Probe),
+        Kind::Cli(cli) => Hosted::new(name, programs.add(name, cli)?),
+    };
+    let max_running = match &agent.kind {
+        Kind::Builtin(_) => None,
+        Kind::Cli(cli) => Some(cli.max_parallel.get()),
     };
     if let Some(description) = &agent.description {
         hosted.manifest.description.clone_from(description);
@@ -24,7 +58,7 @@ fn host(agent: &Agent) -> Hosted {
     if !agent.skills.is_empty() {
         hosted.manifest.skills = agent.skills.iter().map(skill).collect();
     }
-    hosted.switches(Switches {
+    Ok(hosted.switches(Switches {
         v03_blocking: agent.v03.blocking == Blocking::Block,
         v03_close_on_interrupt: agent.v03.close_on_interrupt,
         close_on_input_required: agent.streams.close_on_input_required,
@@ -39,7 +73,8 @@ fn host(agent: &Agent) -> Hosted {
             agents::WebhookEvents::Status => WebhookEvents::Status,
             agents::WebhookEvents::Stops => WebhookEvents::Stops,
         },
-    })
+        max_running,
+    }))
 }
 
 fn skill(skill: &agents::Skill) -> Skill {

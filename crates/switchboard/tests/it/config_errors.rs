@@ -142,14 +142,6 @@ fn what_this_version_cannot_do_is_refused_and_not_ignored() {
     switchboard("store:\n  url: postgres://me:secret@db/x\n").refused(&[
         "switchboard.yaml:2: store.url: this version keeps its data in a directory, not on a database server: remove the key and set store.dataDir",
     ]);
-    let content = "agents:
-  - name: coder
-    cli: claude-code
-    cwd: ./my-repo
-";
-    agents(content).refused(&[
-        "agents.yaml:3: agents[0].cli: this is a command-line agent, and this version hosts only built-in agents from files: remove the entry, or use builtin: echo, guide or probe",
-    ]);
 }
 
 #[test]
@@ -248,7 +240,7 @@ fn files_that_are_no_certificate_and_key_are_named_with_their_place() {
 fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
     agents("agents:\n  - builtin: echo\n  - name: b\n  - name: tasks\n    builtin: echo\n  - { name: My_Agent, builtin: ekho }\n").refused(&[
         "agents.yaml:2: agents[0]: has no name: add name: with lowercase letters, digits and -",
-        "agents.yaml:3: agents[1]: does not say which agent it is: add builtin: echo, guide or probe, or url: for one elsewhere",
+        "agents.yaml:3: agents[1]: does not say which agent it is: add cli: for a program, builtin: echo, guide or probe, or url: for one elsewhere",
         "agents.yaml:4: agents[2].name: \"tasks\" is reserved, because it is part of an address: choose another name; reserved are v1, tasks, jsonrpc, message:send, message:stream, extendedAgentCard, .well-known, agents",
         "agents.yaml:6: agents[3].name: \"My_Agent\" cannot be an agent's name: write a name of lowercase letters, digits and -, such as code-review; it begins with a letter or digit and has at most 63 characters",
         "agents.yaml:6: agents[3].builtin: \"ekho\" is not one of its values: did you mean echo? (one of echo, guide, probe)",
@@ -259,6 +251,10 @@ fn an_agent_needs_a_good_name_of_its_own_and_a_kind() {
             "agents.yaml:4: agents[1].name: \"a\" is already the name of the agent at agents.yaml:2: give one of the two another name",
             "agents.d/more.yaml:3: agents[0].name: \"a\" is already the name of the agent at agents.yaml:2: give one of the two another name",
         ]);
+    agents("agents:\n  - name:\n    builtin: echo\n  - name: b\n    builtin:\n").refused(&[
+        "agents.yaml:2: agents[0].name: has no value: write a name of lowercase letters, digits and -, such as code-review",
+        "agents.yaml:5: agents[1].builtin: has no value: write echo, guide or probe",
+    ]);
     agents("- name: a\n").refused(&["agents.yaml:1: is a list: write a mapping with any of the keys agents"]);
     agents("agents:\n  a: { builtin: echo }\n")
         .refused(&["agents.yaml:2: agents: is a mapping: write a list, each item on a line that begins with -"]);

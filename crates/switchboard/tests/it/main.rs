@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 mod calling;
+mod cli_agents_page;
 mod config_check;
+mod config_cli_agents;
 mod config_errors;
 mod config_schema;
 mod control_socket;
 mod db;
+mod doctor;
 mod http;
 mod kept_dead_letters;
 mod keys;

@@ -51,6 +51,8 @@ fn finished(door: Door) -> Value {
 /// Object members in one order, so that ids are numbered alike on both sides.
 fn ordered(task: &Value) -> Value {
     let mut members = vec![json!(["id", task["id"]]), json!(["contextId", task["contextId"]])];
+    let mut task = task.clone();
+    task.sort_all_objects();
     let rest = task.as_object().unwrap().iter().filter(|(key, _)| *key != "id" && *key != "contextId");
     members.extend(rest.map(|(key, value)| json!([key, value])));
     scrub(&Value::Array(members))

@@ -11,7 +11,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Text on one line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     let words = text.split(|character: char| character.is_whitespace() || is_obeyed(character));
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

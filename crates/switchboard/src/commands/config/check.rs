@@ -16,7 +16,7 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
             if printer.is_json() {
                 printer.json(&json!({
                     "ok": true,
-                    "workspace": workspace.folder,
+                    "workspace": workspace.folder.display().to_string(),
                     "files": workspace.files,
                     "settings": workspace.settings,
                     "agents": workspace.agents,
@@ -71,9 +71,8 @@ fn print_text(workspace: &Workspace, printer: Printer) {
     let agents = workspace.agents.iter();
     let mut rows: Vec<[String; 3]> = agents
         .map(|agent| {
-            let builtin = serde_json::to_value(agent.builtin).unwrap_or_default();
             let origin = if workspace.demo { "demo fleet".to_owned() } else { agent.origin.to_string() };
-            [format!("agent {}", agent.name), format!("builtin {}", shown(&builtin)), origin]
+            [format!("agent {}", agent.name), agent.kind.to_string(), origin]
         })
         .collect();
     let remotes = workspace.remotes.iter();

@@ -1,10 +1,14 @@
 //! Runs the test programs and reads what they print: `ok NAME`, and `not ok NAME: why`.
 
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use crate::interop::Names;
+use crate::program;
 use crate::steps::Counts;
+
+/// The names of tests.
+pub(crate) type Names = BTreeSet<String>;
 
 #[derive(Default)]
 pub(crate) struct Results {
@@ -21,6 +25,13 @@ impl Results {
         println!("\n-- {title}\n{printed}{}", String::from_utf8_lossy(&output.stderr));
         printed.lines().for_each(|line| self.read(line));
         self.end(output.status.success());
+        Ok(())
+    }
+
+    /// Runs a program to its end, shows every line as it comes, and reads it.
+    pub(crate) fn watch(&mut self, program: &mut Command) -> anyhow::Result<()> {
+        let succeeded = program::watch(program.stdin(Stdio::null()), |line| self.read(line))?;
+        self.end(succeeded);
         Ok(())
     }
 

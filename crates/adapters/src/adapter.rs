@@ -1,0 +1,62 @@
+//! One kind of program.
+
+use crate::dialogue::Dialogue;
+use crate::login_sign::LoginSign;
+use crate::order::{Launch, Order, OrderError};
+
+/// One kind of program: how it is found, started and understood.
+pub trait Adapter: Send + Sync {
+    /// What is fixed about it.
+    fn about(&self) -> &About;
+
+    /// How to start it for a turn, and the dialogue to have with it.
+    ///
+    /// # Errors
+    /// If it cannot do what is ordered.
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
+}
+
+/// What is fixed about a kind of program.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// What `cli:` calls it.
+    pub name: String,
+    /// What people call it.
+    pub title: String,
+    /// How it is found.
+    pub binary: Binary,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// Variables the child sees besides the common ones, where the operator names none: keys and places of its own.
+    pub variables: Vec<String>,
+}
+
+/// How a program is found and what versions of it are known.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// Names to look for on the path, best first.
+    pub names: Vec<String>,
+    /// Arguments with which it prints its version.
+    pub version_args: Vec<String>,
+    /// Versions that were tested begin with one of these: `2.1.`. Empty if any will do.
+    pub tested: Vec<String>,
+    /// How to install it: one command.
+    pub install: String,
+    /// How to log in: one sentence.
+    pub login: String,
+    /// By what it can be seen that it is logged in; any one will do. Empty if nothing is known of that.
+    pub login_signs: Vec<LoginSign>,
+    /// Whether it refuses to run as root, at least in some ways.
+    pub refuses_root: bool,
+}
+
+/// What a program can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It can ask while it works and take the answer.
+    pub approvals: bool,
+    /// It can take up a conversation again in a new process.
+    pub resume: bool,
+    /// The caller chooses the conversation's name, so that it is known before the program has said anything.
+    pub chosen_session: bool,
+}

@@ -1,0 +1,99 @@
+//! What went wrong, from the words Codex has for it.
+//!
+//! `exec` has only words; the app server adds a name for some errors. A failure of the endpoint may come as the raw body
+//! of its answer.
+
+use serde_json::Value;
+
+use crate::cut;
+use crate::dialogue::{Exit, Failure, FailureKind};
+
+/// How to log in, as a beginning of a sentence.
+pub(super) const LOGIN: &str = "run `codex login`";
+
+/// The longest text of an error that is passed on, in characters.
+const LONGEST: usize = 2000;
+
+/// A turn that failed by Codex's own account. `info` is the app server's name for the error.
+pub(super) fn reported(message: &str, info: &Value) -> Failure {
+    let message = readable(message);
+    if is_unauthorized(info) || lacks_login(&message) {
+        return not_logged_in(&message);
+    }
+    let named_limit =
+        matches!(info.as_str(), Some("contextWindowExceeded" | "sessionBudgetExceeded" | "usageLimitExceeded"));
+    let told_limit = message.contains("context window") || message.contains("usage limit");
+    let kind = if named_limit || told_limit { FailureKind::Limit } else { FailureKind::Reported };
+    Failure { kind, message }
+}
+
+/// A conversation that could not be begun or taken up again.
+pub(super) fn not_opened(message: &str) -> Failure {
+    if is_unknown_session(message) {
+        return Failure { kind: FailureKind::UnknownSession, message: readable(message) };
+    }
+    if is_in_use(message) {
+        return in_use();
+    }
+    reported(message, &Value::Null)
+}
+
+/// The end of a process that has not said how the turn went.
+pub(super) fn at_exit(exit: &Exit) -> Failure {
+    // Log lines and a trace may come after the error, so its line is looked for. Where there is none, what it always
+    // says first is no reason either.
+    let error = exit.stderr.lines().rfind(|line| line.starts_with("Error: ") || line.starts_with("error: "));
+    let last = || exit.stderr.lines().rfind(|line| !line.is_empty() && !line.starts_with("Reading "));
+    let how = Exit { stderr: error.or_else(last).unwrap_or_default().to_owned(), ..exit.clone() };
+    let message = format!("codex {}", how.describe());
+    if is_unknown_session(&exit.stderr) {
+        Failure { kind: FailureKind::UnknownSession, message }
+    } else if is_in_use(&exit.stderr) {
+        in_use()
+    } else if lacks_login(&exit.stderr) {
+        not_logged_in(&message)
+    } else {
+        Failure { kind: FailureKind::NoResult, message }
+    }
+}
+
+/// A turn that was stopped.
+pub(super) fn interrupted() -> Failure {
+    Failure { kind: FailureKind::Interrupted, message: "the turn was stopped".to_owned() }
+}
+
+fn not_logged_in(said: &str) -> Failure {
+    Failure { kind: FailureKind::NotLoggedIn, message: format!("{said}; {LOGIN} as the user who runs it") }
+}
+
+/// A message for people: what is inside, if it is the raw body of an endpoint's answer.
+pub(super) fn readable(message: &str) -> String {
+    let body: Value = serde_json::from_str(message).unwrap_or_default();
+    let inside = body.pointer("/error/message").and_then(Value::as_str);
+    cut(inside.unwrap_or(message), LONGEST).into_owned()
+}
+
+fn is_unauthorized(info: &Value) -> bool {
+    let status = |named: &Value| named.get("httpStatusCode").and_then(Value::as_u64);
+    info == "unauthorized" || info.as_object().is_some_and(|info| info.values().any(|named| status(named) == Some(401)))
+}
+
+fn lacks_login(text: &str) -> bool {
+    ["401 Unauthorized", "Missing environment variable", "Not logged in"].iter().any(|words| text.contains(words))
+}
+
+fn is_unknown_session(text: &str) -> bool {
+    text.contains("no rollout found for thread id") || text.contains("invalid session id")
+}
+
+fn is_in_use(text: &str) -> bool {
+    text.contains("already has an active writer")
+}
+
+/// The process of an earlier turn may outlive the one that started it, and keeps its conversation to itself.
+fn in_use() -> Failure {
+    Failure {
+        kind: FailureKind::Reported,
+        message: "another codex process still holds this conversation: end it, then send the message again".to_owned(),
+    }
+}

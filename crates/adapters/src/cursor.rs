@@ -1,0 +1,117 @@
+//! Cursor's agent on the command line, run once for a turn: `cursor-agent -p --output-format stream-json`.
+//!
+//! Written after its documentation: it needs an account, so no recording of it is in our tests. It cannot ask while it
+//! works. Where a human would be asked, it runs without `--force`: it reads and edits, but refuses to run commands.
+
+mod dialogue;
+
+use crate::adapter::{About, Adapter, Binary, Capabilities};
+use crate::dialogue::Dialogue;
+use crate::lines::require_prompt;
+use crate::login_sign::LoginSign;
+use crate::order::{Launch, Order, OrderError, Session};
+use crate::permissions::{Permission, Permissions};
+use dialogue::CursorDialogue;
+
+/// Cursor's agent.
+#[derive(Debug)]
+pub struct Cursor {
+    about: About,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cursor {
+    /// What is known of it.
+    #[must_use]
+    pub fn new() -> Self {
+        let variables = ["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME"];
+        Self {
+            about: About {
+                name: "cursor".to_owned(),
+                title: "Cursor".to_owned(),
+                binary: Binary {
+                    // The second is its newer name, but other programs may have that too.
+                    names: ["cursor-agent", "agent"].map(str::to_owned).to_vec(),
+                    version_args: vec!["--version".to_owned()],
+                    tested: Vec::new(),
+                    install: "curl https://cursor.com/install -fsS | bash".to_owned(),
+                    login: "Run `cursor-agent login`, or set CURSOR_API_KEY.".to_owned(),
+                    login_signs: login_signs(),
+                    refuses_root: false,
+                },
+                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+                variables: variables.map(str::to_owned).to_vec(),
+            },
+        }
+    }
+}
+
+/// Keys, and the files in which users have found what a login gave it: its documentation does not say where that is.
+fn login_signs() -> Vec<LoginSign> {
+    let tokens = [
+        ("CURSOR_CONFIG_DIR", "auth.json"),
+        ("XDG_CONFIG_HOME", "cursor/auth.json"),
+        ("HOME", ".config/cursor/auth.json"),
+    ];
+    let account = [("CURSOR_CONFIG_DIR", "cli-config.json"), ("HOME", ".cursor/cli-config.json")];
+    let mut signs = LoginSign::variables(&["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"]);
+    signs.extend([LoginSign::file(&tokens, Some("/accessToken")), LoginSign::file(&account, Some("/authInfo"))]);
+    signs
+}
+
+impl Adapter for Cursor {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        require_prompt(order)?;
+        if order.effort.is_some() {
+            return Err(OrderError::Unsupported(
+                "cursor has no setting for how hard to think: remove `effort`, and choose a model that thinks as hard \
+                 as you want"
+                    .to_owned(),
+            ));
+        }
+        let mut args: Vec<String> = ["-p", "--output-format", "stream-json", "--trust"].map(str::to_owned).to_vec();
+        if let Some(model) = &order.model {
+            args.push(format!("--model={model}"));
+        }
+        args.extend(permission_arg(&order.permissions)?.map(str::to_owned));
+        if let Session::Resume(session) = &order.session {
+            args.push(format!("--resume={session}"));
+        }
+        args.extend(order.args.iter().cloned());
+
+        let most = Order::LONGEST_ARGUMENT - "\n".len();
+        if order.prompt.len() > most {
+            return Err(OrderError::PromptTooLong { bytes: order.prompt.len(), most });
+        }
+        // Where the prompt stands, one word may be a command: `logout`. With a line end it is none.
+        let prompt = order.prompt_argument()? + "\n";
+        args.extend(["--".to_owned(), prompt]);
+        let launch = Launch { args, env: Vec::new(), input: false };
+        Ok((launch, Box::new(CursorDialogue::default())))
+    }
+}
+
+/// The flag for what it may do.
+fn permission_arg(permissions: &Permissions) -> Result<Option<&'static str>, OrderError> {
+    if let Some(rule) = permissions.allow.iter().chain(&permissions.deny).next() {
+        return Err(OrderError::Unsupported(format!(
+            "cursor cannot be told about `{rule}` when it starts: write it into its own cli-config.json, and leave \
+             allow and deny empty here"
+        )));
+    }
+    Ok(match permissions.default {
+        Permission::Allow => Some("--force"),
+        Permission::Ask => None,
+        // Its mode for questions: it only reads.
+        Permission::Deny => Some("--mode=ask"),
+    })
+}

@@ -1,0 +1,27 @@
+//! Long texts made short.
+
+use std::borrow::Cow;
+
+/// The first `most` characters of a text, the last of them an ellipsis if there are more. Never splits a character.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    if text.char_indices().nth(most).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut beginning: String = text.chars().take(most.saturating_sub(1)).collect();
+    beginning.push('…');
+    Cow::Owned(beginning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_characters_and_only_if_it_is_longer() {
+        assert_eq!(cut("öäü", 3), "öäü");
+        assert_eq!(cut("öäüß", 3), "öä…");
+        assert_eq!(cut("", 0), "");
+        assert_eq!(cut("a", 0), "…");
+    }
+}

@@ -1,0 +1,156 @@
+//! One run of a program: its lines in, steps out.
+
+use serde::Serialize;
+
+use crate::event::{Decision, Event};
+
+/// The state of one run. Nothing it is fed may make it panic: lines come from outside.
+pub trait Dialogue: Send {
+    /// The child is running; nothing was read yet.
+    fn begin(&mut self, steps: &mut Steps) {
+        let _ = steps;
+    }
+
+    /// One line of standard output, without its end. Bytes that are no UTF-8 have been replaced. Lines that cannot be
+    /// understood are ignored, or told as text where the program speaks plain text.
+    fn line(&mut self, line: &str, steps: &mut Steps);
+
+    /// The child has written something without ending the line and has been quiet since: perhaps a prompt. The same
+    /// text comes again in `line` if the line is ended later.
+    fn pause(&mut self, unfinished: &str, steps: &mut Steps) {
+        let _ = (unfinished, steps);
+    }
+
+    /// Somebody has decided an approval. One that is not open is ignored.
+    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
+        let _ = (request, decision, steps);
+    }
+
+    /// The turn is to be stopped: what to write so that the program stops in order. Signals follow soon after.
+    fn interrupt(&mut self, steps: &mut Steps) {
+        let _ = steps;
+    }
+
+    /// The child has ended and all its lines were read. Must finish the turn if nothing has before.
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps);
+}
+
+/// What is to be done, in order.
+#[derive(Debug, Default, PartialEq)]
+pub struct Steps(Vec<Step>);
+
+/// One thing to be done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Tell the caller.
+    Event(Event),
+    /// Write this to the child, and a line end after it.
+    Write(String),
+    /// Close the child's standard input.
+    CloseInput,
+    /// The turn is over: this is how it ended. The child is let go: it gets the end of its input, a moment to leave by
+    /// itself, then signals. Only the first one counts.
+    Finish(Ending),
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Well.
+    Done {
+        /// The whole answer, if the program repeats it at the end; else the last message it said.
+        answer: Option<String>,
+    },
+    /// Badly.
+    Failed(Failure),
+}
+
+/// Why a turn failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// For programs.
+    pub kind: FailureKind,
+    /// For people: what went wrong, in the program's words where it has some, and what to do if that is known.
+    pub message: String,
+}
+
+/// What kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The program reported that the turn failed.
+    Reported,
+    /// A tool was refused without anybody being asked, so the work is not done.
+    Refused,
+    /// The program is not logged in, or its key was not taken.
+    NotLoggedIn,
+    /// The conversation to take up again does not exist.
+    UnknownSession,
+    /// The program came to a limit of its own: turns, money, context.
+    Limit,
+    /// The program stopped because it was told to.
+    Interrupted,
+    /// The program ended without saying how the turn went.
+    NoResult,
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The end of what it wrote to standard error, without control characters.
+    pub stderr: String,
+}
+
+impl Steps {
+    /// Tells the caller.
+    pub fn event(&mut self, event: Event) {
+        self.0.push(Step::Event(event));
+    }
+
+    /// Writes a line to the child.
+    pub fn write(&mut self, line: impl Into<String>) {
+        self.0.push(Step::Write(line.into()));
+    }
+
+    /// Closes the child's standard input.
+    pub fn close_input(&mut self) {
+        self.0.push(Step::CloseInput);
+    }
+
+    /// Ends the turn well.
+    pub fn done(&mut self, answer: Option<String>) {
+        self.0.push(Step::Finish(Ending::Done { answer }));
+    }
+
+    /// Ends the turn badly.
+    pub fn fail(&mut self, kind: FailureKind, message: impl Into<String>) {
+        self.0.push(Step::Finish(Ending::Failed(Failure { kind, message: message.into() })));
+    }
+
+    /// Takes what has gathered.
+    pub fn take(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Exit {
+    /// How it ended, for people: `exited with code 1: no such model`, with the last line of standard error if any.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let how = match (self.code, self.signal) {
+            (Some(code), _) => format!("exited with code {code}"),
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        };
+        match self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
+            Some(last) => format!("{how}: {}", crate::cut(last, 500)),
+            None => how,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What happens in a turn, whichever program is at work.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Event {
+    /// The program is ready. It may say so more than once.
+    Init {
+        /// Its name for the conversation, with which it can be taken up again.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// The model it uses.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
+    /// A piece of what it says to the caller. Pieces are never repeated.
+    Text {
+        /// To be added to what was said before.
+        text: String,
+    },
+    /// What was said so far is a whole message; the next text begins another.
+    TextEnd,
+    /// A piece of what it thinks.
+    Reasoning {
+        /// To be added to what was thought before.
+        text: String,
+    },
+    /// It has called a tool.
+    ToolUse {
+        /// The same in the result.
+        id: String,
+        /// The tool's name, as permissions name it.
+        tool: String,
+        /// What it is called with.
+        input: Value,
+    },
+    /// A tool has answered.
+    ToolResult {
+        /// The same as in the call.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// What it answered, whole.
+        output: String,
+        /// Whether it failed or was refused.
+        is_error: bool,
+    },
+    /// It asks whether it may do something, and waits.
+    ApprovalRequired(Approval),
+    /// It no longer wants to know; an answer must not be written.
+    ApprovalWithdrawn {
+        /// Which question.
+        request: String,
+    },
+    /// What the work has cost so far. The last one counts.
+    Usage(Usage),
+    /// Files it says it has changed.
+    FilesChanged {
+        /// As it writes them.
+        paths: Vec<String>,
+    },
+    /// Something people may want to know while they wait: a retry, a warning.
+    Notice {
+        /// In the program's words.
+        text: String,
+    },
+}
+
+/// A question about one use of a tool.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Approval {
+    /// The program's name for the question, unique within its run. It may be `"0"`.
+    pub request: String,
+    /// The tool's name, as permissions name it.
+    pub tool: String,
+    /// What it would be called with.
+    pub input: Value,
+    /// What would be done, for people: `Run cargo test`.
+    pub prompt: String,
+    /// Answers of its own that the program takes besides allow and deny; most have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Choice>,
+}
+
+/// One answer that a program offers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// What is written back.
+    pub id: String,
+    /// For people.
+    pub label: String,
+    /// What it means.
+    pub kind: ChoiceKind,
+}
+
+/// What an offered answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceKind {
+    /// Yes, this time.
+    AllowOnce,
+    /// Yes, and do not ask again.
+    AllowAlways,
+    /// No, this time.
+    RejectOnce,
+    /// No, and do not ask again.
+    RejectAlways,
+    /// Something else.
+    Other,
+}
+
+/// The answer to an [`Approval`]. That a tool is allowed for the rest of a task is remembered by whoever decides, and
+/// each later question answered with [`Decision::Allow`]: what programs offer to remember reaches further than that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go ahead, this once.
+    Allow,
+    /// Do not.
+    Deny {
+        /// Why; told to the model where the program can.
+        reason: Option<String>,
+    },
+    /// One of the program's own answers, by its id.
+    Choose(String),
+}
+
+/// What work has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Usage {
+    /// Since when it was counted.
+    pub scope: Scope,
+    /// Tokens read, cached ones included.
+    pub input_tokens: u64,
+    /// Of these, tokens read from a cache.
+    pub cached_tokens: u64,
+    /// Tokens written, reasoning included.
+    pub output_tokens: u64,
+    /// Of these, tokens spent on reasoning.
+    pub reasoning_tokens: u64,
+    /// Money, in US dollars, where the program says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+/// Since when a [`Usage`] was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Since this run of the program began.
+    #[default]
+    Run,
+    /// Since the conversation began, in earlier runs too.
+    Session,
+}

@@ -1,0 +1,26 @@
+//! What is wrong with one setting, in the words of whoever has to mend it.
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {wrong}: {right}")]
+pub struct FieldError {
+    /// Its name, with the names of what it is in: `rules[2].toolUse.id`.
+    pub field: String,
+    /// What is wrong, with the value where that helps.
+    pub wrong: String,
+    /// What would be right.
+    pub right: String,
+}
+
+impl FieldError {
+    pub(crate) fn new(field: impl Into<String>, wrong: impl Into<String>, right: impl Into<String>) -> Self {
+        Self { field: field.into(), wrong: wrong.into(), right: right.into() }
+    }
+
+    /// The same, inside another setting.
+    #[must_use]
+    pub fn within(mut self, outer: &str) -> Self {
+        self.field = format!("{outer}.{}", self.field);
+        self
+    }
+}

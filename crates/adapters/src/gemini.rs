@@ -1,0 +1,170 @@
+//! Gemini CLI, run once for a turn: `gemini -o stream-json`.
+//!
+//! In this form it cannot ask while it works. What it may do is fixed when it starts: everything, or what its own
+//! default mode lets it do without a human (reading, searching) and the tools that are allowed by name.
+
+mod dialogue;
+
+use std::borrow::Cow;
+
+use crate::adapter::{About, Adapter, Binary, Capabilities};
+use crate::dialogue::Dialogue;
+use crate::lines::require_prompt;
+use crate::login_sign::LoginSign;
+use crate::order::{Launch, Order, OrderError, Session};
+use crate::permissions::{Permission, Permissions};
+use dialogue::GeminiDialogue;
+
+/// Gemini CLI.
+#[derive(Debug)]
+pub struct Gemini {
+    about: About,
+}
+
+/// The prompt is glued to its flag, so that one which begins with a dash is no flag.
+const PROMPT_FLAG: &str = "--prompt=";
+
+/// What the program reads from its standard input; it silently drops the rest.
+const LONGEST_INPUT: usize = 8 << 20;
+
+impl Default for Gemini {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Gemini {
+    /// What is known of it.
+    #[must_use]
+    pub fn new() -> Self {
+        let variables = [
+            "GEMINI_API_KEY",
+            "GEMINI_CLI_HOME",
+            "GEMINI_MODEL",
+            "GOOGLE_API_KEY",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "GOOGLE_CLOUD_LOCATION",
+            "GOOGLE_CLOUD_PROJECT",
+            "GOOGLE_GEMINI_BASE_URL",
+            "GOOGLE_GENAI_USE_GCA",
+            "GOOGLE_GENAI_USE_VERTEXAI",
+            "GOOGLE_VERTEX_BASE_URL",
+        ];
+        Self {
+            about: About {
+                name: "gemini".to_owned(),
+                title: "Gemini CLI".to_owned(),
+                binary: Binary {
+                    names: vec!["gemini".to_owned()],
+                    version_args: vec!["--version".to_owned()],
+                    tested: vec!["0.61.".to_owned()],
+                    install: "npm install -g @google/gemini-cli".to_owned(),
+                    login: "Run `gemini` once and choose how to log in, or set GEMINI_API_KEY.".to_owned(),
+                    login_signs: login_signs(),
+                    refuses_root: false,
+                },
+                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+                variables: variables.map(str::to_owned).to_vec(),
+            },
+        }
+    }
+}
+
+/// It keeps what a login gave it in one of two files, the second of them in cipher.
+fn login_signs() -> Vec<LoginSign> {
+    let places = [("GEMINI_CLI_HOME", ".gemini/oauth_creds.json"), ("HOME", ".gemini/oauth_creds.json")];
+    let ciphered =
+        [("GEMINI_CLI_HOME", ".gemini/gemini-credentials.json"), ("HOME", ".gemini/gemini-credentials.json")];
+    let mut signs = LoginSign::variables(&["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"]);
+    signs.extend([LoginSign::file(&places, Some("")), LoginSign::file(&ciphered, None)]);
+    signs
+}
+
+impl Adapter for Gemini {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        require_prompt(order)?;
+        if order.effort.is_some() {
+            return Err(OrderError::Unsupported(
+                "gemini has no setting for how hard to think: remove `effort`".to_owned(),
+            ));
+        }
+        let mut args: Vec<String> = ["-o", "stream-json", "--skip-trust"].map(str::to_owned).to_vec();
+        if let Some(model) = &order.model {
+            args.push(format!("--model={model}"));
+        }
+        args.extend(permission_args(&order.permissions)?);
+        if let Session::Resume(session) = &order.session {
+            args.push(format!("--resume={session}"));
+        }
+        args.extend(order.args.iter().cloned());
+
+        let prompt = no_command(&order.prompt);
+        // What cannot be an argument is written to its standard input. Not always: it waits only half a second for
+        // that, and a busy machine may be slower.
+        let fits = PROMPT_FLAG.len() + prompt.len() <= Order::LONGEST_ARGUMENT && !prompt.contains('\0');
+        let most = LONGEST_INPUT - "\n".len();
+        let input = if fits {
+            args.push(format!("{PROMPT_FLAG}{prompt}"));
+            None
+        } else if prompt.len() <= most {
+            Some(prompt.into_owned())
+        } else {
+            return Err(OrderError::PromptTooLong { bytes: prompt.len(), most });
+        };
+        let launch = Launch {
+            args,
+            // Else the program is the child of one that swallows signals.
+            env: vec![("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned())],
+            input: input.is_some(),
+        };
+        Ok((launch, Box::new(GeminiDialogue::new(order, input))))
+    }
+}
+
+/// A prompt that begins with a slash would be a command to the program itself, whatever it may do: `/extensions
+/// install`. Behind a space it is only text.
+fn no_command(prompt: &str) -> Cow<'_, str> {
+    if prompt.starts_with('/') { Cow::Owned(format!(" {prompt}")) } else { Cow::Borrowed(prompt) }
+}
+
+/// The flags for what it may do.
+fn permission_args(permissions: &Permissions) -> Result<Vec<String>, OrderError> {
+    if permissions.default == Permission::Ask {
+        return Err(OrderError::Unsupported(
+            "gemini cannot ask in this form: set the default permission to allow or deny".to_owned(),
+        ));
+    }
+    if let Some(rule) = permissions.deny.first() {
+        return Err(OrderError::Unsupported(format!(
+            "gemini cannot be told to deny `{rule}` when it starts: deny it in a policy file of its own, or deny by \
+             default and allow the tools it may use"
+        )));
+    }
+    if permissions.default == Permission::Allow {
+        return Ok(vec!["--approval-mode=yolo".to_owned()]);
+    }
+    let mut args = vec!["--approval-mode=default".to_owned()];
+    for rule in &permissions.allow {
+        if !is_allowable(rule) {
+            return Err(OrderError::Unsupported(format!(
+                "gemini cannot be told to allow `{rule}`: name one tool, or use `*`, `mcp_*` or `mcp_SERVER_*`"
+            )));
+        }
+        args.push(format!("--allowed-tools={rule}"));
+    }
+    Ok(args)
+}
+
+/// Whether a rule means the same to the program as to us. It splits names at commas, takes a part in parentheses for
+/// the beginning of a command, and knows stars only in the forms here.
+fn is_allowable(rule: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
+    };
+    let server = rule.strip_prefix("mcp_").and_then(|rest| rest.strip_suffix("_*"));
+    rule == "*" || rule == "mcp_*" || server.is_some_and(is_name) || is_name(rule)
+}

@@ -1,0 +1,42 @@
+//! One line of a program that speaks JSON.
+
+use serde_json::{Map, Value};
+
+use crate::cut::cut;
+use crate::dialogue::Steps;
+use crate::event::Event;
+use crate::generic::plain_text::plain;
+
+/// Longer lines that are no JSON are no messages to people.
+const LONGEST_NOTICE: usize = 2_000;
+
+/// The members of the object that a line is. A line that is no object is told as a notice: such programs, and what they
+/// start, write warnings between.
+pub(crate) fn object(line: &str, steps: &mut Steps) -> Option<Map<String, Value>> {
+    if let Ok(Value::Object(members)) = serde_json::from_str(line) {
+        return Some(members);
+    }
+    let text = plain(line);
+    if !text.trim().is_empty() {
+        steps.event(Event::Notice { text: cut(&text, LONGEST_NOTICE).into_owned() });
+    }
+    None
+}
+
+/// A value as text: strings are themselves, nothing is nothing, other values are written as JSON.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A count, which some programs write as a fraction or a text.
+pub(crate) fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|number| number as u64)),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,40 @@
+//! The languages of command-line coding agents: what each is started with, what its lines mean, and what to write back.
+//!
+//! Everything here is pure. An [`Adapter`] turns an [`Order`] into a [`Launch`] and a [`Dialogue`]; whoever runs the
+//! child feeds the dialogue its lines and does the [`Step`]s it asks for. So every adapter can be tested against
+//! recorded output of the real programs, without starting any.
+
+mod acp;
+mod adapter;
+mod claude_code;
+mod codex;
+mod cursor;
+mod cut;
+mod declared;
+mod dialogue;
+mod event;
+mod field_error;
+mod gemini;
+mod generic;
+mod lines;
+mod login_sign;
+mod opencode;
+mod order;
+mod permissions;
+
+pub use acp::Acp;
+pub use adapter::{About, Adapter, Binary, Capabilities};
+pub use claude_code::ClaudeCode;
+pub use codex::Codex;
+pub use cursor::Cursor;
+pub use cut::cut;
+pub use declared::{Declared, DeclaredError};
+pub use dialogue::{Dialogue, Ending, Exit, Failure, FailureKind, Step, Steps};
+pub use event::{Approval, Choice, ChoiceKind, Decision, Event, Scope, Usage};
+pub use field_error::FieldError;
+pub use gemini::Gemini;
+pub use generic::{ApprovalPattern, Approvals, Generic, GenericOptions, Input, Output, Separator};
+pub use login_sign::{LoginFile, LoginSign};
+pub use opencode::Opencode;
+pub use order::{Launch, Order, OrderError, Session};
+pub use permissions::{Permission, Permissions};

@@ -1,0 +1,109 @@
+//! opencode, run once for a turn: `opencode run --format json`.
+//!
+//! In this form it cannot ask while it works: what would be asked is refused. What it may do is fixed when it starts.
+
+mod dialogue;
+mod permission;
+
+use crate::adapter::{About, Adapter, Binary, Capabilities};
+use crate::dialogue::Dialogue;
+use crate::lines::require_prompt;
+use crate::login_sign::LoginSign;
+use crate::order::{Launch, Order, OrderError, Session};
+use dialogue::OpencodeDialogue;
+
+/// opencode.
+#[derive(Debug)]
+pub struct Opencode {
+    about: About,
+}
+
+impl Default for Opencode {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Opencode {
+    /// What is known of it.
+    #[must_use]
+    pub fn new() -> Self {
+        // Keys of the providers that most people use, and where its own files are.
+        let variables = [
+            "ANTHROPIC_API_KEY",
+            "GOOGLE_GENERATIVE_AI_API_KEY",
+            "OPENAI_API_KEY",
+            "OPENCODE_API_KEY",
+            "OPENCODE_CONFIG",
+            "OPENCODE_CONFIG_CONTENT",
+            "OPENCODE_CONFIG_DIR",
+            "OPENROUTER_API_KEY",
+            "XDG_CACHE_HOME",
+            "XDG_CONFIG_HOME",
+            "XDG_DATA_HOME",
+            "XDG_STATE_HOME",
+        ];
+        Self {
+            about: About {
+                name: "opencode".to_owned(),
+                title: "opencode".to_owned(),
+                binary: Binary {
+                    names: vec!["opencode".to_owned()],
+                    version_args: vec!["--version".to_owned()],
+                    tested: vec!["1.18.".to_owned()],
+                    install: "npm install -g opencode-ai".to_owned(),
+                    login: "Run `opencode auth login`, or set the key of your provider: ANTHROPIC_API_KEY, …"
+                        .to_owned(),
+                    login_signs: login_signs(),
+                    refuses_root: false,
+                },
+                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+                variables: variables.map(str::to_owned).to_vec(),
+            },
+        }
+    }
+}
+
+/// Keys of the usual providers, and the file with those that were typed in.
+fn login_signs() -> Vec<LoginSign> {
+    let mut signs = LoginSign::variables(&[
+        "ANTHROPIC_API_KEY",
+        "GOOGLE_GENERATIVE_AI_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENCODE_API_KEY",
+        "OPENROUTER_API_KEY",
+    ]);
+    let places = [("XDG_DATA_HOME", "opencode/auth.json"), ("HOME", ".local/share/opencode/auth.json")];
+    signs.push(LoginSign::file(&places, Some("")));
+    signs
+}
+
+impl Adapter for Opencode {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        require_prompt(order)?;
+        let mut args: Vec<String> = ["run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();
+        if let Some(model) = &order.model {
+            args.push(format!("--model={model}"));
+        }
+        if let Some(effort) = &order.effort {
+            args.push(format!("--variant={effort}"));
+        }
+        if let Session::Resume(session) = &order.session {
+            args.push(format!("--session={session}"));
+        }
+        args.extend(order.args.iter().cloned());
+
+        let mut env = vec![("OPENCODE_PERMISSION".to_owned(), permission::variable(&order.permissions)?)];
+        // It believes this variable more than the directory it was started in.
+        if let Some(cwd) = order.cwd.to_str() {
+            env.push(("PWD".to_owned(), cwd.to_owned()));
+        }
+        // The prompt is written to its standard input: as an argument it would be put in quotes if it holds a space.
+        let launch = Launch { args, env, input: true };
+        Ok((launch, Box::new(OpencodeDialogue::new(order))))
+    }
+}

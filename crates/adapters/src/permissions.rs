@@ -1,0 +1,100 @@
+//! What an agent may do without asking, may not do, and must ask for.
+
+/// What to do when a tool is to be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Permission {
+    /// Go ahead.
+    Allow,
+    /// Ask a human.
+    #[default]
+    Ask,
+    /// Refuse.
+    Deny,
+}
+
+/// The rules of one agent. A rule is a tool's name; a `*` in it stands for any characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// Where no rule fits.
+    pub default: Permission,
+    /// Tools that may be used.
+    pub allow: Vec<String>,
+    /// Tools that may not; they win over `allow`.
+    pub deny: Vec<String>,
+}
+
+impl Permissions {
+    /// What to do about a tool.
+    #[must_use]
+    pub fn of(&self, tool: &str) -> Permission {
+        let named = |rules: &[String]| rules.iter().any(|rule| fits(rule, tool));
+        if named(&self.deny) {
+            Permission::Deny
+        } else if named(&self.allow) {
+            Permission::Allow
+        } else {
+            self.default
+        }
+    }
+
+    /// Whether any tool at all may lead to a question.
+    #[must_use]
+    pub fn may_ask(&self) -> bool {
+        self.default == Permission::Ask
+    }
+}
+
+/// Whether a rule is about a tool. Case counts, because tools are named so by their programs.
+fn fits(rule: &str, tool: &str) -> bool {
+    let mut pieces = rule.split('*');
+    let Some(rest) = pieces.next().and_then(|first| tool.strip_prefix(first)) else {
+        return false;
+    };
+    let mut pieces: Vec<&str> = pieces.collect();
+    let Some(last) = pieces.pop() else {
+        return rest.is_empty();
+    };
+    let mut rest = rest;
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_fit_whole_names_and_stars_stand_for_anything() {
+        for (rule, tool, fit) in [
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("Bash", "bash", false),
+            ("*", "anything", true),
+            ("mcp__*", "mcp__github__list", true),
+            ("mcp__*__list", "mcp__github__list", true),
+            ("mcp__*__list", "mcp__github__create", false),
+            ("*a*b*", "xaxbx", true),
+            ("*a*b*", "xbxax", false),
+            ("ab*ba", "aba", false),
+            ("", "Bash", false),
+        ] {
+            assert_eq!(fits(rule, tool), fit, "{rule} {tool}");
+        }
+    }
+
+    #[test]
+    fn deny_wins_over_allow_and_the_default_is_to_ask() {
+        let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        let permissions =
+            Permissions { allow: rules(&["Read", "Web*"]), deny: rules(&["WebFetch"]), ..Permissions::default() };
+        assert_eq!(permissions.of("Read"), Permission::Allow);
+        assert_eq!(permissions.of("WebSearch"), Permission::Allow);
+        assert_eq!(permissions.of("WebFetch"), Permission::Deny);
+        assert_eq!(permissions.of("Bash"), Permission::Ask);
+    }
+}

@@ -1,0 +1,195 @@
+//! Command-line coding agents as agents: a program on this machine, started for each turn, behind a task.
+//!
+//! What the programs are told and what their lines mean is the business of `switchboard-adapters`; here they are
+//! started, watched, asked for and ended, and what they tell becomes their task's events.
+
+mod approvals;
+mod deadlines;
+mod environment;
+mod git;
+mod locks;
+mod metric_definitions;
+pub mod process;
+mod program;
+mod report;
+mod routing;
+mod run;
+mod sessions;
+mod settings;
+mod summary;
+mod transcript;
+mod turn;
+mod wishes;
+mod workspace;
+mod worktree;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::{ContextId, Message};
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{Agent, AgentError, CallerId, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn};
+
+pub use environment::{COMMON_VARIABLES, environment};
+pub use metric_definitions::describe_metrics;
+pub use program::{ProgramError, find, is_tested, version};
+pub use routing::{ByDifficulty, Difficulty, Workers};
+pub use settings::{Settings, Worker};
+pub use worktree::WorktreePolicy;
+
+use git::Git;
+use locks::Locks;
+use process::Children;
+use sessions::Saved;
+use summary::Summaries;
+use worktree::Copies;
+
+/// How long after the start copies are looked for that nobody uses.
+const SWEEP_AFTER: Duration = Duration::from_secs(5 * 60);
+
+/// A command-line agent.
+pub struct CliAgent {
+    settings: Settings,
+    shared: Arc<Shared>,
+    /// One turn at a time per conversation.
+    sessions: Arc<Locks<(CallerId, ContextId)>>,
+    copies: Arc<Copies>,
+}
+
+/// What the command-line agents of a server have in common.
+pub struct Shared {
+    children: Children,
+    clock: Arc<dyn Clock>,
+    /// One turn at a time per repository, whichever agent's.
+    repositories: Arc<Locks<PathBuf>>,
+    /// One at a time at a repository's list of copies.
+    lists: Arc<Locks<PathBuf>>,
+    summaries: Summaries,
+}
+
+impl Shared {
+    /// What agents share that start these children and live by this clock.
+    pub fn new(children: Children, clock: Arc<dyn Clock>) -> Arc<Self> {
+        describe_metrics();
+        let (repositories, lists) = (Arc::default(), Arc::default());
+        Arc::new(Self { children, clock, repositories, lists, summaries: Summaries::default() })
+    }
+
+    /// Their children.
+    #[must_use]
+    pub fn children(&self) -> &Children {
+        &self.children
+    }
+}
+
+impl CliAgent {
+    /// An agent with these settings, which keeps copies of repositories in `copies`.
+    #[must_use]
+    pub fn new(settings: Settings, shared: Arc<Shared>, copies: PathBuf) -> Self {
+        // Another account cannot reach what the server keeps for itself.
+        let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(&settings.name));
+        Self { settings, shared, sessions: Arc::default(), copies: Copies::new(own.unwrap_or(copies)) }
+    }
+
+    fn git(&self) -> Git {
+        let shared = &self.shared;
+        let copies = self.copies.home.clone();
+        Git::new(shared.children.clone(), self.settings.user.clone(), shared.lists.clone(), copies)
+    }
+
+    /// The conversation that a copy belongs to.
+    fn copy_key(&self, caller: &CallerId, context: &ContextId) -> String {
+        format!("{caller}\n{context}")
+    }
+
+    /// Puts away copies of repositories that an earlier server left, once its tasks have been taken up again.
+    pub async fn sweep_copies(&self) {
+        if self.settings.worktree == WorktreePolicy::Off {
+            return;
+        }
+        self.shared.clock.sleep(SWEEP_AFTER).await;
+        self.copies.sweep(&self.git(), self.settings.worktree == WorktreePolicy::Keep).await;
+    }
+
+    /// Asks every program of this agent for its version, and warns of those that are missing or were not tested.
+    pub async fn look_at_versions(&self) {
+        for worker in self.settings.workers.all() {
+            let about = worker.adapter.about();
+            if about.binary.version_args.is_empty() {
+                // Nobody knows how to ask it, and to start it could do anything.
+                continue;
+            }
+            match version(&self.shared.children, &self.settings, worker).await {
+                Ok(printed) if is_tested(about, &printed) => {
+                    tracing::info!(agent = %self.settings.name, cli = %about.name, version = %printed, "found");
+                }
+                Ok(printed) => tracing::warn!(
+                    agent = %self.settings.name, cli = %about.name, version = %printed,
+                    tested = %about.binary.tested.join(", "), "this version was not tested; what it says is read leniently"
+                ),
+                Err(problem) => {
+                    tracing::warn!(agent = %self.settings.name, cli = %about.name, %problem, "cannot be used")
+                }
+            }
+        }
+    }
+}
+
+impl Agent for CliAgent {
+    fn manifest(&self) -> Manifest {
+        let titles: Vec<String> = {
+            let mut titles: Vec<String> =
+                self.settings.workers.all().iter().map(|worker| worker.adapter.about().title.clone()).collect();
+            titles.dedup();
+            titles
+        };
+        let titles = titles.join(", ");
+        let name = format!("{} ({titles})", self.settings.name);
+        let description = format!("Delegates coding tasks to {titles} on this machine and streams what it does");
+        let skill = Skill::new(
+            "code-task",
+            "Execute coding task",
+            "Runs a coding task (edit, refactor, analyse, explain, test) with a command-line coding agent",
+        );
+        let skill = skill.tags(&["coding", "refactor", "edit", "test"]).examples(&[
+            "Refactor the auth module to use JWT",
+            "Add unit tests for src/utils/date.ts",
+            "Explain how the rate limiter works",
+        ]);
+        let mut manifest = Manifest::new(name, description).skill(skill).tool_calls();
+        manifest.input_modes.push("application/json".to_owned());
+        manifest.output_modes.push("application/json".to_owned());
+        // A child that waits for an approval is alive; it cannot be put away.
+        manifest.park = Park::Never;
+        manifest
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        turn::run(self, turn, task).await
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        approvals::is_answer(message)
+    }
+
+    async fn recover(&self, view: &TaskView) -> Recovery {
+        let saved: Saved = view.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+        self.copies.claim(&self.copy_key(&view.caller, &view.task.context_id));
+        if !saved.started {
+            return Recovery::Resume;
+        }
+        let workers = self.settings.workers.all();
+        let worker = workers.iter().find(|worker| worker.name() == saved.cli);
+        let resumes = worker.is_some_and(|worker| worker.adapter.about().capabilities.resume);
+        if resumes && saved.session.is_some() {
+            return Recovery::Resume;
+        }
+        self.copies.give_up(&self.copy_key(&view.caller, &view.task.context_id));
+        Recovery::Fail(
+            "the server stopped while the program was at work, and this program cannot be taken up again: look at what \
+             it has done, then send the message again in the same context"
+                .to_owned(),
+        )
+    }
+}

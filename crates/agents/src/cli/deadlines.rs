@@ -1,0 +1,157 @@
+//! How long a turn may take, and how long its program may be silent.
+//!
+//! The limit on silence rests while a tool is at work, which may be quiet for good reason; both rest while a human is
+//! waited for.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use switchboard_a2a::Timestamp;
+use switchboard_engine::clock::later;
+
+/// Both limits of one turn.
+pub(super) struct Deadlines {
+    timeout: Option<Duration>,
+    idle: Option<Duration>,
+    /// Worked so far, and silent so far, as of `seen`.
+    worked: Duration,
+    silent: Duration,
+    seen: Timestamp,
+    waits_for_human: bool,
+    open_tools: HashSet<String>,
+}
+
+/// Which limit was passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passed {
+    /// It took too long in all.
+    Timeout,
+    /// It was silent for too long.
+    Idle,
+}
+
+impl Deadlines {
+    pub(super) fn new(timeout: Option<Duration>, idle: Option<Duration>, now: Timestamp) -> Self {
+        Self {
+            timeout,
+            idle,
+            worked: Duration::ZERO,
+            silent: Duration::ZERO,
+            seen: now,
+            waits_for_human: false,
+            open_tools: HashSet::new(),
+        }
+    }
+
+    /// The program has said something.
+    pub(super) fn heard(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.silent = Duration::ZERO;
+    }
+
+    pub(super) fn tool_opened(&mut self, id: &str, now: Timestamp) {
+        self.advance(now);
+        self.open_tools.insert(id.to_owned());
+    }
+
+    pub(super) fn tool_closed(&mut self, id: &str, now: Timestamp) {
+        self.advance(now);
+        self.open_tools.remove(id);
+    }
+
+    /// A human is waited for, or no longer.
+    pub(super) fn wait_for_human(&mut self, waits: bool, now: Timestamp) {
+        self.advance(now);
+        self.waits_for_human = waits;
+    }
+
+    /// When to look again, if nothing happens before.
+    pub(super) fn next(&self) -> Option<Timestamp> {
+        if self.waits_for_human {
+            return None;
+        }
+        let timeout = self.timeout.map(|limit| limit.saturating_sub(self.worked));
+        let idle = self.idle.filter(|_| self.open_tools.is_empty()).map(|limit| limit.saturating_sub(self.silent));
+        let left = timeout.into_iter().chain(idle).min()?;
+        Some(later(self.seen, left))
+    }
+
+    /// Which limit has been passed by now.
+    pub(super) fn passed(&mut self, now: Timestamp) -> Option<Passed> {
+        self.advance(now);
+        if self.timeout.is_some_and(|limit| self.worked >= limit) {
+            Some(Passed::Timeout)
+        } else if self.idle.is_some_and(|limit| self.silent >= limit) {
+            Some(Passed::Idle)
+        } else {
+            None
+        }
+    }
+
+    fn advance(&mut self, now: Timestamp) {
+        let passed = Duration::from_millis(u64::try_from(now.0.saturating_sub(self.seen.0)).unwrap_or(0));
+        self.seen = self.seen.max(now);
+        if self.waits_for_human {
+            return;
+        }
+        self.worked += passed;
+        if self.open_tools.is_empty() {
+            self.silent += passed;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp(seconds * 1_000)
+    }
+
+    #[test]
+    fn silence_is_counted_from_the_last_word_and_rests_while_a_tool_works() {
+        let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
+        assert_eq!(deadlines.next(), Some(at(10)));
+        deadlines.heard(at(9));
+        assert_eq!(deadlines.next(), Some(at(19)));
+        deadlines.tool_opened("t", at(10));
+        assert_eq!(deadlines.next(), Some(at(100)), "only the whole time counts while a tool works");
+        assert_eq!(deadlines.passed(at(60)), None);
+        deadlines.tool_closed("t", at(60));
+        assert_eq!(deadlines.passed(at(68)), None);
+        assert_eq!(deadlines.passed(at(69)), Some(Passed::Idle), "1 s before the tool and 9 s after it");
+    }
+
+    #[test]
+    fn nothing_counts_while_a_human_is_waited_for() {
+        let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
+        deadlines.wait_for_human(true, at(5));
+        assert_eq!(deadlines.next(), None);
+        assert_eq!(deadlines.passed(at(100_000)), None);
+        deadlines.wait_for_human(false, at(100_000));
+        assert_eq!(deadlines.next(), Some(at(100_005)));
+        deadlines.heard(at(100_001));
+        assert_eq!(deadlines.passed(at(100_010)), None);
+    }
+
+    #[test]
+    fn the_whole_time_is_a_limit_however_much_is_said() {
+        let mut deadlines = Deadlines::new(Some(20 * SECOND), Some(10 * SECOND), at(0));
+        for second in 1..20 {
+            deadlines.heard(at(second));
+            assert_eq!(deadlines.passed(at(second)), None);
+        }
+        assert_eq!(deadlines.passed(at(20)), Some(Passed::Timeout));
+    }
+
+    #[test]
+    fn without_limits_nothing_is_waited_for_and_a_clock_that_goes_back_does_no_harm() {
+        let mut deadlines = Deadlines::new(None, None, at(5));
+        assert_eq!(deadlines.next(), None);
+        assert_eq!(deadlines.passed(at(1)), None);
+        assert_eq!(deadlines.passed(at(1_000_000)), None);
+    }
+}

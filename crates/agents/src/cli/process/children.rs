@@ -1,0 +1,127 @@
+//! All children of a server.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::process::{getpid, set_child_subreaper};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+use tracing::error;
+
+use super::child::Child;
+use super::command::{ChildCommand, SpawnError};
+use super::ledger::Ledger;
+use super::orphans::{self, Orphans};
+use super::output::OutputLimits;
+use super::spawner::{Request, Spawner};
+use super::undertaker::{Bell, Message, Office, PATIENCE, Undertaker};
+
+/// All children of a server: the thread that starts them, the ledger of what runs, and the undertaker. Clones are the
+/// same children.
+#[derive(Clone)]
+pub struct Children {
+    inner: Arc<Inner>,
+}
+
+/// How children are started and ended.
+#[derive(Clone, Debug)]
+pub struct ChildrenOptions {
+    /// Program and first arguments that become a child: `["/proc/self/exe", "exec-child"]` for the server.
+    pub helper: Vec<OsString>,
+    /// Folder for the ledger; made if needed. A server finds here what an earlier one left.
+    pub ledger: PathBuf,
+    /// How long children have between the signal that asks them to end and the one that ends them.
+    pub grace: Duration,
+    /// Whether this process starts no other children, so that unknown ones are orphans to be ended and reaped.
+    pub exclusive: bool,
+}
+
+/// What clones and runs share. The threads go on until the last of these is gone and nothing runs.
+pub(super) struct Inner {
+    pub(super) bell: Bell,
+    requests: Sender<Request>,
+    running: watch::Receiver<usize>,
+    grace: Duration,
+    is_closed: AtomicBool,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.bell.ring(Message::Leave);
+    }
+}
+
+impl Children {
+    /// Ends what an earlier server left, which may take seconds, and gets ready to start children.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read or written, or the system gives no threads or does not show its processes.
+    pub fn open(options: ChildrenOptions) -> io::Result<(Self, Orphans)> {
+        let ledger = Ledger::open(&options.ledger)?;
+        let orphans = orphans::end(&ledger, options.grace)?;
+        if options.exclusive {
+            // Grandchildren that lose their parents come to us, not to the system, where nobody knows them. A program
+            // with other children has no use for strangers among them.
+            set_child_subreaper(Some(getpid()))?;
+        }
+        let (bell, messages) = Bell::new()?;
+        let (requests, wishes) = channel();
+        let (running, count) = watch::channel(0);
+        let (running, spawning) = (Arc::new(running), Arc::new(Mutex::new(())));
+        let office = Office {
+            grace: options.grace,
+            exclusive: options.exclusive,
+            running: Arc::clone(&running),
+            spawning: Arc::clone(&spawning),
+        };
+        let undertaker = Undertaker::new(office, &bell, messages);
+        let spawner = Spawner { helper: options.helper, ledger, bell: bell.clone(), running, spawning, started: 0 };
+        let (grace, is_closed) = (options.grace, AtomicBool::new(false));
+        // Whatever fails from here on, dropping this tells the threads to leave.
+        let inner = Arc::new(Inner { bell, requests, running: count, grace, is_closed });
+        let keeps = inner.requests.clone();
+        thread::Builder::new().name("undertaker".to_owned()).spawn(move || undertaker.run(keeps))?;
+        thread::Builder::new().name("spawner".to_owned()).spawn(move || spawner.run(&wishes))?;
+        Ok((Self { inner }, orphans))
+    }
+
+    /// Starts a child.
+    ///
+    /// # Errors
+    /// If it cannot be started, as far as can be told before it runs. What goes wrong later is told by its exit.
+    pub async fn spawn(&self, command: ChildCommand, limits: OutputLimits) -> Result<Child, SpawnError> {
+        if self.inner.is_closed.load(Ordering::Acquire) {
+            return Err(SpawnError::Closed);
+        }
+        let (program, label) = (command.program.clone(), command.label.clone());
+        let (reply, started) = oneshot::channel();
+        let request = Request { command, children: Arc::clone(&self.inner), reply };
+        self.inner.requests.send(request).map_err(|_| SpawnError::Closed)?;
+        let started = started.await.map_err(|_| SpawnError::Closed)??;
+        Child::new(started, limits, label).map_err(|source| SpawnError::Start { program, source })
+    }
+
+    /// Ends all children and waits until nothing of them is left. None is started from now on.
+    pub async fn close(&self) {
+        self.inner.is_closed.store(true, Ordering::Release);
+        self.inner.bell.ring(Message::EndAll);
+        let mut running = self.inner.running.clone();
+        let longest = self.inner.grace + PATIENCE + Duration::from_secs(1);
+        if !matches!(timeout(longest, running.wait_for(|count| *count == 0)).await, Ok(Ok(_))) {
+            error!(running = self.running(), "child processes are still ending");
+        }
+    }
+
+    /// How many children there are, those that are ending included.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        *self.inner.running.borrow()
+    }
+}

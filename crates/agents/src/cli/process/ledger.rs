@@ -1,0 +1,161 @@
+//! What runs, written down so that the next server can end what a killed one has left.
+//!
+//! One small file per run, and one with the name that all markers of this folder begin with. Only one server has the
+//! folder at a time. The machine may lose its power at any moment without harm: then nothing runs.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+use uuid::Uuid;
+
+use super::table::{self, Identity};
+
+const NAME: &str = "name";
+const ENDING: &str = "run";
+
+/// The folder, opened.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    folder: PathBuf,
+    name: String,
+    boot: String,
+}
+
+/// What is written about a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    pid: i32,
+    start: u64,
+    boot: String,
+    pub(super) marker: String,
+    label: String,
+}
+
+/// A run that is written down.
+#[derive(Debug)]
+pub(super) struct Entry(PathBuf);
+
+impl Ledger {
+    /// Opens the folder, and makes it if needed.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub(super) fn open(folder: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let place = folder.join(NAME);
+        let written = fs::read(&place).ok().and_then(|name| String::from_utf8(name).ok());
+        let name = match written.filter(|name| Uuid::try_parse(name).is_ok()) {
+            Some(name) => name,
+            None => {
+                let name = Uuid::new_v4().simple().to_string();
+                write(&place, name.as_bytes())?;
+                name
+            }
+        };
+        Ok(Self { folder: folder.to_owned(), name, boot: table::boot() })
+    }
+
+    /// What all markers of this folder begin with.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The marker of a run.
+    pub(super) fn marker(&self, number: u64) -> String {
+        format!("{}.{number}", self.name)
+    }
+
+    /// Writes a run down.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(super) fn record(&self, number: u64, root: Identity, label: &str) -> io::Result<Entry> {
+        let (marker, boot, label) = (self.marker(number), self.boot.clone(), label.to_owned());
+        let record = Record { pid: root.pid, start: root.start, boot, marker, label };
+        let place = self.folder.join(format!("{number}.{ENDING}"));
+        write(&place, &serde_json::to_vec(&record)?)?;
+        Ok(Entry(place))
+    }
+
+    /// What an earlier server has left. What cannot be read is removed.
+    pub(super) fn entries(&self) -> io::Result<Vec<(Entry, Record)>> {
+        let mut entries = Vec::new();
+        for file in fs::read_dir(&self.folder)? {
+            let place = file?.path();
+            if place.file_name().is_some_and(|name| name == NAME) {
+                continue;
+            }
+            let record = fs::read(&place).map_err(|error| error.to_string());
+            match record.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string())) {
+                Ok(record) => entries.push((Entry(place), record)),
+                Err(error) => {
+                    warn!(file = %place.display(), error, "an entry about a child process cannot be read and is removed");
+                    Entry(place).remove();
+                }
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The process of a record, if that was started since the machine was.
+    pub(super) fn identity(&self, record: &Record) -> Option<Identity> {
+        (record.boot == self.boot).then_some(Identity { pid: record.pid, start: record.start })
+    }
+}
+
+impl Entry {
+    /// The run is over.
+    pub(super) fn remove(self) {
+        if let Err(error) = fs::remove_file(&self.0) {
+            warn!(file = %self.0.display(), %error, "an entry about a child process cannot be removed");
+        }
+    }
+}
+
+/// All of it, or what was there before.
+fn write(place: &Path, content: &[u8]) -> io::Result<()> {
+    let mut half = place.as_os_str().to_owned();
+    half.push(".half");
+    let half = PathBuf::from(half);
+    fs::write(&half, content)?;
+    fs::rename(&half, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_broken_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("deep/ledger");
+        let ledger = Ledger::open(&place).unwrap();
+        let root = Identity { pid: 42, start: 99 };
+        ledger.record(7, root, "coder").unwrap();
+        for (name, content) in [("8.run", "{\"pid\":"), ("9.run", ""), ("10.run.half", "{}"), ("junk", "\u{0}")] {
+            fs::write(place.join(name), content).unwrap();
+        }
+        let again = Ledger::open(&place).unwrap();
+        assert_eq!(again.name(), ledger.name());
+        let mut entries = again.entries().unwrap();
+        assert_eq!(entries.len(), 1);
+        let (entry, record) = entries.remove(0);
+        assert_eq!((again.identity(&record), record.marker.as_str()), (Some(root), again.marker(7).as_str()));
+        let earlier = Record { boot: "another".to_owned(), ..record };
+        assert_eq!(again.identity(&earlier), None, "the machine was started since");
+        entry.remove();
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only the name is left");
+    }
+
+    #[test]
+    fn a_broken_name_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(NAME), "\u{1}half").unwrap();
+        let ledger = Ledger::open(folder.path()).unwrap();
+        assert!(Uuid::try_parse(ledger.name()).is_ok());
+    }
+}

@@ -1,0 +1,158 @@
+//! Bytes into lines, with a bound on what is kept.
+
+/// One line, or the word that there was one.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Line(String),
+    TooLong { bytes: u64 },
+}
+
+/// Splits what is read. At most one line and one read are kept.
+#[derive(Debug)]
+pub(super) struct Lines {
+    limit: usize,
+    /// What was read last.
+    read: Vec<u8>,
+    /// How much of it was taken.
+    taken: usize,
+    /// The line that has begun.
+    line: Vec<u8>,
+    /// How long that line is, with what is not kept of it.
+    length: u64,
+}
+
+impl Lines {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, read: Vec::new(), taken: 0, line: Vec::new(), length: 0 }
+    }
+
+    /// Takes in what was read, once all of what was read before is taken.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.read.drain(..self.taken);
+        self.taken = 0;
+        self.read.extend_from_slice(bytes);
+    }
+
+    /// The next line that has ended.
+    pub(super) fn take(&mut self) -> Option<Piece> {
+        let rest = self.read.get(self.taken..).unwrap_or_default();
+        let end = rest.iter().position(|byte| *byte == b'\n');
+        let part = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+        self.length += part.len() as u64;
+        // One more than the limit, which may be the first half of the line's end.
+        let room = self.limit.saturating_add(1).saturating_sub(self.line.len());
+        self.line.extend_from_slice(part.get(..part.len().min(room)).unwrap_or_default());
+        self.taken += part.len();
+        end?;
+        self.taken += 1;
+        Some(self.finish_line())
+    }
+
+    /// What is left when no more will come: a line without an end.
+    pub(super) fn finish(&mut self) -> Option<Piece> {
+        (self.length > 0).then(|| self.finish_line())
+    }
+
+    /// The line that has begun, unless it is too long already; half a character at its end is left out.
+    pub(super) fn unfinished(&self) -> Option<String> {
+        if self.length == 0 || self.length > self.limit as u64 {
+            return None;
+        }
+        let whole = match self.line.utf8_chunks().last() {
+            Some(last) if is_half(last.invalid()) => self.line.len() - last.invalid().len(),
+            _ => self.line.len(),
+        };
+        Some(String::from_utf8_lossy(self.line.get(..whole).unwrap_or_default()).into_owned())
+    }
+
+    /// How long the line is that has begun.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn finish_line(&mut self) -> Piece {
+        let mut line = std::mem::take(&mut self.line);
+        let mut length = std::mem::take(&mut self.length);
+        if line.len() as u64 == length && line.last() == Some(&b'\r') {
+            line.pop();
+            length -= 1;
+        }
+        if length > self.limit as u64 {
+            return Piece::TooLong { bytes: length };
+        }
+        Piece::Line(match String::from_utf8(line) {
+            Ok(line) => line,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        })
+    }
+}
+
+/// Whether these bytes may be the beginning of a character.
+fn is_half(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<Piece> {
+        let mut lines = Lines::new(limit);
+        let mut pieces = Vec::new();
+        for chunk in chunks {
+            lines.push(chunk);
+            while let Some(piece) = lines.take() {
+                pieces.push(piece);
+            }
+        }
+        pieces.extend(lines.finish());
+        pieces
+    }
+
+    fn line(text: &str) -> Piece {
+        Piece::Line(text.to_owned())
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_are_cut() {
+        let text = "one\r\n\nzwölf 🦀\r\nhalf\rway\n{\"a\":".as_bytes();
+        let whole = [line("one"), line(""), line("zwölf 🦀"), line("half\rway"), line("{\"a\":")];
+        for size in 1..=text.len() {
+            let chunks: Vec<&[u8]> = text.chunks(size).collect();
+            assert_eq!(split(100, &chunks), whole, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_exact_and_the_rest_is_not_kept() {
+        assert_eq!(
+            split(3, &[b"abc\nabcd\nabc\r\nx"]),
+            [line("abc"), Piece::TooLong { bytes: 4 }, line("abc"), line("x")]
+        );
+        let mut lines = Lines::new(10);
+        for _ in 0..1000 {
+            lines.push(&[b'x'; 1000]);
+            assert_eq!(lines.take(), None);
+            assert_eq!(lines.unfinished(), None);
+        }
+        assert!(lines.line.capacity() < 100 && lines.read.capacity() < 10_000);
+        lines.push(b"\n");
+        assert_eq!(lines.take(), Some(Piece::TooLong { bytes: 1_000_000 }));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        assert_eq!(split(10, &[b"a\xffb\n\xf0\x9f\x98\n\0\n"]), [line("a\u{fffd}b"), line("\u{fffd}"), line("\0")]);
+    }
+
+    #[test]
+    fn half_a_character_at_the_end_of_what_is_unfinished_is_left_out() {
+        let mut lines = Lines::new(100);
+        for (bytes, shown) in [(&b"Go on? "[..], "Go on? "), (b"\xf0\x9f", "Go on? "), (b"\xa6\x80", "Go on? 🦀")] {
+            lines.push(bytes);
+            assert_eq!(lines.take(), None);
+            assert_eq!(lines.unfinished().as_deref(), Some(shown));
+        }
+        assert_eq!(lines.length(), 11);
+    }
+}

@@ -1,0 +1,61 @@
+//! What a server that was killed has left, found and ended by the next one.
+
+use std::collections::HashSet;
+use std::io;
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::ending::{Ending, Progress};
+use super::ledger::Ledger;
+use super::quarry::{Marker, Quarry};
+use super::table::Table;
+
+/// How often they are looked at.
+const ROUND: Duration = Duration::from_millis(20);
+
+/// A start must not wait for them much longer than this, in all.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What became of the processes that an earlier server has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Orphans {
+    /// How many were ended.
+    pub ended: usize,
+    /// How many would not end.
+    pub left: usize,
+}
+
+/// Ends them; blocks until they are gone.
+///
+/// # Errors
+/// If the ledger or the processes of this machine cannot be read.
+pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
+    let entries = ledger.entries()?;
+    let roots = entries.iter().filter_map(|(_, record)| ledger.identity(record)).collect();
+    let mut markers: Vec<Marker> = entries.iter().map(|(_, record)| Marker::Run(record.marker.clone())).collect();
+    markers.push(Marker::Ledger(ledger.name().to_owned()));
+    let grace = grace.min(LONGEST / 2);
+    let mut ending = Ending::new(Quarry::new(roots, markers), None, grace, LONGEST - grace);
+    let left = loop {
+        ending.begin_round();
+        let table = Table::read(|process| ending.meet(process))?;
+        match ending.round(&table, &HashSet::new(), &HashSet::new()) {
+            Progress::Going => std::thread::sleep(ROUND),
+            Progress::Over => break Vec::new(),
+            Progress::GivenUp(left) => break left,
+        }
+    };
+    for (entry, _) in entries {
+        entry.remove();
+    }
+    let orphans = Orphans { ended: ending.asked().saturating_sub(left.len()), left: left.len() };
+    if !left.is_empty() {
+        let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
+        warn!(left = ?pids, "processes that an earlier server has left could not be ended");
+    }
+    if orphans.ended > 0 {
+        info!(ended = orphans.ended, "processes that an earlier server has left were ended");
+    }
+    Ok(orphans)
+}

@@ -1,0 +1,174 @@
+//! What belongs to a run.
+
+use std::collections::HashSet;
+
+use super::table::{Identity, Process, Table};
+
+/// How the processes of a run, or of all runs of an earlier server, are known.
+#[derive(Debug)]
+pub(super) struct Quarry {
+    /// The processes that were started for it.
+    roots: Vec<Identity>,
+    /// What their environment says.
+    markers: Vec<Marker>,
+    /// Everything that was ever found, as far as it is still there. What has lost its parent and wiped its environment
+    /// is known from before.
+    known: HashSet<Identity>,
+}
+
+/// Which markers count.
+#[derive(Debug)]
+pub(super) enum Marker {
+    /// One run's.
+    Run(String),
+    /// Those of all runs of a ledger.
+    Ledger(String),
+}
+
+impl Marker {
+    fn is_on(&self, process: &Process) -> bool {
+        let Some(marker) = process.marker.as_deref() else { return false };
+        match self {
+            Self::Run(run) => marker == run,
+            Self::Ledger(ledger) => marker.strip_prefix(ledger.as_str()).is_some_and(|rest| rest.starts_with('.')),
+        }
+    }
+}
+
+impl Quarry {
+    pub(super) fn new(roots: Vec<Identity>, markers: Vec<Marker>) -> Self {
+        Self { roots, markers, known: HashSet::new() }
+    }
+
+    /// Whether it was started for it.
+    pub(super) fn is_root(&self, process: &Process) -> bool {
+        self.roots.contains(&process.identity)
+    }
+
+    /// Whether a process belongs to it by itself, whatever its parents are. `leader` is a root that nobody has reaped.
+    pub(super) fn is_tied(&self, process: &Process, leader: Option<i32>) -> bool {
+        let is_following = leader.is_some_and(|leader| process.group == leader || process.session == leader);
+        is_following || self.is_known(process)
+    }
+
+    fn is_known(&self, process: &Process) -> bool {
+        let is_marked = self.markers.iter().any(|marker| marker.is_on(process));
+        is_marked || self.is_root(process) || self.known.contains(&process.identity)
+    }
+
+    /// Everything of it, zombies included. `strays` are processes that belong to it for reasons of the caller's.
+    pub(super) fn find<'a>(&mut self, table: &'a Table, strays: &HashSet<Identity>) -> Vec<&'a Process> {
+        let mut found = HashSet::new();
+        let mut members: Vec<&Process> = Vec::new();
+        let mut join = |process: &'a Process, members: &mut Vec<&'a Process>| {
+            if found.insert(process.identity) {
+                members.push(process);
+            }
+        };
+        for process in table.all() {
+            if self.is_known(process) || strays.contains(&process.identity) {
+                join(process, &mut members);
+            }
+        }
+        for root in &self.roots {
+            // A number is not used again while a group or session has it, so these are the root's, unless the number
+            // is already somebody else's.
+            if table.get(root.pid).is_none_or(|process| process.identity == *root) {
+                for process in table.followers(root.pid).filter(|process| process.identity.start >= root.start) {
+                    join(process, &mut members);
+                }
+            }
+        }
+        let mut next = 0;
+        while let Some(member) = members.get(next).copied() {
+            next += 1;
+            let below = table.children(member.identity.pid).chain(table.followers(member.identity.pid));
+            for process in below.filter(|process| process.identity.start >= member.identity.start) {
+                join(process, &mut members);
+            }
+        }
+        self.known = found;
+        members
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MYSELF: i32 = 100;
+
+    fn process(pid: i32, parent: i32, group: i32, session: i32) -> Process {
+        let identity = Identity { pid, start: u64::try_from(pid).unwrap() };
+        Process { identity, parent, group, session, is_zombie: false, marker: None }
+    }
+
+    fn marked(mut process: Process, marker: &str) -> Process {
+        process.marker = Some(marker.to_owned());
+        process
+    }
+
+    fn found(quarry: &mut Quarry, processes: Vec<Process>) -> Vec<i32> {
+        let table: Table = processes.into_iter().collect();
+        let mut pids: Vec<i32> =
+            quarry.find(&table, &HashSet::new()).iter().map(|process| process.identity.pid).collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    fn run() -> Quarry {
+        Quarry::new(vec![Identity { pid: 200, start: 200 }], vec![Marker::Run("ledger.1".to_owned())])
+    }
+
+    #[test]
+    fn members_are_found_by_parent_group_session_and_marker() {
+        let processes = vec![
+            process(200, MYSELF, 200, 200),
+            process(201, 200, 201, 201), // its own session, below the root
+            process(202, 1, 200, 200),   // lost its parent
+            process(203, 1, 203, 200),   // its own group
+            process(204, 1, 201, 201),   // in the session of a member
+            marked(process(205, 1, 205, 205), "ledger.1"),
+            process(206, 205, 206, 206),
+            marked(process(207, 1, 207, 207), "ledger.12"), // another run's
+            marked(process(208, 1, 208, 208), "ledger"),
+            process(209, MYSELF, 50, 50), // a stranger among our children
+        ];
+        assert_eq!(found(&mut run(), processes.clone()), [200, 201, 202, 203, 204, 205, 206]);
+        let mut all = Quarry::new(Vec::new(), vec![Marker::Ledger("ledger".to_owned())]);
+        assert_eq!(found(&mut all, processes), [205, 206, 207]);
+    }
+
+    #[test]
+    fn what_was_found_once_is_known_when_nothing_ties_it_any_more() {
+        let mut quarry = run();
+        let first = vec![process(200, MYSELF, 200, 200), process(201, 200, 201, 201)];
+        assert_eq!(found(&mut quarry, first), [200, 201]);
+        let zombie = Process { is_zombie: true, ..process(200, MYSELF, 200, 200) };
+        assert_eq!(found(&mut quarry, vec![zombie, process(201, 1, 201, 201)]), [200, 201]);
+        let mut reused = process(201, 1, 201, 201);
+        reused.identity.start = 999;
+        assert_eq!(found(&mut quarry, vec![reused]), [0; 0], "another process with its number");
+    }
+
+    #[test]
+    fn a_number_that_has_passed_to_another_process_ties_nothing() {
+        let mut other = process(200, 1, 200, 200);
+        other.identity.start = 999;
+        let mut below = process(300, 200, 200, 200);
+        below.identity.start = 1000;
+        assert_eq!(found(&mut run(), vec![other, below]), [0; 0]);
+    }
+
+    #[test]
+    fn the_session_of_a_root_that_is_gone_is_still_its() {
+        assert_eq!(found(&mut run(), vec![process(300, 1, 300, 200), process(40, 1, 200, 200)]), [300]);
+    }
+
+    #[test]
+    fn a_member_that_has_not_left_the_session_of_the_server_does_not_draw_its_neighbours_in() {
+        let neighbours = [process(60, 50, 60, 50), process(300, 50, 50, 50)];
+        let processes = [process(200, MYSELF, 50, 50)].into_iter().chain(neighbours).collect();
+        assert_eq!(found(&mut run(), processes), [200]);
+    }
+}

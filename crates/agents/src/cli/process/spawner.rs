@@ -1,0 +1,120 @@
+//! The thread that starts all children. Linux ends a child with the *thread* that started it, so that thread must live
+//! as long as the server: a worker of the runtime may not.
+
+use std::ffi::OsString;
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use tokio::sync::{oneshot, watch};
+use tracing::warn;
+
+use super::children::Inner;
+use super::command::{ChildCommand, SpawnError};
+use super::ledger::Ledger;
+use super::signal::Status;
+use super::table::{self, Identity};
+use super::undertaker::{Bell, Message, Run};
+
+/// A child that is wished for.
+pub(super) struct Request {
+    pub(super) command: ChildCommand,
+    pub(super) children: Arc<Inner>,
+    pub(super) reply: oneshot::Sender<Result<Started, SpawnError>>,
+}
+
+/// A child that was started.
+pub(super) struct Started {
+    pub(super) run: RunHandle,
+    pub(super) stdin: Option<ChildStdin>,
+    pub(super) stdout: Option<ChildStdout>,
+    pub(super) stderr: Option<ChildStderr>,
+}
+
+/// A run as its owner sees it. When nobody has it any more, the run is ended.
+pub(super) struct RunHandle {
+    number: u64,
+    pub(super) pid: i32,
+    pub(super) done: watch::Receiver<Option<Status>>,
+    children: Arc<Inner>,
+}
+
+impl RunHandle {
+    /// Has it ended, soon and whatever happens to the caller.
+    pub(super) fn end(&self) {
+        if self.done.borrow().is_none() {
+            self.children.bell.ring(Message::End(self.number));
+        }
+    }
+}
+
+impl Drop for RunHandle {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The thread's state.
+pub(super) struct Spawner {
+    pub(super) helper: Vec<OsString>,
+    pub(super) ledger: Ledger,
+    pub(super) bell: Bell,
+    pub(super) running: Arc<watch::Sender<usize>>,
+    /// Held while a child is started and not announced.
+    pub(super) spawning: Arc<Mutex<()>>,
+    pub(super) started: u64,
+}
+
+impl Spawner {
+    /// Works until nobody can ask for more.
+    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+        while let Ok(request) = requests.recv() {
+            let started = self.start(&request.command, request.children);
+            // Whoever has stopped waiting gets nothing, and what was started ends with the reply.
+            let _ = request.reply.send(started);
+        }
+    }
+
+    fn start(&mut self, command: &ChildCommand, children: Arc<Inner>) -> Result<Started, SpawnError> {
+        command.check()?;
+        self.started += 1;
+        let number = self.started;
+        let marker = self.ledger.marker(number);
+        let failed = |source| SpawnError::Start { program: command.program.clone(), source };
+        let mut helper = command.with_helper(&self.helper, &marker);
+
+        let quiet = self.spawning.lock();
+        let mut child = helper.spawn().map_err(failed)?;
+        let pid = child.id().cast_signed();
+        let Some(start) = table::start(pid) else {
+            // It is our child and not reaped, so the number is its own.
+            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
+            let _ = child.wait();
+            return Err(failed(std::io::Error::other("the new process cannot be seen in /proc")));
+        };
+        let root = Identity { pid, start };
+        let entry = self.ledger.record(number, root, &command.label);
+        let entry = entry.inspect_err(|error| warn!(%error, "a child process could not be written down")).ok();
+        let (done, ended) = watch::channel(None);
+        let handle = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let label = command.label.clone();
+        let run = Run { number, root, label, marker, handle, entry, done, status: None, is_held: true, ending: None };
+        self.running.send_modify(|count| *count += 1);
+        self.bell.ring(Message::Began(Box::new(run)));
+        drop(quiet);
+
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        Ok(Started { run: RunHandle { number, pid, done: ended, children }, stdin, stdout, stderr })
+    }
+}
+
+/// How a run has ended, once nothing of it is left.
+pub(super) async fn ended(done: &mut watch::Receiver<Option<Status>>) -> Status {
+    match done.wait_for(Option::is_some).await {
+        Ok(status) => status.unwrap_or_default(),
+        // The undertaker is gone, and will not say.
+        Err(_) => Status::default(),
+    }
+}

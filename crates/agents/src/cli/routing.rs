@@ -1,0 +1,144 @@
+//! Which program does a task: by how hard the task looks, or by what the caller says.
+
+use super::settings::Worker;
+
+/// The programs of one agent.
+#[derive(Clone)]
+pub enum Workers {
+    /// One for everything.
+    One(Worker),
+    /// One for each difficulty.
+    ByDifficulty(Box<ByDifficulty>),
+}
+
+/// A program for each difficulty.
+#[derive(Clone)]
+pub struct ByDifficulty {
+    /// For what needs thought.
+    pub complex: Worker,
+    /// For the rest.
+    pub mid: Worker,
+    /// For what needs none.
+    pub routine: Worker,
+}
+
+/// How hard a task is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difficulty {
+    /// Needs thought, or a wide view.
+    Complex,
+    /// In between.
+    Mid,
+    /// Can be done without thought.
+    Routine,
+}
+
+/// A text longer than this is taken for a hard task.
+const LONG: usize = 1_500;
+
+const COMPLEX_WORDS: [&str; 11] = [
+    "refactor",
+    "architecture",
+    "architect",
+    "migrate",
+    "migration",
+    "debug",
+    "security",
+    "across the codebase",
+    "redesign",
+    "rewrite",
+    "design ",
+];
+
+const ROUTINE_WORDS: [&str; 9] =
+    ["rename", "reformat", "format ", "typo", "add a comment", "docstring", "lint", "remove unused", "fix indentation"];
+
+impl Difficulty {
+    /// How hard a task looks from its text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let lower = text.to_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+        if has(&COMPLEX_WORDS) || text.chars().count() > LONG {
+            Self::Complex
+        } else if has(&ROUTINE_WORDS) {
+            Self::Routine
+        } else {
+            Self::Mid
+        }
+    }
+
+    /// A difficulty by its name, in any case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Complex, Self::Mid, Self::Routine].into_iter().find(|known| known.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complex => "COMPLEX",
+            Self::Mid => "MID",
+            Self::Routine => "ROUTINE",
+        }
+    }
+}
+
+impl Workers {
+    /// Who does a task: `wished` by its caller, else as the conversation `began`, else by how its text looks. Says the
+    /// difficulty where that decides. A wish that is no difficulty is left aside: it may be meant for somebody else.
+    pub(super) fn choose(
+        &self,
+        wished: Option<&str>,
+        began: Option<&str>,
+        text: &str,
+    ) -> (&Worker, Option<Difficulty>) {
+        match self {
+            Self::One(worker) => (worker, None),
+            Self::ByDifficulty(workers) => {
+                let said = wished.and_then(Difficulty::named).or_else(|| began.and_then(Difficulty::named));
+                let difficulty = said.unwrap_or_else(|| Difficulty::of(text));
+                let worker = match difficulty {
+                    Difficulty::Complex => &workers.complex,
+                    Difficulty::Mid => &workers.mid,
+                    Difficulty::Routine => &workers.routine,
+                };
+                (worker, Some(difficulty))
+            }
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<&Worker> {
+        match self {
+            Self::One(worker) => vec![worker],
+            Self::ByDifficulty(workers) => vec![&workers.complex, &workers.mid, &workers.routine],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_shows_how_hard_a_task_is() {
+        for (text, difficulty) in [
+            ("Refactor the auth module to use JWT", Difficulty::Complex),
+            ("Find a SECURITY hole", Difficulty::Complex),
+            ("design a cache", Difficulty::Complex),
+            ("the designer asked for blue", Difficulty::Mid),
+            ("fix the typo in the readme", Difficulty::Routine),
+            ("rename and refactor", Difficulty::Complex),
+            ("what information is in here?", Difficulty::Mid),
+            ("add tests for src/date.ts", Difficulty::Mid),
+        ] {
+            assert_eq!(Difficulty::of(text), difficulty, "{text}");
+        }
+        assert_eq!(Difficulty::of(&"ö ".repeat(750)), Difficulty::Mid, "characters are counted, not bytes");
+        assert_eq!(Difficulty::of(&"ö ".repeat(751)), Difficulty::Complex);
+        assert_eq!(Difficulty::named("complex"), Some(Difficulty::Complex));
+        assert_eq!(Difficulty::named("fast"), None);
+    }
+}

@@ -1,0 +1,321 @@
+//! One turn: who works, where, in which session, and what is made of how it ended.
+
+use std::time::Duration;
+
+use switchboard_a2a::Timestamp;
+use switchboard_adapters::{Ending, Failure, FailureKind, Order, Session};
+use switchboard_engine::reason::Reason;
+use switchboard_engine::{AgentError, Cause, Stopped, TaskHandle, Turn};
+
+use super::CliAgent;
+use super::approvals;
+use super::deadlines::Passed;
+use super::report::{Cost, Report};
+use super::run::{self, Settled};
+use super::sessions::{self, Facts, LOOK_BACK, Past, Saved, Total};
+use super::settings::Worker;
+use super::transcript;
+use super::wishes::Wishes;
+use super::workspace::{self, Workspace, WorkspaceError};
+use super::worktree::{Wanted, Worktree, WorktreePolicy};
+
+/// What the program is told when its turn is taken up again.
+const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
+                     do it twice, and go on from there.";
+
+/// Works on one turn.
+pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+    let saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+    let is_recovered = turn.cause == Cause::Recovered && saved.started;
+    let turn = if is_recovered { with_own_message(turn, &saved, &task) } else { turn };
+    if is_recovered {
+        // A question that was open is nobody's any more, and must not be answered.
+        task.status("The program was interrupted and is taken up again.").await?;
+    }
+    if turn.cause != Cause::Begin
+        && let Some(id) = approvals::answered_id(&turn.message)
+    {
+        // It came twice, or too late. It is no work, and what was answered stands.
+        task.status(format!("The approval {id} has expired or was answered already; nothing was done.")).await?;
+        return Ok(task.complete().await?);
+    }
+    if turn.text().trim().is_empty() {
+        return Ok(task.reject("the message has no text: say what to do").await?);
+    }
+    let wishes = match Wishes::read(&turn, &agent.settings) {
+        Ok(wishes) => wishes,
+        Err(refusal) => return Ok(task.reject(refusal).await?),
+    };
+    let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
+    if !place.is_held() {
+        task.status("Waiting: another task of this conversation is at work.").await?;
+        tokio::select! {
+            () = place.wait() => {}
+            () = task.canceled() => return Err(Stopped::Canceled.into()),
+        }
+    }
+    let past = past(&task).await;
+    let folder = {
+        let repo = wishes.repo.as_deref().or(past.as_ref().and_then(|past| past.facts.repo.as_deref()));
+        match workspace::choose(&agent.settings, repo) {
+            Ok(folder) => folder,
+            Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
+            Err(error) => return Ok(task.reject(error.to_string()).await?),
+        }
+    };
+    let copy = match agent.settings.worktree {
+        WorktreePolicy::Off => None,
+        policy => Some(policy == WorktreePolicy::Keep),
+    };
+    let workspace = match copy {
+        None => Workspace::open(&agent.settings, &agent.shared.repositories, folder, &task).await?,
+        Some(keeps_branch) => {
+            let context = agent.copy_key(&turn.caller, task.context_id());
+            let wanted = Wanted {
+                folder: &folder,
+                context: &context,
+                branch: format!("switchboard/{}", task.id()),
+                start: past.as_ref().and_then(|past| past.facts.branch.as_deref()),
+                base: saved.base.as_deref(),
+            };
+            match Worktree::open(&agent.git(), &agent.copies, wanted, &task, keeps_branch).await {
+                Ok(worktree) => Workspace::copied(worktree),
+                Err(problem) => return Ok(task.fail(problem).await?),
+            }
+        }
+    };
+    let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
+    let (worker, difficulty) = agent.settings.workers.choose(turn.profile(), began, &turn.text());
+    // Another program, or another place, knows nothing of the session.
+    let same =
+        |past: &Past| past.facts.cli == worker.name() && (wishes.repo.is_none() || wishes.repo == past.facts.repo);
+    let past = past.filter(same);
+    let facts = Facts {
+        cli: worker.name().to_owned(),
+        model: wishes.model.clone().or_else(|| worker.model.clone()),
+        session_id: None,
+        profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
+        repo: wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone())),
+        branch: workspace.worktree.as_ref().map(|worktree| worktree.branch.clone()),
+    };
+    let mut job = Job { agent, turn, task, saved, is_recovered, worker, wishes, workspace, past, facts };
+    let worked = job.work().await;
+    if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
+        // The kernel ends the task for this, and nobody will go on in its copy.
+        worktree.give_up();
+    }
+    worked
+}
+
+/// A lost turn with the message it is about. If its program has asked, the newest one is only somebody's answer.
+fn with_own_message(turn: Turn, saved: &Saved, task: &TaskHandle) -> Turn {
+    let mut all = task.snapshot().history.into_iter();
+    match all.find(|message| message.message_id.as_str() == saved.message) {
+        Some(message) => Turn { message, ..turn },
+        None => turn,
+    }
+}
+
+/// The session of this task's earlier turns, else of the conversation's earlier tasks.
+async fn past(task: &TaskHandle) -> Option<Past> {
+    let mut tasks = vec![task.snapshot()];
+    tasks.extend(task.context_tasks(LOOK_BACK).await);
+    sessions::newest(&tasks)
+}
+
+/// A turn for which everything is decided.
+struct Job<'a> {
+    agent: &'a CliAgent,
+    turn: Turn,
+    task: TaskHandle,
+    saved: Saved,
+    /// The program was at work on this turn when the server stopped.
+    is_recovered: bool,
+    worker: &'a Worker,
+    wishes: Wishes,
+    workspace: Workspace,
+    past: Option<Past>,
+    facts: Facts,
+}
+
+impl Job<'_> {
+    async fn work(&mut self) -> Result<(), AgentError> {
+        let message = self.turn.message.message_id.to_string();
+        let is_recovered = self.is_recovered;
+        let known = if is_recovered { self.saved.session.clone() } else { None };
+        let known = known.or_else(|| self.past.as_ref().and_then(|past| past.facts.session_id.clone()));
+        let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
+        let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
+        let began = self.agent.shared.clock.now();
+        let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
+        let mut session = resumable.map_or_else(fresh, Session::Resume);
+        loop {
+            let order = self.order(session.clone(), prompt.clone());
+            let resumes = matches!(session, Session::Resume(_));
+            let mut report = self.report(&session);
+            let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base.clone());
+            let saved = Saved { message: message.clone(), base, ..Saved::default() };
+            let settled = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report).await?;
+            if let (true, Settled::Ended(Ending::Failed(failure))) = (resumes, &settled)
+                && failure.kind == FailureKind::UnknownSession
+            {
+                // Its records are gone, or it never came to write any. The work can still be done.
+                self.task
+                    .status("The program has lost the earlier conversation; a new one begins with its transcript.")
+                    .await?;
+                let said = self.task.context_history(transcript::MESSAGES).await;
+                prompt = transcript::before(&said, &self.prompt(is_recovered, false).await);
+                session = fresh();
+                continue;
+            }
+            return self.settle(settled, report, began).await;
+        }
+    }
+
+    /// What the program is told: the message, with what it needs to know before it.
+    async fn prompt(&self, is_recovered: bool, is_resumed: bool) -> String {
+        let text = self.turn.text();
+        if is_recovered {
+            return format!("{GO_ON}\n\n{text}");
+        }
+        if !self.agent.settings.context || is_resumed {
+            return text;
+        }
+        let shared = &self.agent.shared;
+        match shared.summaries.of(&self.agent.git(), &self.workspace.folder).await {
+            Some(summary) => format!("{summary}\n\n{text}"),
+            None => text,
+        }
+    }
+
+    fn order(&self, session: Session, prompt: String) -> Order {
+        Order {
+            prompt,
+            session,
+            cwd: self.workspace.folder.clone(),
+            model: self.facts.model.clone(),
+            effort: self.wishes.effort.clone().or_else(|| self.worker.effort.clone()),
+            permissions: self.agent.settings.permissions.clone(),
+            args: self.worker.args.clone(),
+        }
+    }
+
+    fn report(&self, session: &Session) -> Report {
+        let before = sessions::cost(&self.task.snapshot());
+        let session_before = match session {
+            Session::Resume(_) => self.past.as_ref().map(|past| past.total).unwrap_or_default(),
+            Session::New(_) => Total::default(),
+        };
+        let is_chosen = self.worker.adapter.about().capabilities.chosen_session;
+        let session_id = match session {
+            Session::Resume(id) => Some(id.clone()),
+            Session::New(id) => is_chosen.then(|| id.clone()),
+        };
+        let facts = Facts { session_id, ..self.facts.clone() };
+        Report::new(self.task.clone(), facts, Cost::new(before, session_before))
+    }
+
+    async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {
+        let took = u64::try_from(self.agent.shared.clock.now().0 - began.0).unwrap_or(0);
+        // Programs that never say so have worked somewhere too, and the next turn goes on there.
+        if !matches!(settled, Settled::NotStarted(_) | Settled::Refused(_)) {
+            report.tell_facts().await?;
+        }
+        if let Some(worktree) = &self.workspace.worktree {
+            match worktree.changes(&self.turn.text()).await {
+                Ok(changes) => report.changes(worktree, changes).await?,
+                Err(error) => self.task.status(format!("What was changed cannot be told: {error}")).await?,
+            }
+            worktree.remove().await;
+        }
+        let (task, settings) = (&self.task, &self.agent.settings);
+        match settled {
+            Settled::Ended(Ending::Done { answer }) => {
+                let answer = report.result(answer, took).await?;
+                // With another message waiting, the next turn must not be taken for this one.
+                let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base.clone());
+                task.save(&Saved { base, ..Saved::default() }).await?;
+                match answer.trim().is_empty() {
+                    true => task.complete().await?,
+                    false => task.complete_with(answer).await?,
+                }
+            }
+            Settled::Ended(Ending::Failed(failure)) => self.fail(&failure).await?,
+            Settled::Passed(Passed::Timeout) => {
+                let limit = shown(settings.timeout);
+                let text = format!("stopped after {limit} of work (timeout). {}", self.how_to_go_on(&report));
+                task.fail_because(Reason::TimedOut, None, text).await?;
+            }
+            Settled::Passed(Passed::Idle) => {
+                let limit = shown(settings.idle);
+                let text = format!("stopped after {limit} of silence (idle). {}", self.how_to_go_on(&report));
+                task.fail_because(Reason::Idle, None, text).await?;
+            }
+            Settled::Expired(tool) => {
+                let limit = shown(Some(settings.approval_expiry));
+                let text = format!(
+                    "nobody answered within {limit} whether {tool} may be used (permissions.expiry). {}",
+                    self.how_to_go_on(&report)
+                );
+                task.fail_because(Reason::InputExpired, Some("approval_expired"), text).await?;
+            }
+            Settled::TooMuch(text) => task.fail_because(Reason::TooLarge, None, text).await?,
+            Settled::NotStarted(text) => task.fail_because(Reason::AgentError, Some("not_started"), text).await?,
+            Settled::Refused(text) => task.reject(text).await?,
+        }
+        if let Some(worktree) = self.workspace.worktree.take() {
+            // With another message waiting, this was the end of the turn and not of the task.
+            worktree.close(!self.task.snapshot().status.state.is_terminal()).await;
+        }
+        Ok(())
+    }
+
+    async fn fail(&self, failure: &Failure) -> Result<(), Stopped> {
+        let (reason, detail) = match failure.kind {
+            FailureKind::NoResult => (Reason::NoResult, None),
+            FailureKind::Interrupted => (Reason::Interrupted, None),
+            FailureKind::Reported => (Reason::AgentError, None),
+            FailureKind::Refused => (Reason::AgentError, Some("tool_refused")),
+            FailureKind::NotLoggedIn => (Reason::AgentError, Some("not_logged_in")),
+            FailureKind::UnknownSession => (Reason::AgentError, Some("unknown_session")),
+            FailureKind::Limit => (Reason::AgentError, Some("limit")),
+        };
+        let text = match failure.kind {
+            FailureKind::NotLoggedIn => {
+                format!("{} To log in: {}.", failure.message, self.worker.adapter.about().binary.login)
+            }
+            _ if self.is_refused_to_root(failure) => {
+                format!("{}. Set `user` of this agent to an account that is not root.", failure.message)
+            }
+            _ => failure.message.clone(),
+        };
+        self.task.fail_because(reason, detail, text).await
+    }
+
+    /// Whether the program did not start because of who it was started as.
+    fn is_refused_to_root(&self, failure: &Failure) -> bool {
+        let runs_as_root = self.agent.settings.user.is_none() && rustix::process::geteuid().is_root();
+        runs_as_root
+            && self.worker.adapter.about().binary.refuses_root
+            && failure.kind == FailureKind::NoResult
+            && failure.message.contains("root")
+    }
+
+    /// What a caller can do after a turn that was stopped.
+    fn how_to_go_on(&self, report: &Report) -> &'static str {
+        let can_resume = self.worker.adapter.about().capabilities.resume && report.facts.session_id.is_some();
+        match can_resume {
+            true => "Send another message with the same contextId to go on where it stopped.",
+            false => "Send the message again to begin anew.",
+        }
+    }
+}
+
+/// A limit as people write it.
+fn shown(limit: Option<Duration>) -> String {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
+    match seconds {
+        _ if seconds >= 60.0 && seconds % 60.0 == 0.0 => format!("{} min", seconds / 60.0),
+        _ => format!("{seconds} s"),
+    }
+}

@@ -1,0 +1,120 @@
+//! `switchboard doctor`: whether everything is there that the agents of a workspace need, and how to get what is not.
+//!
+//! Looks at the configuration, at every program that is known, and at every agent that starts one. It calls nobody, needs no
+//! server and changes nothing itself: of the programs it starts each only to ask for its version.
+
+mod account;
+mod agent;
+mod bench;
+mod finding;
+mod folder;
+mod known;
+mod login;
+mod program;
+mod progress;
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tokio::task::JoinSet;
+
+use crate::cli::ConfigFlags;
+use crate::commands::short;
+use crate::config::agents::Kind;
+use crate::config::{Problems, Workspace};
+use crate::printer::Printer;
+use agent::AgentReport;
+use bench::Bench;
+use finding::{Finding, Level};
+use known::ProgramReport;
+use progress::Progress;
+use report::Report;
+
+/// Ctrl-C. Shells say the same.
+const INTERRUPTED: u8 = 130;
+
+/// Looks at everything. Exits 1 if something is a problem.
+#[must_use]
+pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
+    let workspace = flags.load();
+    let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
+    short(printer, async {
+        let bench = match Bench::open() {
+            Ok(bench) => bench,
+            Err(error) => {
+                let next = "check that the folder for temporary files can be written, or set TMPDIR to one that can";
+                return printer.failure(&format!("no program can be started: {error}"), next);
+            }
+        };
+        let report = tokio::select! {
+            report = looked_at(&bench, &folder, workspace, printer) => Some(report),
+            _ = tokio::signal::ctrl_c() => None,
+        };
+        bench.close().await;
+        let Some(report) = report else { return ExitCode::from(INTERRUPTED) };
+        report.print(printer);
+        if report.count(Level::Problem) > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    })
+}
+
+/// What there is to say of one part, once it is known.
+enum Part {
+    Program(usize, ProgramReport),
+    Agent(usize, AgentReport),
+}
+
+async fn looked_at(bench: &Bench, folder: &Path, workspace: Result<Workspace, Problems>, printer: Printer) -> Report {
+    let configuration = configuration(&workspace);
+    let agents = workspace.map(|workspace| workspace.agents).unwrap_or_default();
+    let mut parts: JoinSet<Part> = JoinSet::new();
+    // Where the folder is wrong, which is then reported, the programs can still be looked at.
+    let place = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
+    for (index, worker) in known::all().into_iter().enumerate() {
+        let (bench, place) = (bench.clone(), place.clone());
+        parts.spawn(async move { Part::Program(index, known::look(&bench, &place, worker).await) });
+    }
+    for (index, agent) in agents.into_iter().enumerate() {
+        let Kind::Cli(cli) = agent.kind else { continue };
+        let (bench, name) = (bench.clone(), agent.name.to_string());
+        parts.spawn(async move { Part::Agent(index, agent::look(&bench, name, &cli).await) });
+    }
+    let mut progress = Progress::new(printer, parts.len());
+    let (mut programs, mut agents) = (Vec::new(), Vec::new());
+    while let Some(part) = parts.join_next().await {
+        match part {
+            Ok(Part::Program(index, report)) => programs.push((index, report)),
+            Ok(Part::Agent(index, report)) => agents.push((index, report)),
+            // Nothing else ends a part before its time. Not to say so would be to say that it is fine.
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+        progress.one_less();
+    }
+    drop(progress);
+    Report::new(folder.to_owned(), configuration, in_order(programs), in_order(agents))
+}
+
+fn in_order<T>(mut parts: Vec<(usize, T)>) -> Vec<T> {
+    parts.sort_by_key(|(index, _)| *index);
+    parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// What `config check` would say.
+fn configuration(workspace: &Result<Workspace, Problems>) -> Vec<Finding> {
+    let workspace = match workspace {
+        Ok(workspace) => workspace,
+        Err(problems) => {
+            let finding = |problem: &crate::config::Problem| {
+                let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
+                Finding::problem(format!("{}: {place}{}", problem.origin, problem.wrong), &problem.right)
+            };
+            return problems.0.iter().map(finding).collect();
+        }
+    };
+    let good = match workspace.files.as_slice() {
+        [] => Finding::ok("there are no configuration files, so the demo agents are served"),
+        files => Finding::ok(format!("{} can be read and nothing in it is wrong", files.join(", "))),
+    };
+    let warnings = workspace.warnings.iter().map(|warning| Finding::warning(warning, ""));
+    std::iter::once(good).chain(warnings).collect()
+}

@@ -1,0 +1,31 @@
+//! As whom programs run, and who we are.
+
+use switchboard_agents::cli::Settings;
+use switchboard_agents::cli::process::User;
+
+use super::finding::Finding;
+
+/// Whether this process is root's.
+pub(super) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether a program would run as root.
+pub(super) fn runs_as_root(settings: &Settings) -> bool {
+    settings.user.as_ref().map_or_else(is_root, |user| user.uid == 0)
+}
+
+/// Whether this process may start programs as that user.
+pub(super) fn may_become(user: &User) -> bool {
+    is_root() || rustix::process::geteuid().as_raw() == user.uid
+}
+
+/// What is to be said of the account an agent names.
+pub(super) fn user_finding(user: &User) -> Finding {
+    if may_become(user) {
+        return Finding::ok(format!("programs run as user {}", user.name));
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let text = format!("user: programs are to run as {}, and only root may do that; this is uid {uid}", user.name);
+    Finding::problem(text, format!("run switchboard as root or as {}, or remove user", user.name))
+}

@@ -1,0 +1,211 @@
+//! Every agent that starts a program: whether what it says can be done here, by this account and with these variables.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use switchboard_adapters::{Declared, FieldError, Order, Session};
+use switchboard_agents::cli::process::User;
+use switchboard_agents::cli::{Difficulty, ProgramError, Settings, Worker, Workers};
+
+use super::account::{may_become, runs_as_root, user_finding};
+use super::bench::Bench;
+use super::finding::{Finding, Level};
+use super::folder;
+use super::program::Program;
+use crate::config::cli_agent::{CliAgent, Worktree};
+use crate::serve::programs;
+
+/// What was found out about an agent.
+#[derive(Debug, Serialize)]
+pub(super) struct AgentReport {
+    pub(super) name: String,
+    cli: String,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Looks at one.
+pub(super) async fn look(bench: &Bench, name: String, agent: &CliAgent) -> AgentReport {
+    let (cli, mut findings) = (agent.cli.to_string(), Vec::new());
+    match programs::settings(&name, agent) {
+        Ok(settings) => all(bench, agent, settings, &mut findings).await,
+        Err(problems) => {
+            findings.extend(declaration(agent).unwrap_or_else(|| Finding::refused(&problems)));
+            findings.push(folder::look("cwd", &agent.cwd, None));
+        }
+    }
+    AgentReport { name, cli, findings }
+}
+
+/// What is wrong with the file that describes the program, if that can be read and is no description.
+fn declaration(agent: &CliAgent) -> Option<Vec<Finding>> {
+    let file = agent.adapter.as_ref()?;
+    let shown = file.display().to_string();
+    let error = Declared::parse(&std::fs::read_to_string(file).ok()?, &shown).err()?;
+    let finding = |problem: &FieldError| {
+        let place = if problem.field.is_empty() { String::new() } else { format!("{}: ", problem.field) };
+        Finding::problem(format!("adapter: {shown}: {place}{}", problem.wrong), &problem.right)
+    };
+    Some(error.problems.iter().map(finding).collect())
+}
+
+async fn all(bench: &Bench, agent: &CliAgent, mut settings: Settings, findings: &mut Vec<Finding>) {
+    let user = settings.user.clone();
+    findings.extend(user.as_ref().map(user_finding));
+    findings.push(folder::look("cwd", &settings.cwd, user.as_ref()));
+    findings.extend(settings.repos.iter().map(|repo| folder::look("repos", repo, user.as_ref())));
+    findings.extend(variables(&settings));
+    findings.extend(as_root(&settings));
+    findings.extend(orders(&settings));
+    if user.is_some_and(|user| !may_become(&user)) {
+        // Nothing can be started as that user, which is said by now.
+        return;
+    }
+    if agent.worktree != Worktree::Off && settings.cwd.is_dir() {
+        findings.push(worktree(bench, &settings).await);
+    }
+    if !settings.cwd.is_dir() {
+        settings.cwd = PathBuf::from("/");
+    }
+    findings.extend(programs(bench, &settings).await);
+}
+
+/// The workers of an agent, with their difficulty where there is more than one.
+fn workers(settings: &Settings) -> Vec<(Option<&'static str>, &Worker)> {
+    match &settings.workers {
+        Workers::One(worker) => vec![(None, worker)],
+        Workers::ByDifficulty(each) => vec![
+            (Some(Difficulty::Complex.name()), &each.complex),
+            (Some(Difficulty::Mid.name()), &each.mid),
+            (Some(Difficulty::Routine.name()), &each.routine),
+        ],
+    }
+}
+
+/// Variables that are named and not there, and the one that nearly every program needs.
+fn variables(settings: &Settings) -> Vec<Finding> {
+    let Some(names) = &settings.env else { return Vec::new() };
+    let given = |name: &str| settings.user.is_some() && ["HOME", "USER", "LOGNAME"].contains(&name);
+    let missing = names.iter().filter(|name| std::env::var_os(name).is_none() && !given(name));
+    let mut findings: Vec<Finding> = missing
+        .map(|name| {
+            let text = format!("env: {name} is not set here, so that the program will not see it");
+            Finding::warning(text, format!("set {name} for the server, or remove it from env"))
+        })
+        .collect();
+    if !names.iter().any(|name| name == "PATH") {
+        let text = "env: PATH is not among the variables, so that programs are found only by their full path";
+        findings.push(Finding::warning(text, "add PATH to env"));
+    }
+    findings
+}
+
+fn as_root(settings: &Settings) -> Option<Finding> {
+    if !runs_as_root(settings) {
+        return None;
+    }
+    let refusing = workers(settings).into_iter().find(|(_, worker)| worker.adapter.about().binary.refuses_root);
+    let title = &refusing?.1.adapter.about().title;
+    let text =
+        format!("it would run as root, and {title} refuses that in some of its modes; tools would run as root too");
+    Some(Finding::warning(text, "add user: with the name of another account, and log in as that one"))
+}
+
+/// Whether each worker can be told what the agent says of permissions, models and efforts.
+fn orders(settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (difficulty, worker) in workers(settings) {
+        let own = || std::iter::once((worker.model.clone(), worker.effort.clone()));
+        let models = settings.models.iter().map(|model| (Some(model.clone()), worker.effort.clone()));
+        let efforts = settings.efforts.iter().map(|effort| (worker.model.clone(), Some(effort.clone())));
+        for (model, effort) in own().chain(models).chain(efforts) {
+            let order = order(settings, worker, model, effort);
+            if let Err(error) = worker.adapter.start(&order) {
+                let refused = Finding::refused(&error.to_string()).into_iter();
+                findings.extend(refused.map(|finding| finding.about(difficulty)));
+            }
+        }
+    }
+    findings.dedup();
+    findings
+}
+
+fn order(settings: &Settings, worker: &Worker, model: Option<String>, effort: Option<String>) -> Order {
+    Order {
+        prompt: "Say hello.".to_owned(),
+        session: Session::New("00000000-0000-4000-8000-000000000000".to_owned()),
+        cwd: settings.cwd.clone(),
+        model,
+        effort,
+        permissions: settings.permissions.clone(),
+        args: worker.args.clone(),
+    }
+}
+
+async fn worktree(bench: &Bench, settings: &Settings) -> Finding {
+    let (folder, user) = (settings.cwd.as_path(), settings.user.as_ref());
+    let shown = folder.display();
+    match git(bench, folder, user).await {
+        Ok(Repository::Good) => Finding::ok(format!("worktree: {shown} is in a git repository with a commit")),
+        Ok(Repository::Empty) => {
+            let text = format!("worktree: the repository of {shown} has no commit, so that there is nothing to copy");
+            Finding::problem(text, "commit something, or write worktree: off")
+        }
+        Ok(Repository::None) => {
+            let text = format!("worktree: {shown} is in no git repository");
+            Finding::problem(text, "name a folder of a repository as cwd, or write worktree: off")
+        }
+        Err(problem) => Finding::problem(format!("worktree: {problem}"), "install git, or write worktree: off"),
+    }
+}
+
+enum Repository {
+    Good,
+    /// Without a commit.
+    Empty,
+    None,
+}
+
+async fn git(bench: &Bench, folder: &Path, user: Option<&User>) -> Result<Repository, String> {
+    if !bench.git(folder, user, &["rev-parse", "--show-toplevel"]).await? {
+        return Ok(Repository::None);
+    }
+    let has_commit = bench.git(folder, user, &["rev-parse", "--verify", "--quiet", "HEAD"]).await?;
+    Ok(if has_commit { Repository::Good } else { Repository::Empty })
+}
+
+fn not_found(error: &ProgramError, has_path: bool) -> Finding {
+    match error {
+        ProgramError::NotFound { title, names, .. } if !has_path => {
+            let text = format!("{title} is not found: env does not name PATH, and {names} is looked for there");
+            Finding::problem(text, "add PATH to env")
+        }
+        ProgramError::NotFound { title, names, install } => {
+            let text = format!("{title} is not installed: {names} is not on the path");
+            Finding::problem(text, format!("to install it: {install}"))
+        }
+        ProgramError::NoSuchProgram { path } => {
+            let text = format!("{path} is not a program that can be started");
+            Finding::problem(text, "correct program, or make the file a program (chmod +x)")
+        }
+    }
+}
+
+/// The programs of an agent, each once.
+async fn programs(bench: &Bench, settings: &Settings) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut seen: Vec<(&str, Option<&Path>)> = Vec::new();
+    let has_path = settings.env.as_ref().is_none_or(|names| names.iter().any(|name| name == "PATH"));
+    for (difficulty, worker) in workers(settings) {
+        let key = (worker.name(), worker.program.as_deref());
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let of_program = match Program::look(bench, settings, worker).await {
+            Ok(program) => program.findings(&worker.adapter.about().binary, Level::Problem),
+            Err(error) => vec![not_found(&error, has_path)],
+        };
+        findings.extend(of_program.into_iter().map(|finding| finding.about(difficulty)));
+    }
+    findings
+}

@@ -1,0 +1,109 @@
+//! Where programs are started to be looked at: few at a time, and nothing of them stays.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_agents::cli::process::{ChildCommand, Children, ChildrenOptions, Output, OutputLimits, User};
+use switchboard_agents::cli::{Settings, Worker, version};
+use tokio::sync::Semaphore;
+
+use crate::serve::programs::children_options;
+
+/// Programs at a time: some of them keep a core busy for seconds.
+const AT_A_TIME: usize = 4;
+
+/// How long git may take for a question that it answers at once.
+const GIT_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts programs. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Bench {
+    children: Children,
+    places: Arc<Semaphore>,
+    _folder: Arc<Folder>,
+}
+
+/// A folder of our own, which goes with us.
+struct Folder(PathBuf);
+
+impl Bench {
+    /// # Errors
+    /// If the system gives no folder or no threads.
+    pub(super) fn open() -> io::Result<Self> {
+        let folder = Folder::new()?;
+        // Whoever started us may have left us children that are no business of ours.
+        let options = ChildrenOptions { exclusive: false, ..children_options(folder.0.clone()) };
+        let (children, _) = Children::open(options)?;
+        Ok(Self { children, places: Arc::new(Semaphore::new(AT_A_TIME)), _folder: Arc::new(folder) })
+    }
+
+    /// What a program says of its version.
+    ///
+    /// # Errors
+    /// Why it says nothing.
+    pub(super) async fn version(&self, settings: &Settings, worker: &Worker) -> Result<String, String> {
+        let _place = self.places.acquire().await;
+        version(&self.children, settings, worker).await
+    }
+
+    /// Whether git answers a command in a folder with success.
+    ///
+    /// # Errors
+    /// If it could not be asked.
+    pub(super) async fn git(&self, folder: &Path, user: Option<&User>, words: &[&str]) -> Result<bool, String> {
+        let _place = self.places.acquire().await;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
+        let program = program.and_then(|program| std::path::absolute(program).ok()).ok_or("git is not installed")?;
+        let command = ChildCommand {
+            program,
+            // Whose files they are is not the question.
+            args: ["-c", "safe.directory=*"].iter().chain(words).map(OsString::from).collect(),
+            env: vec![("PATH".into(), path), ("LC_ALL".into(), "C".into())],
+            cwd: folder.to_owned(),
+            user: user.cloned(),
+            input: false,
+            label: "git".to_owned(),
+        };
+        let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
+        let mut child = self.children.spawn(command, limits).await.map_err(|error| error.to_string())?;
+        let ended = async {
+            loop {
+                if let Output::Ended(exit) = child.next().await {
+                    return exit.code == Some(0);
+                }
+            }
+        };
+        let late = |_| format!("git did not answer within {} s", GIT_PATIENCE.as_secs());
+        tokio::time::timeout(GIT_PATIENCE, ended).await.map_err(late)
+    }
+
+    /// Ends what still runs.
+    pub(super) async fn close(&self) {
+        self.children.close().await;
+    }
+}
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        let mut name = [0; 8];
+        getrandom::fill(&mut name).map_err(io::Error::other)?;
+        let name = format!("switchboard-doctor-{:016x}", u64::from_ne_bytes(name));
+        let folder = std::env::temp_dir().join(name);
+        // Fails if somebody was there first.
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays is empty, and in a folder that the system tidies up.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,75 @@
+//! One thing that was found out, and what to do about it.
+
+use serde::Serialize;
+
+use crate::commands::calling::clean;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Level {
+    /// It is as it should be.
+    Ok,
+    /// It works, or may work, and is probably not meant.
+    Warning,
+    /// Something will not work.
+    Problem,
+}
+
+/// One thing that was found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) level: Level,
+    pub(super) text: String,
+    /// What to do about it; nothing if there is nothing to do.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) fix: String,
+}
+
+impl Level {
+    /// The word for people.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+        }
+    }
+}
+
+impl Finding {
+    /// Of that level. What programs have said may be part of it, so it is made one line that no terminal obeys.
+    pub(super) fn new(level: Level, text: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
+        Self { level, text: clean::line(text.as_ref()), fix: clean::line(fix.as_ref()) }
+    }
+
+    /// Problems in the words of whoever refuses something: one on each line, and what would be right after the last
+    /// colon.
+    pub(super) fn refused(message: &str) -> Vec<Self> {
+        let problem = |line: &str| {
+            let (text, fix) = line.rsplit_once(": ").unwrap_or((line, ""));
+            Self::problem(text, fix)
+        };
+        message.lines().map(problem).collect()
+    }
+
+    /// The same about something that is named first.
+    pub(super) fn about(mut self, what: Option<&str>) -> Self {
+        if let Some(what) = what {
+            self.text = format!("{what}: {}", self.text);
+        }
+        self
+    }
+
+    pub(super) fn ok(text: impl AsRef<str>) -> Self {
+        Self::new(Level::Ok, text, "")
+    }
+
+    pub(super) fn warning(text: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
+        Self::new(Level::Warning, text, fix)
+    }
+
+    pub(super) fn problem(text: impl AsRef<str>, fix: impl AsRef<str>) -> Self {
+        Self::new(Level::Problem, text, fix)
+    }
+}

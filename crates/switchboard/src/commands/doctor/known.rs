@@ -1,0 +1,64 @@
+//! Every program that is known by its name, whether or not an agent uses it.
+
+use std::path::Path;
+
+use serde::Serialize;
+use switchboard_adapters::{ClaudeCode, Codex, Cursor, Gemini, Opencode};
+use switchboard_agents::cli::{Settings, Worker};
+
+use super::bench::Bench;
+use super::finding::{Finding, Level};
+use super::login::Login;
+use super::program::Program;
+
+/// What was found out about a program.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProgramReport {
+    /// What `cli` calls it.
+    pub(super) name: String,
+    title: String,
+    installed: bool,
+    path: Option<String>,
+    version: Option<String>,
+    /// Nothing if it is not installed, or if any version will do.
+    tested: Option<bool>,
+    starts: bool,
+    login: Option<Login>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// All of them.
+pub(super) fn all() -> [Worker; 5] {
+    [
+        Worker::new(ClaudeCode::new()),
+        Worker::new(Codex::new()),
+        Worker::new(Gemini::new()),
+        Worker::new(Opencode::new()),
+        Worker::new(Cursor::new()),
+    ]
+}
+
+/// Looks at one as an agent would see it that says nothing but its name.
+pub(super) async fn look(bench: &Bench, folder: &Path, worker: Worker) -> ProgramReport {
+    let about = worker.adapter.about().clone();
+    let settings = Settings::new(&about.name, worker.clone(), folder);
+    let program = Program::look(bench, &settings, &worker).await.ok();
+    let findings = match &program {
+        // Nobody may want it. An agent that does says so itself.
+        None => vec![Finding::new(Level::Ok, "not installed", format!("to install it: {}", about.binary.install))],
+        Some(program) => program.findings(&about.binary, Level::Warning),
+    };
+    let version = program.as_ref().and_then(|program| program.version.clone()).and_then(Result::ok);
+    ProgramReport {
+        name: about.name,
+        title: about.title,
+        installed: program.is_some(),
+        path: program.as_ref().map(|program| program.path.display().to_string()),
+        starts: version.is_some(),
+        version,
+        tested: program.as_ref().and_then(|program| program.is_tested),
+        login: program.map(|program| program.login),
+        findings,
+    }
+}

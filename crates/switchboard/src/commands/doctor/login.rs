@@ -1,0 +1,170 @@
+//! Whether a program is logged in, as far as its own machine shows. Secrets are looked at only for being there.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_adapters::{Binary, LoginFile, LoginSign};
+
+use super::finding::{Finding, Level};
+
+/// No file that a login writes is longer.
+const LONGEST: u64 = 8 << 20;
+
+/// What was found out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub(super) enum Login {
+    /// There is a sign of it.
+    Found {
+        /// The variable or the file.
+        sign: String,
+    },
+    /// There is none, at the places where there would be one.
+    NotFound,
+    /// Nobody can tell.
+    NotKnown {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What one file shows.
+enum Seen {
+    Yes,
+    No,
+    /// It is there, and we may not read it.
+    Hidden,
+}
+
+impl Login {
+    /// What shows where the child sees these variables.
+    pub(super) fn of(binary: &Binary, env: &[(OsString, OsString)]) -> Self {
+        let value = |name: &str| env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str());
+        let value = |name: &str| value(name).filter(|value| !value.is_empty());
+        let mut hidden = None;
+        for sign in &binary.login_signs {
+            match sign {
+                LoginSign::Variable(name) if value(name).is_some() => return Self::Found { sign: name.clone() },
+                LoginSign::Variable(_) => {}
+                LoginSign::File(file) => {
+                    let Some(path) = place(file, value) else { continue };
+                    match look(&path, file.holds.as_deref()) {
+                        Seen::Yes => return Self::Found { sign: path.display().to_string() },
+                        Seen::No => {}
+                        Seen::Hidden => hidden = Some(path),
+                    }
+                }
+            }
+        }
+        match hidden {
+            Some(path) => Self::NotKnown { reason: format!("{} cannot be read by this account", path.display()) },
+            None if binary.login_signs.is_empty() => {
+                Self::NotKnown { reason: "it is not known where it keeps a login".to_owned() }
+            }
+            None => Self::NotFound,
+        }
+    }
+
+    /// The same for people.
+    pub(super) fn finding(&self, login: &str) -> Finding {
+        match self {
+            Self::Found { sign } => Finding::ok(format!("logged in, as {sign} shows")),
+            Self::NotFound => Finding::warning("no sign of a login was found at its usual places", login),
+            Self::NotKnown { reason } => {
+                Finding::new(Level::Ok, format!("not known whether it is logged in: {reason}"), login)
+            }
+        }
+    }
+}
+
+/// Where a file would be.
+fn place<'a>(file: &LoginFile, value: impl Fn(&str) -> Option<&'a OsStr>) -> Option<PathBuf> {
+    file.places.iter().find_map(|(variable, path)| value(variable).map(|folder| Path::new(folder).join(path)))
+}
+
+fn look(path: &Path, holds: Option<&str>) -> Seen {
+    // Whatever else is there is not opened: a pipe would never answer.
+    let found = path.metadata().and_then(|found| if found.is_file() { File::open(path).map(Some) } else { Ok(None) });
+    let file = match found {
+        Ok(Some(file)) => file,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Seen::Hidden,
+        Ok(None) | Err(_) => return Seen::No,
+    };
+    let Some(pointer) = holds else { return Seen::Yes };
+    let mut text = String::new();
+    if file.take(LONGEST).read_to_string(&mut text).is_err() {
+        return Seen::No;
+    }
+    let content: Value = serde_json::from_str(&text).unwrap_or_default();
+    if content.pointer(pointer).is_some_and(is_something) { Seen::Yes } else { Seen::No }
+}
+
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(true) | Value::Number(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_adapters::{Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
+
+    use super::*;
+
+    fn env(pairs: &[(&str, &Path)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (OsString::from(name), value.as_os_str().to_owned())).collect()
+    }
+
+    #[test]
+    fn each_program_is_logged_in_where_it_has_written_what_it_was_given() {
+        let adapters: [(&dyn Adapter, &str, &str, &str); 5] = [
+            (&ClaudeCode::new(), ".claude/.credentials.json", r#"{"claudeAiOauth":{"accessToken":"s"}}"#, "{}"),
+            (&Codex::new(), ".codex/auth.json", r#"{"OPENAI_API_KEY":"s"}"#, "{}"),
+            (&Gemini::new(), ".gemini/oauth_creds.json", r#"{"access_token":"s"}"#, "not json"),
+            (&Opencode::new(), ".local/share/opencode/auth.json", r#"{"anthropic":{"key":"s"}}"#, "{}"),
+            (&Cursor::new(), ".config/cursor/auth.json", r#"{"accessToken":"s"}"#, r#"{"accessToken":""}"#),
+        ];
+        for (adapter, file, good, empty) in adapters {
+            let home = tempfile::tempdir().unwrap();
+            let env = env(&[("HOME", home.path())]);
+            let binary = &adapter.about().binary;
+            assert_eq!(Login::of(binary, &env), Login::NotFound, "{file}");
+            let path = home.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, empty).unwrap();
+            assert_eq!(Login::of(binary, &env), Login::NotFound, "{file}");
+            std::fs::write(&path, good).unwrap();
+            assert_eq!(Login::of(binary, &env), Login::Found { sign: path.display().to_string() });
+        }
+    }
+
+    #[test]
+    fn a_folder_that_a_variable_names_stands_in_for_the_usual_one() {
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (codex, path) = (Codex::new(), other.path().join("auth.json"));
+        std::fs::create_dir(home.path().join(".codex")).unwrap();
+        std::fs::write(home.path().join(".codex/auth.json"), r#"{"a":1}"#).unwrap();
+        let env = env(&[("HOME", home.path()), ("CODEX_HOME", other.path())]);
+        assert_eq!(Login::of(&codex.about().binary, &env), Login::NotFound, "the usual one does not count then");
+        std::fs::write(&path, r#"{"a":1}"#).unwrap();
+        assert_eq!(Login::of(&codex.about().binary, &env), Login::Found { sign: path.display().to_string() });
+    }
+
+    #[test]
+    fn a_key_in_a_variable_is_a_login_and_an_empty_one_is_none() {
+        let claude = ClaudeCode::new();
+        let key = env(&[("ANTHROPIC_API_KEY", Path::new("hunter2"))]);
+        let login = Login::of(&claude.about().binary, &key);
+        assert_eq!(login, Login::Found { sign: "ANTHROPIC_API_KEY".to_owned() });
+        assert!(!format!("{:?}", login.finding("")).contains("hunter2"));
+        assert_eq!(Login::of(&claude.about().binary, &env(&[("ANTHROPIC_API_KEY", Path::new(""))])), Login::NotFound);
+    }
+}

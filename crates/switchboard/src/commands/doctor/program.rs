@@ -1,0 +1,77 @@
+//! One program as a child of one agent would find it: where it is, whether it starts, and whether it is logged in.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use switchboard_adapters::{Binary, Launch, cut};
+use switchboard_agents::cli::{ProgramError, Settings, Worker, environment, find, is_tested};
+
+use super::bench::Bench;
+use super::finding::{Finding, Level};
+use super::login::Login;
+
+/// The most of what a program says of its version that is shown.
+const LONGEST: usize = 100;
+
+/// A program that was found.
+pub(super) struct Program {
+    pub(super) path: PathBuf,
+    /// What it says, or why it says nothing. Nothing if it cannot be asked.
+    pub(super) version: Option<Result<String, String>>,
+    /// Whether that version was tested; nothing if that is not known, or any will do.
+    pub(super) is_tested: Option<bool>,
+    pub(super) login: Login,
+}
+
+impl Program {
+    /// Finds a worker's program, and asks it for its version.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) async fn look(bench: &Bench, settings: &Settings, worker: &Worker) -> Result<Self, ProgramError> {
+        let about = worker.adapter.about();
+        let env = child_environment(settings, worker);
+        let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_os_str());
+        let path = find(worker, path, &settings.cwd)?;
+        let login = Login::of(&about.binary, &env);
+        if about.binary.version_args.is_empty() {
+            // Without arguments it would begin to work.
+            return Ok(Self { path, version: None, is_tested: None, login });
+        }
+        let version = bench.version(settings, worker).await.map(|version| cut(&version, LONGEST).into_owned());
+        let said = version.as_ref().ok().filter(|_| !about.binary.tested.is_empty());
+        let is_tested = said.map(|version| is_tested(about, version));
+        Ok(Self { path, version: Some(version), is_tested, login })
+    }
+
+    /// What is to be said of it. Not to start is as bad as `broken` says.
+    pub(super) fn findings(&self, binary: &Binary, broken: Level) -> Vec<Finding> {
+        let path = self.path.display();
+        let first = match (&self.version, self.is_tested) {
+            (None, _) => Finding::ok(format!("{path} is there")),
+            (Some(Err(problem)), _) => {
+                let text = format!("{path} does not start: {problem}");
+                let command = format!("{path} {}", binary.version_args.join(" "));
+                Finding::new(broken, text, format!("run {command} to see why, or install it again: {}", binary.install))
+            }
+            (Some(Ok(version)), Some(false)) => {
+                let tested = binary.tested.iter().map(|tested| format!("{tested}x")).collect::<Vec<_>>().join(" or ");
+                let text = format!("{path} starts; its version, {version}, was not tested");
+                Finding::warning(text, format!("if it does not work, install a version {tested}"))
+            }
+            (Some(Ok(version)), Some(true)) => {
+                Finding::ok(format!("{path} starts; its version, {version}, was tested"))
+            }
+            (Some(Ok(version)), None) => Finding::ok(format!("{path} starts; its version is {version}")),
+        };
+        // Of a plain command nobody has said that it logs in at all.
+        let login = matches!(self.version, Some(Ok(_))).then(|| self.login.finding(&binary.login));
+        std::iter::once(first).chain(login).collect()
+    }
+}
+
+/// What a child of this agent sees before it is told anything.
+pub(super) fn child_environment(settings: &Settings, worker: &Worker) -> Vec<(OsString, OsString)> {
+    let (about, launch) = (worker.adapter.about(), Launch::default());
+    environment(settings.env.as_deref(), about, &launch, settings.user.as_ref(), |name| std::env::var_os(name))
+}

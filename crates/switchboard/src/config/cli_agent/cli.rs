@@ -1,0 +1,99 @@
+//! The programs that `cli` can name.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::problem::Mismatch;
+use crate::config::value::{Scalar, choice};
+
+/// A kind of program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cli {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex.
+    Codex,
+    /// Cursor's agent.
+    Cursor,
+    /// Gemini CLI.
+    Gemini,
+    /// OpenCode.
+    Opencode,
+    /// Any program that speaks the Agent Client Protocol.
+    Acp,
+    /// Any program.
+    Generic,
+}
+
+/// What people call some of them, after their programs and packages.
+const OTHER_NAMES: [(&str, &str); 4] =
+    [("claude", "claude-code"), ("cursor-agent", "cursor"), ("gemini-cli", "gemini"), ("codex-cli", "codex")];
+
+impl Cli {
+    const NAMES: [(&str, Self); 7] = [
+        ("claude-code", Self::ClaudeCode),
+        ("codex", Self::Codex),
+        ("cursor", Self::Cursor),
+        ("gemini", Self::Gemini),
+        ("opencode", Self::Opencode),
+        ("acp", Self::Acp),
+        ("generic", Self::Generic),
+    ];
+
+    /// What `cli` calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, cli)| *cli == self).map_or("", |(name, _)| name)
+    }
+
+    /// The kind that `cli` calls so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, cli)| *cli)
+    }
+
+    /// Whether it is a program that is known by its name, so that nobody needs to say how it is started.
+    pub(super) fn is_known(self) -> bool {
+        !matches!(self, Self::Acp | Self::Generic)
+    }
+}
+
+impl fmt::Display for Cli {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl Scalar for Cli {
+    const WRITE: &'static str = "claude-code, codex, cursor, gemini, opencode, acp or generic";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let Some((_, name)) = OTHER_NAMES.iter().find(|(other, _)| *other == text) else {
+            return choice(text, &Self::NAMES);
+        };
+        Err(Mismatch::new(format!("\"{text}\" is not one of its values"), format!("did you mean {name}?")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_by_the_name_it_is_written_with() {
+        for (name, cli) in Cli::NAMES {
+            assert_eq!(Cli::from_text(name).unwrap(), cli);
+            assert_eq!((cli.to_string().as_str(), serde_json::to_value(cli).unwrap()), (name, name.into()));
+            assert!(Cli::WRITE.contains(name), "{name}");
+        }
+        for (other, name) in OTHER_NAMES {
+            assert!(Cli::from_text(other).unwrap_err().right.contains(name), "{other}");
+            assert!(Cli::from_text(name).is_ok(), "{name}");
+        }
+        assert!(Cli::from_text("opencoed").unwrap_err().right.starts_with("did you mean opencode?"));
+        assert!(Cli::from_text("emacs").unwrap_err().right.starts_with("the choices are claude-code, codex"));
+    }
+}

@@ -1,0 +1,57 @@
+//! How much output of a program is taken, so that one that never stops talking fills neither memory nor disk.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::section::Section;
+use crate::config::size::{Count, Size};
+
+/// How much output is taken.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct OutputLimits {
+    /// Longest line of output.
+    ///
+    /// A longer one is left out.
+    pub line: Size,
+    /// How much of its standard error is kept, from the end.
+    pub stderr: Size,
+    /// Most events of one turn.
+    ///
+    /// Then the program is ended and the task fails.
+    pub events: Count,
+    /// Most output of one turn.
+    ///
+    /// Then the program is ended and the task fails.
+    pub output: Size,
+}
+
+impl Default for OutputLimits {
+    fn default() -> Self {
+        Self {
+            line: Size::from_mebibytes(16),
+            stderr: Size::from_kibibytes(64),
+            events: Count::new(100_000),
+            output: Size::from_mebibytes(256),
+        }
+    }
+}
+
+impl OutputLimits {
+    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("line", &mut self.line);
+        section.read("stderr", &mut self.stderr);
+        section.read("events", &mut self.events);
+        section.read("output", &mut self.output);
+        if self.line > self.output {
+            // Whichever of the two was set is the one to look at.
+            let key = if section.is_set("line") { "line" } else { "output" };
+            section.refuse(
+                key,
+                format!("a line may have {} and the whole output only {}", self.line, self.output),
+                "make limits.output at least as large as limits.line",
+            );
+        }
+    }
+}

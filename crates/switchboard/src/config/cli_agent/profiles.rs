@@ -1,0 +1,180 @@
+//! Profiles: a hard task may be worth another program or model than a routine one.
+
+use std::path::{Path, PathBuf};
+
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::config::cli_agent::arguments::Arguments;
+use crate::config::cli_agent::cli::Cli;
+use crate::config::cli_agent::{CliAgent, refuse_tilde};
+use crate::config::section::Section;
+use crate::config::shown_path;
+
+/// What tasks are done with, by how hard they are.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields, transform = also_in_capitals)]
+pub struct Profiles {
+    /// For tasks that need thought.
+    pub complex: Profile,
+    /// For tasks in between.
+    pub mid: Profile,
+    /// For tasks that anybody could do.
+    pub routine: Profile,
+}
+
+/// What differs from the agent itself.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct Profile {
+    /// Program; without it, the agent's.
+    ///
+    /// Of another program than the agent's, the agent's `program`, `args`, `model` and `effort` say nothing.
+    pub cli: Option<Cli>,
+    /// Path or name of the program, instead of the agent's `program`.
+    #[serde(serialize_with = "shown_path::option")]
+    pub program: Option<PathBuf>,
+    /// Arguments to add, after the agent's `args`.
+    pub args: Arguments,
+    /// Model, instead of the agent's.
+    pub model: Option<String>,
+    /// Effort, instead of the agent's.
+    pub effort: Option<String>,
+}
+
+/// The name of a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileName {
+    /// For tasks that need thought.
+    Complex,
+    /// For tasks in between.
+    Mid,
+    /// For tasks that anybody could do.
+    Routine,
+}
+
+/// What a task is done with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected<'a> {
+    /// Kind of program.
+    pub cli: Cli,
+    /// Where it is, if not under its usual names.
+    pub program: Option<&'a Path>,
+    /// Arguments to add.
+    pub args: Vec<&'a str>,
+    /// Model, if it is not the program's own choice.
+    pub model: Option<&'a str>,
+    /// Effort, if it is not the program's own choice.
+    pub effort: Option<&'a str>,
+}
+
+impl ProfileName {
+    /// The names in both spellings that are taken.
+    const NAMES: [(&'static str, &'static str, Self); 3] =
+        [("complex", "COMPLEX", Self::Complex), ("mid", "MID", Self::Mid), ("routine", "ROUTINE", Self::Routine)];
+
+    /// The profile that a word names, in small letters or in capitals.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        let named = Self::NAMES.iter().find(|(small, capital, _)| [*small, *capital].contains(&word));
+        named.map(|(_, _, name)| *name)
+    }
+}
+
+impl Profiles {
+    /// One of them.
+    #[must_use]
+    pub fn get(&self, name: ProfileName) -> &Profile {
+        match name {
+            ProfileName::Complex => &self.complex,
+            ProfileName::Mid => &self.mid,
+            ProfileName::Routine => &self.routine,
+        }
+    }
+
+    pub(super) fn all_mut(&mut self) -> [&mut Profile; 3] {
+        [&mut self.complex, &mut self.mid, &mut self.routine]
+    }
+
+    /// Reads all three, if there are any; nothing when one is missing, which is then reported.
+    pub(super) fn read(section: &mut Section<'_, '_>, agent: &CliAgent) -> Option<Self> {
+        if !section.is_set("profiles") {
+            section.asked("profiles");
+            return None;
+        }
+        let (mut read, mut missing) = (Vec::new(), Vec::new());
+        section.section("profiles", |section| {
+            for (small, capital, _) in ProfileName::NAMES {
+                if section.is_set(small) && section.is_set(capital) {
+                    section.asked(capital);
+                    section.refuse(capital, format!("{small} is the same profile"), "keep one of the two");
+                }
+                let key = if section.is_set(capital) && !section.is_set(small) { capital } else { small };
+                if !section.is_set(key) {
+                    missing.push(key);
+                }
+                let mut profile = Profile::default();
+                section.section(key, |section| profile.read(section, agent));
+                read.push(profile);
+            }
+            if !missing.is_empty() {
+                let right = "write complex, mid and routine; one that is {} is like the agent itself";
+                section.refuse_all(format!("has no {}", missing.join(" and no ")), right);
+            }
+        });
+        let [complex, mid, routine] = <[Profile; 3]>::try_from(read).ok()?;
+        missing.is_empty().then_some(Self { complex, mid, routine })
+    }
+}
+
+impl Profile {
+    fn read(&mut self, section: &mut Section<'_, '_>, agent: &CliAgent) {
+        section.read("cli", &mut self.cli);
+        section.read("program", &mut self.program);
+        refuse_tilde(section, "program", &self.program);
+        section.read("args", &mut self.args);
+        section.read("model", &mut self.model);
+        section.read("effort", &mut self.effort);
+        let own = self.cli.filter(|cli| *cli != agent.cli);
+        if let Some(cli) = own.filter(|cli| !cli.is_known()) {
+            let right = format!("write cli: {cli} for the agent itself, or a program that is known by its name");
+            section.refuse("cli", format!("a profile cannot say the command that {cli} needs"), right);
+        }
+        if own.is_none() && agent.command.is_some() && self.program.is_some() {
+            section.refuse("program", "the agent's command names the program already", "put the difference into args");
+        }
+        if own.is_none() && agent.is_untold() {
+            for key in ["model", "effort"] {
+                if section.is_set(key) {
+                    section.refuse(key, "a generic command is told nothing but the prompt", "put it into args");
+                }
+            }
+        }
+    }
+
+    /// This profile over what the agent itself says.
+    pub(super) fn over<'a>(&'a self, own: Selected<'a>) -> Selected<'a> {
+        let cli = self.cli.unwrap_or(own.cli);
+        let base = match cli == own.cli {
+            true => own,
+            false => Selected { cli, program: None, args: Vec::new(), model: None, effort: None },
+        };
+        Selected {
+            cli,
+            program: self.program.as_deref().or(base.program),
+            args: base.args.into_iter().chain(self.args.iter()).collect(),
+            model: self.model.as_deref().or(base.model),
+            effort: self.effort.as_deref().or(base.effort),
+        }
+    }
+}
+
+/// The same keys in capitals, as other programs name these profiles.
+fn also_in_capitals(schema: &mut Schema) {
+    let Some(one) = schema.pointer("/properties/mid/$ref").cloned() else { return };
+    schema.remove("required");
+    schema.insert("minProperties".to_owned(), json!(3));
+    schema.insert("patternProperties".to_owned(), json!({ "^(COMPLEX|MID|ROUTINE)$": { "$ref": one } }));
+}

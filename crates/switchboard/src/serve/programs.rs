@@ -1,0 +1,269 @@
+//! Command-line agents as configured, and the children they start.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_adapters::{
+    Acp, Adapter, ApprovalPattern, Approvals, ClaudeCode, Codex, Cursor, Declared, Gemini, Generic, GenericOptions,
+    Input, Opencode, Output, Permission, Permissions, Separator,
+};
+use switchboard_agents::cli::process::{Children, ChildrenOptions, OutputLimits, User};
+use switchboard_agents::cli::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy};
+use switchboard_engine::clock::Clock;
+
+use crate::commands::exec_child;
+use crate::config::cli_agent::cli::Cli;
+use crate::config::cli_agent::profiles::{ProfileName, Selected};
+use crate::config::cli_agent::{self, Worktree, generic, permissions};
+use crate::serve::error::StartError;
+
+/// Between the two signals that end a program.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The command-line agents of a server.
+pub(crate) struct Programs {
+    shared: Arc<Shared>,
+    agents: Vec<Arc<CliAgent>>,
+    copies: PathBuf,
+}
+
+impl Programs {
+    /// Ends what an earlier server has left, and makes ready to start programs.
+    pub(crate) fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let options = children_options(data_dir.join("children"));
+        let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
+        if orphans.ended > 0 {
+            tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
+        }
+        Ok(Self { shared: Shared::new(children, clock), agents: Vec::new(), copies: data_dir.join("worktrees") })
+    }
+
+    /// One more agent.
+    pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
+        let problem = |problem: String| StartError::Agent { name: name.to_owned(), problem };
+        let settings = settings(name, agent).map_err(problem)?;
+        let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
+        self.agents.push(agent.clone());
+        Ok(agent)
+    }
+
+    /// Looks at what is installed and tidies up, beside the serving.
+    pub(crate) fn begin(&self) {
+        for agent in &self.agents {
+            let agent = agent.clone();
+            tokio::spawn(async move {
+                agent.look_at_versions().await;
+                agent.sweep_copies().await;
+            });
+        }
+    }
+
+    /// Ends every program.
+    pub(crate) async fn close(&self) {
+        self.shared.children().close().await;
+    }
+}
+
+/// How a server starts programs.
+pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
+    let helper = vec![OsString::from("/proc/self/exe"), OsString::from(exec_child::NAME)];
+    ChildrenOptions { helper, ledger, grace: GRACE, exclusive: true }
+}
+
+/// An agent's settings, from its configuration.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, String> {
+    let rules = |rules: &[permissions::ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect();
+    let permissions = Permissions {
+        default: match agent.permissions.default {
+            permissions::Permission::Ask => Permission::Ask,
+            permissions::Permission::Allow => Permission::Allow,
+            permissions::Permission::Deny => Permission::Deny,
+        },
+        allow: rules(&agent.permissions.allow),
+        deny: rules(&agent.permissions.deny),
+    };
+    let worker = |profile| worker(agent, &agent.selected(profile), &permissions);
+    let workers = match agent.profiles {
+        None => Workers::One(worker(None)?),
+        Some(_) => Workers::ByDifficulty(Box::new(ByDifficulty {
+            complex: worker(Some(ProfileName::Complex))?,
+            mid: worker(Some(ProfileName::Mid))?,
+            routine: worker(Some(ProfileName::Routine))?,
+        })),
+    };
+    let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
+    Ok(Settings {
+        name: name.to_owned(),
+        workers,
+        cwd: agent.cwd.clone(),
+        repos: agent.repos.clone(),
+        worktree: match agent.worktree {
+            Worktree::Off => WorktreePolicy::Off,
+            Worktree::Keep => WorktreePolicy::Keep,
+            Worktree::Remove => WorktreePolicy::Remove,
+        },
+        repo_lock: agent.repo_lock,
+        env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
+        user,
+        permissions,
+        approval_expiry: agent.permissions.expiry.duration(),
+        timeout: agent.timeout.duration(),
+        idle: agent.idle.duration(),
+        output: OutputLimits {
+            line: agent.limits.line.length(),
+            stderr: agent.limits.stderr.length(),
+            output: agent.limits.output.bytes(),
+        },
+        events: agent.limits.events.get() as u64,
+        models: agent.models.clone(),
+        efforts: agent.efforts.clone(),
+        context: agent.context,
+    })
+}
+
+fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, String> {
+    // Without approvals on the way, the one-way forms of these programs tell more and start sooner.
+    let asks = permissions.may_ask();
+    let adapter: Arc<dyn Adapter> = match selected.cli {
+        Cli::ClaudeCode => Arc::new(ClaudeCode::new()),
+        Cli::Codex => Arc::new(Codex::new()),
+        Cli::Cursor => Arc::new(Cursor::new()),
+        Cli::Gemini if asks => Arc::new(Acp::gemini()),
+        Cli::Gemini => Arc::new(Gemini::new()),
+        Cli::Opencode if asks => Arc::new(Acp::opencode()),
+        Cli::Opencode => Arc::new(Opencode::new()),
+        Cli::Acp => Arc::new(acp(agent)?),
+        Cli::Generic => generic(agent)?,
+    };
+    Ok(Worker {
+        adapter,
+        program: selected.program.map(Path::to_owned),
+        args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
+        model: selected.model.map(str::to_owned),
+        effort: selected.effort.map(str::to_owned),
+    })
+}
+
+fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
+    let (program, args) = command(agent)?;
+    Ok(Acp::any(Cli::Acp.name(), program, args))
+}
+
+fn generic(agent: &cli_agent::CliAgent) -> Result<Arc<dyn Adapter>, String> {
+    if let Some(file) = &agent.adapter {
+        let shown = file.display().to_string();
+        let unreadable =
+            |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
+        let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
+        let declared = Declared::parse(&yaml, &shown).map_err(|error| error.to_string())?;
+        let name = &declared.about().name;
+        if Cli::named(name).is_some() {
+            // Tasks remember whose session they hold by this name.
+            return Err(format!(
+                "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
+            ));
+        }
+        return Ok(Arc::new(declared));
+    }
+    let (program, args) = command(agent)?;
+    let approvals = match &agent.approval {
+        None => Approvals::Never,
+        Some(generic::Approval { pattern: Some(pattern), yes, no, .. }) => {
+            let pattern = ApprovalPattern::new(pattern, yes, no).map_err(|error| format!("approval: {error}"))?;
+            Approvals::Pattern(pattern)
+        }
+        Some(generic::Approval { pattern: None, .. }) => Approvals::Events,
+    };
+    let options = GenericOptions {
+        command: std::iter::once(program).chain(args).collect(),
+        input: match agent.input {
+            generic::Input::Stdin => Input::Stdin,
+            generic::Input::Argument => Input::Argument,
+        },
+        separator: match agent.separator {
+            generic::Separator::Dashes => Separator::Dashes,
+            generic::Separator::None => Separator::Nothing,
+        },
+        output: match agent.output {
+            generic::Output::Text => Output::Text,
+            generic::Output::Jsonl => Output::Jsonl,
+        },
+        approvals,
+    };
+    Ok(Arc::new(Generic::new(options).map_err(|error| error.to_string())?))
+}
+
+fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String> {
+    let command = agent.command.as_ref().ok_or("command: names no program")?;
+    let program = command.program.to_str().ok_or("command: the program's name must be UTF-8")?;
+    Ok((program.to_owned(), command.args.iter().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_adapters::{Order, Session};
+
+    use super::*;
+    use crate::config::agents::Kind;
+    use crate::config::{Overrides, Workspace};
+
+    /// The first worker of the one agent that a file holds.
+    fn worker(keys: &str) -> Result<Worker, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let declared = "name: NAME\nbinary: { names: [x] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
+        for name in ["aider", "codex", "acp"] {
+            std::fs::write(folder.path().join(format!("{name}.yaml")), declared.replace("NAME", name)).unwrap();
+        }
+        std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
+        let workspace = Workspace::load(folder.path(), &Overrides::default()).unwrap();
+        let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
+        settings("a", agent).map(|settings| settings.workers.all()[0].clone())
+    }
+
+    fn order(prompt: &str) -> Order {
+        Order {
+            prompt: prompt.to_owned(),
+            session: Session::New("00000000-0000-4000-8000-000000000000".to_owned()),
+            cwd: PathBuf::from("/"),
+            model: None,
+            effort: None,
+            permissions: Permissions::default(),
+            args: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_stands_before_the_prompt_is_as_configured() {
+        let args = |keys: &str| worker(keys).unwrap().adapter.start(&order("hello")).unwrap().0.args;
+        let command = "cli: generic, command: [echo, -n], input: argument";
+        assert_eq!(args(command), ["-n", "--", "hello"]);
+        assert_eq!(args(&format!("{command}, separator: dashes")), ["-n", "--", "hello"]);
+        assert_eq!(args(&format!("{command}, separator: none")), ["-n", "hello"]);
+        let none = worker(&format!("{command}, separator: none")).unwrap();
+        assert!(none.adapter.start(&order("--help")).is_err(), "it could be taken for an option");
+    }
+
+    #[test]
+    fn a_program_that_writes_events_may_ask_with_them() {
+        let asks = |keys: &str| worker(keys).unwrap().adapter.about().capabilities.approvals;
+        assert!(asks("cli: generic, command: [x], output: jsonl, approval: { events: true }"));
+        assert!(asks("cli: generic, command: [x], approval: { pattern: sure }"));
+        assert!(!asks("cli: generic, command: [x], output: jsonl"));
+    }
+
+    #[test]
+    fn an_adapter_file_cannot_take_the_name_of_a_known_kind() {
+        assert_eq!(worker("cli: generic, adapter: aider.yaml").unwrap().name(), "aider");
+        for taken in ["codex", "acp"] {
+            let refused = worker(&format!("cli: generic, adapter: {taken}.yaml")).err().unwrap();
+            let end =
+                format!("{taken}.yaml: name: \"{taken}\" is the name of a kind that is known: choose another one");
+            assert!(refused.ends_with(&end), "{refused}");
+        }
+    }
+}

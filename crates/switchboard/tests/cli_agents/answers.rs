@@ -1,0 +1,134 @@
+//! Answers and the questions they belong to: each decides one question, once.
+
+use serde_json::{Value, json};
+use switchboard_a2a::{Message, TaskState};
+
+use crate::approvals::written;
+use crate::bench::*;
+use crate::place::Place;
+
+const ASKS_TWICE: &str = "hear; ask r1 Bash; hear; ask r2 Edit; hear; finish ok";
+
+#[test]
+fn data_decides_the_question_it_names() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings(ASKS_TWICE));
+    bench.run(async {
+        let first = bench.send("go").await;
+        let id = question(&first)["approvalId"].clone();
+        let second = bench.reply(&first, json!({"approvalId": id, "decision": "deny", "reason": "use rg"})).await;
+        let id = question(&second)["approvalId"].clone();
+        let done = bench.reply(&second, json!({"approvalId": id, "decision": "allow"})).await;
+        assert_eq!(done.status.state, TaskState::Completed);
+        assert_eq!(
+            written(&place),
+            [
+                json!({"kind": "approval", "request": "r1", "decision": "deny", "reason": "use rg"}),
+                json!({"kind": "approval", "request": "r2", "decision": "allow"}),
+            ]
+        );
+    });
+}
+
+#[test]
+fn an_answer_that_is_unclear_decides_nothing_and_the_question_stays() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        for unclear in ["yes, but not in /etc", "what does it do?", "maybe"] {
+            let again = bench.reply(&asked, unclear).await;
+            let expected = "That was neither a yes nor a no.\nApprove: Use Bash for r1?";
+            assert!(status_text(&again).starts_with(expected), "{}", status_text(&again));
+            assert_eq!(question(&again)["approvalId"], question(&asked)["approvalId"]);
+        }
+        let again = bench.reply(&asked, json!({"decision": "perhaps"})).await;
+        assert_eq!(question(&again)["approvalId"], question(&asked)["approvalId"]);
+        assert_eq!(written(&place), Vec::<Value>::new());
+        assert_eq!(bench.reply(&asked, "y").await.status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn an_answer_to_another_question_is_refused_as_expired() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings(ASKS_TWICE));
+    bench.run(async {
+        let first = bench.send("go").await;
+        let old = question(&first)["approvalId"].clone();
+        let second = bench.reply(&first, json!({"approvalId": old, "decision": "deny"})).await;
+        let again = bench.reply(&second, json!({"approvalId": old, "decision": "allow"})).await;
+        let expected = format!(
+            "The approval {} has expired; this is the one that is open.\nApprove: Use Edit for r2?",
+            old.as_str().unwrap()
+        );
+        assert!(status_text(&again).starts_with(&expected), "{}", status_text(&again));
+        assert_eq!(question(&again)["approvalId"], question(&second)["approvalId"]);
+        assert_eq!(written(&place).len(), 1, "only the first was decided");
+        assert_eq!(bench.reply(&again, "n").await.status.state, TaskState::Completed);
+        assert_eq!(written(&place)[1]["decision"], "deny");
+    });
+}
+
+#[test]
+fn the_same_answer_twice_does_nothing_the_second_time() {
+    let place = Place::new();
+    let program =
+        "note starts \"$(cat \"$NOTES/starts\" 2>/dev/null)x\"; hear; ask r1 Bash; hear; await end; finish Removed.";
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        let answer = json!({"approvalId": question(&asked)["approvalId"], "decision": "allow"});
+        let twice = |answer: &Value| Said(Message { task_id: Some(asked.id.clone()), ..Said::from(answer.clone()).0 });
+        bench.start(twice(&answer)).await;
+        bench.wait_for(|| (written(&place).len() == 1).then_some(())).await;
+        bench.start(twice(&answer)).await;
+        place.allow("end");
+        let done = bench.ended(&asked.id).await;
+        assert_eq!(done.status.state, TaskState::Completed, "{}", status_text(&done));
+        assert_eq!((written(&place).len(), place.noted("starts").as_deref()), (1, Some("x")));
+        let told = bench.told(&asked.id).await;
+        assert!(told.iter().any(|told| told.contains("was answered already; nothing was done")), "{told:?}");
+        assert!(told.iter().any(|told| told.contains("Removed.")), "{told:?}");
+        assert!(bench.try_send(twice(&answer).0).await.is_err(), "the task has ended");
+    });
+}
+
+#[test]
+fn an_answer_with_the_conversation_alone_finds_its_question() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let asked = bench.send(within("c", "go")).await;
+        let done = bench.send(within("c", "y")).await;
+        assert_eq!((&done.id, done.status.state), (&asked.id, TaskState::Completed));
+        let asked = bench.send(within("c", "go")).await;
+        let id = question(&asked)["approvalId"].clone();
+        let answer = || Said::from(json!({"approvalId": id, "decision": "deny"}));
+        let elsewhere = bench.send(answer().within("other")).await;
+        assert_ne!(elsewhere.id, asked.id);
+        assert_eq!(elsewhere.status.state, TaskState::Rejected);
+        let done = bench.send(answer().within("c")).await;
+        assert_eq!((&done.id, done.status.state), (&asked.id, TaskState::Completed));
+        let decisions: Vec<Value> =
+            place.heard().iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
+        assert_eq!((&decisions[1]["decision"], &decisions[3]["decision"]), (&json!("allow"), &json!("deny")));
+    });
+}
+
+#[test]
+fn an_answer_of_the_programs_own_is_offered_and_taken() {
+    let place = Place::new();
+    let program = r#"hear; tell '{"kind":"approval_required","request":7,"tool":"Plan","prompt":"Go","choices":[{"id":"later","label":"Later"},{"id":"sure","label":"Sure","kind":"allow_always"}]}'
+        hear; finish ok"#;
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        assert!(status_text(&asked).ends_with("It also takes later."), "{}", status_text(&asked));
+        let options = question(&asked)["options"].clone();
+        assert_eq!(options[3], json!({"id": "later", "label": "Later"}));
+        assert_eq!(bench.reply(&asked, "later").await.status.state, TaskState::Completed);
+        let expected = json!({"kind": "approval", "request": 7, "decision": "choose", "choice": "later"});
+        assert_eq!(written(&place), [expected]);
+    });
+}

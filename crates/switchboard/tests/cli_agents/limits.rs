@@ -1,0 +1,162 @@
+//! What a program may not do for ever: work, be silent, write.
+
+use std::time::Duration;
+
+use switchboard_a2a::TaskState;
+use switchboard_agents::cli::process::OutputLimits;
+use switchboard_agents::cli::{Settings, Worker};
+
+use crate::bench::*;
+use crate::place::{Place, lives};
+use crate::resuming::Resuming;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_turn_that_takes_too_long_is_stopped_however_much_is_said() {
+    let place = Place::new();
+    let settings = Settings {
+        timeout: Some(2 * MINUTE),
+        idle: Some(MINUTE),
+        ..place.settings("hear; note pid $$; for word in 1 2 3; do text $word; await $word; done; await never")
+    };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let id = bench.start("go").await;
+        for (words, name) in [("1", "1"), ("12", "2"), ("123", "3")] {
+            bench.until(&id, |task| text(task, "assistant-response").as_deref() == Some(words)).await;
+            bench.clock.advance(Duration::from_secs(40));
+            place.allow(name);
+        }
+        let task = bench.ended(&id).await;
+        let expected = "stopped after 2 min of work (timeout). Send the message again to begin anew.";
+        assert_eq!(ending(&task), (TaskState::Failed, expected.to_owned()));
+        assert_eq!(reason(&task), "timed_out");
+        assert!(!lives(&place.noted("pid").unwrap()));
+    });
+}
+
+#[test]
+fn silence_has_a_limit_which_rests_while_a_tool_works() {
+    let place = Place::new();
+    let settings = Settings {
+        timeout: Some(60 * MINUTE),
+        idle: Some(MINUTE),
+        ..place.settings(
+            r#"hear; tell '{"kind":"tool_use","id":"t","tool":"Bash","input":{}}'; await tool
+            tell '{"kind":"tool_result","id":"t","output":"built"}'; await never"#,
+        )
+    };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, |task| status_text(task) == "Using tool: Bash").await;
+        bench.clock.advance(30 * MINUTE);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        assert_eq!(bench.get(&id).await.status.state, TaskState::Working, "a tool may be quiet");
+        place.allow("tool");
+        bench.until(&id, |task| status_text(task) == "Tool result: built").await;
+        bench.clock.advance(MINUTE);
+        let task = bench.ended(&id).await;
+        let expected = "stopped after 1 min of silence (idle). Send the message again to begin anew.";
+        assert_eq!(ending(&task), (TaskState::Failed, expected.to_owned()));
+        assert_eq!(reason(&task), "idle");
+    });
+}
+
+#[test]
+fn a_stopped_conversation_that_can_be_taken_up_says_so() {
+    let place = Place::new();
+    let program = Resuming::new(place.asking(r#"hear; tell '{"kind":"init","session":"s-1"}'; await never"#));
+    let settings = Settings { idle: Some(MINUTE), ..Settings::new("coder", Worker::new(program), place.work()) };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, |task| !task.artifacts.is_empty()).await;
+        bench.clock.advance(MINUTE);
+        let task = bench.ended(&id).await;
+        let expected = "Send another message with the same contextId to go on where it stopped.";
+        assert!(status_text(&task).ends_with(expected), "{}", status_text(&task));
+    });
+}
+
+#[test]
+fn without_limits_nothing_is_stopped() {
+    let place = Place::new();
+    let settings = Settings { timeout: None, idle: None, ..place.settings("hear; text on; await end; finish ok") };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        bench.clock.advance(48 * 60 * MINUTE);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        place.allow("end");
+        assert_eq!(bench.ended(&id).await.status.state, TaskState::Completed);
+    });
+}
+
+fn limited(place: &Place, program: &str, change: impl FnOnce(&mut OutputLimits)) -> Settings {
+    let mut settings = place.settings(program);
+    change(&mut settings.output);
+    settings
+}
+
+#[test]
+fn a_line_that_is_too_long_is_left_out_and_that_is_said() {
+    let place = Place::new();
+    let program = r#"hear; printf '{"kind":"text","text":"%s"}\n' "$(head -c 3000000 /dev/zero | tr '\0' x)"; text After.; finish ok"#;
+    let bench = Bench::open(&place, limited(&place, program, |limits| limits.line = 1_000));
+    bench.run(async {
+        let task = bench.send("go").await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+        assert_eq!(text(&task, "assistant-response").as_deref(), Some("After.\n\nok"));
+        let told = bench.told(&task.id).await;
+        let notice = told.iter().find(|told| told.contains("limits.line")).unwrap();
+        assert_eq!(notice, "WORKING: a line of 3000025 bytes was left out: it is over the limit of 1000 (limits.line)");
+    });
+}
+
+#[test]
+fn too_many_events_stop_the_turn() {
+    let place = Place::new();
+    let program = "hear; note pid $$; while :; do text x; done";
+    let bench = Bench::open(&place, Settings { events: 50, ..place.settings(program) });
+    bench.run(async {
+        let task = bench.send("go").await;
+        assert_eq!(ending(&task), (TaskState::Failed, "stopped after 50 events (limits.events)".to_owned()));
+        assert_eq!(reason(&task), "too_large");
+        assert_eq!(text(&task, "assistant-response").unwrap().len(), 50);
+        assert!(!lives(&place.noted("pid").unwrap()));
+    });
+}
+
+#[test]
+fn too_much_output_stops_the_turn() {
+    let place = Place::new();
+    let program = "hear; note pid $$; while :; do echo '{\"kind\":\"nothing\"}'; done";
+    let bench = Bench::open(&place, limited(&place, program, |limits| limits.output = 100_000));
+    bench.run(async {
+        let task = bench.send("go").await;
+        let expected = "stopped after writing more than 100000 bytes (limits.output)";
+        assert_eq!(ending(&task), (TaskState::Failed, expected.to_owned()));
+        assert_eq!(reason(&task), "too_large");
+        assert!(!lives(&place.noted("pid").unwrap()));
+    });
+}
+
+#[test]
+fn a_program_that_floods_while_it_asks_waits_and_loses_nothing() {
+    let place = Place::new();
+    let program =
+        "hear; ask r1 Bash; seq -f '{\"kind\":\"text\",\"text\":\"%05g \"}' 1 5000; note written yes; hear; finish ok";
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let done = bench.reply(&asked, "y").await;
+        assert_eq!(done.status.state, TaskState::Completed);
+        let expected: String = (1..=5_000).map(|number| format!("{number:05} ")).collect();
+        let said = text(&done, "assistant-response").unwrap();
+        assert!(said.strip_prefix(&expected) == Some("\n\nok"), "{} bytes came", said.len());
+    });
+}

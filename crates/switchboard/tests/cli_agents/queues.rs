@@ -1,0 +1,132 @@
+//! Tasks that wait for each other, and say so.
+
+use std::time::Duration;
+
+use switchboard_a2a::{Task, TaskState};
+use switchboard_agents::cli::Settings;
+use switchboard_engine::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Switches};
+
+use crate::bench::*;
+use crate::place::Place;
+
+/// Says its prompt and its folder and waits until it may end.
+const PATIENT: &str = r#"hear; text "in $(basename "$PWD")"; await end; finish ok"#;
+
+fn is_at_work(task: &Task) -> bool {
+    text(task, "assistant-response").is_some()
+}
+
+#[test]
+fn a_child_that_waits_for_an_answer_keeps_its_place() {
+    let place = Place::new();
+    let switches = Switches { max_running: Some(1), ..Switches::default() };
+    let settings = Settings { repo_lock: false, ..place.settings("hear; ask r1 Bash; hear; finish ok") };
+    let bench = Bench::serving(&place, settings, switches);
+    bench.run(async {
+        let asked = bench.send("one").await;
+        let second = bench.start("two").await;
+        let third = bench.start("three").await;
+        for (id, position) in [(&second, "1"), (&third, "2")] {
+            let task = bench.get(id).await;
+            assert_eq!(task.status.state, TaskState::Submitted);
+            let metadata = task.metadata.unwrap();
+            assert_eq!(metadata.get(QUEUE_POSITION_KEY).unwrap().as_str(), position);
+            let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
+            assert_eq!(reason, "the one place of this agent is taken by a task that waits for an answer");
+        }
+        assert_eq!(bench.children.running(), 1);
+        assert_eq!(bench.reply(&asked, "y").await.status.state, TaskState::Completed);
+        bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
+    });
+}
+
+#[test]
+fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahead() {
+    let place = Place::new();
+    place.repository();
+    std::fs::create_dir(place.work().join("src")).unwrap();
+    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let first = bench.start("one").await;
+        bench.until(&first, is_at_work).await;
+        let second = bench.start(Said::from("two").with("repo", "src")).await;
+        let second = bench.until(&second, |task| task.status.state == TaskState::Working).await;
+        assert_eq!(status_text(&second), "Waiting: another task works in this repository (1 ahead).");
+        let third = bench.start("three").await;
+        let third = bench.until(&third, |task| task.status.state == TaskState::Working).await;
+        assert_eq!(status_text(&third), "Waiting: another task works in this repository (2 ahead).");
+        assert_eq!(bench.children.running(), 1);
+        place.allow("end");
+        for id in [&first, &second.id, &third.id] {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+        }
+        let prompts = place.heard();
+        let expected = ["one", "two", "three"].map(|text| format!(r#"{{"kind":"prompt","text":"{text}"}}"#));
+        assert_eq!(prompts, expected);
+    });
+}
+
+#[test]
+fn other_repositories_and_agents_without_the_lock_do_not_wait() {
+    for repo_lock in [true, false] {
+        let place = Place::new();
+        for name in ["a", "b"] {
+            std::fs::create_dir_all(place.work().join(name)).unwrap();
+        }
+        let settings = Settings { repos: vec![place.work()], repo_lock, ..place.settings(PATIENT) };
+        let bench = Bench::open(&place, settings);
+        bench.run(async {
+            let second = if repo_lock { "b" } else { "a" };
+            let first = bench.start(Said::from("one").with("repo", "a")).await;
+            let other = bench.start(Said::from("two").with("repo", second)).await;
+            bench.until(&first, is_at_work).await;
+            let task = bench.until(&other, is_at_work).await;
+            assert_eq!(text(&task, "assistant-response").unwrap(), format!("in {second}"));
+            assert_eq!(bench.children.running(), 2);
+            place.allow("end");
+            bench.ended(&first).await;
+            bench.ended(&other).await;
+        });
+    }
+}
+
+#[test]
+fn the_tasks_of_one_conversation_work_one_after_the_other() {
+    let place = Place::new();
+    let bench = Bench::open(&place, Settings { repo_lock: false, ..place.settings(PATIENT) });
+    bench.run(async {
+        let first = bench.start(within("c", "one")).await;
+        bench.until(&first, is_at_work).await;
+        let second = bench.start(within("c", "two")).await;
+        let waiting = bench.until(&second, |task| task.status.state == TaskState::Working).await;
+        assert_eq!(status_text(&waiting), "Waiting: another task of this conversation is at work.");
+        let elsewhere = bench.start(within("d", "three")).await;
+        bench.until(&elsewhere, is_at_work).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(!is_at_work(&bench.get(&second).await));
+        place.allow("end");
+        for id in [&first, &second, &elsewhere] {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+        }
+    });
+}
+
+#[test]
+fn a_message_to_a_task_at_work_is_its_next_turn() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; text on; await end; tell '{\"kind\":\"done\"}'"));
+    bench.run(async {
+        let id = bench.start("one").await;
+        let task = bench.until(&id, is_at_work).await;
+        let more = switchboard_a2a::Message { task_id: Some(task.id.clone()), ..Said::from("two").0 };
+        bench.start(Said(more)).await;
+        place.allow("end");
+        let done = bench.ended(&id).await;
+        assert_eq!(done.status.state, TaskState::Completed);
+        let prompts = place.heard();
+        let expected = ["one", "two"].map(|text| format!(r#"{{"kind":"prompt","text":"{text}"}}"#));
+        assert_eq!(prompts, expected);
+        assert_eq!(text(&done, "assistant-response").unwrap(), "on\n\non", "one artifact, two messages");
+    });
+}

@@ -1,0 +1,66 @@
+//! Which of an agent's programs does a task.
+
+use switchboard_a2a::TaskState;
+use switchboard_agents::cli::{ByDifficulty, Settings, Worker, Workers};
+
+use crate::bench::*;
+use crate::place::Place;
+use crate::resuming::Resuming;
+
+fn settings(place: &Place) -> Settings {
+    let program = r#"hear; tell "{\"kind\":\"init\",\"session\":\"s-$3\"}"; finish "$3 $1 $2""#;
+    let worker =
+        |name: &str| Worker { args: vec![name.to_owned()], ..Worker::new(Resuming::new(place.asking(program))) };
+    let workers = ByDifficulty { complex: worker("thinker"), mid: worker("worker"), routine: worker("hand") };
+    let workers = Workers::ByDifficulty(Box::new(workers));
+    Settings { workers, ..Settings::new("coder", worker("nobody"), place.work()) }
+}
+
+/// Who answered, and whether it took up a session.
+fn who(task: &switchboard_a2a::Task) -> String {
+    assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(task));
+    status_text(task).split(' ').take(2).collect::<Vec<&str>>().join(" ")
+}
+
+#[test]
+fn the_text_decides_who_works_and_the_caller_can_say_so() {
+    let place = Place::new();
+    let bench = Bench::open(&place, settings(&place));
+    bench.run(async {
+        let task = bench.send("refactor the auth module").await;
+        assert_eq!(who(&task), "thinker new");
+        assert_eq!(data(&task, "agent-metadata")["profile"], "COMPLEX");
+        assert_eq!(who(&bench.send("fix a typo").await), "hand new");
+        assert_eq!(who(&bench.send("add tests").await), "worker new");
+        let wished = |profile: &str| Said::from("fix a typo").with("profile", profile);
+        assert_eq!(who(&bench.send(wished("COMPLEX")).await), "thinker new");
+        assert_eq!(who(&bench.send(wished("mid")).await), "worker new");
+        assert_eq!(who(&bench.send(wished("another agent's word")).await), "hand new");
+    });
+}
+
+#[test]
+fn a_conversation_stays_with_whom_it_began_unless_the_caller_says_otherwise() {
+    let place = Place::new();
+    let bench = Bench::open(&place, settings(&place));
+    bench.run(async {
+        assert_eq!(who(&bench.send(within("c", "refactor it")).await), "thinker new");
+        assert_eq!(status_text(&bench.send(within("c", "fix a typo")).await), "thinker resume s-thinker");
+    });
+}
+
+#[test]
+fn a_program_of_another_kind_knows_nothing_of_the_session() {
+    let place = Place::new();
+    let mut settings = settings(&place);
+    let program = Resuming::new(place.asking("hear; finish \"other $1 $2\"")).named("other");
+    if let Workers::ByDifficulty(workers) = &mut settings.workers {
+        workers.routine = Worker::new(program);
+    }
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        assert_eq!(who(&bench.send(within("c", "refactor it")).await), "thinker new");
+        let task = bench.send(within("c", "fix a typo").with("profile", "ROUTINE")).await;
+        assert_eq!(who(&task), "other new");
+    });
+}

@@ -1,0 +1,4 @@
+//! `cargo +nightly fuzz run --features libfuzzer declared`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::declared::target(data));

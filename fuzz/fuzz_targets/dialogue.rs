@@ -1,0 +1,4 @@
+//! `cargo +nightly fuzz run --features libfuzzer dialogue`
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::dialogue::target(data));

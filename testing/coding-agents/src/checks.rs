@@ -1,0 +1,95 @@
+//! What is checked with each agent, in the ways it can be run.
+
+mod approvals;
+mod cancel;
+mod conversation;
+mod cursor;
+mod failures;
+mod kills;
+mod root;
+
+use coding_agents_tests::{Installed, User};
+use serde_json::json;
+use switchboard_a2a::{Task, TaskState};
+use url::Url;
+
+use crate::caller::{Caller, answer};
+use crate::place::{Unusual, within};
+use crate::run::Run;
+use crate::subject::{Subject, claude};
+
+/// A tool that takes for ever the first time it is used, and no time after that.
+const LONG_TOOL: &str = "[[bash touch started; test -e again || { touch again; sleep 300; }]]";
+
+/// Adds all checks to a run.
+pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'a [Subject]) {
+    for subject in subjects {
+        let name = |what: &str| format!("{}-{what}", subject.name);
+        let usual = || Unusual::default();
+        run.check(name("conversation"), within(installed, subject, usual(), conversation::turn_and_follow_up));
+        run.check(name("streaming"), within(installed, subject, usual(), conversation::streaming));
+        if subject.asks {
+            run.check(name("allowed"), within(installed, subject, usual(), approvals::allowed));
+            run.check(name("denied"), within(installed, subject, usual(), approvals::denied));
+        } else {
+            run.check(name("unasked"), within(installed, subject, usual(), approvals::unasked));
+        }
+        run.check(name("cancel"), within(installed, subject, usual(), cancel::cancel));
+        run.check(name("child-killed"), within(installed, subject, usual(), kills::child));
+        if subject.asks {
+            run.check(name("server-killed"), within(installed, subject, usual(), kills::server_that_asks));
+        } else {
+            run.check(name("server-killed"), within(installed, subject, usual(), kills::server_at_work));
+        }
+        // What the model's server says is passed on in the same way by whoever speaks the protocol.
+        if subject.keys["cli"] != "acp" {
+            run.check(name("refused"), within(installed, subject, usual(), failures::refused));
+            if subject.asks {
+                run.check(name("retried"), within(installed, subject, usual(), failures::retried));
+            }
+        }
+        let keys = json!({ "idle": "6s", "timeout": "12s" });
+        let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };
+        run.wait(name("endpoint-down"), within(installed, subject, down, failures::endpoint_down));
+    }
+}
+
+/// Adds the checks that concern only one agent.
+pub(crate) fn plan_single<'a>(run: &mut Run<'a>, installed: &'a Installed, singles: &'a Singles) -> anyhow::Result<()> {
+    let Singles { cursor, unasked } = singles;
+    let check = within(installed, cursor, Unusual::default(), cursor::conversation);
+    run.check("cursor-conversation".to_owned(), check);
+    // Whoever is not root is refused nothing, and cannot be somebody else.
+    if let Some(user) = User::instead_of_root()? {
+        run.check("claude-root-refused".to_owned(), within(installed, unasked, Unusual::default(), root::refused));
+        let unusual = Unusual { user: Some(user), keys: json!({ "user": User::NAME }), ..Unusual::default() };
+        run.check("claude-as-nobody".to_owned(), within(installed, unasked, unusual, root::somebody_else));
+    }
+    Ok(())
+}
+
+/// What only single checks are about.
+pub(crate) struct Singles {
+    cursor: Subject,
+    /// Claude Code without permissions.
+    unasked: Subject,
+}
+
+impl Singles {
+    pub(crate) fn new() -> Self {
+        let cursor = json!({ "cli": "cursor", "program": "./cursor-agent" });
+        let unasked = json!({
+            "cli": "claude-code", "permissions": { "default": "allow" },
+            "args": ["--permission-mode", "bypassPermissions"],
+        });
+        Self { cursor: Subject { keys: cursor, ..claude() }, unasked: Subject { keys: unasked, ..claude() } }
+    }
+}
+
+/// Says yes to whatever a task asks.
+async fn say_yes(caller: &Caller, mut task: Task) -> anyhow::Result<Task> {
+    while task.status.state == TaskState::InputRequired {
+        task = caller.send(answer(&task, "y")).await?;
+    }
+    Ok(task)
+}

@@ -1,0 +1,55 @@
+//! Tasks that are canceled while their programs are at work.
+
+use std::time::{Duration, Instant};
+
+use fake_model::Seen;
+use switchboard_a2a::{Task, TaskState};
+
+use super::LONG_TOOL;
+use crate::caller::{Caller, answer, is, text};
+use crate::place::{PATIENCE, Place};
+
+/// Half a second to stop in order, two until it is killed, and what a busy machine takes.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Two at once: one while the model speaks, the other while a tool runs.
+pub(super) async fn cancel(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let caller = place.caller()?;
+    // One after the other: two of Codex that begin at once in a new home get in each other's way.
+    let speaking = speaking(place, &caller).await?;
+    let working = begin_long_tool(place, &caller, LONG_TOOL).await?;
+    let ends = async |task: &Task| {
+        let begun = Instant::now();
+        let task = caller.cancel(&task.id).await?;
+        let task = if task.status.state.is_terminal() { task } else { caller.settled(&task.id).await? };
+        is(&task, TaskState::Canceled)?;
+        anyhow::ensure!(begun.elapsed() < SOON, "it took {:?} to cancel", begun.elapsed());
+        anyhow::Ok(())
+    };
+    tokio::try_join!(ends(&speaking), ends(&working))?;
+    place.quiet().await
+}
+
+async fn speaking(place: &Place<'_>, caller: &Caller) -> anyhow::Result<Task> {
+    let task = caller.begin(text("[[slow 600 100]]")).await?;
+    let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains("slow");
+    tokio::select! {
+        asked = place.model.wait_for(PATIENCE, is_asked) => drop(asked?),
+        settled = caller.settled(&task.id) => is(&settled?, TaskState::Working)?,
+    }
+    Ok(task)
+}
+
+/// Begins a task, allows its tool, and waits until that runs.
+pub(super) async fn begin_long_tool(place: &Place<'_>, caller: &Caller, prompt: &str) -> anyhow::Result<Task> {
+    let task = match place.subject.asks {
+        false => caller.begin(text(prompt)).await?,
+        true => {
+            let task = caller.send(text(prompt)).await?;
+            is(&task, TaskState::InputRequired)?;
+            caller.begin(answer(&task, "y")).await?
+        }
+    };
+    place.written("started").await?;
+    Ok(task)
+}

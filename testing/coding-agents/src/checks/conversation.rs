@@ -1,0 +1,68 @@
+//! Turns that go well.
+
+use std::time::Duration;
+
+use coding_agents_tests::Agent;
+use switchboard_a2a::{Json, StreamResponse, Version};
+
+use crate::caller::{artifact_data, artifact_text, has_answered, text, within};
+use crate::place::Place;
+use crate::subject::Tells;
+
+/// What an agent would take for a flag if it were not careful.
+const PROMPT: &str = "--help is what the pelican said";
+
+/// A whole turn, what it has cost, and one that follows it in the other version of the protocol.
+pub(super) async fn turn_and_follow_up(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let first = place.caller()?.send(text(PROMPT)).await?;
+    has_answered(&first, &format!("echo: {PROMPT}"))?;
+    let facts = artifact_data(&first, "agent-metadata")?;
+    anyhow::ensure!(facts["cli"] == place.subject.keys["cli"] && facts["sessionId"].is_string(), "{facts}");
+    let result = artifact_data(&first, "result")?;
+    anyhow::ensure!(result["summary"].as_str().is_some_and(|summary| summary.contains(PROMPT)), "{result}");
+    anyhow::ensure!(artifact_text(&first, "assistant-response")?.contains(PROMPT), "the answer is not in its artifact");
+    let usage = first.metadata.as_ref().and_then(|metadata| metadata.get("switchboard/usage"));
+    let usage: serde_json::Value = usage.map(Json::read).transpose()?.unwrap_or_default();
+    let tokens = usage["inputTokens"].as_u64().zip(usage["outputTokens"].as_u64());
+    anyhow::ensure!(tokens.is_some_and(|(input, output)| input > 0 && output > 0), "the usage is {usage}");
+    let money = usage["costUsd"].as_f64().is_some_and(|money| money > 0.0);
+    anyhow::ensure!(money == (place.subject.tells == Tells::TokensAndMoney), "the usage is {usage}");
+
+    let second = place.caller_in(Version::V03)?.send(within(&first.context_id, "[[history]]")).await?;
+    has_answered(&second, PROMPT)?;
+    let asked = place.asked()?;
+    let prompts: Vec<usize> = asked.iter().map(|seen| seen.prompts).collect();
+    // Gemini CLI loses what is taken up in the minute in which it began. Then it is told what was said.
+    let is_told = place.subject.agent == Agent::Gemini && prompts == [1, 1];
+    anyhow::ensure!(is_told || prompts == [1, 2], "the model was given so many prompts: {prompts:?}");
+    Ok(())
+}
+
+/// What the model says is told while it is said, by the agents that can.
+pub(super) async fn streaming(place: &mut Place<'_>) -> anyhow::Result<()> {
+    // Enough for an agent that is still busy with itself when the first ones come.
+    const PIECES: usize = 10;
+    let pause = Duration::from_millis(250);
+    let prompt = format!("[[slow {PIECES} {}]]", pause.as_millis());
+    let (task, told) = place.caller()?.follow(text(&prompt)).await?;
+    has_answered(&task, "piece 10 at ")?;
+    let whole = artifact_text(&task, "assistant-response")?;
+    let pieces = (1..=PIECES).filter(|number| whole.contains(&format!("piece {number} at "))).count();
+    anyhow::ensure!(pieces == PIECES, "the answer is {whole:?}");
+    let updates: Vec<_> = told
+        .iter()
+        .filter(|(_, event)| match event {
+            StreamResponse::ArtifactUpdate(update) => {
+                let has_text =
+                    update.artifact.parts.iter().any(|part| part.as_text().is_some_and(|text| !text.is_empty()));
+                update.artifact.artifact_id.as_str() == "assistant-response" && has_text
+            }
+            _ => false,
+        })
+        .map(|(at, _)| *at)
+        .collect();
+    let over = updates.last().zip(updates.first()).map(|(last, first)| *last - *first).unwrap_or_default();
+    let streams = updates.len() >= 3 && over >= 2 * pause;
+    anyhow::ensure!(streams == place.subject.streams, "{} updates over {over:?}", updates.len());
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! Where one check happens: an agent with a home, a project and a model of its own, and the server that hosts it.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use coding_agents_tests::{Installed, User, homes};
+use fake_model::{FakeModel, Seen};
+use serde_json::{Value, json};
+use switchboard_a2a::Version;
+use tempfile::TempDir;
+use url::Url;
+
+use crate::caller::Caller;
+use crate::processes::{self, Process};
+use crate::server::Server;
+use crate::subject::Subject;
+
+/// After a task has ended, its program has had its grace.
+const GRACE: Duration = Duration::from_secs(5);
+/// Agents take long to begin, and longer on a busy machine; a check that hangs must not stop the others.
+const LONGEST: Duration = Duration::from_secs(120);
+/// For what a check waits for that an agent does.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Place<'a> {
+    pub(crate) model: FakeModel,
+    pub(crate) project: PathBuf,
+    pub(crate) subject: &'a Subject,
+    variables: Vec<(String, String)>,
+    server: Option<Server>,
+    folder: TempDir,
+}
+
+/// What is not as usual in a place.
+#[derive(Default)]
+pub(crate) struct Unusual {
+    /// Further keys of `agents.yaml`.
+    pub(crate) keys: Value,
+    /// Where the agent finds its model, if not where there is one.
+    pub(crate) endpoint: Option<Url>,
+    /// Whose the home and the project are, if not ours.
+    pub(crate) user: Option<User>,
+}
+
+/// Does a check in a place of its own, and sees that nothing is left of it.
+pub(crate) async fn within(
+    installed: &Installed,
+    subject: &Subject,
+    unusual: Unusual,
+    check: impl AsyncFnOnce(&mut Place<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let mut place = Place::new(installed, subject, unusual)?;
+    let checked = async {
+        place.start().await?;
+        check(&mut place).await?;
+        place.leave().await
+    };
+    let checked = tokio::time::timeout(LONGEST, checked).await;
+    checked.with_context(|| format!("it took longer than {LONGEST:?}")).flatten().with_context(|| place.told())
+}
+
+impl<'a> Place<'a> {
+    fn new(installed: &Installed, subject: &'a Subject, unusual: Unusual) -> anyhow::Result<Self> {
+        let model = FakeModel::start()?;
+        let folder = tempfile::tempdir()?;
+        let (home, project) = (folder.path().join("home"), folder.path().join("project"));
+        for made in [&home, &project] {
+            std::fs::create_dir(made)?;
+        }
+        let endpoint = unusual.endpoint.as_ref().unwrap_or(model.url());
+        let mut variables = subject.agent.prepare(&home, endpoint)?;
+        let own = subject.variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        variables.extend(own);
+        let path = installed.path().into_string().map_err(|path| anyhow::anyhow!("{path:?} is not text"))?;
+        variables.push(("PATH".to_owned(), path));
+        if let Some(user) = unusual.user {
+            // A user's own home is not ours to choose.
+            let config = home.to_str().context("the home is not text")?;
+            variables.push(("CLAUDE_CONFIG_DIR".to_owned(), config.to_owned()));
+            std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755))?;
+            user.own(&home)?;
+            user.own(&project)?;
+        }
+        let mut agent = json!({ "name": "coder", "cwd": "project", "repoLock": false });
+        agent["env"] = variables.iter().map(|(name, _)| name.as_str()).collect();
+        for keys in [&subject.keys, &unusual.keys] {
+            for (key, value) in keys.as_object().into_iter().flatten() {
+                agent[key] = value.clone();
+            }
+        }
+        std::fs::write(folder.path().join("agents.yaml"), json!({ "agents": [agent] }).to_string())?;
+        Ok(Self { model, project, subject, variables, server: None, folder })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts the server.
+    pub(crate) async fn start(&mut self) -> anyhow::Result<()> {
+        let (data, log) = (self.path().join("data"), self.path().join("log"));
+        self.server = Some(Server::start(self.path(), &data, &log, &self.variables).await?);
+        Ok(())
+    }
+
+    /// Kills the server, and starts another once nothing of the first is left.
+    pub(crate) async fn restart(&mut self) -> anyhow::Result<()> {
+        self.server.take().context("there is no server")?.kill().await?;
+        self.start().await?;
+        Ok(())
+    }
+
+    pub(crate) fn caller(&self) -> anyhow::Result<Caller> {
+        self.caller_in(Version::V1)
+    }
+
+    pub(crate) fn caller_in(&self, version: Version) -> anyhow::Result<Caller> {
+        Caller::new(&self.server()?.address, version)
+    }
+
+    fn server(&self) -> anyhow::Result<&Server> {
+        self.server.as_ref().context("there is no server")
+    }
+
+    /// What runs here besides the server.
+    pub(crate) fn processes(&self) -> Vec<Process> {
+        let server = self.server.as_ref().map(|server| server.pid);
+        let mut found = processes::of(&self.path().join("home"), self.path());
+        found.retain(|process| Some(process.pid) != server);
+        found
+    }
+
+    /// The program that the server has started for a task. At first it also asks every program for its version.
+    pub(crate) fn program(&self) -> anyhow::Result<Process> {
+        let server = self.server()?.pid;
+        let is_program = |process: &Process| process.parent == server && !process.command.contains(" --version");
+        self.processes().into_iter().find(is_program).context("the server has started nothing")
+    }
+
+    /// Waits until nothing of what the server has started is left, and nobody asks the model any more.
+    pub(crate) async fn quiet(&self) -> anyhow::Result<()> {
+        processes::gone(GRACE, || self.processes()).await?;
+        anyhow::ensure!(self.model.wait_until_idle(GRACE).await, "somebody still asks the model");
+        Ok(())
+    }
+
+    /// Waits for a file that a tool writes into the project.
+    pub(crate) async fn written(&self, name: &str) -> anyhow::Result<()> {
+        let until = Instant::now() + PATIENCE;
+        while !self.project.join(name).exists() {
+            anyhow::ensure!(Instant::now() < until, "no tool has written {name}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+
+    /// A file of the project.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.project.join(name)).unwrap_or_default().trim_end().to_owned()
+    }
+
+    /// What the agent asked its model for the user. An error if it asked anything it should not have.
+    pub(crate) fn asked(&self) -> anyhow::Result<Vec<Seen>> {
+        let (requests, agent) = (self.model.requests(), self.subject.agent);
+        for seen in &requests {
+            let is_known = seen.wire == Some(agent.wire()) && seen.key.as_deref() == Some(homes::KEY);
+            let is_pinned = seen.is_side || seen.model == agent.model();
+            anyhow::ensure!(is_known && is_pinned, "the agent should not have asked {seen:?}");
+        }
+        Ok(requests.into_iter().filter(|seen| !seen.is_side).collect())
+    }
+
+    /// The check is done: the server must stop in order, and leave nothing.
+    async fn leave(&mut self) -> anyhow::Result<()> {
+        self.quiet().await.context("when all was done")?;
+        self.server.take().context("there is no server")?.stop().await?;
+        processes::gone(Duration::ZERO, || self.processes()).await.context("after the server")?;
+        self.asked().map(drop)
+    }
+
+    /// What may explain a failure.
+    fn told(&self) -> String {
+        let log = std::fs::read_to_string(self.path().join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(12)..).unwrap_or_default().join(" | ");
+        let asked: Vec<String> =
+            self.model.requests().iter().map(|seen| seen.prompt.chars().take(200).collect()).collect();
+        format!("[asked {asked:?}; the server's log ends with: {last}]")
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // Whatever a check that failed has left.
+        self.server.take();
+        for process in self.processes() {
+            let _ = processes::kill(process.pid);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Hundreds of tasks of command-line agents that end in every way there is, with the server killed in between; then a
+//! look at what is left of them, which must be nothing.
+
+pub mod census;
+pub mod errand;
+pub mod overhead;
+pub mod remains;
+pub mod speaker;
+pub mod stage;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::compare::Problems;
+use crate::programs::errand::{Ended, Errand, Reach};
+use crate::programs::remains::Level;
+use crate::programs::stage::{PATHS, Stage};
+use crate::random::Random;
+use crate::server::{Server, tail};
+
+/// How many callers there are. Each has a task with four processes at most, so there are never too many.
+const CALLERS: usize = 8;
+/// How many times the server is killed.
+const KILLS: u64 = 2;
+/// After so many tasks of the last server its memory and files are what they should stay.
+const WARM_UP: u64 = 50;
+
+/// The sweep comes five minutes after a start.
+const SWEEP: Duration = Duration::from_secs(6 * 60);
+
+/// What to do.
+pub struct Plan {
+    /// The server's program.
+    pub binary: PathBuf,
+    /// How many tasks.
+    pub tasks: u64,
+    /// Decides what they do and what is done to them.
+    pub seed: u64,
+    /// Whether to wait for what killed servers have left to be swept.
+    pub sweep: bool,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub struct Outcome {
+    /// What was looked at, in words.
+    pub checks: Vec<String>,
+    /// How the tasks ended.
+    pub endings: String,
+    /// What did not hold.
+    pub problems: Problems,
+}
+
+/// Runs all tasks and looks at what is left.
+pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
+    let scratch = tempfile::tempdir()?;
+    let stage = Stage::build(scratch.path(), &plan.binary)?;
+    torture(&stage, plan).with_context(|| format!("the server's log ends with:\n{}\n", tail(&stage.place.log)))
+}
+
+fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
+    let mut random = Random::new(plan.seed);
+    let mut errands: Vec<Errand> = (0..plan.tasks).map(|number| Errand::random(number, &mut random)).collect();
+    let (mut outcome, mut endings, mut dead) = (Outcome::default(), Vec::new(), BTreeSet::new());
+    let mut server = stage.place.start()?;
+    // A quarter of the tasks lives through the kills, the rest is for one server.
+    let each = plan.tasks / 4 / KILLS;
+    for _ in 0..KILLS {
+        let some = some(&mut errands, each);
+        let moment = Some((random.between(each / 4, each), &mut dead));
+        server = round(stage, server, some, moment, &mut endings, &mut outcome)?;
+    }
+    let mut levels = Vec::new();
+    while !errands.is_empty() {
+        let some = some(&mut errands, WARM_UP);
+        server = round(stage, server, some, None, &mut endings, &mut outcome)?;
+        if errands.is_empty() {
+            remains::end_all(&server)?;
+        }
+        remains::wait_until_quiet(stage, &server, &dead, remains::PATIENCE)?;
+        levels.push(Level::of(&server));
+    }
+    if plan.sweep {
+        dead.clear();
+        remains::wait_until_quiet(stage, &server, &dead, SWEEP)?;
+    }
+    remains::check(stage, &server, &dead, &levels, &mut outcome)?;
+    fresh(stage, &server, plan.tasks, &mut outcome)?;
+    if !server.is_alive() {
+        outcome.problems.push("the server has ended by itself".to_owned());
+    }
+    outcome.endings = counted(&endings);
+    Ok(outcome)
+}
+
+/// Runs some tasks, and kills the server when so many have begun; adds what it has left to what the dead have left.
+fn round(
+    stage: &Stage,
+    mut server: Server,
+    errands: Vec<Errand>,
+    mut kill: Option<(u64, &mut BTreeSet<String>)>,
+    endings: &mut Vec<Ended>,
+    outcome: &mut Outcome,
+) -> anyhow::Result<Server> {
+    let is_killed = kill.is_some();
+    let reach = Reach::new(server.address);
+    let (begun, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let queue = Mutex::new(errands.into_iter());
+    let results = Mutex::new(Vec::new());
+    let caller = || {
+        loop {
+            let Some(errand) = queue.lock().unwrap_or_else(PoisonError::into_inner).next() else { break };
+            begun.fetch_add(1, Ordering::SeqCst);
+            let ended = errand.run(stage, &reach);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push((errand, ended));
+        }
+        is_over.store(true, Ordering::SeqCst);
+    };
+    server = std::thread::scope(|scope| {
+        for _ in 0..CALLERS {
+            scope.spawn(caller);
+        }
+        let Some((kill_after, dead)) = &mut kill else { return Ok(server) };
+        while begun.load(Ordering::SeqCst) < *kill_after && !is_over.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server.kill()?;
+        dead.extend(stage.left_by_the_dead()?);
+        let server = stage.place.start().context("no restart after the kill")?;
+        reach.moved(server.address);
+        anyhow::Ok(server)
+    })?;
+    for (errand, ended) in results.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match ended {
+            Ok(ended) => {
+                if !errand.is_proper(&ended.state, is_killed) {
+                    outcome.problems.push(format!("{errand:?} ended as {}", ended.said));
+                }
+                endings.push(ended);
+            }
+            Err(error) => outcome.problems.push(format!("{errand:?}: {error:#}")),
+        }
+    }
+    Ok(server)
+}
+
+fn some(errands: &mut Vec<Errand>, count: u64) -> Vec<Errand> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(errands.len());
+    errands.drain(..count).collect()
+}
+
+/// A new task in each repository is not held up by anything.
+fn fresh(stage: &Stage, server: &Server, number: u64, outcome: &mut Outcome) -> anyhow::Result<()> {
+    const AT_ONCE: Duration = Duration::from_secs(3);
+    let reach = Reach::new(server.address);
+    let mut longest = Duration::ZERO;
+    for (path, number) in PATHS.into_iter().zip(number..) {
+        let begun = std::time::Instant::now();
+        let ended = Errand::plain(number, path).run(stage, &reach)?;
+        let took = begun.elapsed();
+        longest = longest.max(took);
+        if ended.state != "TASK_STATE_COMPLETED" || took > AT_ONCE {
+            outcome.problems.push(format!("a new task of {path} took {took:?} and ended as {}", ended.state));
+        }
+    }
+    outcome.checks.push(format!("a new task in each repository ran at once ({} ms at most)", longest.as_millis()));
+    Ok(())
+}
+
+fn counted(endings: &[Ended]) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for ended in endings {
+        *counts.entry(ended.state.trim_start_matches("TASK_STATE_")).or_default() += 1;
+    }
+    let counts: Vec<String> = counts.into_iter().map(|(state, count)| format!("{count} {state}")).collect();
+    counts.join(", ").to_lowercase()
+}

@@ -1,0 +1,148 @@
+//! What is left of tasks that have ended.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::calls;
+use crate::http::Connection;
+use crate::programs::Outcome;
+use crate::programs::census::{self, Process};
+use crate::programs::stage::{KEPT, Stage};
+use crate::server::Server;
+
+/// What is put away in the background is gone after so long.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+/// Connections and files of the store come and go.
+const MORE_FILES: usize = 4;
+/// Memory may grow by a fifth, or by this many KiB.
+const MORE_MEMORY: u64 = 10 << 10;
+
+/// What a server uses while it has nothing to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    files: usize,
+    memory: u64,
+}
+
+impl Level {
+    /// What it uses now.
+    #[must_use]
+    pub fn of(server: &Server) -> Self {
+        Self { files: census::open_files(server.pid()), memory: census::memory(server.pid()) }
+    }
+}
+
+/// What is left, in words. What the dead have left is for the sweep, which comes minutes after a start.
+fn left(stage: &Stage, server: &Server, dead: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
+    let mut left = Vec::new();
+    let shown = |process: &Process| format!("{} ({})", process.pid, process.command.trim());
+    let marker = format!("{}.", stage.ledger_name()?);
+    left.extend(census::marked(&marker).iter().map(|process| format!("process {}", shown(process))));
+    let pid = i32::try_from(server.pid())?;
+    let children = census::all().into_iter().filter(|process| process.parent == pid);
+    left.extend(children.map(|process| format!("child {}", shown(&process))));
+    left.extend(stage.ledger().iter().map(|file| format!("entry {}", file.display())));
+    let copies: Vec<String> = stage.copies().iter().map(|copy| copy.display().to_string()).collect();
+    left.extend(copies.iter().filter(|copy| !dead.contains(*copy)).map(|copy| format!("copy {copy}")));
+    let mut known = 0;
+    for (name, copies, branches) in stage.repositories()? {
+        known += copies;
+        let own = branches.iter().map(|branch| format!("{name} {branch}")).filter(|branch| !dead.contains(branch));
+        left.extend(own.filter(|_| name != KEPT).map(|branch| format!("branch of {branch}")));
+    }
+    if known > copies.len() {
+        left.push(format!("{known} copies that git knows of, and {} are there", copies.len()));
+    }
+    Ok(left)
+}
+
+/// Waits until nothing is left, or it has taken too long.
+pub fn wait_until_quiet(
+    stage: &Stage,
+    server: &Server,
+    dead: &BTreeSet<String>,
+    patience: Duration,
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < patience && !left(stage, server, dead)?.is_empty() {
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+/// Ends tasks that their callers have never heard of: the server was killed before it could tell them.
+pub fn end_all(server: &Server) -> anyhow::Result<()> {
+    let mut connection = Connection::open(server.address)?;
+    for (task, _) in calls::list(&mut connection, &json!({}))? {
+        if !task.is_terminal() {
+            // It may have ended meanwhile.
+            let _ = calls::cancel(&mut connection, "/a2a", &task.id)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at everything that a task could leave behind.
+pub fn check(
+    stage: &Stage,
+    server: &Server,
+    dead: &BTreeSet<String>,
+    levels: &[Level],
+    outcome: &mut Outcome,
+) -> anyhow::Result<()> {
+    let tasks = calls::list(&mut Connection::open(server.address)?, &json!({}))?;
+    let open = tasks.iter().filter(|(task, _)| !task.is_terminal());
+    outcome.problems.extend(open.map(|(task, text)| format!("task {} ({text}) is {}", task.id, task.state)));
+    outcome.checks.push(format!("{} tasks, every one has ended", tasks.len()));
+
+    let left = left(stage, server, dead)?;
+    outcome.problems.extend(left.into_iter().map(|left| format!("left behind: {left}")));
+    outcome.checks.push("no process, no child, no entry in the ledger, no copy, no branch of a removed one".to_owned());
+
+    let texts: HashMap<&str, &str> = tasks.iter().map(|(task, text)| (task.id.as_str(), text.as_str())).collect();
+    let kept = stage.repositories()?.into_iter().find(|(name, ..)| *name == KEPT);
+    let branches = kept.map(|(.., branches)| branches).unwrap_or_default();
+    let mut proper = BTreeSet::new();
+    for branch in &branches {
+        let (text, named) =
+            (branch.strip_prefix("switchboard/").and_then(|id| texts.get(id)), format!("{KEPT} {branch}"));
+        if text.is_some_and(|text| text.contains("changes")) && stage.commits(branch)? > 0 {
+            proper.insert(named);
+        } else if !dead.contains(&named) {
+            outcome.problems.push(format!("branch {branch} is kept for a task that has changed nothing: {text:?}"));
+        }
+    }
+    outcome.checks.push(format!("{} branches kept, each of a task that has changed something", proper.len()));
+    let there = stage.left_by_the_dead()?;
+    let waiting = there.iter().filter(|left| dead.contains(*left) && !proper.contains(*left)).count();
+    outcome.checks.push(format!("{waiting} copies and branches that killed servers have left wait for the sweep"));
+
+    if !stage.is_own_untouched()? {
+        outcome.problems.push("the repository around the workspace was changed".to_owned());
+    }
+    outcome.checks.push("the repository around the workspace is as it was".to_owned());
+    check_levels(levels, outcome);
+    let log = std::fs::read_to_string(&stage.place.log)?;
+    let bad = log.lines().filter(|line| line.contains("panicked") || line.contains("ERROR"));
+    outcome.problems.extend(bad.map(|line| format!("the server's log: {line}")));
+    outcome.checks.push("no error in the server's log".to_owned());
+    Ok(())
+}
+
+/// Files and memory stay what they were after the warm-up.
+fn check_levels(levels: &[Level], outcome: &mut Outcome) {
+    let (Some(before), Some(after)) = (levels.first(), levels.last()) else { return };
+    if after.files > before.files + MORE_FILES {
+        outcome.problems.push(format!("{} open files grew to {}", before.files, after.files));
+    }
+    if after.memory > (before.memory * 6 / 5).max(before.memory + MORE_MEMORY) {
+        outcome.problems.push(format!("{} KiB of memory grew to {}", before.memory, after.memory));
+    }
+    let all =
+        |value: fn(&Level) -> u64| levels.iter().map(|level| value(level).to_string()).collect::<Vec<_>>().join(", ");
+    outcome.checks.push(format!("open files after the warm-up and on: {}", all(|level| level.files as u64)));
+    outcome.checks.push(format!("memory after the warm-up and on, in MiB: {}", all(|level| level.memory >> 10)));
+}
