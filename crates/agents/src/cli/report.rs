@@ -246,10 +246,13 @@ impl Report {
         self.task.artifact(artifact).await
     }
 
-    /// Whether the last message says this already, as far as it is kept.
+    /// Whether the last message says this already, or ends with it, as far as it is kept.
     fn has_said(&self, answer: &str) -> bool {
         let (said, answer) = (self.said.trim(), answer.trim());
-        said.contains(answer) || (said.len() >= ANSWER_BYTES && answer.starts_with(said))
+        let before = said.strip_suffix(answer);
+        // "no" is not said by "piano".
+        let ends_with_it = before.is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+        ends_with_it || (said.len() >= ANSWER_BYTES && answer.starts_with(said))
     }
 
     /// What was changed in the task's copy of the repository.
