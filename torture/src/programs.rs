@@ -30,6 +30,11 @@ const KILLS: u64 = 2;
 /// After so many tasks of the last server its memory and files are what they should stay.
 const WARM_UP: u64 = 50;
 
+/// Memory that has grown may shrink again; what leaks does not. So many rounds more are given to tell the two apart.
+const EXTRA_ROUNDS: u64 = 2;
+/// Their tasks have numbers that no others have.
+const EXTRA_NUMBERS: u64 = 1_000;
+
 /// The sweep comes five minutes after a start.
 const SWEEP: Duration = Duration::from_secs(6 * 60);
 
@@ -76,7 +81,14 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
         server = round(stage, server, some, moment, &mut endings, &mut outcome)?;
     }
     let mut levels = Vec::new();
-    while !errands.is_empty() {
+    let mut more = EXTRA_ROUNDS;
+    let mut number = plan.tasks + EXTRA_NUMBERS;
+    while !errands.is_empty() || (more > 0 && remains::has_grown(&levels)) {
+        if errands.is_empty() {
+            more -= 1;
+            errands = (number..number + WARM_UP).map(|number| Errand::random(number, &mut random)).collect();
+            number += WARM_UP;
+        }
         let some = some(&mut errands, WARM_UP);
         server = round(stage, server, some, None, &mut endings, &mut outcome)?;
         if errands.is_empty() {

@@ -132,13 +132,20 @@ pub fn check(
     Ok(())
 }
 
+/// Whether there is more memory than after the warm-up, by more than may be.
+#[must_use]
+pub fn has_grown(levels: &[Level]) -> bool {
+    let (Some(before), Some(after)) = (levels.first(), levels.last()) else { return false };
+    after.memory > (before.memory * 6 / 5).max(before.memory + MORE_MEMORY)
+}
+
 /// Files and memory stay what they were after the warm-up.
 fn check_levels(levels: &[Level], outcome: &mut Outcome) {
     let (Some(before), Some(after)) = (levels.first(), levels.last()) else { return };
     if after.files > before.files + MORE_FILES {
         outcome.problems.push(format!("{} open files grew to {}", before.files, after.files));
     }
-    if after.memory > (before.memory * 6 / 5).max(before.memory + MORE_MEMORY) {
+    if has_grown(levels) {
         outcome.problems.push(format!("{} KiB of memory grew to {}", before.memory, after.memory));
     }
     let all =
