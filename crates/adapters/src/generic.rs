@@ -145,7 +145,7 @@ impl Generic {
         } else if order.effort.is_some() {
             "this program is not told of an effort: remove effort, or write it into command"
         } else if limited && !self.options.may_ask() {
-            "this program never asks, so permissions cannot hold it back: remove permissions, or set approvals"
+            "this program never asks, so permissions cannot hold it back: remove permissions, or set approval"
         } else {
             return Ok(());
         };

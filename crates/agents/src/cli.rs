@@ -87,8 +87,9 @@ impl CliAgent {
     /// An agent with these settings, which keeps copies of repositories in `copies`.
     #[must_use]
     pub fn new(settings: Settings, shared: Arc<Shared>, copies: PathBuf) -> Self {
-        // Another account cannot reach what the server keeps for itself.
-        let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(&settings.name));
+        // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
+        let apart = || worktree::short_name(copies.as_os_str().as_encoded_bytes());
+        let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(apart()));
         Self { settings, shared, sessions: Arc::default(), copies: Copies::new(own.unwrap_or(copies)) }
     }
 

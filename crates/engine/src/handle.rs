@@ -207,6 +207,13 @@ impl TaskHandle {
         self.must_stop(&self.live.core.lock())
     }
 
+    /// Whether somebody stopped the task or it has ended. A task that was only lost with its server is neither: the next
+    /// server takes it up.
+    pub fn is_over(&self) -> bool {
+        let core = self.live.core.lock();
+        core.output.stop.is_some() || core.is_done()
+    }
+
     fn must_stop(&self, core: &Core) -> bool {
         core.output.stop.is_some() || core.is_done() || self.is_lost(core)
     }

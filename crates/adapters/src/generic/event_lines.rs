@@ -63,7 +63,7 @@ impl EventLines {
         let title = &self.title;
         if !self.answers {
             let message = format!(
-                "{title} asked \"{}\", and answers to it are switched off: set approvals to events",
+                "{title} asked \"{}\", and answers to it are switched off: set approval: {{ events: true }}",
                 crate::cut(&approval.prompt, 200)
             );
             return self.fail(FailureKind::Refused, message, steps);

@@ -121,6 +121,33 @@ impl Git {
         all
     }
 
+    /// Removes a folder as the account that git runs as, so that nothing is removed that this account could not.
+    pub(super) async fn remove_folder(&self, path: &Path) {
+        let removed = match &self.user {
+            None => std::fs::remove_dir_all(path).map_err(|error| error.to_string()),
+            Some(user) => self.remove_as(user, path).await,
+        };
+        if let Err(error) = removed {
+            tracing::warn!(path = %path.display(), error, "a copy of a repository could not be removed");
+        }
+    }
+
+    async fn remove_as(&self, user: &User, path: &Path) -> Result<(), String> {
+        let command = ChildCommand {
+            program: PathBuf::from("/bin/rm"),
+            args: vec!["-rf".into(), "--".into(), path.as_os_str().to_owned()],
+            env: Vec::new(),
+            cwd: PathBuf::from("/"),
+            user: Some(user.clone()),
+            input: false,
+            label: "rm".to_owned(),
+        };
+        let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
+        let mut child = self.children.spawn(command, limits).await.map_err(|error| error.to_string())?;
+        let exit = child.leave(PATIENCE).await;
+        if exit.code == Some(0) { Ok(()) } else { Err(exit.describe()) }
+    }
+
     /// The top folder of the repository that a folder is in; nothing if it is in none.
     pub(super) async fn top(&self, folder: &Path) -> Option<PathBuf> {
         let printed = self.run(folder, &["rev-parse", "--show-toplevel"]).await.ok()?;

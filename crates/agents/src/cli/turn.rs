@@ -17,7 +17,7 @@ use super::settings::Worker;
 use super::transcript;
 use super::wishes::Wishes;
 use super::workspace::{self, Workspace, WorkspaceError};
-use super::worktree::{Wanted, Worktree, WorktreePolicy};
+use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
 
 /// What the program is told when its turn is taken up again.
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
@@ -74,7 +74,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             let wanted = Wanted {
                 folder: &folder,
                 context: &context,
-                branch: format!("switchboard/{}", task.id()),
+                branch: format!("{OURS}{}", task.id()),
                 start: past.as_ref().and_then(|past| past.facts.branch.as_deref()),
                 base: saved.base.as_deref(),
             };
@@ -223,10 +223,19 @@ impl Job<'_> {
         }
         if let Some(worktree) = &self.workspace.worktree {
             match worktree.changes(&self.turn.text()).await {
-                Ok(changes) => report.changes(worktree, changes).await?,
-                Err(error) => self.task.status(format!("What was changed cannot be told: {error}")).await?,
+                Ok(changes) => {
+                    report.changes(worktree, changes).await?;
+                    worktree.remove().await;
+                }
+                Err(error) if worktree.keeps_branch() => {
+                    let text = format!("What was changed could not be committed and stays in the copy: {error}");
+                    self.task.status(text).await?;
+                }
+                Err(error) => {
+                    self.task.status(format!("What was changed cannot be told: {error}")).await?;
+                    worktree.remove().await;
+                }
             }
-            worktree.remove().await;
         }
         let (task, settings) = (&self.task, &self.agent.settings);
         match settled {
@@ -282,7 +291,13 @@ impl Job<'_> {
         };
         let text = match failure.kind {
             FailureKind::NotLoggedIn => {
-                format!("{} To log in: {}.", failure.message, self.worker.adapter.about().binary.login)
+                let (message, login) = (failure.message.as_str(), self.worker.adapter.about().binary.login.as_str());
+                match message.contains("log in") || message.contains("login") {
+                    true => message.to_owned(),
+                    false => {
+                        format!("{}. To log in: {}.", message.trim_end_matches('.'), login.trim_end_matches('.'))
+                    }
+                }
             }
             _ if self.is_refused_to_root(failure) => {
                 format!("{}. Set `user` of this agent to an account that is not root.", failure.message)

@@ -29,6 +29,9 @@ pub enum WorktreePolicy {
     Remove,
 }
 
+/// What the names of our branches begin with; no other is ever removed.
+pub(super) const OURS: &str = "switchboard/";
+
 /// Where an agent's copies are, and which are in use.
 pub(super) struct Copies {
     pub(super) home: PathBuf,
@@ -88,9 +91,7 @@ impl Copies {
 
     fn place(&self, context: &str) -> PathBuf {
         // Context ids are the caller's words; a folder's name must not be.
-        let digest = Sha256::digest(context.as_bytes());
-        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        self.home.join(name)
+        self.home.join(short_name(context.as_bytes()))
     }
 
     /// A task that was lost with an earlier server will go on in its copy.
@@ -106,7 +107,10 @@ impl Copies {
     /// Puts away copies that nobody uses: an earlier server was killed before it could.
     pub(super) async fn sweep(self: &Arc<Self>, git: &Git, keeps_branch: bool) {
         let Ok(entries) = std::fs::read_dir(&self.home) else { return };
-        for path in entries.flatten().map(|entry| entry.path()) {
+        // Only what can be a copy: another account may have put anything there.
+        let copies = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let copies = copies.map(|entry| entry.path()).filter(|path| is_place(path));
+        for path in copies {
             if self.in_use.lock().contains(&path) {
                 continue;
             }
@@ -115,6 +119,17 @@ impl Copies {
             }
         }
     }
+}
+
+/// A name for a folder that nobody chooses.
+pub(super) fn short_name(of: &[u8]) -> String {
+    Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a folder is named like a copy.
+fn is_place(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 impl Worktree {
@@ -154,10 +169,12 @@ impl Worktree {
             is_given_up: false,
             is_closed: false,
         };
-        if worktree.is_there().await {
+        let is_own =
+            worktree.path.join(".git").exists() && (wanted.base.is_some() || worktree.is_on_its_branch().await);
+        if is_own {
             return Ok(worktree);
         }
-        worktree.remove().await;
+        worktree.make_room().await?;
         worktree
             .add(wanted.start)
             .await
@@ -171,9 +188,7 @@ impl Worktree {
         let place = Some(copies.places.line_up(path.clone())).filter(Place::is_held)?;
         if !path.join(".git").exists() {
             // Half made, or broken: git would not know it.
-            if let Err(error) = std::fs::remove_dir_all(&path) {
-                tracing::warn!(path = %path.display(), %error, "what is left of a copy could not be removed");
-            }
+            git.remove_folder(&path).await;
             return None;
         }
         let common = git.run(&path, &["rev-parse", "--path-format=absolute", "--git-common-dir"]).await.ok()?;
@@ -196,10 +211,28 @@ impl Worktree {
         })
     }
 
-    /// Whether the copy is there already, on the right branch.
-    async fn is_there(&self) -> bool {
+    async fn is_on_its_branch(&self) -> bool {
         let current = self.git.run(&self.path, &["branch", "--show-current"]).await;
-        self.path.join(".git").exists() && current.is_ok_and(|current| current.text.trim() == self.branch)
+        current.is_ok_and(|current| current.text.trim() == self.branch)
+    }
+
+    /// Puts away what another task of the conversation has left at this place.
+    async fn make_room(&self) -> Result<(), String> {
+        if self.keeps_branch && self.path.join(".git").exists() {
+            let branch = self.git.run(&self.path, &["branch", "--show-current"]).await;
+            let branch = branch.map(|branch| branch.text.trim().to_owned()).unwrap_or_default();
+            self.commit("Work of a task that was stopped").await.map_err(|error| {
+                let path = self.path.display();
+                format!("an earlier task has left work at {path} that cannot be committed: {error}. Look at it, and remove it")
+            })?;
+            if branch.is_empty() {
+                // Nothing names the commit yet.
+                let named = format!("{OURS}found-{}", uuid::Uuid::new_v4());
+                let _ = self.git.run(&self.path, &["branch", &named, "HEAD"]).await;
+            }
+        }
+        self.remove().await;
+        Ok(())
     }
 
     async fn add(&mut self, start: Option<&str>) -> Result<(), GitError> {
@@ -211,7 +244,7 @@ impl Worktree {
         if exists(&self.branch).await {
             return self
                 .git
-                .run_on_copies(&self.top, &["worktree", "add", "--quiet", &path, &self.branch])
+                .run_on_copies(&self.top, &["worktree", "add", "--force", "--quiet", &path, &self.branch])
                 .await
                 .map(drop);
         }
@@ -221,13 +254,17 @@ impl Worktree {
         {
             commit.text.trim().clone_into(&mut self.base);
         }
-        let args = ["worktree", "add", "--quiet", "-b", &self.branch, &path, &self.base];
+        let args = ["worktree", "add", "--force", "--quiet", "-b", &self.branch, &path, &self.base];
         self.git.run_on_copies(&self.top, &args).await.map(drop)
     }
 
     /// What was changed since the task began. Commits it on the branch.
     pub(super) async fn changes(&self, about: &str) -> Result<Changes, GitError> {
         self.commit(about).await?;
+        if !self.branch.is_empty() && !self.is_on_its_branch().await {
+            // The program works on a branch of its own, or on none.
+            self.git.run(&self.path, &["branch", "--force", &self.branch, "HEAD"]).await?;
+        }
         let range = [self.base.as_str(), "HEAD"];
         let plain = ["diff", "--no-color", "--no-ext-diff", "--no-textconv"];
         let patch = self.git.run(&self.path, &[&plain[..], &range].concat()).await?;
@@ -256,6 +293,11 @@ impl Worktree {
         self.copies.in_use.lock().remove(&self.path);
     }
 
+    /// Whether its branch is kept, so that nothing in it may be lost.
+    pub(super) fn keeps_branch(&self) -> bool {
+        self.keeps_branch
+    }
+
     /// Nobody will go on in it: dropping it puts it away.
     pub(super) fn give_up(&mut self) {
         self.is_given_up = true;
@@ -263,11 +305,17 @@ impl Worktree {
 
     /// Removes the copy of a task that was stopped, and then its branch.
     async fn put_away(&mut self) {
+        if self.branch.is_empty() {
+            // Nothing is checked out that could name what is committed.
+            self.branch = format!("{OURS}found-{}", uuid::Uuid::new_v4());
+        }
         if self.keeps_branch
-            && self.path.exists()
-            && let Err(error) = self.commit("Work of a task that was stopped").await
+            && self.path.join(".git").exists()
+            && let Err(error) = self.changes("Work of a task that was stopped").await
         {
-            tracing::warn!(branch = %self.branch, %error, "what a task has changed could not be committed");
+            let path = self.path.display();
+            tracing::warn!(%path, branch = %self.branch, %error, "a copy holds work that cannot be committed, and is kept");
+            return;
         }
         self.remove().await;
         self.drop_branch().await;
@@ -276,7 +324,7 @@ impl Worktree {
 
     async fn drop_branch(&self) {
         let is_kept = self.keeps_branch && self.has_commits().await;
-        if !self.branch.is_empty() && !is_kept {
+        if self.branch.starts_with(OURS) && !is_kept {
             let removed = self.git.run_on_copies(&self.top, &["branch", "--quiet", "-D", &self.branch]).await;
             if let Err(error) = removed {
                 tracing::debug!(%error, "a branch was not there to be removed");
@@ -287,7 +335,8 @@ impl Worktree {
     async fn has_commits(&self) -> bool {
         let range = format!("{}..{}", self.base, self.branch);
         let count = self.git.run(&self.top, &["rev-list", "--count", &range]).await;
-        count.is_ok_and(|count| count.text.trim() != "0")
+        // What cannot be known is not thrown away.
+        count.map_or(true, |count| count.text.trim() != "0")
     }
 
     /// Removes the copy.
@@ -296,18 +345,15 @@ impl Worktree {
         let removed = self.git.run_on_copies(&self.top, &["worktree", "remove", "--force", "--force", &path]).await;
         if removed.is_err() && self.path.exists() {
             // Not known to git any more, or half made.
-            if let Err(error) = std::fs::remove_dir_all(&self.path) {
-                tracing::warn!(path, %error, "a copy of a repository could not be removed");
-            }
+            self.git.remove_folder(&self.path).await;
         }
-        let _ = self.git.run_on_copies(&self.top, &["worktree", "prune"]).await;
     }
 }
 
 impl Drop for Worktree {
     fn drop(&mut self) {
-        let is_stopped = self.task.as_ref().is_some_and(TaskHandle::is_canceled);
-        if self.is_closed || !(is_stopped || self.is_given_up) {
+        let is_over = self.task.as_ref().is_some_and(TaskHandle::is_over);
+        if self.is_closed || !(is_over || self.is_given_up) {
             return;
         }
         self.is_closed = true;

@@ -295,3 +295,77 @@ fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
         });
     }
 }
+
+#[test]
+fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
+    let place = Place::new();
+    place.repository();
+    let program = "[ -e half ] || echo half > half; text on; await end; finish ok";
+    let settings = || copying(&place, WorktreePolicy::Keep, program);
+    let bench = Bench::open(&place, settings());
+    let id = bench.run(async {
+        let id = bench.start(within("c", "one")).await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        id
+    });
+    bench.kill();
+    let bench = Bench::open(&place, settings());
+    bench.run(async {
+        let lost = bench.ended(&id).await;
+        assert_eq!(reason(&lost), "interrupted");
+        place.allow("end");
+        let again = bench.send(within("c", "two")).await;
+        assert_eq!(again.status.state, TaskState::Completed, "{}", status_text(&again));
+        assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&lost)]), "half\nreadme");
+        assert_eq!(copies(&place), 0);
+    });
+}
+
+#[test]
+fn a_program_that_works_on_a_branch_of_its_own_loses_nothing() {
+    let place = Place::new();
+    place.repository();
+    let program = r#"tell '{"kind":"init","session":"s"}'; [ "$1" = new ] && git checkout --quiet -b own
+        echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
+    let settings = || copying(&place, WorktreePolicy::Keep, program);
+    let bench = Bench::open(&place, settings());
+    let id = bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        id
+    });
+    bench.kill();
+    let bench = Bench::open(&place, settings());
+    bench.run(async {
+        let task = bench.ended(&id).await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+        assert!(text(&task, "diff").unwrap().contains("+new\n+resume\n"));
+        assert_eq!(place.git(&["show", &format!("{}:log", branch(&task))]), "new\nresume");
+    });
+}
+
+#[test]
+fn branches_of_others_are_never_removed() {
+    let place = Place::new();
+    place.repository();
+    let program = "git checkout --quiet -b mine; text on; await never";
+    let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Remove, program) };
+    let bench = Bench::open(&place, settings());
+    let id = bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        id
+    });
+    bench.kill();
+    let bench = Bench::open(&place, settings());
+    bench.run(async {
+        bench.ended(&id).await;
+        let agent = bench.agent.clone();
+        let sweep = tokio::spawn(async move { agent.sweep_copies().await });
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        bench.clock.advance(Duration::from_secs(5 * 60));
+        sweep.await.unwrap();
+        assert_eq!(copies(&place), 0);
+        assert_eq!(place.git(&["branch", "--list", "mine"]).trim(), "mine");
+    });
+}
