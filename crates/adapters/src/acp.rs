@@ -45,10 +45,11 @@ enum Kind {
 }
 
 /// What opencode is to ask about: by itself it asks about next to nothing. The last rule that fits counts; looking
-/// around stays free, except at files that hold secrets, as opencode has it.
+/// around stays free, except at files that hold secrets, as opencode has it. The names are spelled so that they come
+/// after those of its configuration files, the repository's included: see `opencode/permission.rs`.
 const OPENCODE_PERMISSION: &str = concat!(
-    r#"{"*":"ask","glob":"allow","grep":"allow","list":"allow","todoread":"allow","todowrite":"allow","#,
-    r#""read":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}}"#
+    r#"{"**":"ask","glob *":"allow","grep *":"allow","list *":"allow","todoread *":"allow","todowrite *":"allow","#,
+    r#""read *":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}}"#
 );
 
 impl Acp {
