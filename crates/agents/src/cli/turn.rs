@@ -227,7 +227,7 @@ impl Job<'_> {
                     report.changes(worktree, changes).await?;
                     worktree.remove().await;
                 }
-                Err(error) if worktree.keeps_branch() => {
+                Err(error) if worktree.is_worth_keeping() => {
                     let text = format!("What was changed could not be committed and stays in the copy: {error}");
                     self.task.status(text).await?;
                 }

@@ -293,9 +293,10 @@ impl Worktree {
         self.copies.in_use.lock().remove(&self.path);
     }
 
-    /// Whether its branch is kept, so that nothing in it may be lost.
-    pub(super) fn keeps_branch(&self) -> bool {
-        self.keeps_branch
+    /// Whether what is in it can still be saved and should be. A copy without its `.git`, which only its program can have
+    /// removed, is a copy no more.
+    pub(super) fn is_worth_keeping(&self) -> bool {
+        self.keeps_branch && self.path.join(".git").exists()
     }
 
     /// Nobody will go on in it: dropping it puts it away.
@@ -343,9 +344,27 @@ impl Worktree {
     pub(super) async fn remove(&self) {
         let path = self.path.to_string_lossy().into_owned();
         let removed = self.git.run_on_copies(&self.top, &["worktree", "remove", "--force", "--force", &path]).await;
-        if removed.is_err() && self.path.exists() {
-            // Not known to git any more, or half made.
-            self.git.remove_folder(&self.path).await;
+        if removed.is_err() {
+            // Not known to git any more, half made, or broken by the program.
+            if self.path.exists() {
+                self.git.remove_folder(&self.path).await;
+            }
+            self.forget().await;
+        }
+    }
+
+    /// Removes what the repository itself keeps about this copy. To prune would also forget copies of the user's own that
+    /// are only out of reach now.
+    async fn forget(&self) {
+        let common = self.git.run(&self.top, &["rev-parse", "--path-format=absolute", "--git-common-dir"]).await;
+        let Ok(common) = common else { return };
+        let known = Path::new(common.text.trim_end_matches('\n')).join("worktrees");
+        let link = self.path.join(".git");
+        for entry in std::fs::read_dir(known).into_iter().flatten().flatten() {
+            let points_to = std::fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+            if Path::new(points_to.trim_end_matches('\n')) == link {
+                self.git.remove_folder(&entry.path()).await;
+            }
         }
     }
 }
