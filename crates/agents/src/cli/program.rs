@@ -61,22 +61,33 @@ fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
+/// A worker's program as a child: found, with what it may see, in a folder.
+pub(super) fn command(
+    settings: &Settings,
+    worker: &Worker,
+    launch: &Launch,
+    cwd: &Path,
+    label: String,
+) -> Result<ChildCommand, ProgramError> {
+    let read = |name: &str| std::env::var_os(name);
+    let env = environment(settings.env.as_deref(), worker.adapter.about(), launch, settings.user.as_ref(), read);
+    Ok(ChildCommand {
+        program: find(worker, variable(&env, "PATH"), &settings.cwd)?,
+        args: launch.args.iter().map(OsString::from).collect(),
+        env,
+        cwd: cwd.to_owned(),
+        user: settings.user.clone(),
+        input: launch.input,
+        label,
+    })
+}
+
 /// What a worker's program says of its version, or why it says nothing.
 pub async fn version(children: &Children, settings: &Settings, worker: &Worker) -> Result<String, String> {
     let about = worker.adapter.about();
     let launch = Launch { args: about.binary.version_args.clone(), ..Launch::default() };
-    let env =
-        environment(settings.env.as_deref(), about, &launch, settings.user.as_ref(), |name| std::env::var_os(name));
-    let path = find(worker, variable(&env, "PATH"), &settings.cwd).map_err(|error| error.to_string())?;
-    let command = ChildCommand {
-        program: path,
-        args: launch.args.iter().map(OsString::from).collect(),
-        env,
-        cwd: settings.cwd.clone(),
-        user: settings.user.clone(),
-        input: false,
-        label: format!("{} --version", about.name),
-    };
+    let label = format!("{} --version", about.name);
+    let command = command(settings, worker, &launch, &settings.cwd, label).map_err(|error| error.to_string())?;
     let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
     let child = children.spawn(command, limits).await.map_err(|error| error.to_string())?;
     match tokio::time::timeout(VERSION_PATIENCE, first_line(child)).await {
@@ -106,6 +117,6 @@ pub fn is_tested(about: &About, printed: &str) -> bool {
 }
 
 /// A variable among those of a child.
-pub(super) fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_os_str())
 }

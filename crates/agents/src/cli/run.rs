@@ -1,24 +1,20 @@
 //! One run of a program: its child, its dialogue, the questions it asks and the limits it is held to.
 
 use std::collections::{HashSet, VecDeque};
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::Message;
-use switchboard_adapters::{
-    Approval, Decision, Dialogue, Ending, Event, Launch, Order, Permission, Session, Step, Steps,
-};
+use switchboard_adapters::{Approval, Decision, Dialogue, Ending, Event, Order, Permission, Session, Step, Steps};
 use switchboard_engine::clock::later;
 use switchboard_engine::{Stopped, TaskHandle};
 
 use super::CliAgent;
 use super::approvals::{Answer, Question};
 use super::deadlines::{Deadlines, Passed};
-use super::environment::environment;
 use super::metric_definitions as metric;
-use super::process::{Child, ChildCommand, Output};
+use super::process::{Child, Output};
 use super::program;
 use super::report::Report;
 use super::sessions::Saved;
@@ -60,9 +56,9 @@ pub(super) async fn run(
         Ok(started) => started,
         Err(error) => return Ok(Settled::Refused(error.to_string())),
     };
-    let command = match command(agent, worker, order, &launch, task) {
+    let command = match program::command(&agent.settings, worker, &launch, &order.cwd, task.id().to_string()) {
         Ok(command) => command,
-        Err(problem) => return Ok(Settled::NotStarted(problem)),
+        Err(error) => return Ok(Settled::NotStarted(error.to_string())),
     };
     let about = worker.adapter.about();
     let session = match &order.session {
@@ -134,29 +130,6 @@ impl Settled {
             Self::Refused(_) => "refused",
         }
     }
-}
-
-fn command(
-    agent: &CliAgent,
-    worker: &Worker,
-    order: &Order,
-    launch: &Launch,
-    task: &TaskHandle,
-) -> Result<ChildCommand, String> {
-    let settings = &agent.settings;
-    let user = settings.user.as_ref();
-    let read = |name: &str| std::env::var_os(name);
-    let env = environment(settings.env.as_deref(), worker.adapter.about(), launch, user, read);
-    let program = program::find(worker, program::variable(&env, "PATH"), &settings.cwd);
-    Ok(ChildCommand {
-        program: program.map_err(|error| error.to_string())?,
-        args: launch.args.iter().map(OsString::from).collect(),
-        env,
-        cwd: order.cwd.clone(),
-        user: settings.user.clone(),
-        input: launch.input,
-        label: task.id().to_string(),
-    })
 }
 
 /// A question that is open, and its answer on the way.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_a2a::{Task, TaskState};
+use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_agents::cli::{Settings, Worker, WorktreePolicy};
 
 use crate::bench::*;
@@ -28,6 +28,15 @@ fn copies(place: &Place) -> usize {
 
 fn branch(task: &Task) -> String {
     format!("switchboard/{}", task.id)
+}
+
+/// A task whose program has said something and goes on.
+fn at_work(bench: &Bench, message: impl Into<Said>) -> TaskId {
+    bench.run(async {
+        let id = bench.start(message).await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        id
+    })
 }
 
 const CHANGES: &str = r#"tell '{"kind":"init","session":"s"}'; echo two >> readme; echo new > ö.txt; finish ok"#;
@@ -213,11 +222,7 @@ fn a_task_taken_up_again_finds_its_copy_as_it_left_it() {
     let program =
         r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
     let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    let id = bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        id
-    });
+    let id = at_work(&bench, "go");
     bench.kill();
     assert_eq!(copies(&place), 1, "a killed server leaves the copy");
     let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
@@ -248,11 +253,7 @@ fn swept(program: &str) {
     place.repository();
     let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Keep, program) };
     let bench = Bench::open(&place, settings());
-    let id = bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        id
-    });
+    let id = at_work(&bench, "go");
     bench.kill();
     let bench = Bench::open(&place, settings());
     bench.run(async {
@@ -303,11 +304,7 @@ fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
     let program = "[ -e half ] || echo half > half; text on; await end; finish ok";
     let settings = || copying(&place, WorktreePolicy::Keep, program);
     let bench = Bench::open(&place, settings());
-    let id = bench.run(async {
-        let id = bench.start(within("c", "one")).await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        id
-    });
+    let id = at_work(&bench, within("c", "one"));
     bench.kill();
     let bench = Bench::open(&place, settings());
     bench.run(async {
@@ -329,11 +326,7 @@ fn a_program_that_works_on_a_branch_of_its_own_loses_nothing() {
         echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
     let settings = || copying(&place, WorktreePolicy::Keep, program);
     let bench = Bench::open(&place, settings());
-    let id = bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        id
-    });
+    let id = at_work(&bench, "go");
     bench.kill();
     let bench = Bench::open(&place, settings());
     bench.run(async {
@@ -351,11 +344,7 @@ fn branches_of_others_are_never_removed() {
     let program = "git checkout --quiet -b mine; text on; await never";
     let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Remove, program) };
     let bench = Bench::open(&place, settings());
-    let id = bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        id
-    });
+    let id = at_work(&bench, "go");
     bench.kill();
     let bench = Bench::open(&place, settings());
     bench.run(async {
