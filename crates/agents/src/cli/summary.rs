@@ -4,10 +4,13 @@
 //! All of it is text from the repository, which anybody may have written: it is marked as data and cannot end the mark.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use switchboard_adapters::cut;
 
 use super::git::Git;
@@ -48,7 +51,7 @@ impl Summaries {
         let listed = git.run(folder, &["ls-files"]).await.ok()?;
         let files: Vec<String> = listed.text.lines().map(str::to_owned).collect();
         let read_in = folder.to_owned();
-        let summary: Arc<str> = tokio::task::spawn_blocking(move || write(&read_in, &files)).await.ok()?.into();
+        let summary: Arc<str> = tokio::task::spawn_blocking(move || write(&read_in, &files)).await.ok()??.into();
         let mut kept = self.kept.lock();
         if kept.len() >= KEPT {
             kept.clear();
@@ -58,13 +61,14 @@ impl Summaries {
     }
 }
 
-fn write(folder: &Path, files: &[String]) -> String {
+fn write(folder: &Path, files: &[String]) -> Option<String> {
+    let folder = &File::open(folder).ok()?;
     let mut parts = vec![NOTE.to_owned()];
     let shown = files.len().min(FILES);
     let names = files[..shown].join("\n");
     parts.push(format!("Files ({shown} of {}):\n{}", files.len(), cut(&names, NAMES_CHARACTERS)));
     for name in ["AGENTS.md", "CLAUDE.md"] {
-        if let Some(text) = read(&folder.join(name)) {
+        if let Some(text) = read(folder, name) {
             parts.push(format!("{name}:\n{}", cut(text.trim(), NOTES_CHARACTERS)));
         }
     }
@@ -80,29 +84,34 @@ fn write(folder: &Path, files: &[String]) -> String {
     while text.contains(CLOSING) || text.contains(OPENING) {
         text = text.replace(CLOSING, "").replace(OPENING, "");
     }
-    format!("{OPENING}\n{text}\n{CLOSING}")
+    Some(format!("{OPENING}\n{text}\n{CLOSING}"))
 }
 
-fn read(path: &Path) -> Option<String> {
-    // A link could lead out of the repository.
-    path.symlink_metadata().ok().filter(|found| found.is_file() && found.len() <= SOURCE_BYTES)?;
-    let text = std::fs::read(path).ok()?;
+/// A file of the repository. Anybody who works in it could put a link there that leads out of it, and at any moment: so
+/// the system is told to follow none. Nor does it wait for the other end of a pipe.
+fn read(folder: &File, name: &str) -> Option<String> {
+    let how = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let mut file = File::from(rustix::fs::openat2(folder, name, how, Mode::empty(), within).ok()?);
+    file.metadata().ok().filter(|found| found.is_file() && found.len() <= SOURCE_BYTES)?;
+    let mut text = Vec::new();
+    file.by_ref().take(SOURCE_BYTES).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn test_script(folder: &Path) -> Option<String> {
-    let package: serde_json::Value = serde_json::from_str(&read(&folder.join("package.json"))?).ok()?;
+fn test_script(folder: &File) -> Option<String> {
+    let package: serde_json::Value = serde_json::from_str(&read(folder, "package.json")?).ok()?;
     package.get("scripts")?.get("test")?.as_str().map(str::to_owned)
 }
 
-fn declarations(folder: &Path, files: &[String]) -> String {
+fn declarations(folder: &File, files: &[String]) -> String {
     let mut text = String::new();
     let sources = files.iter().filter_map(|file| Some((file, openings(file)?)));
     for (file, openings) in sources.take(SOURCES) {
         if text.len() > 4 * DECLARED_CHARACTERS {
             break;
         }
-        let Some(source) = read(&folder.join(file)) else { continue };
+        let Some(source) = read(folder, file) else { continue };
         let named = source.lines().filter_map(|line| declared(line, openings));
         let named: Vec<&str> = named.take(40).collect();
         if !named.is_empty() {
@@ -171,14 +180,18 @@ mod tests {
         put("a.ts", "export function alpha(x) {}\n  function inner() {}\nexport class Beta<T> {}\n");
         put("b.rs", "pub fn gamma() {}\nimpl X {\n    pub fn hidden() {}\n}\n");
         std::os::unix::fs::symlink("/etc/passwd", folder.path().join("CLAUDE.md")).unwrap();
-        let files: Vec<String> = ["AGENTS.md", "a.ts", "b.rs", "package.json"].map(str::to_owned).into();
-        let text = write(folder.path(), &files);
+        let outside = tempfile::tempdir().unwrap();
+        std::fs::write(outside.path().join("c.py"), "def secret():").unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("src")).unwrap();
+        let files: Vec<String> =
+            ["AGENTS.md", "a.ts", "b.rs", "package.json", "src/c.py", "../c.py"].map(str::to_owned).into();
+        let text = write(folder.path(), &files).unwrap();
         assert!(text.starts_with(OPENING) && text.ends_with(CLOSING));
         assert_eq!(text.matches(CLOSING).count(), 1, "{text}");
-        assert!(text.contains("Files (4 of 4):\nAGENTS.md\na.ts"), "{text}");
+        assert!(text.contains("Files (6 of 6):\nAGENTS.md\na.ts"), "{text}");
         assert!(text.contains("Test script of package.json: vitest run"), "{text}");
         assert!(text.contains("a.ts: alpha, Beta\nb.rs: gamma\n"), "{text}");
-        assert!(!text.contains("root:"), "a link was followed: {text}");
+        assert!(!text.contains("root:") && !text.contains("secret"), "a link was followed: {text}");
     }
 
     #[test]
@@ -186,7 +199,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("AGENTS.md"), "ö".repeat(100_000)).unwrap();
         let files: Vec<String> = (0..10_000).map(|number| format!("{}/{number}.txt", "d".repeat(200))).collect();
-        let text = write(folder.path(), &files);
+        let text = write(folder.path(), &files).unwrap();
         assert!(text.chars().count() < NAMES_CHARACTERS + NOTES_CHARACTERS + 1_000, "{}", text.chars().count());
         assert!(text.contains("Files (50 of 10000)"));
     }

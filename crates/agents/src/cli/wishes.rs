@@ -37,7 +37,7 @@ fn text(places: &[Option<&Metadata>], key: &str) -> Result<Option<String>, Strin
         match value.as_text() {
             Some(text) if text.is_empty() => {}
             Some(text) => return Ok(Some(text)),
-            None => return Err(format!("metadata.{key} must be a text")),
+            None => return Err(format!("metadata.{key} must be a text in quotes, or left out")),
         }
     }
     Ok(None)

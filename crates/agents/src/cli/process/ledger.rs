@@ -1,11 +1,12 @@
 //! What runs, written down so that the next server can end what a killed one has left.
 //!
 //! One small file per run, and one with the name that all markers of this folder begin with. Only one server has the
-//! folder at a time. The machine may lose its power at any moment without harm: then nothing runs.
+//! folder at a time. A copy of the folder may serve another server beside it: it takes another name, and leaves alone
+//! what the copied entries name. The machine may lose its power at any moment without harm: then nothing runs.
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -47,16 +48,20 @@ impl Ledger {
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let place = folder.join(NAME);
-        let written = fs::read(&place).ok().and_then(|name| String::from_utf8(name).ok());
-        let name = match written.filter(|name| Uuid::try_parse(name).is_ok()) {
-            Some(name) => name,
-            None => {
-                let name = Uuid::new_v4().simple().to_string();
-                write(&place, name.as_bytes())?;
-                name
-            }
-        };
-        Ok(Self { folder: folder.to_owned(), name, boot: table::boot() })
+        let here = fs::metadata(folder)?;
+        let here = format!("{}:{}", here.dev(), here.ino());
+        let written = fs::read_to_string(&place).unwrap_or_default();
+        let (name, home) = written.split_once(' ').unwrap_or((&written, ""));
+        let ledger = |name: String| Self { folder: folder.to_owned(), name, boot: table::boot() };
+        if home == here && Uuid::try_parse(name).is_ok() {
+            return Ok(ledger(name.to_owned()));
+        }
+        let new = ledger(Uuid::new_v4().simple().to_string());
+        for (entry, _) in new.entries()? {
+            entry.remove();
+        }
+        write(&place, format!("{} {here}", new.name).as_bytes())?;
+        Ok(new)
     }
 
     /// What all markers of this folder begin with.
@@ -149,6 +154,27 @@ mod tests {
         assert_eq!(again.identity(&earlier), None, "the machine was started since");
         entry.remove();
         assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only the name is left");
+    }
+
+    #[test]
+    fn a_copy_of_the_folder_has_a_name_of_its_own_and_nothing_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        let ledger = Ledger::open(&first).unwrap();
+        ledger.record(7, Identity { pid: 42, start: 99 }, "coder").unwrap();
+        fs::create_dir(&second).unwrap();
+        for file in fs::read_dir(&first).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), second.join(file.file_name())).unwrap();
+        }
+        let copy = Ledger::open(&second).unwrap();
+        assert_ne!(copy.name(), ledger.name());
+        assert_eq!(copy.entries().unwrap().len(), 0);
+        assert_eq!(Ledger::open(&second).unwrap().name(), copy.name());
+        let moved = folder.path().join("moved");
+        fs::rename(&first, &moved).unwrap();
+        let again = Ledger::open(&moved).unwrap();
+        assert_eq!((again.name(), again.entries().unwrap().len()), (ledger.name(), 1), "moved is not copied");
     }
 
     #[test]
