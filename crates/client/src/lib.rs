@@ -51,6 +51,7 @@ pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
 pub use outcome::Outcome;
 pub use peer::{Binding, Limits, Peer, Retries};
+pub use shown::shown;
 
 use switchboard_egress::{Egress, Options, SetupError};
 

@@ -5,7 +5,8 @@
 const HIDDEN: &str = "***";
 
 /// An address without what may be a secret.
-pub(crate) fn shown(url: &str) -> String {
+#[must_use]
+pub fn shown(url: &str) -> String {
     let (scheme, rest) = match url.find("://") {
         Some(at) => url.split_at(at + 3),
         None => ("", url),

@@ -23,6 +23,8 @@ const OF_COMMANDS: [(&str, &str); 9] = [
     ("A2ACLI_FLOW", ""),
 ];
 const USUAL: &str = "default";
+/// Addresses can hold a secret too, before the host or after a question mark.
+const ADDRESSES: [&str; 2] = ["A2ACLI_ENDPOINT", "A2ACLI_AGENT_CARD"];
 /// What is usual where a flag has no value of its own.
 const USUAL_VALUES: [(&str, &str); 6] = [
     ("A2ACLI_API_KEY_HEADER", "as the card says, else X-API-Key"),
@@ -85,7 +87,11 @@ fn of_command(name: &str, usual: &str, settings: &Settings) -> Setting {
 }
 
 fn setting(name: &str, value: Option<String>, source: String) -> Setting {
-    let hidden = |value: String| if SECRETS.contains(&name) { "***".to_owned() } else { value };
+    let hidden = |value: String| match name {
+        _ if SECRETS.contains(&name) => "***".to_owned(),
+        _ if ADDRESSES.contains(&name) => switchboard_client::shown(&value),
+        _ => value,
+    };
     Setting { name: flag(name), value: value.filter(|value| !value.is_empty()).map(hidden), source }
 }
 

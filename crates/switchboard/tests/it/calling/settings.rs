@@ -44,8 +44,12 @@ fn the_nearer_one_wins_and_is_named() {
     assert_eq!(shown(&run, "timeout"), (json!("5m"), json!("flag --timeout")));
     assert_eq!(shown(&run, "insecure"), (json!("false"), json!("default")), "it stands in place of the nearest");
     assert_eq!(shown(&show(&["--config", "named.env"]), "timeout"), (json!("3m"), json!("named.env")));
-    let workspace = workspace.variable("A2ACLI_TIMEOUT", "4m").variable("A2ACLI_API_KEY", "hunter2");
+    let workspace = workspace
+        .variable("A2ACLI_TIMEOUT", "4m")
+        .variable("A2ACLI_API_KEY", "hunter2")
+        .variable("A2ACLI_ENDPOINT", "https://me:hunter2@agent.example/a2a?key=hunter2");
     let run = workspace.run(&["config", "show", "-o", "json"]);
+    assert_eq!(shown(&run, "endpoint").0, json!("https://***@agent.example/a2a?…"));
     assert_eq!(shown(&run, "timeout"), (json!("4m"), json!("variable A2ACLI_TIMEOUT")));
     assert!(!run.stdout.contains("hunter2"), "{}", run.stdout);
     let help = workspace.run(&["send", "--help"]);
