@@ -29,7 +29,9 @@ use std::time::Duration;
 
 use switchboard_a2a::{ContextId, Message};
 use switchboard_engine::clock::Clock;
-use switchboard_engine::{Agent, AgentError, CallerId, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn};
+use switchboard_engine::{
+    Agent, AgentError, CallerId, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn,
+};
 
 pub use environment::{COMMON_VARIABLES, environment};
 pub use metric_definitions::describe_metrics;
@@ -45,8 +47,10 @@ use sessions::Saved;
 use summary::Summaries;
 use worktree::Copies;
 
-/// How long after the start copies are looked for that nobody uses.
-const SWEEP_AFTER: Duration = Duration::from_secs(5 * 60);
+/// How often copies are looked for that nobody uses.
+const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
+/// The same while tasks of an earlier server are taken up.
+const SWEEP_SOON: Duration = Duration::from_secs(1);
 
 /// A command-line agent.
 pub struct CliAgent {
@@ -90,7 +94,8 @@ impl CliAgent {
         // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
         let apart = || worktree::short_name(copies.as_os_str().as_encoded_bytes());
         let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(apart()));
-        Self { settings, shared, sessions: Arc::default(), copies: Copies::new(own.unwrap_or(copies)) }
+        let copies = Copies::new(own.unwrap_or_else(|| copies.clone()), copies);
+        Self { settings, shared, sessions: Arc::default(), copies }
     }
 
     fn git(&self) -> Git {
@@ -99,18 +104,18 @@ impl CliAgent {
         Git::new(shared.children.clone(), self.settings.user.clone(), shared.lists.clone(), copies)
     }
 
-    /// The conversation that a copy belongs to.
-    fn copy_key(&self, caller: &CallerId, context: &ContextId) -> String {
-        format!("{caller}\n{context}")
+    /// Puts away copies of repositories whose tasks are over and that nobody has: an earlier server was killed before it
+    /// could, or this one could not. Says how many there are whose tasks may go on and that nobody has taken up yet.
+    pub async fn sweep_copies(&self, engine: &Engine) -> usize {
+        self.copies.sweep(&self.git(), engine).await
     }
 
-    /// Puts away copies of repositories that an earlier server left, once its tasks have been taken up again.
-    pub async fn sweep_copies(&self) {
-        if self.settings.worktree == WorktreePolicy::Off {
-            return;
+    /// Does so right away, until what an earlier server has left is decided, and then now and again.
+    pub async fn tidy_up(&self, engine: &Engine) {
+        loop {
+            let waiting = self.sweep_copies(engine).await;
+            self.shared.clock.sleep(if waiting > 0 { SWEEP_SOON } else { SWEEP_EVERY }).await;
         }
-        self.shared.clock.sleep(SWEEP_AFTER).await;
-        self.copies.sweep(&self.git(), self.settings.worktree == WorktreePolicy::Keep).await;
     }
 
     /// Asks every program of this agent for its version, and warns of those that are missing or were not tested.
@@ -176,7 +181,6 @@ impl Agent for CliAgent {
 
     async fn recover(&self, view: &TaskView) -> Recovery {
         let saved: Saved = view.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
-        self.copies.claim(&self.copy_key(&view.caller, &view.task.context_id));
         if !saved.started {
             return Recovery::Resume;
         }
@@ -186,7 +190,6 @@ impl Agent for CliAgent {
         if resumes && saved.session.is_some() {
             return Recovery::Resume;
         }
-        self.copies.give_up(&self.copy_key(&view.caller, &view.task.context_id));
         Recovery::Fail(
             "the server stopped while the program was at work, and this program cannot be taken up again: look at what \
              it has done, then send the message again in the same context"

@@ -56,6 +56,16 @@ pub(crate) fn damaged(error: &serde_json::Error) -> Error {
 }
 
 impl Engine {
+    /// Whether nobody will work on a task any more: it has ended, or is not there. For what an agent keeps beside the
+    /// log, which goes when its task does.
+    pub async fn has_ended(&self, id: &TaskId) -> Result<bool, Error> {
+        if let Some(live) = self.inner.live.get(id) {
+            return Ok(live.core.lock().is_done());
+        }
+        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        Ok(row.is_none_or(|row| row.state.phase == Phase::Done))
+    }
+
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;

@@ -165,7 +165,7 @@ impl Serving {
     pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
         let Self { listener, engine, outbound, programs, options, ring, control, room, .. } = self;
         if let Some(programs) = &programs {
-            programs.begin();
+            programs.begin(&engine);
         }
         // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
         let done = CancellationToken::new();

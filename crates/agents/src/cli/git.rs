@@ -1,47 +1,74 @@
 //! Git, run like every other child: no shell, no hooks, no questions.
+//!
+//! Whoever works in a copy can write to it, and mostly to the repository's settings too, and git runs what these name:
+//! filters, monitors, programs that show differences. So nothing of the kind is listened to here. What touches the files of
+//! a copy works [`Apart`] from all settings; what works on a repository touches no files.
 
-use std::ffi::OsString;
+mod apart;
+mod files;
+
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locks::Locks;
-use super::process::{ChildCommand, Children, Output, OutputLimits, User};
+use super::locks::{Locks, Place};
+use super::process::{Child, ChildCommand, Children, Output, OutputLimits, User};
+
+pub(super) use apart::Apart;
 
 /// How long one command may take: a large repository is copied within it.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Settings for every command: nothing of the repository's own may run, and whose files they are does not matter.
-const QUIET: [&str; 10] = [
-    "-c",
+/// Settings for every command, which win over a repository's own: nothing runs, nothing is fetched, and whose files they
+/// are does not matter.
+const QUIET: [&str; 7] = [
     "core.hooksPath=/dev/null",
-    "-c",
     "core.fsmonitor=false",
-    "-c",
     "core.quotePath=false",
-    "-c",
     "safe.directory=*",
-    "-c",
     "commit.gpgSign=false",
+    "maintenance.auto=false",
+    "protocol.allow=never",
+];
+
+/// The same in the environment. What is missing in a repository could be fetched by a command that it names.
+const FIXED: [(&str, &str); 5] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("LC_ALL", "C.UTF-8"),
 ];
 
 /// Runs git for an agent.
 #[derive(Clone)]
 pub(super) struct Git {
-    pub(super) children: Children,
-    pub(super) user: Option<User>,
+    children: Children,
+    user: Option<User>,
     /// At most so many bytes of output are kept.
-    pub(super) limit: u64,
-    /// One command at a time per repository, of those that change or read its list of copies: git does not expect two.
-    pub(super) lists: Arc<Locks<PathBuf>>,
+    pub(super) limit: usize,
+    /// One at a time at each repository's list of copies: git does not expect two.
+    lists: Arc<Locks<PathBuf>>,
     /// Where copies are. One that is broken must not be taken for a folder of the repository around them all.
-    pub(super) copies: PathBuf,
+    copies: PathBuf,
+}
+
+/// What a command works on.
+#[derive(Clone, Copy)]
+pub(super) enum At<'a> {
+    /// The repository that a folder is in.
+    Folder(&'a Path),
+    /// A repository, by its own folder: `.git`.
+    Repository(&'a Path),
+    /// The files of a copy, apart from all settings.
+    Apart(&'a Apart),
 }
 
 /// What a command printed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Printed {
-    pub(super) text: String,
+    pub(super) bytes: Vec<u8>,
     /// There was more than the limit.
     pub(super) is_cut: bool,
 }
@@ -50,8 +77,19 @@ pub(super) struct Printed {
 #[derive(Debug, thiserror::Error)]
 #[error("git {command}: {problem}")]
 pub(super) struct GitError {
-    command: String,
-    problem: String,
+    pub(super) command: String,
+    pub(super) problem: String,
+}
+
+impl Printed {
+    /// As text, whole lines only.
+    pub(super) fn text(&self) -> String {
+        let whole = match self.is_cut {
+            true => self.bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or_default(),
+            false => self.bytes.len(),
+        };
+        String::from_utf8_lossy(self.bytes.get(..whole).unwrap_or_default()).into_owned()
+    }
 }
 
 impl Git {
@@ -59,104 +97,119 @@ impl Git {
         Self { children, user, limit: 1 << 20, lists, copies }
     }
 
-    /// Runs a command that has to do with the copies of a repository, whose top folder or `.git` this is.
-    pub(super) async fn run_on_copies(&self, top: &Path, args: &[&str]) -> Result<Printed, GitError> {
-        let key = if top.ends_with(".git") { top.parent().unwrap_or(top) } else { top };
-        let mut place = self.lists.line_up(key.to_owned());
+    /// Alone at a repository's list of copies, until this is dropped.
+    pub(super) async fn alone_at(&self, repository: &Path) -> Place<PathBuf> {
+        let mut place = self.lists.line_up(repository.to_owned());
         place.wait().await;
-        self.run(top, args).await
+        place
     }
 
-    /// Runs a command in a folder.
-    pub(super) async fn run(&self, folder: &Path, args: &[&str]) -> Result<Printed, GitError> {
-        let failed =
-            |problem: String| GitError { command: args.first().copied().unwrap_or_default().to_owned(), problem };
+    /// Runs a command.
+    pub(super) async fn run<A: AsRef<OsStr>>(&self, at: At<'_>, args: &[A]) -> Result<Printed, GitError> {
+        let mut printed = Printed::default();
+        let limit = self.limit;
+        self.read(at, args, |bytes| {
+            let room = limit.saturating_sub(printed.bytes.len());
+            printed.is_cut |= bytes.len() > room;
+            printed.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+        })
+        .await?;
+        Ok(printed)
+    }
+
+    /// Runs a command that prints one word, such as the name of a commit.
+    pub(super) async fn word<A: AsRef<OsStr>>(&self, at: At<'_>, args: &[A]) -> Result<String, GitError> {
+        Ok(self.run(at, args).await?.text().trim().to_owned())
+    }
+
+    /// Runs a command and takes what it prints as it comes.
+    pub(super) async fn read<A: AsRef<OsStr>>(
+        &self,
+        at: At<'_>,
+        args: &[A],
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<(), GitError> {
+        let name = args.first().map(|name| name.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let failed = |problem: String| GitError { command: name.clone(), problem };
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
         let program = program.ok_or_else(|| failed("git is not installed on this machine".to_owned()))?;
+        let settings = QUIET.iter().map(OsString::from).chain(at.settings());
+        let settings = settings.flat_map(|setting| [OsString::from("-c"), setting]);
         let command = ChildCommand {
             program,
-            args: QUIET.iter().chain(args).map(OsString::from).collect(),
-            env: self.environment(path),
-            cwd: folder.to_owned(),
+            args: settings.chain(args.iter().map(|arg| arg.as_ref().to_owned())).collect(),
+            env: self.environment(at, path),
+            cwd: at.folder().to_owned(),
             user: self.user.clone(),
             input: false,
             label: "git".to_owned(),
         };
-        let limits = OutputLimits { line: 1 << 20, stderr: 8 << 10, output: u64::MAX };
+        let limits = OutputLimits { line: 0, stderr: 8 << 10, output: u64::MAX };
         let child = self.children.spawn(command, limits).await.map_err(|error| failed(error.to_string()))?;
-        match tokio::time::timeout(PATIENCE, self.read(child)).await {
-            Ok(Ok(printed)) => Ok(printed),
+        match tokio::time::timeout(PATIENCE, read_all(child, &mut take)).await {
+            Ok(Ok(())) => Ok(()),
             Ok(Err(problem)) => Err(failed(problem)),
             Err(_) => Err(failed(format!("did not end within {} s", PATIENCE.as_secs()))),
         }
     }
 
-    async fn read(&self, mut child: super::process::Child) -> Result<Printed, String> {
-        let mut printed = Printed::default();
-        loop {
-            match child.next().await {
-                Output::Line(line) if (printed.text.len() + line.len()) as u64 <= self.limit => {
-                    printed.text.push_str(&line);
-                    printed.text.push('\n');
-                }
-                Output::Line(_) | Output::TooLong { .. } => printed.is_cut = true,
-                Output::Ended(exit) if exit.code == Some(0) => return Ok(printed),
-                Output::Ended(exit) => return Err(exit.describe()),
-                Output::Pause(_) | Output::Flood => {}
-            }
-        }
-    }
-
-    fn environment(&self, path: OsString) -> Vec<(OsString, OsString)> {
+    fn environment(&self, at: At<'_>, path: OsString) -> Vec<(OsString, OsString)> {
         let home = match &self.user {
             Some(user) => Some(user.home.clone().into_os_string()),
             None => std::env::var_os("HOME"),
         };
-        let fixed = [("GIT_TERMINAL_PROMPT", "0"), ("GIT_OPTIONAL_LOCKS", "0"), ("LC_ALL", "C.UTF-8")];
         let mut all: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
         all.extend(home.map(|home| ("HOME".into(), home)));
-        all.extend(fixed.map(|(name, value)| (name.into(), value.into())));
+        all.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
         all.push(("GIT_CEILING_DIRECTORIES".into(), self.copies.clone().into_os_string()));
+        all.extend(at.environment().into_iter().map(|(name, value)| (name.into(), value)));
         all
     }
 
-    /// Removes a folder as the account that git runs as, so that nothing is removed that this account could not.
-    pub(super) async fn remove_folder(&self, path: &Path) {
-        let removed = match &self.user {
-            None => std::fs::remove_dir_all(path).map_err(|error| error.to_string()),
-            Some(user) => self.remove_as(user, path).await,
-        };
-        if let Err(error) = removed {
-            tracing::warn!(path = %path.display(), error, "a copy of a repository could not be removed");
+    /// The commit that a name stands for in a repository; nothing if it has none.
+    pub(super) async fn commit(&self, at: At<'_>, name: &str) -> Option<String> {
+        self.word(at, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
+            .await
+            .ok()
+    }
+
+    /// The commit that the repository of a folder stands at; nothing if it has none yet.
+    pub(super) async fn head(&self, folder: &Path) -> Option<String> {
+        self.commit(At::Folder(folder), "HEAD").await
+    }
+}
+
+impl<'a> At<'a> {
+    fn folder(self) -> &'a Path {
+        match self {
+            At::Folder(folder) | At::Repository(folder) => folder,
+            At::Apart(apart) => &apart.files,
         }
     }
 
-    async fn remove_as(&self, user: &User, path: &Path) -> Result<(), String> {
-        let command = ChildCommand {
-            program: PathBuf::from("/bin/rm"),
-            args: vec!["-rf".into(), "--".into(), path.as_os_str().to_owned()],
-            env: Vec::new(),
-            cwd: PathBuf::from("/"),
-            user: Some(user.clone()),
-            input: false,
-            label: "rm".to_owned(),
-        };
-        let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
-        let mut child = self.children.spawn(command, limits).await.map_err(|error| error.to_string())?;
-        let exit = child.leave(PATIENCE).await;
-        if exit.code == Some(0) { Ok(()) } else { Err(exit.describe()) }
+    fn settings(self) -> Vec<OsString> {
+        match self {
+            At::Folder(_) | At::Repository(_) => Vec::new(),
+            At::Apart(apart) => apart.settings.clone(),
+        }
     }
 
-    /// The top folder of the repository that a folder is in; nothing if it is in none.
-    pub(super) async fn top(&self, folder: &Path) -> Option<PathBuf> {
-        let printed = self.run(folder, &["rev-parse", "--show-toplevel"]).await.ok()?;
-        Some(PathBuf::from(printed.text.trim_end_matches('\n'))).filter(|top| top.is_absolute())
+    fn environment(self) -> Vec<(&'static str, OsString)> {
+        match self {
+            At::Folder(_) => Vec::new(),
+            At::Repository(folder) => vec![("GIT_DIR", folder.into())],
+            At::Apart(apart) => apart.environment(),
+        }
     }
+}
 
-    /// The commit a repository stands at; nothing if it has none yet.
-    pub(super) async fn head(&self, folder: &Path) -> Option<String> {
-        let printed = self.run(folder, &["rev-parse", "--verify", "HEAD"]).await.ok()?;
-        Some(printed.text.trim().to_owned())
+async fn read_all(mut child: Child, take: &mut impl FnMut(&[u8])) -> Result<(), String> {
+    while let Some(bytes) = child.next_bytes().await {
+        take(&bytes);
+    }
+    match child.next().await {
+        Output::Ended(exit) if exit.code != Some(0) => Err(exit.describe()),
+        _ => Ok(()),
     }
 }

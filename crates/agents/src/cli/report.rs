@@ -13,7 +13,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
-use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, TaskState};
+use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
 use switchboard_adapters::{Event, Scope, Usage, cut};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
@@ -76,10 +76,13 @@ struct ResultData<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffFacts<'a> {
-    branch: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
     base: &'a str,
-    /// The patch is longer than what is shown.
+    /// Files are left out, for which there was no room.
     is_cut: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    left_out: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -257,19 +260,38 @@ impl Report {
 
     /// What was changed in the task's copy of the repository.
     pub(super) async fn changes(&mut self, worktree: &Worktree, changes: Changes) -> Result<(), Stopped> {
+        let Changes { patch, files } = changes;
+        let is_cut = patch.left_out_count > 0;
         let mut metadata = Metadata::default();
-        let facts = DiffFacts { branch: &worktree.branch, base: &worktree.base, is_cut: changes.patch.is_cut };
-        if let Ok(facts) = Json::from_serialize(&facts) {
+        let (branch, base) = (worktree.branch(), worktree.base());
+        if let Ok(facts) = Json::from_serialize(&DiffFacts { branch, base, is_cut, left_out: &patch.left_out }) {
             metadata.insert("switchboard/worktree", facts);
         }
-        self.changed = changes.files.into_iter().take(MOST_FILES).collect();
-        let part = Part { media_type: Some("text/x-diff".to_owned()), ..Part::text(changes.patch.text) };
+        let note = is_cut.then(|| {
+            let (left_out, all, first) = (patch.left_out_count, files.len(), patch.left_out.join(", "));
+            let note = format!(
+                "The diff is cut: it leaves out {left_out} of {all} files, which are too large for it: {first}"
+            );
+            cut(&note, NOTICE_CHARACTERS).into_owned()
+        });
+        self.changed = files.into_iter().take(MOST_FILES).collect();
+        // Byte for byte: what is no UTF-8 cannot be text.
+        let content = match String::from_utf8(patch.bytes) {
+            Ok(text) => PartContent::Text(text),
+            Err(error) => PartContent::Raw(error.into_bytes()),
+        };
+        let part = Part { media_type: Some("text/x-diff".to_owned()), ..Part::new(content) };
         let artifact = Artifact {
             artifact_id: ArtifactId::from(DIFF_ARTIFACT),
+            description: note.clone(),
             metadata: Some(metadata),
             ..Artifact::new(vec![part]).named(DIFF_ARTIFACT)
         };
-        self.task.artifact(artifact).await
+        self.task.artifact(artifact).await?;
+        match note {
+            Some(note) => self.task.status(note).await,
+            None => Ok(()),
+        }
     }
 
     /// The turn is done: what came of it, before the task is completed. Says the answer.

@@ -47,6 +47,8 @@ pub(super) struct Saved {
     pub(super) started: bool,
     /// The commit that the task's copy of the repository began with.
     pub(super) base: Option<String>,
+    /// The commit that an earlier turn of the task has left.
+    pub(super) tip: Option<String>,
 }
 
 /// Tokens and money of a session, as the program counts them over several turns.

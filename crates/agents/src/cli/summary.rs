@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use switchboard_adapters::cut;
 
-use super::git::Git;
+use super::git::{At, Git};
 
 /// So many files are named.
 const FILES: usize = 50;
@@ -48,8 +48,8 @@ impl Summaries {
         {
             return Some(summary.clone());
         }
-        let listed = git.run(folder, &["ls-files"]).await.ok()?;
-        let files: Vec<String> = listed.text.lines().map(str::to_owned).collect();
+        let listed = git.run(At::Folder(folder), &["ls-files"]).await.ok()?;
+        let files: Vec<String> = listed.text().lines().map(str::to_owned).collect();
         let read_in = folder.to_owned();
         let summary: Arc<str> = tokio::task::spawn_blocking(move || write(&read_in, &files)).await.ok()??.into();
         let mut kept = self.kept.lock();

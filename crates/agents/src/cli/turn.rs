@@ -54,7 +54,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             () = task.canceled() => return Err(Stopped::Canceled.into()),
         }
     }
-    let past = past(&task).await;
+    let (past, earlier) = past(&task).await;
     let folder = {
         let repo = wishes.repo.as_deref().or(past.as_ref().and_then(|past| past.facts.repo.as_deref()));
         match workspace::choose(&agent.settings, repo) {
@@ -63,22 +63,18 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             Err(error) => return Ok(task.reject(error.to_string()).await?),
         }
     };
-    let copy = match agent.settings.worktree {
-        WorktreePolicy::Off => None,
-        policy => Some(policy == WorktreePolicy::Keep),
-    };
-    let workspace = match copy {
-        None => Workspace::open(&agent.settings, &agent.shared.repositories, folder, &task).await?,
-        Some(keeps_branch) => {
-            let context = agent.copy_key(&turn.caller, task.context_id());
+    let workspace = match agent.settings.worktree {
+        WorktreePolicy::Off => Workspace::open(&agent.settings, &agent.shared.repositories, folder, &task).await?,
+        policy => {
             let wanted = Wanted {
                 folder: &folder,
-                context: &context,
-                branch: format!("{OURS}{}", task.id()),
-                start: past.as_ref().and_then(|past| past.facts.branch.as_deref()),
+                context: &format!("{}\n{}", turn.caller, task.context_id()),
+                branch: (policy == WorktreePolicy::Keep).then(|| format!("{OURS}{}", task.id())),
+                earlier,
                 base: saved.base.as_deref(),
+                tip: saved.tip.as_deref(),
             };
-            match Worktree::open(&agent.git(), &agent.copies, wanted, &task, keeps_branch).await {
+            match Worktree::open(&agent.git(), &agent.copies, wanted, &task).await {
                 Ok(worktree) => Workspace::copied(worktree),
                 Err(problem) => return Ok(task.fail(problem).await?),
             }
@@ -96,7 +92,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo: wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone())),
-        branch: workspace.worktree.as_ref().map(|worktree| worktree.branch.clone()),
+        branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
     let mut job = Job { agent, turn, task, saved, is_recovered, worker, wishes, workspace, past, facts };
     let worked = job.work().await;
@@ -116,11 +112,13 @@ fn with_own_message(turn: Turn, saved: &Saved, task: &TaskHandle) -> Turn {
     }
 }
 
-/// The session of this task's earlier turns, else of the conversation's earlier tasks.
-async fn past(task: &TaskHandle) -> Option<Past> {
+/// The session of this task's earlier turns, else of the conversation's earlier tasks; and the branches of these, the
+/// newest first.
+async fn past(task: &TaskHandle) -> (Option<Past>, Vec<String>) {
     let mut tasks = vec![task.snapshot()];
     tasks.extend(task.context_tasks(LOOK_BACK).await);
-    sessions::newest(&tasks)
+    let branches = tasks.iter().filter_map(sessions::facts).filter_map(|facts| facts.branch).collect();
+    (sessions::newest(&tasks), branches)
 }
 
 /// A turn for which everything is decided.
@@ -153,8 +151,8 @@ impl Job<'_> {
             let order = self.order(session.clone(), prompt.clone());
             let resumes = matches!(session, Session::Resume(_));
             let mut report = self.report(&session);
-            let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base.clone());
-            let saved = Saved { message: message.clone(), base, ..Saved::default() };
+            let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
+            let saved = Saved { message: message.clone(), base, tip: self.saved.tip.clone(), ..Saved::default() };
             let settled = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report).await?;
             if let (true, Settled::Ended(Ending::Failed(failure))) = (resumes, &settled)
                 && failure.kind == FailureKind::UnknownSession
@@ -221,19 +219,15 @@ impl Job<'_> {
         if !matches!(settled, Settled::NotStarted(_) | Settled::Refused(_)) {
             report.tell_facts().await?;
         }
-        if let Some(worktree) = &self.workspace.worktree {
+        if let Some(worktree) = &mut self.workspace.worktree {
             match worktree.changes(&self.turn.text()).await {
-                Ok(changes) => {
-                    report.changes(worktree, changes).await?;
-                    worktree.remove().await;
-                }
-                Err(error) if worktree.is_worth_keeping() => {
-                    let text = format!("What was changed could not be committed and stays in the copy: {error}");
-                    self.task.status(text).await?;
-                }
+                Ok(changes) => report.changes(worktree, changes).await?,
                 Err(error) => {
-                    self.task.status(format!("What was changed cannot be told: {error}")).await?;
-                    worktree.remove().await;
+                    let text = match worktree.branch() {
+                        Some(_) if worktree.tip().is_none() => "could not be committed yet and stays in the copy",
+                        _ => "cannot be told",
+                    };
+                    self.task.status(format!("What was changed {text}: {error}")).await?;
                 }
             }
         }
@@ -242,8 +236,10 @@ impl Job<'_> {
             Settled::Ended(Ending::Done { answer }) => {
                 let answer = report.result(answer, took).await?;
                 // With another message waiting, the next turn must not be taken for this one.
-                let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base.clone());
-                task.save(&Saved { base, ..Saved::default() }).await?;
+                let worktree = self.workspace.worktree.as_ref();
+                let base = worktree.map(|worktree| worktree.base().to_owned());
+                let tip = worktree.and_then(Worktree::tip).map(str::to_owned);
+                task.save(&Saved { base, tip, ..Saved::default() }).await?;
                 match answer.trim().is_empty() {
                     true => task.complete().await?,
                     false => task.complete_with(answer).await?,
@@ -273,8 +269,8 @@ impl Job<'_> {
             Settled::Refused(text) => task.reject(text).await?,
         }
         if let Some(worktree) = self.workspace.worktree.take() {
-            // With another message waiting, this was the end of the turn and not of the task.
-            worktree.close(!self.task.snapshot().status.state.is_terminal()).await;
+            // Only now: had the server been killed before, the next one would have needed it.
+            worktree.close().await;
         }
         Ok(())
     }

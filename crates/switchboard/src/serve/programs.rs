@@ -11,6 +11,7 @@ use switchboard_adapters::{
 };
 use switchboard_agents::cli::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_agents::cli::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy};
+use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
 
 use crate::commands::exec_child;
@@ -50,12 +51,13 @@ impl Programs {
     }
 
     /// Looks at what is installed and tidies up, beside the serving.
-    pub(crate) fn begin(&self) {
+    pub(crate) fn begin(&self, engine: &Engine) {
         for agent in &self.agents {
-            let agent = agent.clone();
+            let (looking, tidying, engine) = (agent.clone(), agent.clone(), engine.clone());
+            tokio::spawn(async move { looking.look_at_versions().await });
             tokio::spawn(async move {
-                agent.look_at_versions().await;
-                agent.sweep_copies().await;
+                let stop = engine.closing().clone();
+                stop.run_until_cancelled(tidying.tidy_up(&engine)).await
             });
         }
     }

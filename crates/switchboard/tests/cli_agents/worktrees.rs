@@ -1,6 +1,6 @@
 //! Tasks that work in copies of a repository: what they change, and that nothing is left.
 
-use std::time::Duration;
+use std::collections::HashSet;
 
 use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_agents::cli::{Settings, Worker, WorktreePolicy};
@@ -9,29 +9,36 @@ use crate::bench::*;
 use crate::place::Place;
 use crate::resuming::Resuming;
 
-fn copying(place: &Place, policy: WorktreePolicy, program: &str) -> Settings {
+pub(crate) fn copying(place: &Place, policy: WorktreePolicy, program: &str) -> Settings {
     let worker =
         Worker::new(Resuming::new(place.asking(&format!("hear; echo \"$PWD\" >> \"$NOTES/folders\"; {program}"))));
     Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) }
 }
 
-fn branches(place: &Place) -> Vec<String> {
+pub(crate) fn branches(place: &Place) -> Vec<String> {
     let all = place.git(&["branch", "--format=%(refname:short)"]);
     all.lines().filter(|name| *name != "main").map(str::to_owned).collect()
 }
 
-fn copies(place: &Place) -> usize {
-    let kept = std::fs::read_dir(place.data().join("worktrees")).map_or(0, Iterator::count);
+/// How many copies there are, of whatever a copy consists: its folder, its record, what git knows of it.
+pub(crate) fn copies(place: &Place) -> usize {
+    let files = std::fs::read_dir(place.data().join("worktrees")).into_iter().flatten().flatten();
+    let names: HashSet<_> = files.filter_map(|file| Some(file.path().file_stem()?.to_owned())).collect();
     let known = place.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count() - 1;
-    kept.max(known)
+    names.len().max(known)
 }
 
-fn branch(task: &Task) -> String {
+/// Waits until no copy is left.
+pub(crate) async fn put_away(bench: &Bench, place: &Place) {
+    bench.wait_for(|| (copies(place) == 0).then_some(())).await;
+}
+
+pub(crate) fn branch(task: &Task) -> String {
     format!("switchboard/{}", task.id)
 }
 
 /// A task whose program has said something and goes on.
-fn at_work(bench: &Bench, message: impl Into<Said>) -> TaskId {
+pub(crate) fn at_work(bench: &Bench, message: impl Into<Said>) -> TaskId {
     bench.run(async {
         let id = bench.start(message).await;
         bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
@@ -61,9 +68,18 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
             assert_eq!(diff.parts[0].media_type.as_deref(), Some("text/x-diff"));
             let facts: serde_json::Value =
                 diff.metadata.as_ref().unwrap().get("switchboard/worktree").unwrap().read().unwrap();
-            assert_eq!(facts, serde_json::json!({"branch": branch(&task), "base": base, "isCut": false}));
+            match policy {
+                WorktreePolicy::Keep => {
+                    assert_eq!(facts, serde_json::json!({"branch": branch(&task), "base": base, "isCut": false}));
+                    assert_eq!(data(&task, "agent-metadata")["branch"], branch(&task));
+                }
+                _ => {
+                    assert_eq!(facts, serde_json::json!({"base": base, "isCut": false}));
+                    assert_eq!(data(&task, "agent-metadata").get("branch"), None);
+                }
+            }
             assert_eq!(data(&task, "result")["filesChanged"], serde_json::json!(["readme", "ö.txt"]));
-            assert_eq!(copies(&place), 0);
+            put_away(&bench, &place).await;
             assert_eq!(
                 std::fs::read_to_string(place.work().join("readme")).unwrap(),
                 "one\n",
@@ -75,7 +91,7 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
                     assert_eq!(place.git(&["log", "-1", "--format=%s", &branch(&task)]), "add a file");
                     assert_eq!(place.git(&["show", &format!("{}:ö.txt", branch(&task))]), "new");
                 }
-                _ => bench.wait_for(|| branches(&place).is_empty().then_some(())).await,
+                _ => assert!(branches(&place).is_empty()),
             }
             assert_eq!(place.noted("hooked"), None, "the repository's own hooks ran");
         });
@@ -90,8 +106,8 @@ fn a_task_that_changed_nothing_leaves_no_branch() {
     bench.run(async {
         let task = bench.send("look").await;
         assert_eq!((task.status.state, text(&task, "diff").as_deref()), (TaskState::Completed, Some("")));
-        assert_eq!(copies(&place), 0);
-        bench.wait_for(|| branches(&place).is_empty().then_some(())).await;
+        put_away(&bench, &place).await;
+        assert!(branches(&place).is_empty());
     });
 }
 
@@ -116,7 +132,7 @@ fn a_later_task_of_the_conversation_goes_on_at_the_same_place_with_what_was_chan
         assert_eq!(branches(&place), expected);
         let other = bench.send(within("d", "three")).await;
         assert_eq!(status_text(&other).trim(), "new", "another conversation begins with the repository");
-        assert_eq!(copies(&place), 0);
+        put_away(&bench, &place).await;
     });
 }
 
@@ -131,7 +147,7 @@ fn a_task_that_fails_still_tells_what_it_changed_and_leaves_nothing() {
         assert_eq!(ending(&task), (TaskState::Failed, "no".to_owned()));
         assert!(text(&task, "diff").unwrap().contains("+half"));
         assert_eq!(branches(&place), [branch(&task)]);
-        assert_eq!(copies(&place), 0);
+        put_away(&bench, &place).await;
     });
 }
 
@@ -199,7 +215,7 @@ fn tasks_in_copies_do_not_wait_for_each_other_and_a_folder_within_stays_one() {
         for id in &ids {
             assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
         }
-        assert_eq!(copies(&place), 0);
+        put_away(&bench, &place).await;
     });
 }
 
@@ -231,7 +247,7 @@ fn a_task_taken_up_again_finds_its_copy_as_it_left_it() {
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         let patch = text(&task, "diff").unwrap();
         assert!(patch.contains("+new\n+resume\n"), "{patch}");
-        assert_eq!(copies(&place), 0);
+        put_away(&bench, &place).await;
     });
 }
 
@@ -262,11 +278,7 @@ fn swept(program: &str) {
         let at_work = bench.start("go").await;
         bench.until(&at_work, |task| text(task, "assistant-response").is_some()).await;
         assert_eq!(copies(&place), 2);
-        let agent = bench.agent.clone();
-        let sweep = tokio::spawn(async move { agent.sweep_copies().await });
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        bench.clock.advance(Duration::from_secs(5 * 60));
-        sweep.await.unwrap();
+        bench.agent.sweep_copies(&bench.engine).await;
         assert_eq!(copies(&place), 1, "that of the task at work stays");
         assert_eq!(bench.get(&at_work).await.status.state, TaskState::Working);
         assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
@@ -277,12 +289,10 @@ fn swept(program: &str) {
 fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
         let place = Place::new();
-        // What was changed takes its time to be committed.
-        std::fs::write(place.work().join(".gitattributes"), "slow filter=slow\n").unwrap();
         place.repository();
-        place.git(&["config", "filter.slow.clean", "sleep 0.5; cat"]);
-        let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && echo x > slow; text on
-            [ "$1" = new ] && await never; sleep 1; finish "$(cat log | tr '\n' ' ')""#;
+        // What was changed takes its time to be committed.
+        let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && head -c 20000000 /dev/urandom > slow
+            text on; [ "$1" = new ] && await never; finish "$(cat log | tr '\n' ' ')""#;
         let bench = Bench::open(&place, copying(&place, policy, program));
         bench.run(async {
             let id = bench.start(within("c", "one")).await;
@@ -292,7 +302,7 @@ fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
             let expected = if policy == WorktreePolicy::Keep { "new resume" } else { "resume" };
             assert_eq!(status_text(&task).trim(), expected);
             assert!(text(&task, "diff").unwrap().contains("+resume"));
-            assert_eq!(copies(&place), 0);
+            put_away(&bench, &place).await;
         });
     }
 }
@@ -314,7 +324,7 @@ fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
         let again = bench.send(within("c", "two")).await;
         assert_eq!(again.status.state, TaskState::Completed, "{}", status_text(&again));
         assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&lost)]), "half\nreadme");
-        assert_eq!(copies(&place), 0);
+        put_away(&bench, &place).await;
     });
 }
 
@@ -349,12 +359,8 @@ fn branches_of_others_are_never_removed() {
     let bench = Bench::open(&place, settings());
     bench.run(async {
         bench.ended(&id).await;
-        let agent = bench.agent.clone();
-        let sweep = tokio::spawn(async move { agent.sweep_copies().await });
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        bench.clock.advance(Duration::from_secs(5 * 60));
-        sweep.await.unwrap();
-        assert_eq!(copies(&place), 0);
+        bench.agent.sweep_copies(&bench.engine).await;
+        put_away(&bench, &place).await;
         assert_eq!(place.git(&["branch", "--list", "mine"]).trim(), "mine");
     });
 }

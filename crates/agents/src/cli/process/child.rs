@@ -111,6 +111,21 @@ impl Child {
         }
     }
 
+    /// The next bytes it writes, as they are; none once it has ended. For output that is not made of lines: it is read
+    /// either this way or the other.
+    pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(bytes) = self.lines.take_bytes() {
+                return Some(bytes);
+            }
+            match self.status {
+                None => drop(self.wait().await),
+                Some(_) if self.exit.is_some() => return None,
+                Some(status) => drop(self.finish(status).await),
+            }
+        }
+    }
+
     /// Queues a line to be written, and its end. Never waits.
     ///
     /// # Errors

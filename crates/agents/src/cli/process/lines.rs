@@ -48,6 +48,14 @@ impl Lines {
         Some(self.finish_line())
     }
 
+    /// What was read and is in no line yet, as it is.
+    pub(super) fn take_bytes(&mut self) -> Option<Vec<u8>> {
+        let bytes = self.read.split_off(self.taken);
+        self.read.clear();
+        self.taken = 0;
+        (!bytes.is_empty()).then_some(bytes)
+    }
+
     /// What is left when no more will come: a line without an end.
     pub(super) fn finish(&mut self) -> Option<Piece> {
         (self.length > 0).then(|| self.finish_line())

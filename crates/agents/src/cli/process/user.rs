@@ -67,7 +67,7 @@ impl User {
     }
 
     /// Whether this process already runs as that user, so that there is nothing to switch.
-    pub(crate) fn is_current(&self) -> bool {
+    pub(in crate::cli) fn is_current(&self) -> bool {
         rustix::process::geteuid().as_raw() == self.uid && rustix::process::getegid().as_raw() == self.gid
     }
 }

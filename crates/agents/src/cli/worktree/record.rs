@@ -1,0 +1,91 @@
+//! What is written down about a copy, out of reach of who works in it. It is there before the copy and goes after it: at
+//! whichever moment a server is killed, the next one knows whose the copy is and what is to become of it.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::TaskId;
+
+const RECORD: &str = "json";
+/// A record on its way.
+const PART: &str = "part";
+
+/// What is known about a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// Whose it is.
+    pub(super) task: TaskId,
+    /// What it is a copy of: the repository's own folder, `.git`.
+    pub(super) repository: PathBuf,
+    /// How the repository names its objects.
+    pub(super) object_format: String,
+    /// The commit the task began with.
+    pub(super) base: String,
+    /// The commit the copy was made of.
+    pub(super) start: String,
+    /// What its work is kept as; none if it is not kept.
+    pub(super) branch: Option<String>,
+    /// It was made to the end, so that somebody may have worked in it.
+    pub(super) is_ready: bool,
+}
+
+/// The records of an agent's copies, by the names of their folders.
+#[derive(Clone)]
+pub(super) struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// The names of copies that there are records of.
+    pub(super) fn names(&self) -> Vec<String> {
+        let files = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let records = files.filter(|file| file.extension().is_some_and(|kind| kind == RECORD || kind == PART));
+        let mut names: Vec<String> = records.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The record of a copy; none if there is no copy, or it was never begun.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<Record>> {
+        match std::fs::read(self.file(name, RECORD)) {
+            Ok(json) => Ok(Some(serde_json::from_slice(&json)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                remove(&self.file(name, PART))?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes it down for good.
+    pub(super) fn write(&self, name: &str, record: &Record) -> io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        let part = self.file(name, PART);
+        let mut file = std::fs::File::create(&part)?;
+        file.write_all(&serde_json::to_vec(record)?)?;
+        file.sync_all()?;
+        std::fs::rename(part, self.file(name, RECORD))
+    }
+
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        remove(&self.file(name, RECORD))
+    }
+
+    fn file(&self, name: &str, kind: &str) -> PathBuf {
+        self.folder.join(format!("{name}.{kind}"))
+    }
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
