@@ -78,9 +78,6 @@ enum Command {
         /// Decides what they do and what is done to them
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Wait some minutes for what killed servers have left to be swept
-        #[arg(long)]
-        sweep: bool,
     },
     /// Measure how long an event of a command-line agent takes to its caller
     Overhead {
@@ -108,7 +105,7 @@ fn main() -> ExitCode {
             let is_told = speaker::speak(count, Duration::from_millis(pause_ms)).is_ok();
             return if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
-        Command::Programs { binary, tasks, seed, sweep } => programs(&programs::Plan { binary, tasks, seed, sweep }),
+        Command::Programs { binary, tasks, seed } => programs(&programs::Plan { binary, tasks, seed }),
         Command::Overhead { binary } => overhead(&binary),
         Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
         Command::Webhooks { binary, rounds, tasks, seed } => {

@@ -8,7 +8,7 @@ pub mod remains;
 pub mod speaker;
 pub mod stage;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,9 +35,6 @@ const EXTRA_ROUNDS: u64 = 2;
 /// Their tasks have numbers that no others have.
 const EXTRA_NUMBERS: u64 = 1_000;
 
-/// The sweep comes five minutes after a start.
-const SWEEP: Duration = Duration::from_secs(6 * 60);
-
 /// What to do.
 pub struct Plan {
     /// The server's program.
@@ -46,8 +43,6 @@ pub struct Plan {
     pub tasks: u64,
     /// Decides what they do and what is done to them.
     pub seed: u64,
-    /// Whether to wait for what killed servers have left to be swept.
-    pub sweep: bool,
 }
 
 /// What came of it.
@@ -71,13 +66,13 @@ pub fn run(plan: &Plan) -> anyhow::Result<Outcome> {
 fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
     let mut random = Random::new(plan.seed);
     let mut errands: Vec<Errand> = (0..plan.tasks).map(|number| Errand::random(number, &mut random)).collect();
-    let (mut outcome, mut endings, mut dead) = (Outcome::default(), Vec::new(), BTreeSet::new());
+    let (mut outcome, mut endings) = (Outcome::default(), Vec::new());
     let mut server = stage.place.start()?;
     // A quarter of the tasks lives through the kills, the rest is for one server.
     let each = plan.tasks / 4 / KILLS;
     for _ in 0..KILLS {
         let some = some(&mut errands, each);
-        let moment = Some((random.between(each / 4, each), &mut dead));
+        let moment = Some(random.between(each / 4, each));
         server = round(stage, server, some, moment, &mut endings, &mut outcome)?;
     }
     let mut levels = Vec::new();
@@ -94,14 +89,10 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
         if errands.is_empty() {
             remains::end_all(&server)?;
         }
-        remains::wait_until_quiet(stage, &server, &dead, remains::PATIENCE)?;
+        remains::wait_until_quiet(stage, &server)?;
         levels.push(Level::of(&server));
     }
-    if plan.sweep {
-        dead.clear();
-        remains::wait_until_quiet(stage, &server, &dead, SWEEP)?;
-    }
-    remains::check(stage, &server, &dead, &levels, &mut outcome)?;
+    remains::check(stage, &server, &levels, &mut outcome)?;
     fresh(stage, &server, plan.tasks, &mut outcome)?;
     if !server.is_alive() {
         outcome.problems.push("the server has ended by itself".to_owned());
@@ -110,12 +101,12 @@ fn torture(stage: &Stage, plan: &Plan) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Runs some tasks, and kills the server when so many have begun; adds what it has left to what the dead have left.
+/// Runs some tasks, and kills the server when so many have begun.
 fn round(
     stage: &Stage,
     mut server: Server,
     errands: Vec<Errand>,
-    mut kill: Option<(u64, &mut BTreeSet<String>)>,
+    kill: Option<u64>,
     endings: &mut Vec<Ended>,
     outcome: &mut Outcome,
 ) -> anyhow::Result<Server> {
@@ -137,12 +128,11 @@ fn round(
         for _ in 0..CALLERS {
             scope.spawn(caller);
         }
-        let Some((kill_after, dead)) = &mut kill else { return Ok(server) };
-        while begun.load(Ordering::SeqCst) < *kill_after && !is_over.load(Ordering::SeqCst) {
+        let Some(kill_after) = kill else { return Ok(server) };
+        while begun.load(Ordering::SeqCst) < kill_after && !is_over.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
         }
         server.kill()?;
-        dead.extend(stage.left_by_the_dead()?);
         let server = stage.place.start().context("no restart after the kill")?;
         reach.moved(server.address);
         anyhow::Ok(server)

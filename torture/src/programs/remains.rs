@@ -1,6 +1,6 @@
 //! What is left of tasks that have ended.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::programs::stage::{KEPT, Stage};
 use crate::server::Server;
 
 /// What is put away in the background is gone after so long.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Connections and files of the store come and go.
 const MORE_FILES: usize = 4;
@@ -35,8 +35,8 @@ impl Level {
     }
 }
 
-/// What is left, in words. What the dead have left is for the sweep, which comes minutes after a start.
-fn left(stage: &Stage, server: &Server, dead: &BTreeSet<String>) -> anyhow::Result<Vec<String>> {
+/// What is left, in words.
+fn left(stage: &Stage, server: &Server) -> anyhow::Result<Vec<String>> {
     let mut left = Vec::new();
     let shown = |process: &Process| format!("{} ({})", process.pid, process.command.trim());
     let marker = format!("{}.", stage.ledger_name()?);
@@ -45,29 +45,20 @@ fn left(stage: &Stage, server: &Server, dead: &BTreeSet<String>) -> anyhow::Resu
     let children = census::all().into_iter().filter(|process| process.parent == pid);
     left.extend(children.map(|process| format!("child {}", shown(&process))));
     left.extend(stage.ledger().iter().map(|file| format!("entry {}", file.display())));
-    let copies: Vec<String> = stage.copies().iter().map(|copy| copy.display().to_string()).collect();
-    left.extend(copies.iter().filter(|copy| !dead.contains(*copy)).map(|copy| format!("copy {copy}")));
-    let mut known = 0;
-    for (name, copies, branches) in stage.repositories()? {
-        known += copies;
-        let own = branches.iter().map(|branch| format!("{name} {branch}")).filter(|branch| !dead.contains(branch));
-        left.extend(own.filter(|_| name != KEPT).map(|branch| format!("branch of {branch}")));
-    }
-    if known > copies.len() {
-        left.push(format!("{known} copies that git knows of, and {} are there", copies.len()));
+    left.extend(stage.copies().iter().map(|copy| format!("copy {}", copy.display())));
+    for (name, known, branches) in stage.repositories()? {
+        if known > 0 {
+            left.push(format!("{known} copies that git knows of in {name}"));
+        }
+        left.extend(branches.iter().filter(|_| name != KEPT).map(|branch| format!("branch of {name} {branch}")));
     }
     Ok(left)
 }
 
 /// Waits until nothing is left, or it has taken too long.
-pub fn wait_until_quiet(
-    stage: &Stage,
-    server: &Server,
-    dead: &BTreeSet<String>,
-    patience: Duration,
-) -> anyhow::Result<()> {
+pub fn wait_until_quiet(stage: &Stage, server: &Server) -> anyhow::Result<()> {
     let begun = Instant::now();
-    while begun.elapsed() < patience && !left(stage, server, dead)?.is_empty() {
+    while begun.elapsed() < PATIENCE && !left(stage, server)?.is_empty() {
         std::thread::sleep(PAUSE);
     }
     Ok(())
@@ -86,39 +77,26 @@ pub fn end_all(server: &Server) -> anyhow::Result<()> {
 }
 
 /// Looks at everything that a task could leave behind.
-pub fn check(
-    stage: &Stage,
-    server: &Server,
-    dead: &BTreeSet<String>,
-    levels: &[Level],
-    outcome: &mut Outcome,
-) -> anyhow::Result<()> {
+pub fn check(stage: &Stage, server: &Server, levels: &[Level], outcome: &mut Outcome) -> anyhow::Result<()> {
     let tasks = calls::list(&mut Connection::open(server.address)?, &json!({}))?;
     let open = tasks.iter().filter(|(task, _)| !task.is_terminal());
     outcome.problems.extend(open.map(|(task, text)| format!("task {} ({text}) is {}", task.id, task.state)));
     outcome.checks.push(format!("{} tasks, every one has ended", tasks.len()));
 
-    let left = left(stage, server, dead)?;
+    let left = left(stage, server)?;
     outcome.problems.extend(left.into_iter().map(|left| format!("left behind: {left}")));
     outcome.checks.push("no process, no child, no entry in the ledger, no copy, no branch of a removed one".to_owned());
 
     let texts: HashMap<&str, &str> = tasks.iter().map(|(task, text)| (task.id.as_str(), text.as_str())).collect();
     let kept = stage.repositories()?.into_iter().find(|(name, ..)| *name == KEPT);
     let branches = kept.map(|(.., branches)| branches).unwrap_or_default();
-    let mut proper = BTreeSet::new();
     for branch in &branches {
-        let (text, named) =
-            (branch.strip_prefix("switchboard/").and_then(|id| texts.get(id)), format!("{KEPT} {branch}"));
-        if text.is_some_and(|text| text.contains("changes")) && stage.commits(branch)? > 0 {
-            proper.insert(named);
-        } else if !dead.contains(&named) {
+        let text = branch.strip_prefix("switchboard/").and_then(|id| texts.get(id));
+        if !text.is_some_and(|text| text.contains("changes")) || stage.commits(branch)? == 0 {
             outcome.problems.push(format!("branch {branch} is kept for a task that has changed nothing: {text:?}"));
         }
     }
-    outcome.checks.push(format!("{} branches kept, each of a task that has changed something", proper.len()));
-    let there = stage.left_by_the_dead()?;
-    let waiting = there.iter().filter(|left| dead.contains(*left) && !proper.contains(*left)).count();
-    outcome.checks.push(format!("{waiting} copies and branches that killed servers have left wait for the sweep"));
+    outcome.checks.push(format!("{} branches kept, each of a task that has changed something", branches.len()));
 
     if !stage.is_own_untouched()? {
         outcome.problems.push("the repository around the workspace was changed".to_owned());

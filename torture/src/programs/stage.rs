@@ -1,7 +1,6 @@
 //! The workspace of the torture: agents that are a script, one for each way of using a repository, and what there is to
 //! see of them from outside.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -128,7 +127,7 @@ impl Stage {
         Some(Running { pid, marker: record["marker"].as_str()?.to_owned() })
     }
 
-    /// Copies of repositories that are there.
+    /// Copies of repositories that are there, and what is written down about them.
     #[must_use]
     pub fn copies(&self) -> Vec<PathBuf> {
         entries(&self.data().join("worktrees")).iter().flat_map(|agent| entries(agent)).collect()
@@ -145,16 +144,6 @@ impl Stage {
             Ok((name, known.saturating_sub(1), branches))
         };
         AGENTS.into_iter().map(|(name, _)| look(name)).collect()
-    }
-
-    /// What a server that is gone has left for the next one: copies, and branches with the repository's name before.
-    pub fn left_by_the_dead(&self) -> anyhow::Result<BTreeSet<String>> {
-        let copies = self.copies().into_iter().map(|copy| copy.display().to_string());
-        let branches = self.repositories()?.into_iter().flat_map(|(name, _, branches)| {
-            let named = branches.into_iter().map(move |branch| format!("{name} {branch}"));
-            named.collect::<Vec<_>>()
-        });
-        Ok(copies.chain(branches).collect())
     }
 
     /// Whether the repository around them all is as it was.

@@ -291,7 +291,7 @@ fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
         let place = Place::new();
         place.repository();
         // What was changed takes its time to be committed.
-        let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && head -c 20000000 /dev/urandom > slow
+        let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && head -c 5000000 /dev/urandom > slow
             text on; [ "$1" = new ] && await never; finish "$(cat log | tr '\n' ' ')""#;
         let bench = Bench::open(&place, copying(&place, policy, program));
         bench.run(async {

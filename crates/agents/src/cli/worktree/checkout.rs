@@ -135,14 +135,14 @@ impl Checkout {
         let at = At::Apart(apart);
         let is_copied = with_its_own && self.git.copy_file(&self.notes().join("index"), &apart.index()).await;
         if !is_copied {
-            self.git.run(at, &["read-tree", "--reset", parent]).await?;
+            self.git.run(at, &["read-tree", parent]).await?;
         }
         self.forget_repositories_within(at).await?;
         if self.git.run(at, &["add", "--all"]).await.is_err() {
             // Files that cannot be read, and repositories that have no commit yet.
             self.git.make_readable(&self.path()).await;
             let mut names = vec![OsString::from("add"), "--all".into(), "--".into(), ".".into()];
-            names.extend(self.new_repositories_within(at).await?);
+            names.extend(self.empty_repositories_within(at).await?);
             self.git.run(at, &names).await?;
         }
         self.git.word(at, &["write-tree"]).await
@@ -164,13 +164,18 @@ impl Checkout {
         Ok(())
     }
 
-    /// Repositories within this one that git does not know of, as what to leave out.
-    async fn new_repositories_within(&self, at: At<'_>) -> Result<Vec<OsString>, GitError> {
+    /// Repositories within this one that have no commit yet, as what to leave out.
+    async fn empty_repositories_within(&self, at: At<'_>) -> Result<Vec<OsString>, GitError> {
         let listed = self.names(at, &["ls-files", "--others", "--exclude-standard", "-z"], |name| {
-            name.strip_suffix(b"/").map(|name| [b":(exclude,literal)", name].concat())
+            name.strip_suffix(b"/").map(<[u8]>::to_vec)
         });
-        let names = listed.await?;
-        Ok(names.iter().map(|name| OsStr::from_bytes(name).to_owned()).collect())
+        let mut empty = Vec::new();
+        for name in listed.await? {
+            if self.git.head(&self.path().join(OsStr::from_bytes(&name))).await.is_none() {
+                empty.push(OsStr::from_bytes(&[b":(exclude,literal)", name.as_slice()].concat()).to_owned());
+            }
+        }
+        Ok(empty)
     }
 
     /// Of the names that a command prints those that are wanted. However many there are, only these are kept.
