@@ -144,7 +144,7 @@ fn what_git_itself_left_broken_or_locked_is_no_obstacle() {
     place.repository();
     let program = r#"
         own=$(git rev-parse --git-dir); echo a > a.txt
-        case "$line" in
+        case "$said" in
             locked) touch "$own/index.lock";;
             nonsense) echo nonsense > "$own/index";;
             pipe) rm "$own/index"; mkfifo "$own/index";;

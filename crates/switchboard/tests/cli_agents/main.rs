@@ -17,5 +17,6 @@ mod recovery;
 mod resuming;
 mod routing;
 mod sessions;
+mod unfinished_copies;
 mod wishes;
 mod worktrees;

@@ -9,9 +9,10 @@ use crate::bench::*;
 use crate::place::Place;
 use crate::resuming::Resuming;
 
+/// An agent that works in copies. Its program has what it was told in `$said`.
 pub(crate) fn copying(place: &Place, policy: WorktreePolicy, program: &str) -> Settings {
-    let worker =
-        Worker::new(Resuming::new(place.asking(&format!("hear; echo \"$PWD\" >> \"$NOTES/folders\"; {program}"))));
+    let begin = r#"hear; said=${line#*'"text":"'}; said=${said%%'"'*}; echo "$PWD" >> "$NOTES/folders""#;
+    let worker = Worker::new(Resuming::new(place.asking(&format!("{begin}\n{program}"))));
     Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) }
 }
 

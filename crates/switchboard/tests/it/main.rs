@@ -24,6 +24,7 @@ mod refused_starts;
 mod reload;
 mod serve;
 mod server;
+mod stopped_programs;
 mod tls;
 mod usage;
 mod webhook_log;

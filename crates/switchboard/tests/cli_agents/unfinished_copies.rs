@@ -1,0 +1,149 @@
+//! Copies whose tasks take several turns, wait, or cannot be settled at once: nothing is lost, and nothing stays.
+
+use switchboard_a2a::{Message, TaskId, TaskState};
+use switchboard_agents::cli::{Settings, WorktreePolicy};
+use switchboard_engine::Switches;
+
+use crate::bench::*;
+use crate::place::Place;
+use crate::worktrees::{at_work, branch, branches, copies, copying, put_away};
+
+/// Says what earlier turns have logged, and logs one more.
+const LOGS: &str = r#"tell '{"kind":"init","session":"s"}'; echo "$said" >> log; text on; await "$said"
+    finish "$(cat log | tr '\n' ' ')""#;
+
+/// Sends a message to a task that is at work.
+async fn add(bench: &Bench, id: &TaskId, text: &str) {
+    let message = Message { task_id: Some(id.clone()), ..Said::from(text).0 };
+    bench.try_send(message).await.unwrap();
+}
+
+#[test]
+fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
+    for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
+        let place = Place::new();
+        place.repository();
+        let bench = Bench::open(&place, copying(&place, policy, LOGS));
+        let id = at_work(&bench, "one");
+        bench.run(async {
+            add(&bench, &id, "two").await;
+            place.allow("one");
+            place.allow("two");
+            let task = bench.ended(&id).await;
+            assert_eq!(ending(&task), (TaskState::Completed, "one two ".to_owned()));
+            assert!(text(&task, "diff").unwrap().contains("+one\n+two\n"), "the diff is of the whole task");
+            put_away(&bench, &place).await;
+            let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
+            assert_eq!(branches(&place), expected);
+        });
+    }
+}
+
+#[test]
+fn a_later_turn_that_needs_no_copy_leaves_nothing_of_the_earlier_one() {
+    for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
+        let place = Place::new();
+        place.repository();
+        let bench = Bench::open(&place, copying(&place, policy, LOGS));
+        let id = at_work(&bench, "one");
+        bench.run(async {
+            add(&bench, &id, " ").await;
+            place.allow("one");
+            let task = bench.ended(&id).await;
+            assert_eq!(task.status.state, TaskState::Rejected, "{}", status_text(&task));
+            put_away(&bench, &place).await;
+            let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
+            assert_eq!(branches(&place), expected);
+        });
+    }
+}
+
+#[test]
+fn a_task_that_changes_nothing_does_not_part_the_next_one_from_the_work_before() {
+    let place = Place::new();
+    place.repository();
+    let program = r#"tell '{"kind":"init","session":"s"}'; [ "$said" = look ] || echo "$said" >> log
+        finish "$(cat log | tr '\n' ' ')""#;
+    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
+    bench.run(async {
+        for (said, expected) in [("one", "one "), ("look", "one "), ("two", "one two ")] {
+            let task = bench.send(within("c", said)).await;
+            assert_eq!(ending(&task), (TaskState::Completed, expected.to_owned()));
+        }
+        put_away(&bench, &place).await;
+        assert_eq!(branches(&place).len(), 2);
+    });
+}
+
+#[test]
+fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
+    let place = Place::new();
+    place.repository();
+    let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on
+        [ "$1" = new ] && await never; await end; finish "$(cat log | tr '\n' ' ')""#;
+    let settings = || Settings { idle: None, timeout: None, ..copying(&place, WorktreePolicy::Keep, program) };
+    let bench = Bench::open(&place, settings());
+    let ids = [at_work(&bench, "one"), at_work(&bench, "two")];
+    bench.kill();
+    // Only one of them has a place now.
+    let switches = Switches { max_running: Some(1), ..Switches::default() };
+    let bench = Bench::serving(&place, settings(), switches);
+    bench.run(async {
+        let noted = || place.noted("folders").unwrap().lines().count();
+        bench.wait_for(|| (noted() == 3).then_some(())).await;
+        assert_eq!(bench.agent.sweep_copies(&bench.engine).await, 1, "one waits");
+        assert_eq!(copies(&place), 2);
+        place.allow("end");
+        for id in &ids {
+            let task = bench.ended(id).await;
+            assert_eq!(ending(&task), (TaskState::Completed, "new resume ".to_owned()));
+        }
+        put_away(&bench, &place).await;
+    });
+}
+
+#[test]
+fn a_copy_that_was_only_half_made_is_made_anew() {
+    let place = Place::new();
+    place.repository();
+    let program =
+        r#"tell '{"kind":"init","session":"s"}'; text on; [ "$1" = new ] && await never; finish "$(cat readme)""#;
+    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
+    let id = at_work(&bench, "go");
+    bench.kill();
+    // As if the server had been killed earlier.
+    let files = std::fs::read_dir(place.data().join("worktrees")).unwrap().map(|file| file.unwrap().path());
+    let (records, folders): (Vec<_>, Vec<_>) = files.partition(|file| file.is_file());
+    let record = std::fs::read_to_string(&records[0]).unwrap();
+    std::fs::write(&records[0], record.replace("\"isReady\":true", "\"isReady\":false")).unwrap();
+    std::fs::remove_file(folders[0].join("readme")).unwrap();
+    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
+    bench.run(async {
+        let task = bench.ended(&id).await;
+        assert_eq!(ending(&task), (TaskState::Completed, "one".to_owned()));
+        put_away(&bench, &place).await;
+        assert!(branches(&place).is_empty());
+    });
+}
+
+#[test]
+fn work_that_cannot_be_committed_stays_until_it_can() {
+    let place = Place::new();
+    place.repository();
+    // Git keeps branches as files: now there can be none below this one.
+    place.git(&["branch", "switchboard"]);
+    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "echo half > half; finish ok"));
+    bench.run(async {
+        let task = bench.send("go").await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+        let told = bench.told(&task.id).await;
+        let note = "WORKING: What was changed could not be committed yet and stays in the copy: git update-ref: ";
+        assert!(told.iter().any(|line| line.starts_with(note)), "{told:?}");
+        assert_eq!(bench.agent.sweep_copies(&bench.engine).await, 0);
+        assert_eq!(copies(&place), 1);
+        place.git(&["branch", "-D", "switchboard"]);
+        bench.agent.sweep_copies(&bench.engine).await;
+        assert_eq!(copies(&place), 0);
+        assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+    });
+}
