@@ -1,6 +1,11 @@
 //! Copies whose tasks take several turns, wait, or cannot be settled at once: nothing is lost, and nothing stays.
 
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::Command;
+
 use switchboard_a2a::{Message, TaskId, TaskState};
+use switchboard_agents::cli::process::User;
 use switchboard_agents::cli::{Settings, WorktreePolicy};
 use switchboard_engine::Switches;
 
@@ -145,5 +150,55 @@ fn work_that_cannot_be_committed_stays_until_it_can() {
         bench.agent.sweep_copies(&bench.engine).await;
         assert_eq!(copies(&place), 0);
         assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+    });
+}
+
+/// Another account if this one may become one, with a home of its own and the test's folders.
+fn account(place: &Place) -> User {
+    let own = place.path().metadata().unwrap();
+    let (uid, gid) = if own.uid() == 0 { (65534, 65534) } else { (own.uid(), own.gid()) };
+    let home = place.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    for folder in [&home, &place.work(), &place.notes()] {
+        let who = format!("{uid}:{gid}");
+        assert!(Command::new("chown").arg("-R").arg(who).arg(folder).status().unwrap().success());
+    }
+    User { uid, gid, groups: vec![gid], home, name: "other".to_owned() }
+}
+
+#[test]
+fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
+    let place = Place::new();
+    place.repository();
+    let user = account(&place);
+    // The server itself would be told off for looking at somebody else's repository.
+    let git = |args: &[&str]| place.git(&[&["-c", "safe.directory=*"], args].concat());
+    let program = r#"mkdir closed; echo x > closed/x; chmod 500 closed; echo half > half; text on; [ "$said" = end ] || await never
+        finish "$(id -u) $(stat -c %u half)""#;
+    let settings =
+        || Settings { idle: None, user: Some(user.clone()), ..copying(&place, WorktreePolicy::Keep, program) };
+    let there = |folder: &Path| std::fs::read_dir(folder).map_or(0, Iterator::count);
+    let homes = || {
+        let all = std::fs::read_dir(user.home.join(".switchboard/worktrees")).unwrap();
+        all.map(|home| there(&home.unwrap().path())).sum::<usize>()
+    };
+    let bench = Bench::open(&place, settings());
+    let lost = at_work(&bench, "stay");
+    bench.kill();
+    assert_eq!((homes(), there(&place.data().join("worktrees"))), (1, 1), "the copy there, and its record here");
+    let bench = Bench::open(&place, settings());
+    bench.run(async {
+        let lost = bench.ended(&lost).await;
+        let task = bench.send("end").await;
+        assert_eq!(ending(&task), (TaskState::Completed, format!("{0} {0}", user.uid)));
+        bench.agent.sweep_copies(&bench.engine).await;
+        bench.wait_for(|| (homes() + there(&place.data().join("worktrees")) == 0).then_some(())).await;
+        for task in [lost, task] {
+            assert_eq!(git(&["ls-tree", "--name-only", &branch(&task)]), "closed\nhalf\nreadme");
+            let own = place.work().join(".git/refs/heads").join(branch(&task)).metadata().unwrap();
+            assert_eq!(own.uid(), user.uid, "git ran as somebody else");
+        }
+        assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
     });
 }
