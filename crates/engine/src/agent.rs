@@ -9,7 +9,7 @@ use switchboard_a2a::{Json, Message, Metadata, Task};
 
 use crate::handle::{Stopped, TaskHandle};
 use crate::hints::Hints;
-use crate::ids::CallerId;
+use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
 
 /// Something that does tasks.
@@ -58,6 +58,9 @@ impl<A: Agent> Agent for Arc<A> {
 pub struct Turn {
     /// The message to work on.
     pub message: Message,
+    /// The number of its event in the task's log. It names the message, whatever id its sender gave it: see
+    /// [`TaskHandle::turn_on`].
+    pub seq: Seq,
     /// Why it is being worked on now.
     pub cause: Cause,
     /// What the agent saved earlier.

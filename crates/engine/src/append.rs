@@ -171,6 +171,10 @@ impl LiveTask {
                 count: u32::try_from(sealed.events.len()).unwrap_or(u32::MAX),
                 row: row.clone(),
                 snapshot: next.as_ref().map(|(_, snapshot)| snapshot.clone()),
+                note: sealed.events.iter().rev().find_map(|event| match event {
+                    Event::Noted(value) => Some(value.as_str().to_owned()),
+                    _ => None,
+                }),
                 sides,
                 refusable,
             };

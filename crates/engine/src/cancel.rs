@@ -11,6 +11,7 @@ use crate::directory::Address;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::event::Event;
+use crate::handle::with_usage;
 use crate::live::LiveTask;
 use crate::read::TaskReading;
 use crate::reason::Reason;
@@ -88,8 +89,8 @@ impl Inner {
                     row.phase = Phase::Done;
                     row.fence = row.fence.next();
                     row.expires_at = None;
-                    let reason = Reason::CanceledByCaller.metadata();
-                    let status = live.status_event(TaskState::Canceled, at, None, reason);
+                    let metadata = with_usage(core, Reason::CanceledByCaller.metadata());
+                    let status = live.status_event(TaskState::Canceled, at, None, metadata);
                     vec![Event::CancelRequested, status]
                 }
             };

@@ -159,8 +159,14 @@ impl Inner {
         }
         loop {
             let asked = self.caps.starting.load(Ordering::Acquire);
+            // One lane's turns begin one after the other: some of them wait for each other, in this order.
+            let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
             for (live, permit) in self.take_startable() {
-                self.spawn_queued(live, permit);
+                let lane = (live.task.agent.clone(), live.task.owner.clone());
+                lanes.entry(lane).or_default().push((live, permit));
+            }
+            for turns in lanes.into_values() {
+                self.spawn_queued(turns);
             }
             if self.caps.starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return;

@@ -30,6 +30,8 @@ pub enum Event {
     Taken(u64),
     /// The agent put something by for after a restart.
     Saved(Json),
+    /// The agent noted something for later tasks of the conversation.
+    Noted(Json),
     /// What the work has cost so far.
     Used(Usage),
     /// Somebody wants it stopped.

@@ -116,7 +116,8 @@ impl Fold {
             Event::Saved(value) => self.inner.saved = (value.as_str() != "null").then(|| value.clone()),
             Event::Used(usage) => self.use_up(*usage),
             Event::CancelRequested => self.inner.cancel_requested = true,
-            Event::Interrupted | Event::Recovered => {}
+            // In the task's row, for others to find.
+            Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an agent works with while it runs: say how it goes, produce, ask, and end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_a2a::{
     Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
@@ -121,7 +121,8 @@ impl TaskHandle {
         let mark = self.push_status(state, Some(question), None)?;
         self.committed(mark).await?;
         let asked = self.live.core.lock().fold.inner.last_stop;
-        let _place = self.live.hosted.as_ref().filter(|_| !self.live.may_park()).map(Asking::new);
+        let keeps_place = self.live.hosted.as_ref().filter(|_| !self.live.may_park());
+        let _asking = keeps_place.map(|hosted| Counted::new(hosted, |hosted| &hosted.asking));
         self.live
             .wait_for(|core| {
                 if self.is_lost(core) {
@@ -185,14 +186,10 @@ impl TaskHandle {
             .await
     }
 
-    /// The newest messages of this conversation's earlier tasks, oldest first, at most `max`.
-    pub async fn context_history(&self, max: usize) -> Vec<Message> {
-        self.engine.context_history(&self.live.task, max).await
-    }
-
-    /// The newest other tasks of this conversation as they are committed, newest first, at most `max`.
-    pub async fn context_tasks(&self, max: usize) -> Vec<Task> {
-        self.engine.context_tasks(&self.live.task, max).await
+    /// Says that the turn waits for another one while the guard lives, for whoever waits for the place that it keeps.
+    #[must_use]
+    pub fn waits_for_another(&self) -> Option<impl Drop + Send + use<>> {
+        self.live.hosted.as_ref().map(|hosted| Counted::new(hosted, |hosted| &hosted.waiting))
     }
 
     /// Resolves when the task is to stop. Select over this and the work.
@@ -384,25 +381,28 @@ impl TaskHandle {
         Ok(())
     }
 
-    fn push(&self, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+    pub(crate) fn push(&self, core: &mut Core, event: Event) -> Result<u64, Stopped> {
         self.check_run(core)?;
         push(&self.engine, &self.live, core, event)
     }
 }
 
-/// Counts an agent's turn as one that waits for an answer and keeps its place, while it lives.
-struct Asking(Arc<Hosted>);
+/// Counts an agent's turn as one that waits for something and keeps its place, while it lives.
+struct Counted {
+    hosted: Arc<Hosted>,
+    counter: fn(&Hosted) -> &AtomicUsize,
+}
 
-impl Asking {
-    fn new(hosted: &Arc<Hosted>) -> Self {
-        hosted.asking.fetch_add(1, Ordering::Relaxed);
-        Self(hosted.clone())
+impl Counted {
+    fn new(hosted: &Arc<Hosted>, counter: fn(&Hosted) -> &AtomicUsize) -> Self {
+        counter(hosted).fetch_add(1, Ordering::Relaxed);
+        Self { hosted: hosted.clone(), counter }
     }
 }
 
-impl Drop for Asking {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+        (self.counter)(&self.hosted).fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -432,7 +432,7 @@ pub(crate) fn push_status(
 }
 
 /// An ending says what the work has cost, if the agent has told.
-fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
+pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
     let known = || core.fold.task.metadata.as_ref().and_then(|all| all.get(USAGE_KEY).cloned());
     let told = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
     let Some(usage) = told.or_else(known) else { return metadata };

@@ -32,6 +32,7 @@ mod progress;
 mod queue;
 mod read;
 pub mod reason;
+mod recall;
 mod recover;
 mod settings;
 mod shutdown;

@@ -10,7 +10,7 @@ use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, visible};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fold::{Fold, task_line};
+use crate::fold::{Fold, Numbered, task_line};
 use crate::histories::Piece;
 use crate::ids::{Cursor, Seq};
 use crate::live::LiveTask;
@@ -167,6 +167,28 @@ impl Inner {
         Ok((Cursor { epoch, seq }, fold.task))
     }
 
+    /// The message of a task that has this number in its log.
+    pub(crate) async fn received(&self, live: &LiveTask, seq: Seq) -> Result<Option<Numbered>, StoreError> {
+        let key = {
+            let core = live.core.lock();
+            let current = core.fold.inner.current.as_ref().filter(|current| current.seq == seq.0);
+            if current.is_some() {
+                return Ok(current.cloned());
+            }
+            core.key
+        };
+        let (Some(key), Some(before)) = (key, seq.0.checked_sub(1)) else { return Ok(None) };
+        // One row is read however small the limit is, and the first one holds the event after `before`.
+        let rows = self.store.read(key, Seq(before), 1).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let index = usize::try_from(seq.0.saturating_sub(row.first_seq.0)).unwrap_or(usize::MAX);
+        let line = row.events.split(|byte| *byte == b'\n').nth(index);
+        Ok(match line.map(Event::decode) {
+            Some(Ok(Event::Received(received))) => Some(Numbered { seq: seq.0, received }),
+            _ => None,
+        })
+    }
+
     /// The newest messages of a conversation's other tasks, oldest first.
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
         let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
@@ -195,22 +217,6 @@ impl Inner {
         newest_first.truncate(max);
         newest_first.reverse();
         newest_first
-    }
-}
-
-impl Inner {
-    /// The newest other tasks of a conversation, newest first.
-    pub(crate) async fn context_tasks(&self, task: &NewTask, max: usize) -> Vec<Task> {
-        let rows = self.store.context(&task.owner, &task.agent, &task.context, max.saturating_add(1)).await;
-        let mut tasks = Vec::new();
-        for row in rows.unwrap_or_default() {
-            if row.task.id == task.id || tasks.len() >= max {
-                continue;
-            }
-            let Ok(Some(loaded)) = self.store.load(&row.task.id).await else { continue };
-            tasks.extend(self.fold_task(loaded));
-        }
-        tasks
     }
 }
 

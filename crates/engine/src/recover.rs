@@ -1,5 +1,6 @@
 //! No task is left behind: what an earlier process was running or had queued is taken up again.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use futures_util::FutureExt;
 
 use switchboard_a2a::{Message, Role, TaskState};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::agent::{Recovery, TaskView};
 use crate::append::{Class, Writing};
@@ -16,8 +18,9 @@ use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::error::Error;
 use crate::event::Event;
+use crate::handle::with_usage;
 use crate::hints::Hints;
-use crate::ids::TaskKey;
+use crate::ids::{Seq, TaskKey};
 use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
@@ -38,6 +41,8 @@ impl Inner {
         self.work.spawn(async move {
             let places = Arc::new(Semaphore::new(engine.settings.parallel_recoveries));
             let mut after = TaskKey(0);
+            // The tasks of one conversation are taken up one after the other, as they came.
+            let mut newest: HashMap<_, JoinHandle<()>> = HashMap::new();
             loop {
                 let rows = match engine.store.unfinished(after, PAGE).await {
                     Ok(rows) => rows,
@@ -57,10 +62,17 @@ impl Inner {
                         () = engine.closing.cancelled() => return,
                     };
                     let task = engine.clone();
-                    engine.work.spawn(async move {
+                    let conversation = (row.task.owner.clone(), row.task.agent.clone(), row.task.context.clone());
+                    let before = newest.remove(&conversation);
+                    let taken_up = engine.work.spawn(async move {
+                        if let Some(before) = before {
+                            // Whatever became of it.
+                            let _ = before.await;
+                        }
                         task.take_up(row).await;
                         drop(place);
                     });
+                    newest.insert(conversation, taken_up);
                 }
             }
         });
@@ -144,13 +156,17 @@ impl Inner {
             task = %live.task.id, agent = %live.task.agent, outcome, "a task that had lost its process was taken up"
         );
         metrics::counter!(metric::RECOVERIES, "outcome" => outcome).increment(1);
-        let begin = match decided {
+        let message = match decided {
             Recovery::Fail(text) => {
                 return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
             }
-            Recovery::Resume => Begin::recovered(&live.core.lock(), false),
-            Recovery::Restart => Begin::recovered(&live.core.lock(), true),
+            Recovery::Resume => live.core.lock().fold.inner.current.clone(),
+            Recovery::Restart => {
+                let first = Seq(live.core.lock().fold.inner.first);
+                self.received(&live, first).await.map_err(|error| Error::from_store(&error))?
+            }
         };
+        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message));
         let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
             return self.wait_for_place(live, begin).await;
         };
@@ -248,7 +264,8 @@ impl Inner {
             row.fence = row.fence.next();
             row.expires_at = None;
             let message = text.clone().map(|text| Message::text(Role::Agent, text));
-            let burst = Burst::of(vec![live.status_event(state, at, message, reason.metadata())]);
+            let metadata = with_usage(core, reason.metadata());
+            let burst = Burst::of(vec![live.status_event(state, at, message, metadata)]);
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         if NotWritten::or_error(ended.await)? {

@@ -62,6 +62,9 @@ pub trait Store: Send + Sync + 'static {
         max: usize,
     ) -> StoreFuture<Vec<TaskRow>>;
 
+    /// The note of the conversation's newest task that has one.
+    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>>;
+
     /// Deletes terminal and hidden-and-ended tasks beyond the limits, oldest first, at most `max` of them; says how many.
     /// A task with an active or paused webhook stays; dead letters outlive their task.
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
@@ -130,6 +133,8 @@ pub struct Append {
     pub row: RowState,
     /// The folded task as of the last of these events, kept with them.
     pub snapshot: Option<Bytes>,
+    /// What the task says to later ones of its conversation from now on; as before if absent.
+    pub note: Option<String>,
     /// What else is written with them.
     pub sides: Sides,
     /// Whether it may be refused when the store is behind: new work yes; endings, cancels and output no.

@@ -13,6 +13,7 @@ use crate::directory::{Address, Asked, Hosted};
 use crate::engine::{Engine, Inner, state_label, stopping, visible};
 use crate::error::Error;
 use crate::event::{Event, Received};
+use crate::fold::Numbered;
 use crate::hints::Hints;
 use crate::idempotency::digest;
 use crate::ids::{CallerId, Cursor, Fence, Seq};
@@ -245,7 +246,8 @@ impl Inner {
         let task = live.clone();
         let message = received.clone();
         let begun = self.work.spawn(async move {
-            let begin = Begin::new(message, crate::agent::Cause::Begin, None);
+            let first = Numbered { seq: 1, received: message };
+            let begin = Begin::new(first, crate::agent::Cause::Begin, None);
             match room {
                 Room::Runs(permit) if early => turn::drive(engine, task, permit, begin, sides).await,
                 room => match (task.flush(&engine, sides).await, room) {

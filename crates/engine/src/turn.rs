@@ -213,7 +213,7 @@ impl Driver {
     fn next_message(&mut self, core: &mut Core, next: Numbered) -> Option<Begin> {
         push(&self.engine, &self.live, core, Event::Taken(next.seq)).ok()?;
         core.output.taken = next.seq;
-        Some(Begin::new(next.received, Cause::Next, core.fold.inner.saved.clone()))
+        Some(Begin::new(next, Cause::Next, core.fold.inner.saved.clone()))
     }
 
     /// The same where no place is free: the task waits for one. False if that could not be written yet.

@@ -100,6 +100,7 @@ impl Inner {
             count: 0,
             row: row.state,
             snapshot: None,
+            note: None,
             sides: Sides { send: None, webhook: named(Some(late), &row.task.id) },
             refusable: true,
         };

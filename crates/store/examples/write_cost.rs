@@ -137,6 +137,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
             recoveries: 0,
         },
         snapshot: Some(snapshot),
+        note: None,
         sides: Sides::default(),
         refusable: true,
     }

@@ -240,6 +240,11 @@ impl Store for SqliteStore {
         self.read(move |reading| reading.context(&owner, &agent, &context, max))
     }
 
+    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
+        let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
+        self.read(move |reading| reading.noted(&owner, &agent, &context))
+    }
+
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         let candidates = self.read(move |reading| reading.evictable(retention, max));
         let queue = Arc::clone(&self.queue);

@@ -2,7 +2,8 @@
 //!
 //! Every question gets an id of its own. An answer that names the id is bound to that very question: one that comes
 //! too late, twice, or after a restart finds another question open, or none, and decides nothing. An answer in plain
-//! words names no id and belongs to whatever is open.
+//! words names no id and belongs to the question that was open when it came, by the order of the log. One that came while
+//! none was open decides nothing, also not a later question, and is no work either.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -183,9 +184,36 @@ pub(super) fn is_answer(message: &Message) -> bool {
     data(message).is_some() || usual(message.joined_text().trim()).is_some()
 }
 
-/// The question that a message answers by its id.
-pub(super) fn answered_id(message: &Message) -> Option<String> {
-    data(message)?.approval_id
+/// What an answer is told that came to a task while no question was open: twice, or too late. None if the message is no
+/// answer but work.
+pub(super) fn unasked(message: &Message) -> Option<String> {
+    Some(match data(message) {
+        Some(Answered { approval_id: Some(id), .. }) => {
+            format!("The approval {id} has expired or was answered already; nothing was done.")
+        }
+        Some(_) => "No question was open when the answer came; nothing was done.".to_owned(),
+        None => {
+            let text = message.joined_text();
+            usual(text.trim())?;
+            format!("No question was open when {:?} came; nothing was done.", text.trim())
+        }
+    })
+}
+
+/// Why an answer that names no task begins none. None if it may be work: a plain yes may answer what a program said at
+/// the end of an earlier task, unless another one `is_at_work` in the conversation.
+pub(super) fn begins_nothing(message: &Message, is_at_work: bool) -> Option<String> {
+    match data(message) {
+        Some(Answered { approval_id: Some(id), .. }) => Some(format!(
+            "the approval {id} is not open here: it has expired, was answered already or is another conversation's"
+        )),
+        Some(_) => Some("no approval is open here that this could answer: it has expired or was answered".to_owned()),
+        None if is_at_work && is_answer(message) => Some(format!(
+            "{:?} answers no question that is open in this conversation, and another task of it is at work: say what to do",
+            message.joined_text().trim()
+        )),
+        None => None,
+    }
 }
 
 /// The answer in a message's data parts.
@@ -312,6 +340,6 @@ mod tests {
         let parts = vec![Part::data(Json::parse(r#"{"approvalId":"x","decision":"allow"}"#).unwrap())];
         let message = Message { parts, ..Message::text(Role::User, "") };
         assert!(is_answer(&message));
-        assert_eq!(answered_id(&message).unwrap(), "x");
+        assert!(unasked(&message).unwrap().contains("approval x has expired"));
     }
 }

@@ -1,87 +1,134 @@
 //! One at a time per key, in the order of arrival: per conversation, and per repository.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::Notify;
 
-/// Locks that exist while somebody holds them or waits.
+use super::process::Remains;
+
+/// What can be waited for.
+pub(super) trait Key: Clone + Eq + Hash + Send + 'static {}
+
+impl<K: Clone + Eq + Hash + Send + 'static> Key for K {}
+
+/// Lines that exist while somebody stands in them.
 pub(super) struct Locks<K> {
-    held: Mutex<HashMap<K, Held>>,
+    lines: Mutex<HashMap<K, Line>>,
 }
 
-struct Held {
-    lock: Arc<tokio::sync::Mutex<()>>,
-    /// Who holds it and who waits, together.
-    users: usize,
+#[derive(Default)]
+struct Line {
+    /// Who stands in it, by number; the first one has its turn.
+    members: VecDeque<u64>,
+    last: u64,
+    /// Told when the first one has left.
+    moved: Arc<Notify>,
 }
 
 /// A place in the line for one key; dropping it leaves the line, or lets the next one in.
-pub(super) struct Place<K: Eq + Hash> {
+pub(super) struct Place<K: Key> {
     locks: Arc<Locks<K>>,
     key: K,
-    lock: Arc<tokio::sync::Mutex<()>>,
-    guard: Option<OwnedMutexGuard<()>>,
+    number: u64,
+    moved: Arc<Notify>,
     /// How many were there before.
     pub(super) ahead: usize,
+    /// A child that works under it. While anything of that is left, nobody else may be let in.
+    remains: Option<Remains>,
 }
 
 impl<K> Default for Locks<K> {
     fn default() -> Self {
-        Self { held: Mutex::new(HashMap::new()) }
+        Self { lines: Mutex::new(HashMap::new()) }
     }
 }
 
-impl<K: Clone + Eq + Hash> Locks<K> {
+impl<K: Key> Locks<K> {
     /// Stands in line.
     pub(super) fn line_up(self: &Arc<Self>, key: K) -> Place<K> {
-        let mut all = self.held.lock();
-        let held = all.entry(key.clone()).or_insert_with(|| Held { lock: Arc::default(), users: 0 });
-        let (ahead, lock) = (held.users, held.lock.clone());
-        held.users += 1;
-        // Taken while nobody else can: whoever finds nobody ahead has it.
-        let guard = lock.clone().try_lock_owned().ok();
-        drop(all);
-        Place { locks: self.clone(), key, lock, guard, ahead }
+        let mut lines = self.lines.lock();
+        let line = lines.entry(key.clone()).or_default();
+        let ahead = line.members.len();
+        line.last += 1;
+        let number = line.last;
+        line.members.push_back(number);
+        let moved = line.moved.clone();
+        drop(lines);
+        Place { locks: self.clone(), key, number, moved, ahead, remains: None }
+    }
+
+    fn leave(&self, key: &K, number: u64) {
+        let mut lines = self.lines.lock();
+        let Some(line) = lines.get_mut(key) else { return };
+        let was_first = line.members.front() == Some(&number);
+        line.members.retain(|member| *member != number);
+        if line.members.is_empty() {
+            lines.remove(key);
+        } else if was_first {
+            line.moved.notify_waiters();
+        }
     }
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.held.lock().len()
+        self.lines.lock().len()
     }
 }
 
-impl<K: Eq + Hash> Place<K> {
+impl<K: Key> Place<K> {
     /// Whether it is one's turn already.
     pub(super) fn is_held(&self) -> bool {
-        self.guard.is_some()
+        let lines = self.locks.lines.lock();
+        lines.get(&self.key).is_some_and(|line| line.members.front() == Some(&self.number))
     }
 
     /// Waits for one's turn.
     pub(super) async fn wait(&mut self) {
-        if self.guard.is_none() {
-            self.guard = Some(self.lock.clone().lock_owned().await);
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            moved.as_mut().enable();
+            if self.is_held() {
+                return;
+            }
+            moved.await;
+        }
+    }
+
+    /// A child works under it from now on: it is kept until nothing of the child is left, whoever drops it before.
+    pub(super) fn keep_for(&mut self, remains: Remains) {
+        self.remains = Some(remains);
+    }
+
+    /// Waits until nothing is left of the last child that worked under it.
+    pub(super) async fn vacated(&self) {
+        if let Some(remains) = &self.remains {
+            remains.clone().gone().await;
         }
     }
 }
 
-impl<K: Eq + Hash> Drop for Place<K> {
+impl<K: Key> Drop for Place<K> {
     fn drop(&mut self) {
-        self.guard = None;
-        let mut all = self.locks.held.lock();
-        if let Some(held) = all.get_mut(&self.key) {
-            held.users -= 1;
-            if held.users == 0 {
-                all.remove(&self.key);
-            }
-        }
+        let left = self.remains.take().filter(|remains| !remains.are_gone());
+        let (Some(remains), Ok(runtime)) = (left, tokio::runtime::Handle::try_current()) else {
+            self.locks.leave(&self.key, self.number);
+            return;
+        };
+        let (locks, key, number) = (self.locks.clone(), self.key.clone(), self.number);
+        runtime.spawn(async move {
+            remains.gone().await;
+            locks.leave(&key, number);
+        });
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[tokio::test]
@@ -93,12 +140,51 @@ mod tests {
         assert!(first.is_held() && other.is_held() && !second.is_held());
         assert_eq!((first.ahead, second.ahead), (0, 1));
         first.wait().await;
-        let waiting = tokio::time::timeout(std::time::Duration::from_millis(10), second.wait());
+        let waiting = tokio::time::timeout(Duration::from_millis(10), second.wait());
         assert!(waiting.await.is_err(), "the first still has it");
         drop(first);
         second.wait().await;
         assert!(second.is_held());
         drop((second, other));
         assert_eq!(locks.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_order_is_that_of_lining_up_whoever_begins_to_wait_first() {
+        let locks = Arc::new(Locks::default());
+        let first = locks.line_up("a");
+        let mut second = locks.line_up("a");
+        let mut third = locks.line_up("a");
+        let early = tokio::spawn(async move {
+            third.wait().await;
+            third
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        assert!(second.is_held(), "it has not begun to wait, and is next all the same");
+        assert!(!locks.line_up("a").is_held());
+        second.wait().await;
+        assert!(!early.is_finished());
+        drop(second);
+        assert!(early.await.unwrap().is_held());
+        assert_eq!(locks.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_place_is_kept_until_nothing_is_left_of_its_child() {
+        let locks = Arc::new(Locks::default());
+        let mut first = locks.line_up("a");
+        let (end, remains) = Remains::of_nobody();
+        first.keep_for(remains);
+        let mut second = locks.line_up("a");
+        drop(first);
+        assert!(tokio::time::timeout(Duration::from_millis(10), second.wait()).await.is_err(), "the child lives");
+        end();
+        second.wait().await;
+        let (end, remains) = Remains::of_nobody();
+        end();
+        second.keep_for(remains);
+        drop(second);
+        assert_eq!(locks.len(), 0, "at once, if nothing is left already");
     }
 }

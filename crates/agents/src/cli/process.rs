@@ -20,6 +20,7 @@ mod orphans;
 mod output;
 mod plain;
 mod quarry;
+mod remains;
 mod signal;
 mod spawner;
 mod stderr;
@@ -34,6 +35,7 @@ pub use input::WriteError;
 pub use orphans::Orphans;
 pub use output::{Output, OutputLimits};
 pub use plain::plain;
+pub use remains::Remains;
 pub use user::{User, UserError};
 
 /// The variable by which everything of a run is known, wherever it has gone. Its value is the ledger's name, a dot and

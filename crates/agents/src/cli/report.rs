@@ -17,7 +17,7 @@ use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, T
 use switchboard_adapters::{Event, Scope, Usage, cut};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
-use super::sessions::{Facts, METADATA_ARTIFACT, RESULT_ARTIFACT, Total};
+use super::sessions::{Facts, METADATA_ARTIFACT, Past, RESULT_ARTIFACT, Total};
 use super::worktree::{Changes, Worktree};
 
 const RESPONSE_ARTIFACT: &str = "assistant-response";
@@ -37,6 +37,8 @@ pub(super) struct Report {
     task: TaskHandle,
     /// What is at work.
     pub(super) facts: Facts,
+    /// Those of the conversation, the newest first; for those who come after.
+    branches: Vec<String>,
     told_facts: Option<Facts>,
     /// That it is at work has been said.
     is_working: bool,
@@ -59,7 +61,8 @@ pub(super) struct Cost {
     /// The session's earlier turns, where the program counts them in.
     pub(super) session_before: Total,
     turn: Total,
-    session: Option<Total>,
+    /// The session as the program has counted it last.
+    session: Total,
 }
 
 #[derive(Serialize)]
@@ -69,8 +72,6 @@ struct ResultData<'a> {
     stats: Stats,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     files_changed: &'a BTreeSet<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session_usage: Option<Total>,
 }
 
 #[derive(Serialize)]
@@ -95,7 +96,7 @@ struct Stats {
 
 impl Cost {
     pub(super) fn new(before: Total, session_before: Total) -> Self {
-        Self { before, session_before, turn: Total::default(), session: None }
+        Self { before, session_before, turn: Total::default(), session: session_before }
     }
 
     fn take(&mut self, usage: &Usage) {
@@ -104,7 +105,7 @@ impl Cost {
             Scope::Run => self.turn = told,
             Scope::Session => {
                 self.turn = told.since(self.session_before);
-                self.session = Some(told);
+                self.session = told;
             }
         }
     }
@@ -120,13 +121,14 @@ impl Cost {
 }
 
 impl Report {
-    pub(super) fn new(task: TaskHandle, facts: Facts, cost: Cost) -> Self {
+    pub(super) fn new(task: TaskHandle, facts: Facts, branches: Vec<String>, cost: Cost) -> Self {
         let begun: HashSet<String> =
             task.snapshot().artifacts.iter().map(|artifact| artifact.artifact_id.to_string()).collect();
         let separate = begun.contains(RESPONSE_ARTIFACT);
         Self {
             task,
             facts,
+            branches,
             told_facts: None,
             is_working: false,
             begun,
@@ -174,7 +176,11 @@ impl Report {
             }
             Event::Usage(usage) => {
                 self.cost.take(&usage);
-                self.task.usage(self.cost.of_task()).await
+                self.task.usage(self.cost.of_task()).await?;
+                match self.told_facts.is_some() && usage.scope == Scope::Session {
+                    true => self.note().await,
+                    false => Ok(()),
+                }
             }
             Event::FilesChanged { paths } => {
                 let room = MOST_FILES.saturating_sub(self.changed.len());
@@ -213,7 +219,14 @@ impl Report {
         self.working().await?;
         self.told_facts = Some(self.facts.clone());
         let facts = self.facts.clone();
+        self.note().await?;
         self.data(METADATA_ARTIFACT, &facts).await
+    }
+
+    /// Notes for the conversation where its session is, and what that has cost.
+    async fn note(&self) -> Result<(), Stopped> {
+        let (facts, branches) = (self.facts.clone(), self.branches.clone());
+        self.task.note(&Past { facts, branches, total: self.cost.session }).await
     }
 
     async fn text(&mut self, text: String) -> Result<(), Stopped> {
@@ -294,6 +307,17 @@ impl Report {
         }
     }
 
+    /// Says that no more comes of the artifacts that are told piece by piece.
+    pub(super) async fn end_texts(&mut self) -> Result<(), Stopped> {
+        for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
+            if self.begun.contains(id) {
+                let artifact = Artifact { artifact_id: ArtifactId::from(id), ..Artifact::text("") };
+                self.task.chunk(artifact, true, true).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// The turn is done: what came of it, before the task is completed. Says the answer.
     pub(super) async fn result(&mut self, answer: Option<String>, duration_ms: u64) -> Result<String, Stopped> {
         self.begin().await?;
@@ -304,16 +328,11 @@ impl Report {
             self.end_message();
         }
         let answer = answer.unwrap_or_else(|| std::mem::take(&mut self.said));
-        for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
-            if self.begun.contains(id) {
-                let artifact = Artifact { artifact_id: ArtifactId::from(id), ..Artifact::text("") };
-                self.task.chunk(artifact, true, true).await?;
-            }
-        }
+        self.end_texts().await?;
         let summary = shortened(&answer);
         let changed = std::mem::take(&mut self.changed);
         let stats = Stats { total: self.cost.turn, duration_ms };
-        let data = ResultData { summary: &summary, stats, files_changed: &changed, session_usage: self.cost.session };
+        let data = ResultData { summary: &summary, stats, files_changed: &changed };
         self.data(RESULT_ARTIFACT, &data).await?;
         Ok(summary)
     }

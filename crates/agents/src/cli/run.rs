@@ -1,6 +1,6 @@
 //! One run of a program: its child, its dialogue, the questions it asks and the limits it is held to.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
@@ -14,7 +14,7 @@ use super::CliAgent;
 use super::approvals::{Answer, Question};
 use super::deadlines::{Deadlines, Passed};
 use super::metric_definitions as metric;
-use super::process::{Child, Output};
+use super::process::{Child, Output, Remains};
 use super::program;
 use super::report::Report;
 use super::sessions::Saved;
@@ -43,14 +43,16 @@ pub(super) enum Settled {
     Refused(String),
 }
 
-/// Runs a worker's program for an order until it has settled and nothing of it is left.
+/// Runs a worker's program for an order until it has settled and nothing of it is left. `started` is told what must be
+/// gone before anybody else may work at the same, should this be dropped before.
 pub(super) async fn run(
     agent: &CliAgent,
     worker: &Worker,
     order: &Order,
-    saved: Saved,
+    saved: &mut Saved,
     task: &TaskHandle,
     report: &mut Report,
+    started: impl FnOnce(Remains),
 ) -> Result<Settled, Stopped> {
     let (launch, dialogue) = match worker.adapter.start(order) {
         Ok(started) => started,
@@ -66,12 +68,15 @@ pub(super) async fn run(
         Session::New(id) => about.capabilities.chosen_session.then(|| id.clone()),
     };
     // Before the start: after a crash it must be known that the program may have done something.
-    let saved = Saved { cli: about.name.clone(), session, started: true, ..saved };
-    task.save(&saved).await?;
+    about.name.clone_into(&mut saved.cli);
+    saved.session = session;
+    saved.started = true;
+    task.save(saved).await?;
     let child = match agent.shared.children.spawn(command, agent.settings.output).await {
         Ok(child) => child,
         Err(error) => return Ok(Settled::NotStarted(error.to_string())),
     };
+    started(child.remains());
     let now = agent.shared.clock.now();
     let mut run = Run {
         agent,
@@ -85,7 +90,6 @@ pub(super) async fn run(
         open: None,
         waiting: VecDeque::new(),
         kept_back: Vec::new(),
-        always: HashSet::new(),
         settled: None,
     };
     let began = Instant::now();
@@ -144,7 +148,7 @@ struct Run<'a> {
     report: &'a mut Report,
     child: Child,
     dialogue: Box<dyn Dialogue>,
-    saved: Saved,
+    saved: &'a mut Saved,
     deadlines: Deadlines,
     events: u64,
     open: Option<Open<'a>>,
@@ -152,8 +156,6 @@ struct Run<'a> {
     waiting: VecDeque<Approval>,
     /// What the program told while a question was open: a status would say that nobody is asked any more.
     kept_back: Vec<Event>,
-    /// Tools that are allowed for the rest of the task.
-    always: HashSet<String>,
     settled: Option<Settled>,
 }
 
@@ -272,7 +274,7 @@ impl<'a> Run<'a> {
             Event::ToolResult { ref id, .. } => self.deadlines.tool_closed(id, now),
             Event::Init { session: Some(ref session), .. } if self.saved.session.as_ref() != Some(session) => {
                 self.saved.session = Some(session.clone());
-                self.task.save(&self.saved).await?;
+                self.task.save(&*self.saved).await?;
             }
             _ => {}
         }
@@ -287,7 +289,7 @@ impl<'a> Run<'a> {
     /// The program asks: the rules answer, or a human does.
     async fn approval(&mut self, approval: Approval, steps: &mut Steps) -> Result<(), Stopped> {
         let permission = match self.agent.settings.permissions.of(&approval.tool) {
-            Permission::Ask if self.always.contains(&approval.tool) => Permission::Allow,
+            Permission::Ask if self.saved.always.contains(&approval.tool) => Permission::Allow,
             permission => permission,
         };
         match permission {
@@ -325,7 +327,8 @@ impl<'a> Run<'a> {
         let decision = match question.read(&message) {
             Answer::Decided(decision) => decision,
             Answer::Always => {
-                self.always.insert(question.approval.tool.clone());
+                self.saved.always.insert(question.approval.tool.clone());
+                self.task.save(&*self.saved).await?;
                 Decision::Allow
             }
             Answer::Expired(id) => {
@@ -367,7 +370,7 @@ impl<'a> Run<'a> {
     /// No question is open: the next one is asked, or what was kept back is told.
     async fn go_on(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         while let Some(approval) = self.waiting.pop_front() {
-            if self.always.contains(&approval.tool) {
+            if self.saved.always.contains(&approval.tool) {
                 self.dialogue.decide(&approval.request, &Decision::Allow, steps);
                 continue;
             }

@@ -1,18 +1,18 @@
 //! Which conversation of a program belongs to a conversation of A2A.
 //!
-//! Nothing is kept beside the log: a task says in its artifact `agent-metadata` which session it worked in, and a later
-//! task of the same context reads that. What must survive a crash within a turn is saved with the task.
+//! A task says in its artifact `agent-metadata` which session it works in, and notes the same for its conversation; a
+//! later task finds the newest note. What must survive a crash within a turn is saved with the task.
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Artifact, PartContent, Task};
+use switchboard_a2a::Task;
 use switchboard_adapters::Usage;
 
 /// The artifact that says what is at work.
 pub(super) const METADATA_ARTIFACT: &str = "agent-metadata";
 /// The artifact that says what came of it.
 pub(super) const RESULT_ARTIFACT: &str = "result";
-/// How many of a context's tasks are looked through for a session.
-pub(super) const LOOK_BACK: usize = 20;
 
 /// What the artifact `agent-metadata` holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,8 +38,8 @@ pub(super) struct Facts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Saved {
-    /// The message that was being worked on.
-    pub(super) message: String,
+    /// The number of the message that was being worked on. Ids of messages are their senders' and may come twice.
+    pub(super) seq: Option<u64>,
     pub(super) cli: String,
     /// The session, as soon as it is known.
     pub(super) session: Option<String>,
@@ -49,6 +49,8 @@ pub(super) struct Saved {
     pub(super) base: Option<String>,
     /// The commit that an earlier turn of the task has left.
     pub(super) tip: Option<String>,
+    /// Tools that somebody has allowed for the rest of the task.
+    pub(super) always: BTreeSet<String>,
 }
 
 /// Tokens and money of a session, as the program counts them over several turns.
@@ -62,61 +64,22 @@ pub(super) struct Total {
     pub(super) cost_usd: f64,
 }
 
-/// A session that an earlier turn worked in.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// What a turn notes for its conversation: where it worked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Past {
     pub(super) facts: Facts,
-    /// What it had cost by then.
+    /// Branches of its tasks, the newest first.
+    pub(super) branches: Vec<String>,
+    /// What the session had cost by then, if the program counts that. Noted whenever the program tells, since the turn
+    /// may come to any end.
     pub(super) total: Total,
-}
-
-/// Where the newest of some tasks has worked, which come newest first. A task that ended before it had a session counts
-/// as one of the session before it.
-pub(super) fn newest(tasks: &[Task]) -> Option<Past> {
-    let mut facts = tasks.iter().find_map(facts)?;
-    if facts.session_id.is_none() {
-        let earlier = tasks.iter().filter_map(self::facts).filter(|earlier| earlier.cli == facts.cli);
-        facts.session_id = earlier.filter_map(|earlier| earlier.session_id).next();
-    }
-    let same = |task: &&Task| self::facts(task).is_some_and(|other| other.session_id == facts.session_id);
-    let mut past = Total::default();
-    for task in tasks.iter().filter(same) {
-        if let Some(total) = total(task) {
-            past = past.and(total);
-            break;
-        }
-        // It did not come to a result; what it cost is all that is known of it.
-        past = past.and(cost(task));
-    }
-    Some(Past { facts, total: past })
-}
-
-/// What a task says is at work on it.
-pub(super) fn facts(task: &Task) -> Option<Facts> {
-    read(task, METADATA_ARTIFACT)
-}
-
-fn total(task: &Task) -> Option<Total> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Result {
-        session_usage: Option<Total>,
-    }
-    read::<Result>(task, RESULT_ARTIFACT)?.session_usage
 }
 
 /// What a task has cost so far.
 pub(super) fn cost(task: &Task) -> Total {
     let usage = task.metadata.as_ref().and_then(|all| all.get(switchboard_engine::fold::USAGE_KEY));
     usage.and_then(|usage| usage.read().ok()).unwrap_or_default()
-}
-
-fn read<T: serde::de::DeserializeOwned>(task: &Task, id: &str) -> Option<T> {
-    let artifact: &Artifact = task.artifacts.iter().find(|artifact| artifact.artifact_id.as_str() == id)?;
-    artifact.parts.iter().find_map(|part| match &part.content {
-        PartContent::Data(json) => json.read().ok(),
-        _ => None,
-    })
 }
 
 impl Total {
@@ -128,16 +91,6 @@ impl Total {
             output_tokens: usage.output_tokens,
             reasoning_tokens: usage.reasoning_tokens,
             cost_usd: usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or_default().max(0.0),
-        }
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
-            cost_usd: self.cost_usd + other.cost_usd,
         }
     }
 

@@ -2,42 +2,57 @@
 
 use std::time::Duration;
 
-use switchboard_a2a::Timestamp;
+use switchboard_a2a::{ContextId, Message, Timestamp};
 use switchboard_adapters::{Ending, Failure, FailureKind, Order, Session};
 use switchboard_engine::reason::Reason;
-use switchboard_engine::{AgentError, Cause, Stopped, TaskHandle, Turn};
+use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, Turn};
 
 use super::CliAgent;
 use super::approvals;
 use super::deadlines::Passed;
+use super::locks::Place;
+use super::process::Remains;
 use super::report::{Cost, Report};
 use super::run::{self, Settled};
-use super::sessions::{self, Facts, LOOK_BACK, Past, Saved, Total};
+use super::sessions::{self, Facts, Past, Saved, Total};
 use super::settings::Worker;
 use super::transcript;
 use super::wishes::Wishes;
 use super::workspace::{self, Workspace, WorkspaceError};
 use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
 
+/// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
+const MOST_BRANCHES: usize = 20;
+/// The number of every task's first message.
+const FIRST: Seq = Seq(1);
 /// What the program is told when its turn is taken up again.
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
                      do it twice, and go on from there.";
 
 /// Works on one turn.
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+    // Before anything is waited for: turns begin in the order in which their messages came.
+    let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
     let saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
-    let turn = if is_recovered { with_own_message(turn, &saved, &task) } else { turn };
+    let turn = match saved.seq {
+        // If its program has asked, the newest message is only somebody's answer.
+        Some(seq) if is_recovered => task.turn_on(Seq(seq), turn).await?,
+        _ => turn,
+    };
     if is_recovered {
         // A question that was open is nobody's any more, and must not be answered.
         task.status("The program was interrupted and is taken up again.").await?;
     }
-    if turn.cause != Cause::Begin
-        && let Some(id) = approvals::answered_id(&turn.message)
+    let begins_task = turn.seq == FIRST && !is_recovered;
+    if turn.seq != FIRST
+        && !is_recovered
+        && let Some(note) = approvals::unasked(&turn.message)
     {
-        // It came twice, or too late. It is no work, and what was answered stands.
-        task.status(format!("The approval {id} has expired or was answered already; nothing was done.")).await?;
-        return Ok(task.complete().await?);
+        return Ok(pass_over(&task, note).await?);
+    }
+    if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, false) {
+        return Ok(task.reject(refusal).await?);
     }
     if turn.text().trim().is_empty() {
         return Ok(task.reject("the message has no text: say what to do").await?);
@@ -46,15 +61,25 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         Ok(wishes) => wishes,
         Err(refusal) => return Ok(task.reject(refusal).await?),
     };
-    let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
     if !place.is_held() {
+        if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, true) {
+            return Ok(task.reject(refusal).await?);
+        }
+        let _waits = task.waits_for_another();
         task.status("Waiting: another task of this conversation is at work.").await?;
         tokio::select! {
             () = place.wait() => {}
             () = task.canceled() => return Err(Stopped::Canceled.into()),
         }
     }
-    let (past, earlier) = past(&task).await;
+    let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
+    let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();
+    let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
+    let (worker, difficulty) = agent.settings.workers.choose(turn.profile(), began, &turn.text());
+    if is_recovered && saved.cli != worker.name() {
+        let text = another_program(&saved.cli, worker.name());
+        return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
+    }
     let folder = {
         let repo = wishes.repo.as_deref().or(past.as_ref().and_then(|past| past.facts.repo.as_deref()));
         match workspace::choose(&agent.settings, repo) {
@@ -70,7 +95,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
                 folder: &folder,
                 context: &format!("{}\n{}", turn.caller, task.context_id()),
                 branch: (policy == WorktreePolicy::Keep).then(|| format!("{OURS}{}", task.id())),
-                earlier,
+                earlier: &earlier,
                 base: saved.base.as_deref(),
                 tip: saved.tip.as_deref(),
             };
@@ -80,8 +105,6 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             }
         }
     };
-    let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
-    let (worker, difficulty) = agent.settings.workers.choose(turn.profile(), began, &turn.text());
     // Another program, or another place, knows nothing of the session.
     let same =
         |past: &Past| past.facts.cli == worker.name() && (wishes.repo.is_none() || wishes.repo == past.facts.repo);
@@ -94,7 +117,8 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         repo: wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone())),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
-    let mut job = Job { agent, turn, task, saved, is_recovered, worker, wishes, workspace, past, facts };
+    let mut job =
+        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -103,22 +127,22 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     worked
 }
 
-/// A lost turn with the message it is about. If its program has asked, the newest one is only somebody's answer.
-fn with_own_message(turn: Turn, saved: &Saved, task: &TaskHandle) -> Turn {
-    let mut all = task.snapshot().history.into_iter();
-    match all.find(|message| message.message_id.as_str() == saved.message) {
-        Some(message) => Turn { message, ..turn },
-        None => turn,
+/// Ends a turn whose message is an answer that nobody has asked for. What the turn before said stays the task's last word.
+async fn pass_over(task: &TaskHandle, note: String) -> Result<(), Stopped> {
+    let said = task.snapshot().status.message.as_ref().map(Message::joined_text).unwrap_or_default();
+    task.status(note).await?;
+    match said.trim().is_empty() {
+        true => task.complete().await,
+        false => task.complete_with(said).await,
     }
 }
 
-/// The session of this task's earlier turns, else of the conversation's earlier tasks; and the branches of these, the
-/// newest first.
-async fn past(task: &TaskHandle) -> (Option<Past>, Vec<String>) {
-    let mut tasks = vec![task.snapshot()];
-    tasks.extend(task.context_tasks(LOOK_BACK).await);
-    let branches = tasks.iter().filter_map(sessions::facts).filter_map(|facts| facts.branch).collect();
-    (sessions::newest(&tasks), branches)
+/// Why a lost turn does not go on with a program that knows nothing of its session.
+fn another_program(before: &str, now: &str) -> String {
+    format!(
+        "the server stopped while {before} was at work, and this agent works with {now} now: look at what was done, then \
+         send the message again in the same context"
+    )
 }
 
 /// A turn for which everything is decided.
@@ -131,14 +155,17 @@ struct Job<'a> {
     is_recovered: bool,
     worker: &'a Worker,
     wishes: Wishes,
+    /// Its turn in the conversation.
+    place: Place<(CallerId, ContextId)>,
     workspace: Workspace,
     past: Option<Past>,
+    /// Branches of the conversation's earlier tasks, the newest first.
+    earlier: Vec<String>,
     facts: Facts,
 }
 
 impl Job<'_> {
     async fn work(&mut self) -> Result<(), AgentError> {
-        let message = self.turn.message.message_id.to_string();
         let is_recovered = self.is_recovered;
         let known = if is_recovered { self.saved.session.clone() } else { None };
         let known = known.or_else(|| self.past.as_ref().and_then(|past| past.facts.session_id.clone()));
@@ -147,13 +174,28 @@ impl Job<'_> {
         let began = self.agent.shared.clock.now();
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
         let mut session = resumable.map_or_else(fresh, Session::Resume);
+        let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
+        let Saved { tip, always, .. } = std::mem::take(&mut self.saved);
+        self.saved = Saved { seq: Some(self.turn.seq.0), base, tip, always, ..Saved::default() };
         loop {
             let order = self.order(session.clone(), prompt.clone());
             let resumes = matches!(session, Session::Resume(_));
             let mut report = self.report(&session);
-            let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
-            let saved = Saved { message: message.clone(), base, tip: self.saved.tip.clone(), ..Saved::default() };
-            let settled = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report).await?;
+            let (place, workspace) = (&mut self.place, &mut self.workspace);
+            let started = |remains: Remains| {
+                place.keep_for(remains.clone());
+                workspace.keep_for(remains);
+            };
+            let saved = &mut self.saved;
+            let ran = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report, started).await;
+            let settled = match ran {
+                Ok(settled) => settled,
+                Err(stopped) => {
+                    // Whoever stopped it writes the end; that no more comes of what was begun can be said before.
+                    let _ = report.end_texts().await;
+                    return Err(stopped.into());
+                }
+            };
             if let (true, Settled::Ended(Ending::Failed(failure))) = (resumes, &settled)
                 && failure.kind == FailureKind::UnknownSession
             {
@@ -210,7 +252,9 @@ impl Job<'_> {
             Session::New(id) => is_chosen.then(|| id.clone()),
         };
         let facts = Facts { session_id, ..self.facts.clone() };
-        Report::new(self.task.clone(), facts, Cost::new(before, session_before))
+        let earlier = self.earlier.iter().filter(|branch| facts.branch.as_ref() != Some(branch));
+        let branches = facts.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
+        Report::new(self.task.clone(), facts, branches, Cost::new(before, session_before))
     }
 
     async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {
@@ -218,6 +262,10 @@ impl Job<'_> {
         // Programs that never say so have worked somewhere too, and the next turn goes on there.
         if !matches!(settled, Settled::NotStarted(_) | Settled::Refused(_)) {
             report.tell_facts().await?;
+        }
+        if !matches!(settled, Settled::Ended(Ending::Done { .. }) | Settled::NotStarted(_) | Settled::Refused(_)) {
+            // A task that is too large to be told so still ends as it has settled.
+            let _ = report.end_texts().await;
         }
         if let Some(worktree) = &mut self.workspace.worktree {
             match worktree.changes(&self.turn.text()).await {
@@ -239,7 +287,8 @@ impl Job<'_> {
                 let worktree = self.workspace.worktree.as_ref();
                 let base = worktree.map(|worktree| worktree.base().to_owned());
                 let tip = worktree.and_then(Worktree::tip).map(str::to_owned);
-                task.save(&Saved { base, tip, ..Saved::default() }).await?;
+                let always = self.saved.always.clone();
+                task.save(&Saved { base, tip, always, ..Saved::default() }).await?;
                 match answer.trim().is_empty() {
                     true => task.complete().await?,
                     false => task.complete_with(answer).await?,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use switchboard_engine::{Stopped, TaskHandle};
 
 use super::locks::{Locks, Place};
+use super::process::Remains;
 use super::settings::Settings;
 use super::worktree::Worktree;
 
@@ -14,7 +15,7 @@ pub(super) struct Workspace {
     /// The folder; absolute.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
-    _place: Option<Place<PathBuf>>,
+    place: Option<Place<PathBuf>>,
 }
 
 /// A folder that cannot be worked in.
@@ -68,23 +69,34 @@ impl Workspace {
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
         if !settings.repo_lock {
-            return Ok(Self { folder, worktree: None, _place: None });
+            return Ok(Self { folder, worktree: None, place: None });
         }
         let mut place = repositories.line_up(repository(&folder).to_owned());
         if !place.is_held() {
             let ahead = place.ahead;
+            let _waits = task.waits_for_another();
             task.status(format!("Waiting: another task works in this repository ({ahead} ahead).")).await?;
             tokio::select! {
                 () = place.wait() => {}
                 () = task.canceled() => return Err(Stopped::Canceled),
             }
         }
-        Ok(Self { folder, worktree: None, _place: Some(place) })
+        Ok(Self { folder, worktree: None, place: Some(place) })
     }
 
     /// A copy needs no place in a line.
     pub(super) fn copied(worktree: Worktree) -> Self {
-        Self { folder: worktree.folder.clone(), worktree: Some(worktree), _place: None }
+        Self { folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
+    }
+
+    /// A child works here from now on: nobody else does until nothing of it is left.
+    pub(super) fn keep_for(&mut self, remains: Remains) {
+        if let Some(place) = &mut self.place {
+            place.keep_for(remains.clone());
+        }
+        if let Some(place) = self.worktree.as_mut().and_then(|worktree| worktree.place.as_mut()) {
+            place.keep_for(remains);
+        }
     }
 }
 

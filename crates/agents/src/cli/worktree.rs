@@ -47,7 +47,7 @@ pub(super) struct Wanted<'a> {
     /// What the task's work is kept as; none if it is not kept.
     pub(super) branch: Option<String>,
     /// Branches of the conversation's earlier tasks, the newest first: the first that is there is gone on with.
-    pub(super) earlier: Vec<String>,
+    pub(super) earlier: &'a [String],
     /// The commit that an earlier turn of this task began with.
     pub(super) base: Option<&'a str>,
     /// The commit that an earlier turn of this task left.
@@ -59,7 +59,7 @@ pub(super) struct Worktree {
     checkout: Checkout,
     task: TaskHandle,
     /// Held until it is put away.
-    place: Option<Place<String>>,
+    pub(super) place: Option<Place<String>>,
     /// The folder to work in.
     pub(super) folder: PathBuf,
     /// What is in it has been committed as this.
@@ -196,7 +196,7 @@ impl Repository {
 
 /// The commit to begin with, if not where the repository stands.
 async fn start(git: &Git, at: At<'_>, wanted: &Wanted<'_>) -> Option<String> {
-    let named = wanted.branch.iter().chain(&wanted.earlier).map(|branch| format!("refs/heads/{branch}"));
+    let named = wanted.branch.iter().chain(wanted.earlier).map(|branch| format!("refs/heads/{branch}"));
     for name in wanted.tip.map(str::to_owned).into_iter().chain(named) {
         if let Some(commit) = git.commit(at, &name).await {
             return Some(commit);
@@ -226,6 +226,10 @@ impl Drop for Worktree {
         let (left, place, is_committed) = (self.checkout.clone(), self.place.take(), self.tip.is_some());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
+                if let Some(place) = &place {
+                    // Its program may still be at work on what is to be committed.
+                    place.vacated().await;
+                }
                 if is_committed {
                     left.remove().await;
                 } else {

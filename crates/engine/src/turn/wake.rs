@@ -56,36 +56,42 @@ impl Inner {
         self.start_queued();
     }
 
-    /// A queued task has got its place: claim it in the log, then run it.
-    pub(crate) fn spawn_queued(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
+    /// Queued tasks have got their places: each is claimed in the log, then run.
+    pub(crate) fn spawn_queued(self: &Arc<Self>, turns: Vec<(Arc<LiveTask>, Permit)>) {
         let engine = self.clone();
         self.work.spawn(async move {
-            let claimed = live.inbox::<(), NotWritten>(&engine, |core| {
-                if core.row.phase != Phase::Queued {
-                    return Err(NotWritten::NotNeeded);
-                }
-                let fence = core.row.fence.next();
-                let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
-                let burst = Burst::default();
-                core.waking = true;
-                Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
-            });
-            match claimed.await {
-                Ok(_) => {
-                    let queued_at = live.core.lock().queued_at;
-                    let waited_ms = queued_at.map_or(0, |since| engine.clock.now().0 - since.0);
-                    metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
-                    engine.wake_turn(live, permit);
-                }
-                Err(NotWritten::NotNeeded) => {}
-                Err(NotWritten::Store(error)) => {
-                    live.core.lock().waking = false;
-                    tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
-                    drop(permit);
-                    engine.clock.sleep(RETRY).await;
-                    engine.enqueue_again(live);
-                }
+            for (live, permit) in turns {
+                engine.start_claimed(live, permit).await;
             }
         });
+    }
+
+    async fn start_claimed(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
+        let claimed = live.inbox::<(), NotWritten>(self, |core| {
+            if core.row.phase != Phase::Queued {
+                return Err(NotWritten::NotNeeded);
+            }
+            let fence = core.row.fence.next();
+            let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
+            let burst = Burst::default();
+            core.waking = true;
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+        });
+        match claimed.await {
+            Ok(_) => {
+                let queued_at = live.core.lock().queued_at;
+                let waited_ms = queued_at.map_or(0, |since| self.clock.now().0 - since.0);
+                metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
+                self.wake_turn(live, permit);
+            }
+            Err(NotWritten::NotNeeded) => {}
+            Err(NotWritten::Store(error)) => {
+                live.core.lock().waking = false;
+                tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
+                drop(permit);
+                self.clock.sleep(RETRY).await;
+                self.enqueue_again(live);
+            }
+        }
     }
 }

@@ -225,6 +225,9 @@ impl Store for FaultyStore {
     ) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.context(owner, agent, context, max))
     }
+    fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
+        self.around(self.store.noted(owner, agent, context))
+    }
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)
     }

@@ -111,25 +111,146 @@ fn an_ending_says_why_and_what_it_cost() {
 }
 
 #[test]
-fn the_other_tasks_of_a_conversation_can_be_read_newest_first() {
+fn what_a_task_notes_later_ones_of_its_conversation_find() {
     let folder = tempfile::tempdir().unwrap();
-    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
-        let earlier = task.context_tasks(2).await;
-        let said: Vec<String> = earlier.iter().map(|task| task.history[0].joined_text()).collect();
-        Ok(task.complete_with(format!("{}: {}", turn.text(), said.join(", "))).await?)
-    });
-    let kernel = Kernel::open(folder.path(), script);
+    let script = || {
+        Script::new(|turn: Turn, task: TaskHandle| async move {
+            let noted = task.noted().await?.and_then(|noted| noted.as_text()).unwrap_or_default();
+            if turn.text() != "silent" {
+                task.note(&turn.text()).await?;
+            }
+            Ok(task.complete_with(format!("{}: {noted}", turn.text())).await?)
+        })
+    };
+    let kernel = Kernel::open(folder.path(), script());
     kernel.run(async {
         for (text, context, answer) in [
             ("one", "c", "one: "),
             ("apart", "d", "apart: "),
             ("two", "c", "two: one"),
-            ("three", "c", "three: two, one"),
-            ("four", "c", "four: three, two"),
+            ("silent", "c", "silent: two"),
+            ("three", "c", "three: two"),
         ] {
             let sent = kernel.try_send(in_context(text, context)).await.unwrap();
             assert_eq!(status_text(&answer_task(&sent).await), answer);
             kernel.clock.advance(std::time::Duration::from_millis(5));
         }
+    });
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), script());
+    let sent = kernel.run(kernel.try_send(in_context("four", "c"))).unwrap();
+    assert_eq!(status_text(&kernel.run(answer_task(&sent))), "four: three", "also after a restart");
+}
+
+/// Tells what it has cost, asks, and holds on after the answer. Recovered, it says what it finds of its first message.
+fn holds_after_the_answer() -> Script {
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.cause == Cause::Recovered {
+            let newest = format!("{} {:?}", turn.text(), turn.seq);
+            let turn = task.turn_on(Seq(1), turn).await?;
+            let hint = turn.metadata.as_ref().and_then(|all| all.get("hint")?.as_text()).unwrap_or_default();
+            let found = format!("{newest}; {} {:?} {} {hint}", turn.text(), turn.seq, turn.profile().unwrap_or("none"));
+            return Ok(task.complete_with(found).await?);
+        }
+        task.usage(Usage { input_tokens: 7, output_tokens: 2, cost_usd: 0.5 }).await?;
+        task.ask("may I?").await?;
+        task.status("on").await?;
+        task.canceled().await;
+        Ok(())
+    });
+    script.with(|manifest| manifest.park = Park::Never)
+}
+
+async fn answered(kernel: &Kernel) -> switchboard_a2a::TaskId {
+    // Clients are known to give every message the same id.
+    let same = |text: &str, task_id| Message { message_id: "m".into(), task_id, ..message(text) };
+    let metadata = |json: &str| Some(serde_json::from_str(json).unwrap());
+    let first = Send { metadata: metadata(r#"{"profile":"slow","hint":"own"}"#), ..request(same("build", None)) };
+    let sent = kernel.engine.send(&Caller::local(), first).await.unwrap();
+    kernel.reach(sent.id(), TaskState::InputRequired).await;
+    let answer = same("y", Some(sent.id().clone()));
+    let answer = Send { metadata: metadata(r#"{"profile":"fast","hint":"later"}"#), ..request(answer) };
+    kernel.engine.send(&Caller::local(), answer).await.unwrap();
+    while status_text(&kernel.get(sent.id()).await.unwrap()) != "on" {
+        tokio::task::yield_now().await;
+    }
+    sent.id().clone()
+}
+
+#[test]
+fn a_lost_turn_finds_its_message_by_number_with_what_came_along() {
+    for (recovery, newest) in [(Recovery::Resume, "y Seq(4)"), (Recovery::Restart, "build Seq(1)")] {
+        let folder = tempfile::tempdir().unwrap();
+        let kernel = Kernel::open(folder.path(), holds_after_the_answer());
+        let id = kernel.run(answered(&kernel));
+        kernel.kill();
+        let kernel = Kernel::open(folder.path(), holds_after_the_answer().recovering(recovery));
+        let task = kernel.run(kernel.reach(&id, TaskState::Completed));
+        assert_eq!(status_text(&task), format!("{newest}; build Seq(1) slow own"));
+    }
+}
+
+#[test]
+fn an_ending_that_the_server_writes_says_what_the_work_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::open(folder.path(), holds_after_the_answer());
+    let id = kernel.run(answered(&kernel));
+    kernel.kill();
+    let kernel = Kernel::open(folder.path(), holds_after_the_answer());
+    kernel.run(async {
+        let task = kernel.ended(&id).await;
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "interrupted"));
+        assert_eq!(last_usage(&kernel, &id).await, 7);
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let parks = holds_after_the_answer().with(|manifest| manifest.park = Park::Allowed);
+    let kernel = Kernel::open(folder.path(), parks);
+    kernel.run(async {
+        let sent = kernel.send("ask").await;
+        kernel.reach(sent.id(), TaskState::InputRequired).await;
+        kernel.cancel(sent.id()).await.unwrap();
+        assert_eq!(last_usage(&kernel, sent.id()).await, 7, "of a task that nobody works on");
+    });
+}
+
+/// The tokens that a task's last event tells of.
+async fn last_usage(kernel: &Kernel, id: &switchboard_a2a::TaskId) -> u64 {
+    let log = kernel.log(id).await;
+    let frame = log.last().unwrap().frame(switchboard_a2a::Dialect::V1, false).unwrap();
+    let frame: serde_json::Value = serde_json::from_slice(&frame).unwrap();
+    frame["statusUpdate"]["metadata"][USAGE_KEY]["inputTokens"].as_u64().unwrap()
+}
+
+#[test]
+fn the_queue_says_that_a_place_is_kept_by_a_turn_that_waits_for_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.text() == "ask" {
+            task.ask("may I?").await?;
+        }
+        let _waits = task.waits_for_another();
+        task.status("waiting").await?;
+        task.canceled().await;
+        Ok(())
+    });
+    let script = script.with(|manifest| manifest.park = Park::Never);
+    let switches = Switches { max_running: Some(3), ..Switches::default() };
+    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, script).switches(switches));
+    kernel.run(async {
+        let asks = kernel.send("ask").await;
+        kernel.reach(asks.id(), TaskState::InputRequired).await;
+        for _ in 0..2 {
+            kernel.reach(kernel.send("wait").await.id(), TaskState::Working).await;
+        }
+        let queued = kernel.send("more").await;
+        let reason = async || {
+            let metadata = kernel.get(queued.id()).await.unwrap().metadata.unwrap();
+            metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap()
+        };
+        assert_eq!(
+            reason().await,
+            "all 3 places of this agent are taken, one of them by a task that waits for an answer, 2 of them by tasks that \
+             wait for other tasks"
+        );
     });
 }

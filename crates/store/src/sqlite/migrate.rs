@@ -6,7 +6,11 @@ use rusqlite::{Connection, OptionalExtension};
 use super::open::OpenError;
 
 /// In order; the first one is number 1. Never edited once released, only added to.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/0001_tasks.sql"), include_str!("migrations/0002_webhooks.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/0001_tasks.sql"),
+    include_str!("migrations/0002_webhooks.sql"),
+    include_str!("migrations/0003_notes.sql"),
+];
 
 /// The schema this binary writes.
 pub(crate) const SCHEMA: i64 = MIGRATIONS.len() as i64;

@@ -345,7 +345,7 @@ mod tests {
         };
         let guard = Guard::Inbox { key: TaskKey(1), version: Seq(1) };
         let sides = Sides::default();
-        Append { guard, events: bytes::Bytes::new(), count: 0, row, snapshot: None, sides, refusable: true }
+        Append { guard, events: bytes::Bytes::new(), count: 0, row, snapshot: None, note: None, sides, refusable: true }
     }
 
     #[tokio::test]

@@ -52,6 +52,7 @@ pub(crate) fn append(guard: Guard, events: &[&str], row: RowState) -> Append {
         count: u32::try_from(events.len()).unwrap(),
         row,
         snapshot: None,
+        note: None,
         sides: Sides::default(),
         refusable: false,
     }

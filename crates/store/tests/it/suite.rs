@@ -69,6 +69,7 @@ macro_rules! conformance_suite {
                 a_page_is_loaded_in_portions,
                 tasks_that_are_gone_are_left_out,
                 a_conversation_is_found_newest_first,
+                the_newest_note_of_a_conversation_is_found,
             }
             idempotency {
                 a_key_finds_its_send,

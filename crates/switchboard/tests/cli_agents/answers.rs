@@ -132,3 +132,71 @@ fn an_answer_of_the_programs_own_is_offered_and_taken() {
         assert_eq!(written(&place), [expected]);
     });
 }
+
+#[test]
+fn a_second_yes_that_comes_while_no_question_is_open_decides_nothing_and_is_no_work() {
+    let place = Place::new();
+    let program = "hear; ask r1 Bash; hear; note first yes; await ask; ask r2 Edit; hear; finish Done.";
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let first = bench.send(within("c", "go")).await;
+        let again = |answer: Said| Said(Message { task_id: Some(first.id.clone()), ..answer.0 });
+        bench.start(again("y".into())).await;
+        bench.noted(&place, "first").await;
+        for late in [Said::from("y"), Said::from("Yes."), Said::from(json!({"decision": "allow"}))] {
+            bench.start(again(late)).await;
+        }
+        // One that names only the conversation would have to be work for it.
+        let elsewhere = bench.send(within("c", "y")).await;
+        assert_eq!(elsewhere.status.state, TaskState::Rejected);
+        let expected = "\"y\" answers no question that is open in this conversation";
+        assert!(status_text(&elsewhere).starts_with(expected), "{}", status_text(&elsewhere));
+        place.allow("ask");
+        let second = bench.until(&first.id, |task| task.status.state == TaskState::InputRequired).await;
+        assert_eq!(question(&second)["tool"], "Edit");
+        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+        assert_eq!(written(&place).len(), 1, "the second question waits for an answer of its own");
+        bench.start(again("n".into())).await;
+        let done = bench.ended(&first.id).await;
+        assert_eq!(ending(&done), (TaskState::Completed, "Done.".to_owned()), "its last word stays");
+        let decisions: Vec<Value> = written(&place).iter().map(|line| line["decision"].clone()).collect();
+        assert_eq!(decisions, ["allow", "deny"], "and no prompt after them");
+        let told = bench.told(&first.id).await;
+        let unasked = told.iter().filter(|told| told.starts_with("WORKING: No question was open when"));
+        assert_eq!(unasked.count(), 3, "{told:?}");
+    });
+}
+
+#[test]
+fn a_yes_to_what_a_program_said_at_the_end_is_work() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; finish \"Shall I go on?\""));
+    bench.run(async {
+        for text in ["go", "yes"] {
+            assert_eq!(bench.send(within("c", text)).await.status.state, TaskState::Completed);
+        }
+        assert_eq!(place.heard()[1], r#"{"kind":"prompt","text":"yes"}"#);
+    });
+}
+
+#[test]
+fn an_approval_that_would_begin_a_task_is_refused_as_expired() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let asked = bench.send(within("c", "go")).await;
+        let id = question(&asked)["approvalId"].as_str().unwrap().to_owned();
+        bench.reply(&asked, "y").await;
+        for late in [json!({"approvalId": id, "decision": "allow"}), json!({"decision": "allow"})] {
+            let is_named = late.get("approvalId").is_some();
+            let refused = bench.send(Said::from(late).within("c")).await;
+            assert_eq!((refused.status.state, reason(&refused).as_str()), (TaskState::Rejected, "rejected"));
+            let expected = if is_named {
+                format!("the approval {id} is not open here: it has expired")
+            } else {
+                "no approval is open here".to_owned()
+            };
+            assert!(status_text(&refused).starts_with(&expected), "{}", status_text(&refused));
+        }
+    });
+}

@@ -121,6 +121,20 @@ impl Bench {
         self.engine.cancel(&Address::Root, &Caller::local(), id).await?.into_task()
     }
 
+    /// Cancels a task whose agent has no time to stop it in order.
+    pub(crate) async fn cancel_at_once(&self, id: &TaskId) -> Task {
+        let hurry = async {
+            loop {
+                self.clock.advance(Duration::from_secs(1));
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            canceled = self.cancel(id) => canceled.unwrap(),
+            () = hurry => unreachable!(),
+        }
+    }
+
     /// Waits until something can be said of a task.
     pub(crate) async fn until(&self, id: &TaskId, is_so: impl Fn(&Task) -> bool) -> Task {
         loop {

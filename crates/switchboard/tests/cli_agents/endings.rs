@@ -217,3 +217,29 @@ fn lines_that_nobody_understands_do_no_harm() {
         printf '\033[2J{"kind":"text","text":"hidden"}\n'; printf '%s\n' '{"kind":7}'; finish 'Still here.'"#;
     assert_eq!(ended(program), (TaskState::Completed, "Still here.".to_owned(), String::new()));
 }
+
+#[test]
+fn what_was_being_said_is_ended_however_the_turn_ends() {
+    for (program, cancel) in [
+        ("hear; text Hm; tell '{\"kind\":\"reasoning\",\"text\":\"so\"}'; exit 3", false),
+        ("hear; text Hm; tell '{\"kind\":\"reasoning\",\"text\":\"so\"}'; note told yes; await never", true),
+    ] {
+        let place = Place::new();
+        let bench = Bench::open(&place, place.settings(program));
+        bench.run(async {
+            let id = bench.start("go").await;
+            if cancel {
+                bench.noted(&place, "told").await;
+                bench.until(&id, |task| text(task, "reasoning").is_some()).await;
+                bench.cancel(&id).await.unwrap();
+            }
+            bench.ended(&id).await;
+            let log = bench.log(&id).await;
+            for artifact in ["assistant-response", "reasoning"] {
+                let mut updates = log.iter().map(|frame| &frame["artifactUpdate"]);
+                let last = updates.rfind(|update| update["artifact"]["artifactId"] == artifact).unwrap();
+                assert_eq!(last["lastChunk"], true, "{artifact}: {last}");
+            }
+        });
+    }
+}

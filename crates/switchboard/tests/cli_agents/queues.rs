@@ -130,3 +130,70 @@ fn a_message_to_a_task_at_work_is_its_next_turn() {
         assert_eq!(text(&done, "assistant-response").unwrap(), "on\n\non", "one artifact, two messages");
     });
 }
+
+/// The first run ignores the signal that asks it to end; later ones note if it lives.
+const STUBBORN: &str = r#"hear; if [ -e "$NOTES/pid" ]; then kill -0 "$(cat "$NOTES/pid")" && note overlap yes; finish ok; exit; fi
+    trap '' TERM; note pid $$; text on; while :; do sleep 0.02; done"#;
+
+#[test]
+fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
+    for same_conversation in [true, false] {
+        let place = Place::new();
+        let settings = Settings { repo_lock: !same_conversation, ..place.settings(STUBBORN) };
+        let bench = Bench::open(&place, settings);
+        bench.run(async {
+            let second = if same_conversation { "c" } else { "d" };
+            let first = bench.start(within("c", "one")).await;
+            bench.until(&first, is_at_work).await;
+            let second = bench.start(within(second, "two")).await;
+            bench.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
+            // The kernel's grace is over before the child's is.
+            assert_eq!(bench.cancel_at_once(&first).await.status.state, TaskState::Canceled);
+            assert_eq!(bench.children.running(), 1, "it still ends");
+            assert_eq!(bench.ended(&second).await.status.state, TaskState::Completed);
+            assert_eq!(place.noted("overlap"), None);
+        });
+    }
+}
+
+#[test]
+fn the_queue_says_that_places_are_kept_by_tasks_that_wait_for_others() {
+    let place = Place::new();
+    let switches = Switches { max_running: Some(2), ..Switches::default() };
+    let bench = Bench::serving(&place, place.settings(PATIENT), switches);
+    bench.run(async {
+        let first = bench.start("one").await;
+        bench.until(&first, is_at_work).await;
+        let second = bench.start("two").await;
+        bench.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
+        let third = bench.start("three").await;
+        let metadata = bench.get(&third).await.metadata.unwrap();
+        let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
+        assert_eq!(reason, "all 2 places of this agent are taken, one of them by a task that waits for another task");
+        place.allow("end");
+        for id in [&first, &second, &third] {
+            bench.ended(id).await;
+        }
+    });
+}
+
+#[test]
+fn tasks_of_a_conversation_work_in_the_order_in_which_they_came() {
+    let place = Place::new();
+    let switches = Switches { max_running: Some(4), ..Switches::default() };
+    let settings = Settings { repo_lock: false, ..place.settings("hear; text on; await end; finish ok") };
+    let bench = Bench::serving(&place, settings, switches);
+    bench.run(async {
+        let mut ids = Vec::new();
+        for number in 0..12 {
+            ids.push(bench.start(within("c", &number.to_string())).await);
+        }
+        bench.until(&ids[0], is_at_work).await;
+        place.allow("end");
+        for id in &ids {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+        }
+        let expected: Vec<String> = (0..12).map(|number| format!(r#"{{"kind":"prompt","text":"{number}"}}"#)).collect();
+        assert_eq!(place.heard(), expected);
+    });
+}

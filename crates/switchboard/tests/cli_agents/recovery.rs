@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Message, TaskState};
-use switchboard_agents::cli::{Settings, Worker};
+use switchboard_agents::cli::{ByDifficulty, Settings, Worker, Workers};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -243,4 +243,108 @@ fn what_was_spent_before_and_after_is_counted_once() {
         assert_eq!(task.status.state, TaskState::Completed);
         assert_eq!(usage(&task)["inputTokens"], 140, "{scope}");
     }
+}
+
+#[test]
+fn a_message_is_found_whatever_ids_the_client_gives() {
+    let place = Place::new();
+    let program = "text \"on$run\"; await \"end-$run\"; finish ok";
+    let bench = Bench::open(&place, resuming(&place, program));
+    let id = bench.run(async {
+        let same = |text: &str, task| Said(Message { message_id: "m".into(), task_id: task, ..Said::from(text).0 });
+        let id = bench.start(same("one", None)).await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        bench.start(same("two", Some(id.clone()))).await;
+        place.allow("end-1");
+        bench.until(&id, |task| text(task, "assistant-response").is_some_and(|text| text.ends_with("on2"))).await;
+        id
+    });
+    bench.kill();
+    place.allow("end-3");
+    let bench = Bench::open(&place, resuming(&place, program));
+    bench.run(bench.ended(&id));
+    assert_eq!(prompts(&place), ["one".to_owned(), "two".to_owned(), format!("{GO_ON}\n\ntwo")]);
+}
+
+#[test]
+fn a_session_is_not_taken_up_by_another_program() {
+    let program = "text on; await never";
+    let named =
+        |place: &Place, name: &str| Worker::new(Resuming::new(place.asking(&format!("{BEGIN} {program}"))).named(name));
+    // The operator has changed the agent's program, or which of its programs does what.
+    for is_known in [false, true] {
+        let place = Place::new();
+        let settings = |routine: &str, mid: &str| {
+            let worker = |name| named(&place, name);
+            let workers = ByDifficulty { complex: worker(mid), mid: worker(mid), routine: worker(routine) };
+            let workers = Workers::ByDifficulty(Box::new(workers));
+            Settings { workers, ..Settings::new("coder", worker(mid), place.work()) }
+        };
+        let bench = Bench::open(&place, settings("first", "second"));
+        let id = bench.run(async {
+            let id = bench.start("fix a typo").await;
+            bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+            id
+        });
+        bench.kill();
+        let now = if is_known { settings("second", "first") } else { settings("third", "second") };
+        let bench = Bench::open(&place, now);
+        let task = bench.run(bench.ended(&id));
+        assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "interrupted"));
+        assert!(status_text(&task).ends_with("send the message again in the same context"), "{}", status_text(&task));
+        assert_eq!(starts(&place).len(), 1);
+    }
+}
+
+#[test]
+fn what_is_allowed_for_the_task_is_allowed_in_its_later_runs() {
+    let place = Place::new();
+    let program = "ask \"r$run\" Bash; hear; text \"on$run\"; await \"end-$run\"; finish ok";
+    let bench = Bench::open(&place, resuming(&place, program));
+    let id = bench.run(async {
+        let asked = bench.send("one").await;
+        bench.start(Said(Message { task_id: Some(asked.id.clone()), ..Said::from("always").0 })).await;
+        bench.until(&asked.id, |task| text(task, "assistant-response").is_some()).await;
+        // The next turn of the same task, and the one that is recovered after it.
+        bench.start(Said(Message { task_id: Some(asked.id.clone()), ..Said::from("two").0 })).await;
+        place.allow("end-1");
+        let goes_on = |task: &switchboard_a2a::Task| text(task, "assistant-response").unwrap().ends_with("on2");
+        bench.until(&asked.id, goes_on).await;
+        asked.id
+    });
+    bench.kill();
+    place.allow("end-3");
+    let bench = Bench::open(&place, resuming(&place, program));
+    let task = bench.run(bench.ended(&id));
+    assert_eq!(task.status.state, TaskState::Completed);
+    assert_eq!(decisions(&place), ["allow", "allow", "allow"]);
+    assert_eq!(task.history.iter().filter(|message| message.joined_text().starts_with("Approve:")).count(), 1);
+}
+
+#[test]
+fn tasks_of_a_conversation_go_on_in_their_order() {
+    let place = Place::new();
+    let program = "text \"on$run\"; await \"end-$run\"; finish ok";
+    let bench = Bench::open(&place, resuming(&place, program));
+    let texts = ["one", "two", "three", "four", "five"];
+    let ids = bench.run(async {
+        let mut ids = Vec::new();
+        for text in texts {
+            ids.push(bench.start(within("c", text)).await);
+        }
+        bench.until(&ids[0], |task| text(task, "assistant-response").is_some()).await;
+        ids
+    });
+    bench.kill();
+    for run in 2..8 {
+        place.allow(&format!("end-{run}"));
+    }
+    let bench = Bench::open(&place, resuming(&place, program));
+    bench.run(async {
+        for id in &ids {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+        }
+    });
+    let expected = ["one", &format!("{GO_ON}\n\none"), "two", "three", "four", "five"];
+    assert_eq!(prompts(&place), expected);
 }

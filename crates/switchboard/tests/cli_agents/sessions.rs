@@ -5,6 +5,7 @@ use switchboard_a2a::{Task, TaskState};
 use switchboard_adapters::Declared;
 use switchboard_adapters::{Permission, Permissions};
 use switchboard_agents::cli::{Settings, Worker};
+use switchboard_engine::Switches;
 use switchboard_engine::fold::USAGE_KEY;
 
 use crate::bench::*;
@@ -162,5 +163,50 @@ fn usage_that_is_counted_by_the_run_adds_up_over_the_turns_of_a_task() {
         place.allow("end");
         let task = bench.ended(&id).await;
         assert_eq!(usage(&task), json!({"inputTokens": 20, "outputTokens": 4, "costUsd": 2.0}));
+    });
+}
+
+#[test]
+fn a_session_is_found_however_many_messages_come_at_once() {
+    let place = Place::new();
+    let settings = Settings::new("coder", Worker::new(Resuming::new(place.asking(TALKER))), place.work());
+    let switches = Switches { max_running: Some(100), ..Switches::default() };
+    let bench = Bench::serving(&place, settings, switches);
+    bench.run(async {
+        bench.send(within("c", "first")).await;
+        let mut ids = Vec::new();
+        for number in 0..25 {
+            ids.push(bench.start(within("c", &number.to_string())).await);
+        }
+        for id in &ids {
+            assert_eq!(status_text(&bench.ended(id).await), "Hello from s-1.");
+        }
+    });
+    assert_eq!(starts(&place).iter().filter(|start| *start == "resume s-1").count(), 25);
+}
+
+#[test]
+fn usage_of_the_session_is_counted_once_however_its_turns_end() {
+    let place = Place::new();
+    // Every run costs 100 more. The second is canceled, the third fails; both are of the conversation.
+    let program = r#"echo run >> "$NOTES/runs"; runs=$(wc -l < "$NOTES/runs"); hear; tell '{"kind":"init","session":"s"}'
+        tell "{\"kind\":\"usage\",\"scope\":\"session\",\"input_tokens\":${runs}00,\"output_tokens\":1}"; text on
+        [ $runs = 2 ] && await never; [ $runs = 3 ] && exit 1; finish ok"#;
+    let program = Resuming::new(place.asking(program));
+    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
+    bench.run(async {
+        for state in [TaskState::Completed, TaskState::Canceled, TaskState::Failed, TaskState::Completed] {
+            let id = bench.start(within("c", "go")).await;
+            if state == TaskState::Canceled {
+                bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+                bench.cancel(&id).await.unwrap();
+            }
+            let task = bench.ended(&id).await;
+            assert_eq!((task.status.state, &usage(&task)["inputTokens"]), (state, &json!(100)));
+            let log = bench.log(&id).await;
+            let last = &log.last().unwrap()["statusUpdate"]["metadata"][USAGE_KEY];
+            assert_eq!(last["inputTokens"], 100, "the ending itself says so");
+            bench.clock.advance(std::time::Duration::from_millis(10));
+        }
     });
 }

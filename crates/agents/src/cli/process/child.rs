@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::input::{Input, WriteError};
 use super::lines::{Lines, Piece};
 use super::output::{Budget, Output, OutputLimits};
+use super::remains::Remains;
 use super::signal::Status;
 use super::spawner::{RunHandle, Started, ended};
 use super::stderr::{self, CHUNK, LEFTOVER, Tail, read_now};
@@ -77,6 +78,12 @@ impl Child {
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.run.pid.cast_unsigned()
+    }
+
+    /// What is left of it, also when it has been dropped.
+    #[must_use]
+    pub fn remains(&self) -> Remains {
+        Remains::new(self.run.done.clone())
     }
 
     /// The next thing it says or does. Nothing is lost if this is dropped before it is ready. Nothing is read before it

@@ -99,6 +99,7 @@ impl Session<'_> {
         }
         self.next_task += 1;
         let event = self.insert_event(key, 1, append)?;
+        self.write_note(key, append)?;
         self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
         self.write_webhook(key, plan)?;
         self.tally.add(counter(owner, agent, row), 1);
@@ -123,6 +124,7 @@ impl Session<'_> {
             }
         };
         self.update_task(key, found, append, snapshot_row)?;
+        self.write_note(key.0, append)?;
         self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
         self.write_webhook(key.0, plan)?;
         self.tally.moved(found.counter, counter(found.counter.owner, found.counter.agent, &append.row));
@@ -207,6 +209,13 @@ impl Session<'_> {
             snapshot_row,
             bytes,
         ])?;
+        Ok(())
+    }
+
+    fn write_note(&mut self, key: i64, append: &Append) -> rusqlite::Result<()> {
+        if let Some(note) = &append.note {
+            self.statements.note_task.execute((key, note))?;
+        }
         Ok(())
     }
 

@@ -121,6 +121,7 @@ mod tests {
                 recoveries: 0,
             },
             snapshot: None,
+            note: None,
             sides: Sides { send: None, webhook: Some(webhook) },
             refusable: false,
         };

@@ -16,6 +16,8 @@ pub(crate) struct Statements<'c> {
     /// The columns that are in no index: what most output changes. SQLite rewrites an index entry whenever one of its
     /// columns is named in the statement, changed or not.
     pub(crate) extend_task: Statement<'c>,
+    /// What a task says to later ones of its conversation. Few do, so it is no part of the statements above.
+    pub(crate) note_task: Statement<'c>,
     pub(crate) insert_event: Statement<'c>,
     /// For a task that was created without events.
     pub(crate) keep_first: Statement<'c>,
@@ -56,6 +58,7 @@ impl<'c> Statements<'c> {
                 "UPDATE task SET fence = ?2, lease = ?3, recoveries = ?4, last_seq = ?5, \
                  snapshot_row = coalesce(?6, snapshot_row), bytes = bytes + ?7 WHERE key = ?1",
             )?,
+            note_task: prepare("UPDATE task SET note = ?2 WHERE key = ?1")?,
             insert_event: prepare(
                 "INSERT INTO event (id, task_key, first_seq, count, epoch, blob, snapshot) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",

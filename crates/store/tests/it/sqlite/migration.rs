@@ -1,9 +1,9 @@
 //! A file of an earlier version is brought to this one and keeps what is in it.
 
 use switchboard_engine::ids::Seq;
-use switchboard_engine::store::Store;
 use switchboard_engine::store::callbacks::CallbackStore;
 use switchboard_engine::store::webhooks::WebhookStore;
+use switchboard_engine::store::{Append, Store};
 use switchboard_store::check;
 
 use super::SqliteFixture;
@@ -39,7 +39,8 @@ async fn a_file_of_the_first_version_keeps_its_tasks() {
     // And can have what is new.
     let key = loaded.row.key;
     let set = with_webhook(inbox(key, 3, &[], loaded.row.state), webhook("a", "https://one", 2));
-    store.append(set).await.unwrap();
+    store.append(Append { note: Some("1".to_owned()), ..set }).await.unwrap();
+    assert_eq!(store.noted(&"ann".into(), &"echo".into(), &"c".into()).await.unwrap().as_deref(), Some("1"));
     let hook = store.webhook(key, "a").await.unwrap().unwrap();
     prepare(&store, hook.key, delivery(3, 3, 40)).await;
     assert!(store.open_callback(&"task 1".into(), [1; 32]).await.unwrap());

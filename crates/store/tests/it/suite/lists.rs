@@ -195,3 +195,29 @@ pub(crate) async fn a_conversation_is_found_newest_first(fixture: impl Fixture) 
     store.append(inbox(first_key, 1, &["x"], done(9, 1))).await.unwrap();
     assert_eq!(names(found(9).await.unwrap()), [first, second]);
 }
+
+pub(crate) async fn the_newest_note_of_a_conversation_is_found(fixture: impl Fixture) {
+    let store = fixture.open();
+    let noted = || store.noted(&"ann".into(), &"echo".into(), &"c".into());
+    assert_eq!(noted().await.unwrap(), None);
+    let (_, first) = make(&store, "ann", "echo", "c", row(1)).await;
+    let (_, second) = make(&store, "ann", "echo", "c", row(2)).await;
+    let (_, other) = make(&store, "ann", "guide", "c", row(3)).await;
+    for number in 4..30 {
+        make(&store, "ann", "echo", "c", row(number)).await;
+    }
+    let note = |key, version, state, text: &str| {
+        let append = inbox(key, version, &["x"], state);
+        store.append(switchboard_engine::store::Append { note: Some(text.to_owned()), ..append })
+    };
+    note(other, 1, row(3), "another agent's").await.unwrap();
+    assert_eq!(noted().await.unwrap(), None);
+    note(first, 1, row(1), "1").await.unwrap();
+    assert_eq!(noted().await.unwrap().as_deref(), Some("1"), "whatever is newer has noted nothing");
+    note(second, 1, done(40, 1), "2").await.unwrap();
+    assert_eq!(noted().await.unwrap().as_deref(), Some("2"));
+    store.append(inbox(first, 2, &["x"], row(1))).await.unwrap();
+    note(first, 3, done(41, 1), "3").await.unwrap();
+    assert_eq!(noted().await.unwrap().as_deref(), Some("3"), "replaced, and kept by appends without one");
+    assert_eq!(store.noted(&"bob".into(), &"echo".into(), &"c".into()).await.unwrap(), None);
+}

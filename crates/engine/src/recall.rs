@@ -1,0 +1,64 @@
+//! What a turn can look up: its task's earlier messages, what was said in the conversation, and what an earlier task of
+//! it has noted for those to come.
+
+use switchboard_a2a::{Json, Message};
+
+use crate::agent::{AgentError, Turn};
+use crate::event::Event;
+use crate::fold::Numbered;
+use crate::handle::{Stopped, TaskHandle};
+use crate::hints::Hints;
+use crate::ids::Seq;
+
+/// The longest note, in bytes: it stands in the task's row.
+const NOTE_BYTES: usize = 16 << 10;
+
+impl TaskHandle {
+    /// A turn on another message of this task, by its number. An answer to a question takes the place of the message
+    /// that was being worked on; a turn that is recovered has to go on with that one. As it is, if the number is no
+    /// message's.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub async fn turn_on(&self, seq: Seq, turn: Turn) -> Result<Turn, AgentError> {
+        let found = self.engine.received(&self.live, seq).await;
+        let found = found.map_err(|error| AgentError::new(format!("the message could not be read: {error}")))?;
+        let Some(Numbered { received, .. }) = found else { return Ok(turn) };
+        Ok(Turn {
+            message: received.message.clone(),
+            seq,
+            accepted_output_modes: received.accepted_output_modes.clone(),
+            metadata: received.metadata.clone(),
+            hints: Hints::seen_by(&self.live.task.agent, &received),
+            ..turn
+        })
+    }
+
+    /// The newest messages of this conversation's earlier tasks, oldest first, at most `max`.
+    pub async fn context_history(&self, max: usize) -> Vec<Message> {
+        self.engine.context_history(&self.live.task, max).await
+    }
+
+    /// Notes something for the conversation: what is noted last is what later turns and tasks of it find, also after a
+    /// restart. It goes with the task that noted it when that is deleted.
+    pub async fn note(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
+        let value = Json::from_serialize(value).map_err(|error| Stopped::TooLarge(error.to_string()))?;
+        let bytes = value.as_str().len();
+        if bytes > NOTE_BYTES {
+            return Err(Stopped::TooLarge(format!("a note of {bytes} bytes is over the limit of {NOTE_BYTES}")));
+        }
+        self.room(bytes).await?;
+        self.push(&mut self.live.core.lock(), Event::Noted(value)).map(drop)
+    }
+
+    /// What was last noted in this conversation by one of this agent's tasks, this one included.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn noted(&self) -> Result<Option<Json>, AgentError> {
+        let task = &self.live.task;
+        let noted = self.engine.store.noted(&task.owner, &task.agent, &task.context).await;
+        let noted = noted.map_err(|error| AgentError::new(format!("the conversation could not be read: {error}")))?;
+        Ok(noted.and_then(|noted| Json::parse(&noted).ok()))
+    }
+}
