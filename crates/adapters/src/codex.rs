@@ -115,6 +115,7 @@ impl Adapter for Codex {
 /// The model and how hard it thinks are told to the app server in its own language.
 fn app_server_args(order: &Order) -> Vec<String> {
     let mut args = vec!["app-server".to_owned()];
+    args.extend(without_trust(order));
     args.extend(without_web_search(order));
     args.extend(order.args.iter().cloned());
     args
@@ -138,6 +139,7 @@ fn exec_args(order: &Order) -> Vec<String> {
     if let Some(effort) = &order.effort {
         args.extend(setting("model_reasoning_effort", effort));
     }
+    args.extend(without_trust(order));
     args.extend(without_web_search(order));
     args.extend(order.args.iter().cloned());
     if let Session::Resume(id) = &order.session {
@@ -154,6 +156,19 @@ fn without_web_search(order: &Order) -> Vec<String> {
     }
 }
 
+/// Codex trusts a folder as soon as it may write there, and writes that into the user's `config.toml`. What `.codex` in the
+/// folder says then counts: programs that are run at the start, commands that are not asked about. So it is told that the
+/// folder and all above it are not trusted, which wins over what was written before, unless the operator has a word on it.
+fn without_trust(order: &Order) -> Vec<String> {
+    if order.args.iter().any(|arg| arg.contains("trust_level")) {
+        return Vec::new();
+    }
+    // Codex too writes such names with what is no text replaced.
+    let folders = order.cwd.ancestors().map(|folder| quoted(&folder.to_string_lossy()));
+    let levels: Vec<String> = folders.map(|folder| format!("{folder}={{trust_level=\"untrusted\"}}")).collect();
+    vec!["-c".to_owned(), format!("projects={{{}}}", levels.join(","))]
+}
+
 /// Whether the operator's arguments say what the sandbox is to be.
 fn chooses_sandbox(args: &[String]) -> bool {
     args.iter().any(|arg| {
@@ -167,10 +182,14 @@ fn chooses_sandbox(args: &[String]) -> bool {
     })
 }
 
-/// One setting of its configuration. Values are TOML, and a JSON string is a TOML string but for one character.
+/// One setting of its configuration.
 fn setting(key: &str, value: &str) -> [String; 2] {
-    let quoted = Value::from(value).to_string().replace('\u{7f}', "\\u007f");
-    ["-c".to_owned(), format!("{key}={quoted}")]
+    ["-c".to_owned(), format!("{key}={}", quoted(value))]
+}
+
+/// A TOML string. A JSON string is one but for one character.
+fn quoted(value: &str) -> String {
+    Value::from(value).to_string().replace('\u{7f}', "\\u007f")
 }
 
 #[cfg(test)]

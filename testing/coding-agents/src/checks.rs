@@ -2,13 +2,14 @@
 
 mod approvals;
 mod cancel;
+mod codex;
 mod conversation;
 mod cursor;
 mod failures;
 mod kills;
 mod root;
 
-use coding_agents_tests::{Installed, User};
+use coding_agents_tests::{Agent, Installed, User};
 use serde_json::json;
 use switchboard_a2a::{Task, TaskState};
 use url::Url;
@@ -47,6 +48,9 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
             if subject.asks {
                 run.check(name("retried"), within(installed, subject, usual(), failures::retried));
             }
+        }
+        if subject.agent == Agent::Codex {
+            run.check(name("hostile-repository"), within(installed, subject, usual(), codex::hostile_repository));
         }
         let keys = json!({ "idle": "6s", "timeout": "12s" });
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };

@@ -65,15 +65,17 @@ impl AppServer {
         if !super::chooses_sandbox(&order.args) {
             params["sandbox"] = "workspace-write".into();
         }
-        if let Some(cwd) = order.cwd.to_str() {
-            params["cwd"] = cwd.into();
-        }
         if let Some(model) = &order.model {
             params["model"] = model.as_str().into();
         }
         let method = match &order.session {
             Session::New(_) => "thread/start",
             Session::Resume(id) => {
+                // Else it goes on where it was before. A new one begins where its process does; to name the folder
+                // there is to trust it.
+                if let Some(cwd) = order.cwd.to_str() {
+                    params["cwd"] = cwd.into();
+                }
                 params["threadId"] = id.as_str().into();
                 params["excludeTurns"] = true.into();
                 "thread/resume"

@@ -78,7 +78,8 @@ fn a_turn_is_ordered_as_it_was_in_the_recording() {
     assert_eq!(ours[1], theirs[1]);
     let mut thread = theirs[2].clone();
     thread["params"]["approvalsReviewer"] = "user".into();
-    assert_eq!(ours[2], thread);
+    let named = thread["params"].as_object_mut().unwrap().remove("cwd");
+    assert_eq!((&ours[2], named), (&thread, Some(json!("/home/agent/project"))), "a folder that is named is trusted");
     assert_eq!(ours[3], theirs[3]);
     assert!(ours.iter().all(|message| message.get("jsonrpc").is_none()));
 }
@@ -209,6 +210,7 @@ fn a_conversation_is_taken_up_without_its_history_and_its_usage_goes_on() {
     let ours = written(&played.steps);
     assert_eq!(ours[2]["method"], "thread/resume");
     assert_eq!(ours[2]["params"]["threadId"], thread);
+    assert_eq!(ours[2]["params"]["cwd"], "/home/agent/project", "else it goes on where it was");
     assert_eq!(ours[2]["params"]["excludeTurns"], true);
     assert_eq!(ours[2]["params"]["approvalPolicy"], "untrusted");
     assert_eq!(ours[3], recorded(&recording)[3]);

@@ -4,7 +4,20 @@ use switchboard_adapters::{Adapter as _, Codex, OrderError, Permission, Permissi
 
 use super::{order, resuming, start};
 
+/// What is said of the folder of every order here.
+const UNTRUSTED: &str = concat!(
+    r#" -c projects={"/home/agent/project"={trust_level="untrusted"},"/home/agent"={trust_level="untrusted"},"#,
+    r#""/home"={trust_level="untrusted"},"/"={trust_level="untrusted"}}"#,
+);
+
+/// What it is started with, less what is said of its folder.
 fn args(order: &switchboard_adapters::Order) -> String {
+    let whole = whole_args(order);
+    assert_eq!(whole.matches(UNTRUSTED).count(), 1, "{whole}");
+    whole.replace(UNTRUSTED, "")
+}
+
+fn whole_args(order: &switchboard_adapters::Order) -> String {
     let (launch, _) = start(order);
     assert!(launch.input && launch.env.is_empty());
     launch.args.join(" ")
@@ -42,6 +55,18 @@ fn whatever_may_have_to_be_asked_or_refused_by_name_goes_through_the_app_server(
         let mut order = order(default);
         order.permissions = Permissions { default, allow: rules(&allow), deny: rules(&deny) };
         assert_eq!(args(&order), expected, "{:?}", order.permissions);
+    }
+}
+
+#[test]
+fn the_folder_is_not_trusted_unless_the_operator_has_a_word_on_it() {
+    for default in [Permission::Allow, Permission::Ask, Permission::Deny] {
+        let mut order = order(default);
+        order.cwd = "/srv/a \"b\" = {c}".into();
+        let said = r#"-c projects={"/srv/a \"b\" = {c}"={trust_level="untrusted"},"/srv"={"#;
+        assert!(whole_args(&order).contains(said), "{}", whole_args(&order));
+        order.args = rules(&["-c", "projects={\"/srv\"={trust_level=\"trusted\"}}"]);
+        assert!(!whole_args(&order).contains("untrusted"), "{}", whole_args(&order));
     }
 }
 
