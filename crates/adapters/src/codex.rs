@@ -1,21 +1,21 @@
 //! Codex, in the two ways it can be run without a terminal.
 //!
-//! `codex exec` says what it does line by line and cannot ask. `codex app-server` asks before every command, every
-//! change of files and most tools of other servers, and waits for the answer. So the app server is taken where anything
-//! might have to be asked or refused by name, and `exec` where one word says it all: `allow` lets it work inside its
-//! sandbox, which may write to the working directory and has no network, and `deny` lets it look and not touch.
+//! `codex exec` says what it does line by line and cannot ask. `codex app-server` asks before every command, every change
+//! of files and every tool of other servers, and waits for the answer. So `exec` is taken only where all is allowed: it
+//! then works inside its sandbox, which may write to the working directory and has no network. Where all is denied, the
+//! app server's sandbox lets it look and not touch.
 //!
 //! In both, permissions name its tools so:
 //!
 //! | name | what it is | who asks |
 //! |---|---|---|
-//! | `shell` | a command, also one outside the sandbox, since Codex's question does not tell | always asked |
+//! | `shell` | a command, also one outside the sandbox, since Codex's question does not tell | asked unless a rule in its home allows it |
 //! | `apply_patch` | a change of files | always asked |
-//! | `mcp__SERVER__TOOL` | a tool of an MCP server | asked unless the server calls it read-only |
+//! | `mcp__SERVER__TOOL` | a tool of an MCP server | always asked, but for servers that a plugin brings |
 //! | `network` | a connection that the sandbox has stopped | always asked |
 //! | `request_permissions` | wider limits for the rest of the turn | always asked |
 //! | `web_search` | a search in the web | never asked, so it is there only where it is allowed |
-//! | `spawn_agent`, `wait` and the like | agents of its own | never asked, but what these do is |
+//! | `spawn_agent`, `wait` and the like | agents of its own | never asked, but what these do is; not there where it is denied |
 
 mod app_server;
 mod exec;
@@ -29,7 +29,7 @@ use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
 use crate::login_sign::LoginSign;
 use crate::order::{Launch, Order, OrderError, Session};
-use crate::permissions::Permission;
+use crate::permissions::{Permission, Permissions};
 use app_server::AppServer;
 use exec::Exec;
 
@@ -101,22 +101,35 @@ impl Adapter for Codex {
                 "the conversation {id:?} cannot be taken up again: Codex names its conversations with UUIDs"
             )));
         }
-        let permissions = &order.permissions;
-        let rules = !permissions.allow.is_empty() || !permissions.deny.is_empty();
-        let (args, dialogue): (_, Box<dyn Dialogue>) = if permissions.may_ask() || rules {
-            (app_server_args(order), Box::new(AppServer::new(order)))
-        } else {
+        let allows_all = order.permissions.default == Permission::Allow && !has_rules(&order.permissions);
+        let (args, dialogue): (_, Box<dyn Dialogue>) = if allows_all {
             (exec_args(order), Box::new(Exec::new(order)))
+        } else {
+            (app_server_args(order), Box::new(AppServer::new(order)))
         };
         Ok((Launch { args, env: Vec::new(), input: true }, dialogue))
     }
+}
+
+fn has_rules(permissions: &Permissions) -> bool {
+    !permissions.allow.is_empty() || !permissions.deny.is_empty()
+}
+
+/// Whether it may look and not touch, since everything is denied and nothing named.
+fn looks_only(permissions: &Permissions) -> bool {
+    permissions.default == Permission::Deny && !has_rules(permissions)
 }
 
 /// The model and how hard it thinks are told to the app server in its own language.
 fn app_server_args(order: &Order) -> Vec<String> {
     let mut args = vec!["app-server".to_owned()];
     args.extend(without_trust(order));
-    args.extend(without_web_search(order));
+    if order.permissions.of("web_search") != Permission::Allow {
+        args.extend(setting("web_search", "disabled"));
+    }
+    if order.permissions.of("spawn_agent") == Permission::Deny {
+        args.extend(["-c".to_owned(), "features.multi_agent=false".to_owned()]);
+    }
     args.extend(order.args.iter().cloned());
     args
 }
@@ -130,8 +143,7 @@ fn exec_args(order: &Order) -> Vec<String> {
         }
     }
     if !chooses_sandbox(&order.args) {
-        let sandbox = if order.permissions.default == Permission::Allow { "workspace-write" } else { "read-only" };
-        args.extend(["--sandbox".to_owned(), sandbox.to_owned()]);
+        args.extend(["--sandbox".to_owned(), "workspace-write".to_owned()]);
     }
     if let Some(model) = &order.model {
         args.extend(setting("model", model));
@@ -140,20 +152,12 @@ fn exec_args(order: &Order) -> Vec<String> {
         args.extend(setting("model_reasoning_effort", effort));
     }
     args.extend(without_trust(order));
-    args.extend(without_web_search(order));
     args.extend(order.args.iter().cloned());
     if let Session::Resume(id) = &order.session {
         args.extend(["resume".to_owned(), id.clone()]);
     }
     args.push("-".to_owned());
     args
-}
-
-fn without_web_search(order: &Order) -> Vec<String> {
-    match order.permissions.of("web_search") {
-        Permission::Allow => Vec::new(),
-        Permission::Ask | Permission::Deny => setting("web_search", "disabled").into(),
-    }
 }
 
 /// Codex trusts a folder as soon as it may write there, and writes that into the user's `config.toml`. What `.codex` in the

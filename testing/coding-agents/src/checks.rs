@@ -51,6 +51,14 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         }
         if subject.agent == Agent::Codex {
             run.check(name("hostile-repository"), within(installed, subject, usual(), codex::hostile_repository));
+            if subject.asks {
+                let permitted = |permissions| Unusual { keys: json!({ "permissions": permissions }), ..usual() };
+                run.check(name("reading"), within(installed, subject, usual(), codex::reading));
+                let denying = permitted(json!({ "deny": ["shell"] }));
+                run.check(name("denied-command"), within(installed, subject, denying, codex::denied_command));
+                let looking = permitted(json!({ "default": "deny" }));
+                run.check(name("looking"), within(installed, subject, looking, codex::looking));
+            }
         }
         let keys = json!({ "idle": "6s", "timeout": "12s" });
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };

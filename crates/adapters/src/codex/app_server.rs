@@ -4,7 +4,9 @@
 //! that Codex starts for itself speak in conversations of their own: their questions and calls are passed on, what they
 //! say and how their turns end is not.
 
+mod opening;
 mod question;
+mod unasked;
 
 use std::collections::BTreeMap;
 
@@ -14,14 +16,17 @@ use super::failure;
 use super::items::{Call, Items, text, usage};
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Decision, Event};
-use crate::order::{Order, Session};
-use crate::permissions::{Permission, Permissions};
+use crate::order::Order;
+use crate::permissions::Permissions;
+use opening::Opening;
 use question::Question;
+use unasked::Unasked;
 
 const INITIALIZE: u64 = 1;
 const THREAD: u64 = 2;
 const TURN: u64 = 3;
 const INTERRUPT: u64 = 4;
+const CONFIG: u64 = 5;
 
 /// So many questions may be open at once. More are refused.
 const MOST_QUESTIONS: usize = 100;
@@ -33,8 +38,9 @@ pub(super) struct AppServer {
     prompt: String,
     effort: Option<String>,
     permissions: Permissions,
-    /// The call that begins the conversation or takes it up.
-    open: (&'static str, Value),
+    /// Whether it may look and not touch, and asks nothing.
+    looks_only: bool,
+    opening: Opening,
     stage: Stage,
     /// The conversation, once it is known.
     thread: String,
@@ -50,6 +56,8 @@ pub(super) struct AppServer {
 enum Stage {
     /// It was told who speaks.
     Greeting,
+    /// Its configuration was asked for.
+    Reading,
     /// The conversation was asked for.
     Opening,
     /// The turn was ordered.
@@ -59,33 +67,12 @@ enum Stage {
 
 impl AppServer {
     pub(super) fn new(order: &Order) -> Self {
-        // `untrusted` is what makes it ask before every command and every change; `user` brings the questions here,
-        // whatever its configuration says.
-        let mut params = json!({ "approvalPolicy": "untrusted", "approvalsReviewer": "user" });
-        if !super::chooses_sandbox(&order.args) {
-            params["sandbox"] = "workspace-write".into();
-        }
-        if let Some(model) = &order.model {
-            params["model"] = model.as_str().into();
-        }
-        let method = match &order.session {
-            Session::New(_) => "thread/start",
-            Session::Resume(id) => {
-                // Else it goes on where it was before. A new one begins where its process does; to name the folder
-                // there is to trust it.
-                if let Some(cwd) = order.cwd.to_str() {
-                    params["cwd"] = cwd.into();
-                }
-                params["threadId"] = id.as_str().into();
-                params["excludeTurns"] = true.into();
-                "thread/resume"
-            }
-        };
         Self {
             prompt: order.prompt.clone(),
             effort: order.effort.clone(),
             permissions: order.permissions.clone(),
-            open: (method, params),
+            looks_only: super::looks_only(&order.permissions),
+            opening: Opening::new(order),
             stage: Stage::Greeting,
             thread: String::new(),
             turn: None,
@@ -101,10 +88,13 @@ impl AppServer {
             (Stage::Opening, THREAD, Some(error)) => {
                 self.fail(failure::not_opened(text(error, "message", "message")), steps);
             }
-            (Stage::Greeting, INITIALIZE, Some(error)) | (Stage::Running, TURN, Some(error)) => {
+            (Stage::Greeting, INITIALIZE, Some(error))
+            | (Stage::Reading, CONFIG, Some(error))
+            | (Stage::Running, TURN, Some(error)) => {
                 self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
             }
-            (Stage::Greeting, INITIALIZE, None) => self.open_thread(steps),
+            (Stage::Greeting, INITIALIZE, None) => self.read_config(steps),
+            (Stage::Reading, CONFIG, None) => self.open_thread(result.get("config").unwrap_or(&Value::Null), steps),
             (Stage::Opening, THREAD, None) => self.start_turn(result, steps),
             (Stage::Running, TURN, None) => {
                 let turn = result.get("turn").unwrap_or(&Value::Null);
@@ -114,9 +104,15 @@ impl AppServer {
         }
     }
 
-    fn open_thread(&mut self, steps: &mut Steps) {
-        let (method, params) = &self.open;
+    fn read_config(&mut self, steps: &mut Steps) {
+        let params = self.opening.config_params();
         steps.write(json!({ "method": "initialized" }).to_string());
+        steps.write(json!({ "id": CONFIG, "method": "config/read", "params": params }).to_string());
+        self.stage = Stage::Reading;
+    }
+
+    fn open_thread(&mut self, config: &Value, steps: &mut Steps) {
+        let (method, params) = self.opening.call(config);
         steps.write(json!({ "id": THREAD, "method": method, "params": params }).to_string());
         self.stage = Stage::Opening;
     }
@@ -159,7 +155,15 @@ impl AppServer {
             return;
         }
         let asked = question::ask(id, method, params, &self.items);
+        if let Ok((_, question)) = &asked {
+            self.items.asked(&question.about);
+        }
         match asked {
+            Ok((approval, question)) if !question.is_named && !self.permissions.deny.is_empty() => {
+                let text = format!("{} was refused: which tool it is about cannot be told", approval.prompt);
+                steps.event(Event::Notice { text });
+                steps.write(question.answer(&Decision::Deny { reason: None }));
+            }
             Ok((approval, question)) if self.questions.len() < MOST_QUESTIONS => {
                 self.questions.insert(approval.request.clone(), question);
                 steps.event(Event::ApprovalRequired(approval));
@@ -174,10 +178,10 @@ impl AppServer {
         let (id, delta) = (text(params, "itemId", "item_id"), text(params, "delta", "delta"));
         if !self.is_own(params) {
             return match method {
-                "item/started" => self.items.started(item, steps),
+                "item/started" => self.started(item, steps),
                 "item/completed" => {
                     let call = self.items.call_completed(item, steps);
-                    self.check(call, item, steps);
+                    self.ended_call(call.as_ref(), item, steps);
                 }
                 "serverRequest/resolved" => self.resolved(params, steps),
                 _ => {}
@@ -188,10 +192,10 @@ impl AppServer {
                 let turn = params.get("turn").unwrap_or(&Value::Null);
                 self.know_turn(text(turn, "id", "id"), steps);
             }
-            "item/started" => self.items.started(item, steps),
+            "item/started" => self.started(item, steps),
             "item/completed" => {
                 let call = self.items.completed(item, steps);
-                self.check(call, item, steps);
+                self.ended_call(call.as_ref(), item, steps);
             }
             "item/agentMessage/delta" => self.items.spoke(id, delta, steps),
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => self.items.thought(id, delta, steps),
@@ -220,18 +224,33 @@ impl AppServer {
         params.get("threadId").and_then(Value::as_str).is_none_or(|thread| thread == self.thread)
     }
 
-    /// Codex does not ask about tools whose server calls them read-only. One that is refused by name must not pass.
-    fn check(&mut self, call: Option<Call>, item: &Value, steps: &mut Steps) {
-        let Some(Call { tool, server: Some(server), .. }) = call else { return };
-        if self.permissions.of(&tool) != Permission::Deny || super::items::failed(item) {
-            return;
+    fn started(&mut self, item: &Value, steps: &mut Steps) {
+        let is_new = self.items.started(item, steps);
+        let call = self.items.call(text(item, "id", "id")).filter(|call| is_new && self.is_checked(call));
+        let unasked = call.and_then(|call| unasked::begun(call, item, &self.permissions));
+        self.judge(unasked, steps);
+    }
+
+    fn ended_call(&mut self, call: Option<&Call>, item: &Value, steps: &mut Steps) {
+        let call = call.filter(|call| self.is_checked(call));
+        let unasked = call.and_then(|call| unasked::ended(call, item, &self.permissions));
+        self.judge(unasked, steps);
+    }
+
+    /// Where it may look, its own tools look. The sandbox does not hold the servers.
+    fn is_checked(&self, call: &Call) -> bool {
+        !self.looks_only || call.server.is_some()
+    }
+
+    fn judge(&mut self, unasked: Option<Unasked>, steps: &mut Steps) {
+        match unasked {
+            None => {}
+            Some(Unasked::Tell(text)) => notice(&text, steps),
+            Some(Unasked::Refuse(message)) => {
+                self.write_interrupt(steps);
+                self.fail(Failure { kind: FailureKind::Refused, message }, steps);
+            }
         }
-        self.write_interrupt(steps);
-        let message = format!(
-            "codex used {tool} without asking, and it is denied: \
-             set `mcp_servers.{server}.default_tools_approval_mode = \"prompt\"` in its config.toml"
-        );
-        self.fail(Failure { kind: FailureKind::Refused, message }, steps);
     }
 
     fn resolved(&mut self, params: &Value, steps: &mut Steps) {

@@ -7,15 +7,12 @@ use super::items::{Call, Items, text, usage};
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::Event;
 use crate::order::{Order, Session};
-use crate::permissions::Permission;
 
 pub(super) struct Exec {
     prompt: String,
     model: Option<String>,
     /// The conversation that must be taken up, if one must.
     resumed: Option<String>,
-    /// Whether everything is allowed, rather than nothing.
-    allows: bool,
     items: Items,
     interrupted: bool,
     finished: bool,
@@ -30,7 +27,6 @@ impl Exec {
                 Session::New(_) => None,
                 Session::Resume(id) => Some(id.clone()),
             },
-            allows: order.permissions.default == Permission::Allow,
             items: Items::default(),
             interrupted: false,
             finished: false,
@@ -48,11 +44,11 @@ impl Exec {
         steps.event(Event::Init { session: Some(session.to_owned()), model: self.model.clone() });
     }
 
-    /// It cannot ask, and so refuses tools of MCP servers that want an approval. Where all is allowed that surprises.
-    fn explain(&self, call: Option<&Call>, item: &Value, steps: &mut Steps) {
+    /// It cannot ask, and so refuses tools of MCP servers that want an approval. All is allowed, so that surprises.
+    fn explain(call: Option<&Call>, item: &Value, steps: &mut Steps) {
         let Some(Call { tool, server: Some(server), .. }) = call else { return };
         let said = item.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
-        if self.allows && said.contains("requires approval") {
+        if said.contains("requires approval") {
             let setting = format!("mcp_servers.{server}.default_tools_approval_mode = \"approve\"");
             steps.event(Event::Notice {
                 text: format!("codex refused {tool} because it cannot ask here: set `{setting}` in its config.toml"),
@@ -91,11 +87,13 @@ impl Dialogue for Exec {
         let item = line.get("item").unwrap_or(&Value::Null);
         match text(&line, "type", "type") {
             "thread.started" => self.thread_started(&line, steps),
-            "item.started" => self.items.started(item, steps),
+            "item.started" => {
+                self.items.started(item, steps);
+            }
             "item.updated" => self.items.updated(item, steps),
             "item.completed" => {
                 let call = self.items.completed(item, steps);
-                self.explain(call.as_ref(), item, steps);
+                Self::explain(call.as_ref(), item, steps);
             }
             // Never the end, whatever it says: a retry is told so as well.
             "error" => steps.event(Event::Notice { text: failure::readable(text(&line, "message", "message")) }),

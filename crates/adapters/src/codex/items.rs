@@ -32,18 +32,28 @@ pub(super) struct Items {
 }
 
 impl Items {
-    pub(super) fn started(&mut self, item: &Value, steps: &mut Steps) {
+    /// An item has begun. Whether it is a call that was not known.
+    pub(super) fn started(&mut self, item: &Value, steps: &mut Steps) -> bool {
         if kind(item) == "todo_list" {
-            return self.planned(item, "items", steps);
+            self.planned(item, "items", steps);
         }
         let id = text(item, "id", "id");
         // What is searched for is known only at the end.
         if matches!(kind(item), "web_search" | "webSearch") || self.calls.contains_key(id) || self.calls.len() >= MOST {
-            return;
+            return false;
         }
-        if let Some(call) = Call::of(item) {
-            steps.event(call.told(id));
-            self.calls.insert(id.to_owned(), call);
+        let Some(call) = Call::of(item) else { return false };
+        steps.event(call.told(id));
+        self.calls.insert(id.to_owned(), call);
+        true
+    }
+
+    /// These calls were asked about.
+    pub(super) fn asked(&mut self, ids: &[String]) {
+        for id in ids {
+            if let Some(call) = self.calls.get_mut(id) {
+                call.asked = true;
+            }
         }
     }
 
@@ -69,10 +79,11 @@ impl Items {
 
     /// The same for an item that is told only if it is a call.
     pub(super) fn call_completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
-        let call = Call::of(item)?;
+        let mut call = Call::of(item)?;
         let id = text(item, "id", "id");
-        if self.calls.remove(id).is_none() {
-            steps.event(call.told(id));
+        match self.calls.remove(id) {
+            Some(begun) => call.asked = begun.asked,
+            None => steps.event(call.told(id)),
         }
         steps.event(call.answered(id, item));
         let paths = call::changed_files(item);
@@ -124,9 +135,9 @@ impl Items {
         self.calls.get(id)
     }
 
-    /// All calls that have begun and not ended.
-    pub(super) fn calls(&self) -> impl Iterator<Item = &Call> {
-        self.calls.values()
+    /// All calls that have begun and not ended, with their ids.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&String, &Call)> {
+        self.calls.iter()
     }
 
     /// The turn has ended: the last message is its answer.

@@ -32,6 +32,18 @@ impl Recording {
         self.lines.iter().filter_map(|line| line.strip_prefix(">> ")).collect()
     }
 
+    /// What came from its standard output.
+    pub(crate) fn outputs(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().filter_map(|line| line.strip_prefix("<< "))
+    }
+
+    /// Adds a line of standard output after the first that begins so.
+    pub(crate) fn add_output(&mut self, after: &str, line: &str) {
+        let is_it = |line: &String| line.strip_prefix("<< ").is_some_and(|line| line.starts_with(after));
+        let at = self.lines.iter().position(is_it).unwrap_or_else(|| panic!("no line begins with {after}"));
+        self.lines.insert(at + 1, format!("<< {line}"));
+    }
+
     /// Plays it, answering each approval with the next decision.
     pub(crate) fn play(&self, dialogue: &mut dyn Dialogue, decisions: &[Decision]) -> Played {
         let (mut played, mut steps) = (Played::default(), Steps::default());

@@ -1,8 +1,8 @@
-//! Codex in a folder that it must not trust.
+//! Codex and what it would do without asking: in a folder that it must not trust, and with rules of the user.
 
 use std::path::Path;
 
-use crate::caller::{answer, has_answered, text};
+use crate::caller::{answer, has_answered, has_failed, text};
 use crate::checks::approvals::approval;
 use crate::place::Place;
 
@@ -56,4 +56,50 @@ args = ["{started}"]
     );
     std::fs::write(codex.join("hooks.json"), hooks)?;
     Ok(std::fs::write(codex.join("rules/all.rules"), "prefix_rule(pattern = [\"touch\"], decision = \"allow\")\n")?)
+}
+
+/// A command that only reads is asked about like any other.
+pub(super) async fn reading(place: &mut Place<'_>) -> anyhow::Result<()> {
+    std::fs::write(place.project.join("readable"), "what is in it")?;
+    let caller = place.caller()?;
+    let task = caller.send(text("[[bash cat readable]]")).await?;
+    approval(&task)?;
+    has_answered(&caller.send(answer(&task, "y")).await?, "what is in it")
+}
+
+/// Where commands are denied none is run: one that reads is refused, and one that a rule of the user lets pass ends the
+/// turn.
+pub(super) async fn denied_command(place: &mut Place<'_>) -> anyhow::Result<()> {
+    allow_always(place, "sleep")?;
+    std::fs::write(place.project.join("readable"), "what is in it")?;
+    let caller = place.caller()?;
+    let task = caller.send(text("[[bash cat readable]]")).await?;
+    has_answered(&task, "rejected")?;
+    let task = caller.send(text("[[bash sleep 300]]")).await?;
+    let said = has_failed(&task, "agent_error")?;
+    anyhow::ensure!(said.contains("codex used shell without asking"), "it says: {said}");
+    Ok(())
+}
+
+/// Where all is denied it reads and writes nothing, whatever the user has allowed, and servers are not started.
+pub(super) async fn looking(place: &mut Place<'_>) -> anyhow::Result<()> {
+    allow_always(place, "touch")?;
+    let (config, started) = (place.path().join("home/.codex/config.toml"), place.path().join("started"));
+    let server = format!("\n[mcp_servers.notes]\ncommand = \"touch\"\nargs = [\"{}\"]\n", started.display());
+    std::fs::write(&config, std::fs::read_to_string(&config)? + &server)?;
+    std::fs::write(place.project.join("readable"), "what is in it")?;
+    let caller = place.caller()?;
+    has_answered(&caller.send(text("[[bash touch written]] [[say all done]]")).await?, "all done")?;
+    anyhow::ensure!(!place.project.join("written").exists(), "it has written");
+    has_answered(&caller.send(text("[[bash cat readable]]")).await?, "what is in it")?;
+    anyhow::ensure!(!started.exists(), "a server was started");
+    Ok(())
+}
+
+/// The user has told Codex to allow a command always.
+fn allow_always(place: &Place<'_>, command: &str) -> anyhow::Result<()> {
+    let rules = place.path().join("home/.codex/rules");
+    std::fs::create_dir(&rules)?;
+    let rule = format!("prefix_rule(pattern = [\"{command}\"], decision = \"allow\")\n");
+    Ok(std::fs::write(rules.join("default.rules"), rule)?)
 }

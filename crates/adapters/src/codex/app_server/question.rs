@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::codex::items::{Items, changes, mcp_tool, shell_input, text};
+use crate::codex::items::{Call, Items, changes, mcp_tool, shell_input, text};
 use crate::cut;
 use crate::event::{Approval, Choice, ChoiceKind, Decision};
 
@@ -14,6 +14,10 @@ pub(super) struct Question {
     /// Echoed exactly: it may be 0, and it may be a text.
     id: Value,
     form: Form,
+    /// The calls it may be about, by their items.
+    pub(super) about: Vec<String>,
+    /// Whether it is known which tool it is about.
+    pub(super) is_named: bool,
 }
 
 /// How it is answered.
@@ -29,6 +33,8 @@ enum Form {
 /// What is asked. Where it is nothing that can be asked, the answer to write at once, so that nothing hangs.
 pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Result<(Approval, Question), String> {
     let reason = text(params, "reason", "reason");
+    let mut about = vec![text(params, "itemId", "item_id").to_owned()];
+    let mut is_named = true;
     let (tool, input, prompt, form) = match method {
         "item/commandExecution/requestApproval" => {
             let (tool, input, prompt) = command(params);
@@ -56,7 +62,11 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
                 return Err(json!({ "id": id, "result": { "action": "decline", "content": null } }).to_string());
             }
             let input = params.pointer("/_meta/tool_params").cloned().unwrap_or_default();
-            let tool = mcp_name(params, &input, items);
+            let meant = mcp_calls(params, &input, items);
+            about = meant.iter().map(|(id, _)| (*id).clone()).collect();
+            let tool = mcp_tool_of(&meant);
+            is_named = tool.is_some();
+            let tool = tool.unwrap_or_else(|| format!("mcp__{}", text(params, "serverName", "serverName")));
             (tool, input, text(params, "message", "message").to_owned(), Form::Elicitation)
         }
         _ => {
@@ -72,7 +82,7 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
         prompt: cut(&prompt, LONGEST_PROMPT).into_owned(),
         choices: form.choices(),
     };
-    Ok((approval, Question { id: id.clone(), form }))
+    Ok((approval, Question { id: id.clone(), form, about, is_named }))
 }
 
 impl Question {
@@ -132,25 +142,25 @@ fn bare(command: &str) -> &str {
     }
 }
 
-/// The question names the server and not the tool, but the call has begun: it is the one with the same arguments. If
-/// calls of several tools might be meant, the one that the question quotes. If that is none or several, the name is the
-/// server's alone, so that no rule about one tool fits.
-fn mcp_name(params: &Value, input: &Value, items: &Items) -> String {
+/// The question names the server and not the tool, but the call has begun: it is one with the same arguments. If calls of
+/// several tools might be meant, those that the question quotes.
+fn mcp_calls<'a>(params: &Value, input: &Value, items: &'a Items) -> Vec<(&'a String, &'a Call)> {
     let server = text(params, "serverName", "serverName");
-    let asked = |call: &&crate::codex::items::Call| {
-        let nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
-        call.server.as_deref() == Some(server) && (call.input == *input || (nothing(&call.input) && nothing(input)))
-    };
-    let mut tools: Vec<&str> = items.calls().filter(asked).map(|call| call.tool.as_str()).collect();
-    tools.sort_unstable();
-    tools.dedup();
-    if tools.len() > 1 {
-        let message = text(params, "message", "message");
-        let prefix = mcp_tool(server, "");
-        tools.retain(|tool| message.contains(&format!("\"{}\"", tool.strip_prefix(&prefix).unwrap_or(tool))));
+    let nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    let same = |call: &Call| call.input == *input || (nothing(&call.input) && nothing(input));
+    let asked = |(_, call): &(&String, &Call)| call.server.as_deref() == Some(server) && same(call);
+    let mut calls: Vec<_> = items.calls().filter(asked).collect();
+    if mcp_tool_of(&calls).is_none() {
+        let (message, prefix) = (text(params, "message", "message"), mcp_tool(server, ""));
+        calls.retain(|(_, call)| {
+            message.contains(&format!("\"{}\"", call.tool.strip_prefix(&prefix).unwrap_or(&call.tool)))
+        });
     }
-    match tools.as_slice() {
-        [tool] => (*tool).to_owned(),
-        _ => format!("mcp__{server}"),
-    }
+    calls
+}
+
+/// The tool of these calls, if it is one. If it is none or several, no rule about one tool can be asked.
+fn mcp_tool_of(calls: &[(&String, &Call)]) -> Option<String> {
+    let (_, first) = calls.first()?;
+    calls.iter().all(|(_, call)| call.tool == first.tool).then(|| first.tool.clone())
 }

@@ -13,6 +13,8 @@ pub(in crate::codex) struct Call {
     pub(in crate::codex) input: Value,
     /// The MCP server whose tool it is.
     pub(in crate::codex) server: Option<String>,
+    /// Whether Codex has asked about it.
+    pub(in crate::codex) asked: bool,
 }
 
 impl Call {
@@ -30,6 +32,7 @@ impl Call {
                     tool: mcp_tool(server, text(item, "tool", "tool")),
                     input: member("arguments"),
                     server: Some(server.to_owned()),
+                    asked: false,
                 });
             }
             "web_search" | "webSearch" => ("web_search".to_owned(), json!({ "query": text(item, "query", "query") })),
@@ -38,7 +41,7 @@ impl Call {
             }
             _ => return None,
         };
-        Some(Self { tool, input, server: None })
+        Some(Self { tool, input, server: None, asked: false })
     }
 
     pub(super) fn told(&self, id: &str) -> Event {

@@ -28,29 +28,32 @@ fn rules(rules: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn allow_works_in_a_sandbox_and_deny_only_looks() {
+fn where_all_is_allowed_it_works_in_a_sandbox() {
     assert_eq!(
         args(&order(Permission::Allow)),
         r#"exec --json --skip-git-repo-check --sandbox workspace-write -c model="fake-model" -"#
     );
-    let mut denied = order(Permission::Deny);
-    denied.model = None;
-    denied.effort = Some("hi\"gh".to_owned());
+    let mut hard = order(Permission::Allow);
+    hard.model = None;
+    hard.effort = Some("hi\"gh".to_owned());
     assert_eq!(
-        args(&denied),
-        r#"exec --json --skip-git-repo-check --sandbox read-only -c model_reasoning_effort="hi\"gh" -c web_search="disabled" -"#
+        args(&hard),
+        r#"exec --json --skip-git-repo-check --sandbox workspace-write -c model_reasoning_effort="hi\"gh" -"#
     );
 }
 
 #[test]
-fn whatever_may_have_to_be_asked_or_refused_by_name_goes_through_the_app_server() {
+fn whatever_may_have_to_be_asked_or_refused_goes_through_the_app_server() {
     let without_search = r#"app-server -c web_search="disabled""#;
+    let alone = r#"app-server -c web_search="disabled" -c features.multi_agent=false"#;
     assert_eq!(args(&order(Permission::Ask)), without_search);
     for (default, allow, deny, expected) in [
         (Permission::Ask, vec!["web_search"], vec![], "app-server"),
         (Permission::Allow, vec![], vec!["shell"], "app-server"),
         (Permission::Allow, vec![], vec!["web_*"], without_search),
-        (Permission::Deny, vec!["apply_patch"], vec![], without_search),
+        (Permission::Deny, vec!["apply_patch", "spawn_agent"], vec![], without_search),
+        (Permission::Deny, vec!["apply_patch"], vec![], alone),
+        (Permission::Deny, vec![], vec![], alone),
     ] {
         let mut order = order(default);
         order.permissions = Permissions { default, allow: rules(&allow), deny: rules(&deny) };
