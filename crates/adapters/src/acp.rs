@@ -21,8 +21,8 @@ mod usage;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
-use crate::gemini::Gemini;
-use crate::opencode::Opencode;
+use crate::gemini::{Gemini, trust};
+use crate::opencode::{self, Opencode};
 use crate::order::{Launch, Order, OrderError};
 use crate::permissions::Permission;
 use conversation::Conversation;
@@ -46,7 +46,7 @@ enum Kind {
 
 /// What opencode is to ask about: by itself it asks about next to nothing. The last rule that fits counts; looking
 /// around stays free, except at files that hold secrets, as opencode has it. The names are spelled so that they come
-/// after those of its configuration files, the repository's included: see `opencode/permission.rs`.
+/// after those of its configuration files: see `opencode/permission.rs`.
 const OPENCODE_PERMISSION: &str = concat!(
     r#"{"**":"ask","glob *":"allow","grep *":"allow","list *":"allow","todoread *":"allow","todowrite *":"allow","#,
     r#""read *":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}}"#
@@ -78,9 +78,8 @@ impl Acp {
     #[must_use]
     pub fn gemini() -> Self {
         let about = About { capabilities: CAPABILITIES, ..Gemini::new().about().clone() };
-        // Without `--skip-trust` it leaves in a folder that nobody has trusted by hand. The mode is named so that the
-        // user's own settings cannot choose one that asks less.
-        let args = ["--acp", "--skip-trust", "--approval-mode", "default"];
+        // The mode is named so that the user's own settings cannot choose one that asks less.
+        let args = ["--acp", "--approval-mode", "default"];
         Self { about, args: args.map(str::to_owned).to_vec(), kind: Kind::Gemini }
     }
 
@@ -101,8 +100,10 @@ impl Acp {
                 }
                 // Else a parent process stands between, which swallows signals.
                 launch.env.push(("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned()));
+                launch.env.push(trust::variable(order));
             }
             Kind::Opencode => {
+                launch.env.push(opencode::no_project());
                 let anything_goes = order.permissions.default == Permission::Allow && order.permissions.deny.is_empty();
                 if !anything_goes {
                     launch.env.push(("OPENCODE_PERMISSION".to_owned(), OPENCODE_PERMISSION.to_owned()));

@@ -4,6 +4,7 @@
 //! default mode lets it do without a human (reading, searching) and the tools that are allowed by name.
 
 mod dialogue;
+pub(crate) mod trust;
 
 use std::borrow::Cow;
 
@@ -92,7 +93,11 @@ impl Adapter for Gemini {
                 "gemini has no setting for how hard to think: remove `effort`".to_owned(),
             ));
         }
-        let mut args: Vec<String> = ["-o", "stream-json", "--skip-trust"].map(str::to_owned).to_vec();
+        trust::refuse_variables(order)?;
+        let mut args: Vec<String> = ["-o", "stream-json"].map(str::to_owned).to_vec();
+        if !trust::is_trusted(order) {
+            args.push(trust::FLAG.to_owned());
+        }
         if let Some(model) = &order.model {
             args.push(format!("--model={model}"));
         }
@@ -117,8 +122,11 @@ impl Adapter for Gemini {
         };
         let launch = Launch {
             args,
-            // Else the program is the child of one that swallows signals.
-            env: vec![("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned())],
+            env: vec![
+                // Else the program is the child of one that swallows signals.
+                ("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned()),
+                trust::variable(order),
+            ],
             input: input.is_some(),
         };
         Ok((launch, Box::new(GeminiDialogue::new(order, input))))

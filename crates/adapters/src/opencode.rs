@@ -78,6 +78,12 @@ fn login_signs() -> Vec<LoginSign> {
     signs
 }
 
+/// Keeps what a repository says from counting: servers of tools, plugins and tools, which are programs to run, and what it
+/// grants to opencode's agents. Its `AGENTS.md` is not read either; opencode cannot be told the one without the other.
+pub(crate) fn no_project() -> (String, String) {
+    ("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned())
+}
+
 impl Adapter for Opencode {
     fn about(&self) -> &About {
         &self.about
@@ -97,7 +103,7 @@ impl Adapter for Opencode {
         }
         args.extend(order.args.iter().cloned());
 
-        let mut env = vec![("OPENCODE_PERMISSION".to_owned(), permission::variable(&order.permissions)?)];
+        let mut env = vec![no_project(), ("OPENCODE_PERMISSION".to_owned(), permission::variable(&order.permissions)?)];
         // It believes this variable more than the directory it was started in.
         if let Some(cwd) = order.cwd.to_str() {
             env.push(("PWD".to_owned(), cwd.to_owned()));

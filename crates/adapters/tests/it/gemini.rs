@@ -1,12 +1,14 @@
 //! Gemini CLI 0.61 as it was recorded.
 
-use switchboard_adapters::{Adapter, Event, FailureKind, Gemini, OrderError, Permission, Session, Step, Steps};
+use std::path::Path;
+
+use switchboard_adapters::{Adapter, Event, FailureKind, Gemini, Order, OrderError, Permission, Session, Step, Steps};
 
 use crate::lines::{
     answer, ending, events, exited, failure, feed, last_usage, launch, order, permissions, play, refused, said, survive,
 };
 
-fn deny(allow: &[&str]) -> switchboard_adapters::Order {
+fn deny(allow: &[&str]) -> Order {
     let mut order = order("Run it.");
     order.permissions = permissions(Permission::Deny, allow, &[]);
     order
@@ -24,11 +26,40 @@ fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
     -o stream-json --skip-trust --model=gemini-2.5-flash --approval-mode=yolo --resume=92ae9f71 --debug --prompt=--help
     me
     ");
-    // Else the parent of the real process swallows signals.
-    assert_eq!(launched.env, [("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned())]);
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    // Else the parent of the real process swallows signals; and what the repository says would count.
+    let untrusted = variable("GEMINI_CLI_TRUST_WORKSPACE", "false");
+    assert_eq!(launched.env, [variable("GEMINI_CLI_NO_RELAUNCH", "true"), untrusted]);
     assert!(!launched.input);
     order.prompt = "/extensions install https://example.org".to_owned();
     assert_eq!(launch(&gemini, &order).args.last().unwrap(), "--prompt= /extensions install https://example.org");
+}
+
+#[test]
+fn a_repository_whose_variables_would_count_is_refused_unless_anything_goes_or_it_is_trusted() {
+    let gemini = Gemini::new();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gemini-variables-{}", std::process::id()));
+    let repository = folder.join("repository");
+    let mut order = deny(&[]);
+    order.cwd = repository.join("deep");
+    for made in [repository.join(".git"), order.cwd.join(".gemini")] {
+        std::fs::create_dir_all(made).unwrap();
+    }
+    // Above the repository it is the operator's own.
+    std::fs::write(folder.join(".env"), "A=1").unwrap();
+    launch(&gemini, &order);
+    for file in [repository.join(".env"), order.cwd.join(".env"), order.cwd.join(".gemini/.env")] {
+        std::fs::write(&file, "A=1").unwrap();
+        let message = refused(&gemini, &order).to_string();
+        let says = format!("the variables in {}", file.display());
+        assert!(message.contains(&says) && message.contains("add --skip-trust to `args`"), "{message}");
+    }
+    let trusting = launch(&gemini, &Order { args: vec!["--skip-trust".to_owned()], ..order.clone() });
+    assert_eq!(trusting.args.iter().filter(|arg| *arg == "--skip-trust").count(), 1, "{:?}", trusting.args);
+    assert!(trusting.env.contains(&("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned())));
+    order.permissions = permissions(Permission::Allow, &[], &[]);
+    launch(&gemini, &order);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -34,6 +34,8 @@ fn the_prompt_is_written_because_as_an_argument_it_would_be_put_in_quotes() {
     );
     // It believes this more than the directory it is started in.
     assert!(launch.env.contains(&("PWD".to_owned(), "/home/agent/project".to_owned())));
+    // What the repository's own configuration says does not count.
+    assert!(launch.env.contains(&("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned())));
     assert!(launch.input);
     let steps = recording.play(dialogue.as_mut(), &[]).steps;
     assert_eq!(steps[..2], [Step::Write(prompt), Step::CloseInput]);

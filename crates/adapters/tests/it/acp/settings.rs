@@ -10,22 +10,30 @@ fn each_agent_is_started_in_its_own_way() {
     let wishes = Order { model: Some("m".to_owned()), args: vec!["--debug".to_owned()], ..order("Work.") };
 
     let gemini = Acp::gemini().start(&wishes).unwrap().0;
-    assert_eq!(gemini.args, ["--acp", "--skip-trust", "--approval-mode", "default", "-m", "m", "--debug"]);
-    assert_eq!(gemini.env, [("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned())]);
+    assert_eq!(gemini.args, ["--acp", "--approval-mode", "default", "-m", "m", "--debug"]);
+    let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let untrusted = variable("GEMINI_CLI_TRUST_WORKSPACE", "false");
+    assert_eq!(gemini.env, [variable("GEMINI_CLI_NO_RELAUNCH", "true"), untrusted]);
     assert!(gemini.input);
+    let trusting = Order { args: vec!["--skip-trust".to_owned()], ..order("Work.") };
+    let env = Acp::gemini().start(&trusting).unwrap().0.env;
+    assert!(env.contains(&variable("GEMINI_CLI_TRUST_WORKSPACE", "true")), "{env:?}");
 
     let opencode = Acp::opencode().start(&wishes).unwrap().0;
     assert_eq!(opencode.args, ["acp", "--debug"]);
+    let no_project = variable("OPENCODE_DISABLE_PROJECT_CONFIG", "1");
+    assert_eq!(opencode.env[0], no_project);
     // It asks for nothing by itself.
-    assert_eq!(opencode.env[0].0, "OPENCODE_PERMISSION");
-    let rules: Value = serde_json::from_str(&opencode.env[0].1).unwrap();
+    assert_eq!(opencode.env[1].0, "OPENCODE_PERMISSION");
+    let rules: Value = serde_json::from_str(&opencode.env[1].1).unwrap();
     assert_eq!(rules["**"], json!("ask"));
     // No file spells a name so: what opencode finds in one keeps the place it has there, before all of ours.
     assert!(rules.as_object().unwrap().keys().all(|name| name == "**" || name.ends_with(" *")), "{rules}");
     let free = Permissions { default: Permission::Allow, ..Permissions::default() };
-    assert!(Acp::opencode().start(&Order { permissions: free.clone(), ..order("Work.") }).unwrap().0.env.is_empty());
+    let free_of_rules = Acp::opencode().start(&Order { permissions: free.clone(), ..order("Work.") }).unwrap().0.env;
+    assert_eq!(free_of_rules, [no_project]);
     let but_one = Permissions { deny: vec!["execute".to_owned()], ..free };
-    assert!(!Acp::opencode().start(&Order { permissions: but_one, ..order("Work.") }).unwrap().0.env.is_empty());
+    assert_eq!(Acp::opencode().start(&Order { permissions: but_one, ..order("Work.") }).unwrap().0.env.len(), 2);
 
     let any = Acp::any("mine", "claude-agent-acp", vec!["--x".to_owned()]);
     let launch = any.start(&wishes).unwrap().0;
