@@ -22,7 +22,7 @@ mod usage;
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
 use crate::gemini::{Gemini, trust};
-use crate::opencode::{self, Opencode};
+use crate::opencode::{self, Opencode, plugins};
 use crate::order::{Launch, Order, OrderError};
 use crate::permissions::Permission;
 use conversation::Conversation;
@@ -132,6 +132,9 @@ impl Adapter for Acp {
             let text = format!("the working directory is {cwd}, and this agent takes only an absolute path in UTF-8");
             return Err(OrderError::Unsupported(text));
         };
+        if self.kind == Kind::Opencode {
+            plugins::refuse(order)?;
+        }
         Ok((self.launch(order), Box::new(Conversation::new(order, cwd))))
     }
 }

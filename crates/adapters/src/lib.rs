@@ -21,6 +21,7 @@ mod login_sign;
 mod opencode;
 mod order;
 mod permissions;
+mod repository;
 
 pub use acp::Acp;
 pub use adapter::{About, Adapter, Binary, Capabilities};

@@ -4,6 +4,7 @@
 
 mod dialogue;
 mod permission;
+pub(crate) mod plugins;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
@@ -78,8 +79,8 @@ fn login_signs() -> Vec<LoginSign> {
     signs
 }
 
-/// Keeps what a repository says from counting: servers of tools, plugins and tools, which are programs to run, and what it
-/// grants to opencode's agents. Its `AGENTS.md` is not read either; opencode cannot be told the one without the other.
+/// Keeps what a repository says from counting: servers of tools and tools, which are programs to run, and what it grants to
+/// opencode's agents. Its `AGENTS.md` is not read either; opencode cannot be told the one without the other.
 pub(crate) fn no_project() -> (String, String) {
     ("OPENCODE_DISABLE_PROJECT_CONFIG".to_owned(), "1".to_owned())
 }
@@ -91,6 +92,7 @@ impl Adapter for Opencode {
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
+        plugins::refuse(order)?;
         let mut args: Vec<String> = ["run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();
         if let Some(model) = &order.model {
             args.push(format!("--model={model}"));

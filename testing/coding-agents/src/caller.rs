@@ -121,11 +121,20 @@ pub(crate) fn has_answered(task: &Task, part: &str) -> anyhow::Result<()> {
 
 /// An error unless the task has failed with this reason; what it says.
 pub(crate) fn has_failed(task: &Task, reason: &str) -> anyhow::Result<String> {
-    is(task, TaskState::Failed)?;
-    let metadata = task.metadata.as_ref().context("it has no metadata")?;
-    let told = metadata.get("switchboard/reason").and_then(Json::as_text).unwrap_or_default();
+    has_failed_as(task, TaskState::Failed, reason)
+}
+
+/// The same for a task that has come to no good in another state.
+pub(crate) fn has_failed_as(task: &Task, state: TaskState, reason: &str) -> anyhow::Result<String> {
+    is(task, state)?;
+    let told = metadata(task, "switchboard/reason").context("it has no reason")?;
     anyhow::ensure!(told == reason, "the reason should be {reason} and is {told}: {}", said(task));
     Ok(said(task))
+}
+
+/// What is in the metadata of a task as text.
+pub(crate) fn metadata(task: &Task, key: &str) -> Option<String> {
+    task.metadata.as_ref()?.get(key).and_then(Json::as_text).map(|text| text.to_string())
 }
 
 /// What a task asks: the data part of its question.

@@ -6,6 +6,7 @@ mod codex;
 mod conversation;
 mod cursor;
 mod failures;
+mod hostile;
 mod kills;
 mod root;
 
@@ -60,6 +61,9 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
                 run.check(name("looking"), within(installed, subject, looking, codex::looking));
             }
         }
+        if subject.asks && subject.keys["cli"] != "acp" && subject.agent != Agent::Codex {
+            run.check(name("hostile"), within(installed, subject, usual(), hostile::does_not_count));
+        }
         let keys = json!({ "idle": "6s", "timeout": "12s" });
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };
         run.wait(name("endpoint-down"), within(installed, subject, down, failures::endpoint_down));
@@ -68,7 +72,24 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
 
 /// Adds the checks that concern only one agent.
 pub(crate) fn plan_single<'a>(run: &mut Run<'a>, installed: &'a Installed, singles: &'a Singles) -> anyhow::Result<()> {
-    let Singles { cursor, unasked } = singles;
+    let Singles { cursor, unasked, denying, trusting } = singles;
+    for subject in denying {
+        let name = |what: &str| format!("{}-{what}", subject.name);
+        run.check(name("refused"), within(installed, subject, Unusual::default(), approvals::refused));
+        run.check(name("hostile"), within(installed, subject, Unusual::default(), hostile::does_not_count));
+        if subject.agent == Agent::Gemini {
+            let check = within(installed, subject, Unusual::default(), hostile::variables_are_refused);
+            run.check(name("hostile-variables"), check);
+        }
+        if subject.agent == Agent::Opencode {
+            let check = within(installed, subject, Unusual::default(), hostile::plugins_are_refused);
+            run.check(name("hostile-plugins"), check);
+        }
+    }
+    for subject in trusting {
+        let check = within(installed, subject, Unusual::default(), hostile::counts_where_trusted);
+        run.check(format!("{}-hostile", subject.name), check);
+    }
     let check = within(installed, cursor, Unusual::default(), cursor::conversation);
     run.check("cursor-conversation".to_owned(), check);
     // Whoever is not root is refused nothing, and cannot be somebody else.
@@ -85,6 +106,8 @@ pub(crate) struct Singles {
     cursor: Subject,
     /// Claude Code without permissions.
     unasked: Subject,
+    denying: Vec<Subject>,
+    trusting: Vec<Subject>,
 }
 
 impl Singles {
@@ -94,7 +117,12 @@ impl Singles {
             "cli": "claude-code", "permissions": { "default": "allow" },
             "args": ["--permission-mode", "bypassPermissions"],
         });
-        Self { cursor: Subject { keys: cursor, ..claude() }, unasked: Subject { keys: unasked, ..claude() } }
+        Self {
+            cursor: Subject { keys: cursor, ..claude() },
+            unasked: Subject { keys: unasked, ..claude() },
+            denying: Subject::denying(),
+            trusting: Subject::trusting(),
+        }
     }
 }
 

@@ -16,7 +16,8 @@ pub(crate) struct Subject {
     pub(crate) asks: bool,
     /// Whether what the model says is told while it is said.
     pub(crate) streams: bool,
-    /// Whether the model is asked again after a tool was denied. Otherwise the turn is over then.
+    /// Whether the model is asked again after a tool was denied. Otherwise the turn is over then, and has failed if it was
+    /// denied beforehand.
     pub(crate) goes_on_when_denied: bool,
     pub(crate) tells: Tells,
     pub(crate) when_down: WhenDown,
@@ -57,6 +58,36 @@ impl Subject {
             },
         ]
     }
+
+    /// Those that may only read, with nobody to ask. Codex is told apart by its own tests: its sandbox is the one that denies.
+    pub(crate) fn denying() -> Vec<Self> {
+        vec![
+            Self { name: "claude-deny", keys: denying("claude-code", &["Read"]), asks: false, ..claude() },
+            Self {
+                name: "gemini-deny",
+                keys: denying("gemini", &[]),
+                asks: false,
+                goes_on_when_denied: false,
+                ..gemini()
+            },
+            Self { name: "opencode-deny", keys: denying("opencode", &["read"]), asks: false, ..opencode() },
+        ]
+    }
+
+    /// Those whose operator trusts the repository.
+    pub(crate) fn trusting() -> Vec<Self> {
+        let with = |cli: &str, args: &[&str]| json!({ "cli": cli, "args": args });
+        let sources = with("claude-code", &["--setting-sources", "user,project,local"]);
+        vec![
+            Self { name: "claude-trusted", keys: sources, ..claude() },
+            Self { name: "gemini-trusted", keys: with("gemini", &["--skip-trust"]), ..gemini() },
+            Self { name: "opencode-trusted", keys: acp(&["opencode", "acp"]), ..opencode() },
+        ]
+    }
+}
+
+fn denying(cli: &str, allow: &[&str]) -> Value {
+    json!({ "cli": cli, "permissions": { "default": "deny", "allow": allow } })
 }
 
 fn allowing(cli: &str) -> Value {

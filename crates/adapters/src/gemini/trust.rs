@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::order::{Order, OrderError};
 use crate::permissions::Permission;
+use crate::repository;
 
 /// The program's own flag. An operator who trusts the folder adds it.
 pub(super) const FLAG: &str = "--skip-trust";
@@ -40,9 +41,8 @@ pub(super) fn refuse_variables(order: &Order) -> Result<(), OrderError> {
     }
 }
 
-/// The file with variables that the program finds in the repository. What lies above that is not the repository's.
+/// The file with variables that the program finds in the repository.
 fn variables(cwd: &Path) -> Option<PathBuf> {
-    let root = cwd.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(cwd);
-    let inside = cwd.ancestors().take_while(|folder| folder.starts_with(root));
-    inside.flat_map(|folder| [folder.join(".gemini/.env"), folder.join(".env")]).find(|file| file.exists())
+    let files = |folder: &Path| [folder.join(".gemini/.env"), folder.join(".env")];
+    repository::folders(cwd).flat_map(files).find(|file| file.exists())
 }

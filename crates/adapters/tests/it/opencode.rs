@@ -1,6 +1,8 @@
 //! opencode 1.18 as it was recorded.
 
-use switchboard_adapters::{Adapter, Event, FailureKind, Opencode, OrderError, Permission, Session, Step, Steps};
+use std::path::Path;
+
+use switchboard_adapters::{Acp, Adapter, Event, FailureKind, Opencode, OrderError, Permission, Session, Step, Steps};
 
 use crate::lines::{
     answer, ending, events, exited, failure, feed, last_usage, launch, order, permissions, play, refused, said, survive,
@@ -15,6 +17,47 @@ fn rules(default: Permission, allow: &[&str], deny: &[&str]) -> String {
     order.permissions = permissions(default, allow, deny);
     let env = launch(&Opencode::new(), &order).env;
     env.into_iter().find(|(name, _)| name == "OPENCODE_PERMISSION").unwrap().1
+}
+
+#[test]
+fn a_repository_with_plugins_is_refused_unless_anything_goes() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("opencode-plugins-{}", std::process::id()));
+    let repository = folder.join("repository");
+    let mut order = order("Go.");
+    order.cwd = repository.join("deep");
+    for made in [repository.join(".git"), repository.join(".opencode/agent"), order.cwd.join(".opencode")] {
+        std::fs::create_dir_all(made).unwrap();
+    }
+    order.permissions = permissions(Permission::Deny, &[], &[]);
+    let refused_by_both = |order: &switchboard_adapters::Order| {
+        let mut asking = order.clone();
+        asking.permissions.default = Permission::Ask;
+        [refused(&Opencode::new(), order).to_string(), refused(&Acp::opencode(), &asking).to_string()]
+    };
+    // Above the repository it is the operator's own, and what names no plugin does not count.
+    let harmless = [folder.join("opencode.json"), repository.join("opencode.json")];
+    for (file, content) in harmless.iter().zip([r#"{"plugin":["x"]}"#, r#"{"mcp":{}}"#]) {
+        std::fs::write(file, content).unwrap();
+    }
+    launch(&Opencode::new(), &order);
+    for (file, content) in [
+        (repository.join("opencode.jsonc"), r#"{"plugin":["./x.js"]}"#),
+        (repository.join(".opencode/opencode.json"), r#"{"\u0070lugins":["x"]}"#),
+        (order.cwd.join(".opencode/opencode.json"), r#"{"plugins":[]}"#),
+        (order.cwd.join(".opencode/plugins"), ""),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        for message in refused_by_both(&order) {
+            assert!(message.contains(&format!("the plugins of {},", file.display())), "{message}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+    std::fs::create_dir(order.cwd.join(".opencode/plugin")).unwrap();
+    order.permissions = permissions(Permission::Allow, &[], &[]);
+    launch(&Opencode::new(), &order);
+    order.permissions = permissions(Permission::Allow, &[], &["bash"]);
+    assert!(refused(&Opencode::new(), &order).to_string().contains("cli: acp"));
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

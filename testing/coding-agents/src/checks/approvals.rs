@@ -3,10 +3,11 @@
 use anyhow::Context;
 use switchboard_a2a::{Task, Version};
 
-use crate::caller::{answer, has_answered, question, text};
+use crate::caller::{answer, has_answered, has_failed, metadata, question, text};
 use crate::place::Place;
+use crate::subject::Subject;
 
-const COMMAND: &str = "[[bash echo ran > by-shell]] [[say all done]]";
+pub(super) const COMMAND: &str = "[[bash echo ran > by-shell]] [[say all done]]";
 
 /// A question that has all it needs; the id that answers are bound to.
 pub(super) fn approval(task: &Task) -> anyhow::Result<String> {
@@ -53,5 +54,34 @@ pub(super) async fn unasked(place: &mut Place<'_>) -> anyhow::Result<()> {
     let task = place.caller()?.send(text(COMMAND)).await?;
     has_answered(&task, "all done")?;
     anyhow::ensure!(place.read("by-shell") == "ran", "the command was not run");
+    Ok(())
+}
+
+/// An error unless the task has failed because a tool may not be used.
+pub(super) fn was_refused(task: &Task) -> anyhow::Result<()> {
+    let told = has_failed(task, "agent_error")?;
+    let detail = metadata(task, "switchboard/reasonDetail");
+    anyhow::ensure!(detail.as_deref() == Some("tool_refused"), "the detail is {detail:?}: {told}");
+    Ok(())
+}
+
+/// An error unless the task has ended as it does when a tool was denied beforehand: the agent goes on without, or fails.
+pub(super) fn was_denied(subject: &Subject, task: &Task) -> anyhow::Result<()> {
+    if subject.goes_on_when_denied { has_answered(task, "") } else { was_refused(task) }
+}
+
+/// Neither a command nor a file where that is denied, and nobody is asked.
+pub(super) async fn refused(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let caller = place.caller()?;
+    let written = place.project.join("written.txt");
+    let write = format!("[[write {} some text]] [[say so be it]]", written.display());
+    for prompt in [COMMAND, &write] {
+        let task = caller.send(text(prompt)).await?;
+        was_denied(place.subject, &task).with_context(|| prompt.to_owned())?;
+    }
+    anyhow::ensure!(place.read("by-shell").is_empty(), "the command was run");
+    anyhow::ensure!(!written.exists(), "the file was written");
+    let prompts: Vec<String> = place.asked()?.into_iter().map(|seen| seen.prompt).collect();
+    anyhow::ensure!(prompts.iter().any(|prompt| prompt.contains("some text")), "the model was asked only {prompts:?}");
     Ok(())
 }

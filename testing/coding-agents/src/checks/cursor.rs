@@ -2,10 +2,11 @@
 
 use std::process::Stdio;
 
-use switchboard_a2a::{Json, TaskState};
+use switchboard_a2a::TaskState;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
+use super::approvals::was_refused;
 use crate::caller::{artifact_data, artifact_text, has_answered, has_failed, is, text, within};
 use crate::place::Place;
 
@@ -54,9 +55,7 @@ pub(super) async fn conversation(place: &mut Place<'_>) -> anyhow::Result<()> {
     anyhow::ensure!(resumed.contains(&resume) && resumed.ends_with("-- and once more"), "it was given {resumed}");
 
     let refused = caller.send(text("run the tests")).await?;
-    has_failed(&refused, "agent_error")?;
-    let detail = refused.metadata.as_ref().and_then(|all| all.get("switchboard/reasonDetail")).and_then(Json::as_text);
-    anyhow::ensure!(detail.as_deref() == Some("tool_refused"), "the detail is {detail:?}");
+    was_refused(&refused)?;
     let failed = caller.send(text("fall over")).await?;
     let told = has_failed(&failed, "agent_error")?;
     anyhow::ensure!(told.contains("the model is not there"), "it says: {told}");
