@@ -43,12 +43,10 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         } else {
             run.check(name("server-killed"), within(installed, subject, usual(), kills::server_at_work));
         }
-        // What the model's server says is passed on in the same way by whoever speaks the protocol.
-        if subject.keys["cli"] != "acp" {
-            run.check(name("refused"), within(installed, subject, usual(), failures::refused));
-            if subject.asks {
-                run.check(name("retried"), within(installed, subject, usual(), failures::retried));
-            }
+        run.check(name("refused"), within(installed, subject, usual(), failures::refused));
+        let is_acp = subject.keys["cli"] == "acp";
+        if subject.asks {
+            run.check(name("retried"), within(installed, subject, usual(), failures::retried));
         }
         if subject.agent == Agent::Codex {
             run.check(name("hostile-repository"), within(installed, subject, usual(), codex::hostile_repository));
@@ -61,8 +59,18 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
                 run.check(name("looking"), within(installed, subject, looking, codex::looking));
             }
         }
-        if subject.asks && subject.keys["cli"] != "acp" && subject.agent != Agent::Codex {
-            run.check(name("hostile"), within(installed, subject, usual(), hostile::does_not_count));
+        if subject.asks && !is_acp {
+            if subject.agent != Agent::Codex {
+                run.check(name("hostile"), within(installed, subject, usual(), hostile::does_not_count));
+            }
+            let silent = Unusual { keys: json!({ "idle": "10s" }), ..usual() };
+            run.wait(name("hang"), within(installed, subject, silent, failures::hangs));
+        }
+        if subject.agent == Agent::Gemini && !is_acp {
+            run.check(name("transcript"), within(installed, subject, usual(), conversation::transcript));
+        }
+        if subject.agent == Agent::Gemini && subject.asks && !is_acp {
+            run.wait(name("resumed-later"), within(installed, subject, usual(), conversation::resumed_later));
         }
         let keys = json!({ "idle": "6s", "timeout": "12s" });
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };
@@ -96,7 +104,7 @@ pub(crate) fn plan_single<'a>(run: &mut Run<'a>, installed: &'a Installed, singl
     if let Some(user) = User::instead_of_root()? {
         run.check("claude-root-refused".to_owned(), within(installed, unasked, Unusual::default(), root::refused));
         let unusual = Unusual { user: Some(user), keys: json!({ "user": User::NAME }), ..Unusual::default() };
-        run.check("claude-as-nobody".to_owned(), within(installed, unasked, unusual, root::somebody_else));
+        run.check("claude-as-somebody-else".to_owned(), within(installed, unasked, unusual, root::somebody_else));
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Turns that go well.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use anyhow::Context;
 use coding_agents_tests::Agent;
-use switchboard_a2a::{Json, StreamResponse, Version};
+use switchboard_a2a::{Json, Message, StreamResponse, Task, Version};
 
 use crate::caller::{artifact_data, artifact_text, has_answered, text, within};
 use crate::place::Place;
@@ -32,10 +33,50 @@ pub(super) async fn turn_and_follow_up(place: &mut Place<'_>) -> anyhow::Result<
     has_answered(&second, PROMPT)?;
     let asked = place.asked()?;
     let prompts: Vec<usize> = asked.iter().map(|seen| seen.prompts).collect();
-    // Gemini CLI loses what is taken up in the minute in which it began. Then it is told what was said.
-    let is_told = place.subject.agent == Agent::Gemini && prompts == [1, 1];
+    // Over the protocol, Gemini CLI loses what is taken up in the minute in which it began. Then it is told what was said.
+    let is_told = place.subject.agent == Agent::Gemini && place.subject.asks && prompts == [1, 1];
     anyhow::ensure!(is_told || prompts == [1, 2], "the model was given so many prompts: {prompts:?}");
     Ok(())
+}
+
+/// What is taken up in another minute is the agent's own session, with all that was said in it.
+pub(super) async fn resumed_later(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let first = place.caller()?.send(text(PROMPT)).await?;
+    has_answered(&first, PROMPT)?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    tokio::time::sleep(Duration::from_secs(61 - since % 60)).await;
+    let second = place.caller()?.send(within(&first.context_id, "[[history]]")).await?;
+    has_answered(&second, PROMPT)?;
+    anyhow::ensure!(session(&first)? == session(&second)?, "it is another session");
+    let prompts: Vec<usize> = place.asked()?.iter().map(|seen| seen.prompts).collect();
+    anyhow::ensure!(prompts == [1, 2], "the model was given so many prompts: {prompts:?}");
+    Ok(())
+}
+
+/// An agent that has lost its session is told what was said, and so is the caller.
+pub(super) async fn transcript(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let first = place.caller()?.send(text(PROMPT)).await?;
+    has_answered(&first, PROMPT)?;
+    std::fs::remove_dir_all(place.path().join("home/.gemini/tmp"))?;
+    let (second, told) = place.caller()?.follow(within(&first.context_id, "[[history]]")).await?;
+    has_answered(&second, PROMPT)?;
+    anyhow::ensure!(session(&first)? != session(&second)?, "it is the same session");
+    let says = |event: &StreamResponse| match event {
+        StreamResponse::StatusUpdate(update) => update.status.message.as_ref().map(Message::joined_text),
+        _ => None,
+    };
+    let is_told = told.iter().filter_map(|(_, event)| says(event)).any(|text| text.contains("lost the earlier"));
+    anyhow::ensure!(is_told, "the caller is not told");
+    let asked = place.asked()?;
+    let last = asked.last().map(|seen| (seen.prompts, seen.prompt.contains(&format!("User: {PROMPT}"))));
+    anyhow::ensure!(last == Some((1, true)), "the model was given {asked:?}");
+    Ok(())
+}
+
+/// Which session of the agent a task was.
+fn session(task: &Task) -> anyhow::Result<String> {
+    let facts = artifact_data(task, "agent-metadata")?;
+    facts["sessionId"].as_str().map(str::to_owned).with_context(|| format!("there is no session in {facts}"))
 }
 
 /// What the model says is told while it is said, by the agents that can.

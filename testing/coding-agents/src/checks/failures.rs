@@ -23,6 +23,16 @@ pub(super) async fn retried(place: &mut Place<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The model takes the question and never answers: silence ends the task.
+pub(super) async fn hangs(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let task = place.caller()?.send(text("[[hang]]")).await?;
+    let told = has_failed(&task, "idle")?;
+    anyhow::ensure!(told.contains("(idle)"), "it says: {told}");
+    let is_asked = place.asked()?.iter().any(|seen| seen.prompt.contains("[[hang]]"));
+    anyhow::ensure!(is_asked, "the model was not asked");
+    place.quiet().await
+}
+
 /// Nobody listens where the model should be: the task fails in time, and says why.
 pub(super) async fn endpoint_down(place: &mut Place<'_>) -> anyhow::Result<()> {
     const LONGEST: Duration = Duration::from_secs(40);

@@ -1,5 +1,6 @@
 //! What Claude Code refuses to root, and an agent that runs as somebody else.
 
+use coding_agents_tests::User;
 use switchboard_a2a::TaskState;
 
 use crate::caller::{has_answered, is, said, text};
@@ -20,6 +21,6 @@ pub(super) async fn refused(place: &mut Place<'_>) -> anyhow::Result<()> {
 pub(super) async fn somebody_else(place: &mut Place<'_>) -> anyhow::Result<()> {
     let task = place.caller()?.send(text(COMMAND)).await?;
     has_answered(&task, "all done")?;
-    anyhow::ensure!(place.read("by-shell") == "nobody", "it ran as {:?}", place.read("by-shell"));
+    anyhow::ensure!(place.read("by-shell") == User::NAME, "it ran as {:?}", place.read("by-shell"));
     Ok(())
 }
