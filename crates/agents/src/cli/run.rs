@@ -54,6 +54,22 @@ pub(super) async fn run(
     report: &mut Report,
     started: impl FnOnce(Remains),
 ) -> Result<Settled, Stopped> {
+    let settled = start(agent, worker, order, saved, task, report, started).await;
+    let outcome = settled.as_ref().map_or("stopped", Settled::label);
+    let cli = worker.adapter.about().name.clone();
+    metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
+    settled
+}
+
+async fn start(
+    agent: &CliAgent,
+    worker: &Worker,
+    order: &Order,
+    saved: &mut Saved,
+    task: &TaskHandle,
+    report: &mut Report,
+    started: impl FnOnce(Remains),
+) -> Result<Settled, Stopped> {
     let (launch, dialogue) = match worker.adapter.start(order) {
         Ok(started) => started,
         Err(error) => return Ok(Settled::Refused(error.to_string())),
@@ -99,8 +115,6 @@ pub(super) async fn run(
         run.stop_in_order().await;
     }
     run.child.leave(if settled.is_ok() { LEAVING } else { Duration::ZERO }).await;
-    let outcome = settled.as_ref().map_or("stopped", Settled::label);
-    metrics::counter!(metric::TURNS, "cli" => about.name.clone(), "outcome" => outcome).increment(1);
     metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
     settled
 }

@@ -89,7 +89,9 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         }
     };
     let workspace = match agent.settings.worktree {
-        WorktreePolicy::Off => Workspace::open(&agent.settings, &agent.shared.repositories, folder, &task).await?,
+        WorktreePolicy::Off => {
+            Workspace::open(&agent.settings, &agent.shared.repositories, folder.clone(), &task).await?
+        }
         policy => {
             let wanted = Wanted {
                 folder: &folder,
@@ -105,6 +107,9 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             }
         }
     };
+    if workspace::is_elsewhere(&folder) {
+        return Ok(task.reject(WorkspaceError::Moved.to_string()).await?);
+    }
     // Another program, or another place, knows nothing of the session.
     let same =
         |past: &Past| past.facts.cli == worker.name() && (wishes.repo.is_none() || wishes.repo == past.facts.repo);

@@ -30,6 +30,9 @@ pub(super) enum WorkspaceError {
     /// The agent's own folder is missing.
     #[error("the folder of this agent cannot be worked in: {0}")]
     Missing(String),
+    /// While the task waited, somebody has put something else in its place.
+    #[error("the folder to work in was moved while the task waited: send the message again")]
+    Moved,
 }
 
 /// The folder for a turn: canonical, and within the allowed ones if the request chose it.
@@ -50,6 +53,11 @@ pub(super) fn choose(settings: &Settings, repo: Option<&str>) -> Result<PathBuf,
     let found =
         candidates.filter_map(|folder| folder.canonicalize().ok()).find(|folder| within(folder) && folder.is_dir());
     found.ok_or_else(|| WorkspaceError::NotAllowed(repo.to_owned()))
+}
+
+/// Whether a folder that was chosen now leads to another place: a link may have been put there while the task waited.
+pub(super) fn is_elsewhere(folder: &Path) -> bool {
+    folder.canonicalize().ok().as_deref() != Some(folder)
 }
 
 /// The repository a folder belongs to; the folder itself if it is in none.
@@ -161,6 +169,19 @@ mod tests {
             assert_eq!(choose(&settings, Some(refused)), Err(WorkspaceError::NotAllowed(refused.to_owned())));
         }
         std::fs::remove_dir(&beside).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_was_replaced_by_a_link_is_elsewhere() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let folder = root.join("app");
+        std::fs::create_dir(&folder).unwrap();
+        assert!(!is_elsewhere(&folder));
+        std::fs::remove_dir(&folder).unwrap();
+        assert!(is_elsewhere(&folder));
+        std::os::unix::fs::symlink("/etc", &folder).unwrap();
+        assert!(is_elsewhere(&folder));
     }
 
     #[test]
