@@ -92,6 +92,8 @@ pub enum FailureKind {
     Limit,
     /// The program stopped because it was told to.
     Interrupted,
+    /// The program ended before it began, and may begin if it is started again: nothing of the turn was done.
+    NotReady,
     /// The program ended without saying how the turn went.
     NoResult,
 }

@@ -346,7 +346,8 @@ impl Dialogue for AppServer {
         if self.stage == Stage::Finished {
             return;
         }
-        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit) };
+        let has_begun = self.stage == Stage::Running;
+        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit, has_begun) };
         self.fail(failure, steps);
     }
 }

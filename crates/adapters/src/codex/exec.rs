@@ -14,6 +14,7 @@ pub(super) struct Exec {
     /// The conversation that must be taken up, if one must.
     resumed: Option<String>,
     items: Items,
+    has_begun: bool,
     interrupted: bool,
     finished: bool,
 }
@@ -28,12 +29,14 @@ impl Exec {
                 Session::Resume(id) => Some(id.clone()),
             },
             items: Items::default(),
+            has_begun: false,
             interrupted: false,
             finished: false,
         }
     }
 
     fn thread_started(&mut self, line: &Value, steps: &mut Steps) {
+        self.has_begun = true;
         let session = text(line, "thread_id", "threadId");
         if let Some(resumed) = &self.resumed
             && !resumed.eq_ignore_ascii_case(session)
@@ -115,7 +118,7 @@ impl Dialogue for Exec {
         if self.finished {
             return;
         }
-        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit) };
+        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit, self.has_begun) };
         self.fail(failure, steps);
     }
 }

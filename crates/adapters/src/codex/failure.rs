@@ -38,8 +38,8 @@ pub(super) fn not_opened(message: &str) -> Failure {
     reported(message, &Value::Null)
 }
 
-/// The end of a process that has not said how the turn went.
-pub(super) fn at_exit(exit: &Exit) -> Failure {
+/// The end of a process that has not said how the turn went. `has_begun` is whether it had begun with the conversation.
+pub(super) fn at_exit(exit: &Exit, has_begun: bool) -> Failure {
     // Log lines and a trace may come after the error, so its line is looked for. Where there is none, what it always
     // says first is no reason either.
     let error = exit.stderr.lines().rfind(|line| line.starts_with("Error: ") || line.starts_with("error: "));
@@ -52,6 +52,8 @@ pub(super) fn at_exit(exit: &Exit) -> Failure {
         in_use()
     } else if lacks_login(&exit.stderr) {
         not_logged_in(&message)
+    } else if !has_begun && lost_a_race(&exit.stderr) {
+        Failure { kind: FailureKind::NotReady, message }
     } else {
         Failure { kind: FailureKind::NoResult, message }
     }
@@ -88,6 +90,11 @@ fn is_unknown_session(text: &str) -> bool {
 
 fn is_in_use(text: &str) -> bool {
     text.contains("already has an active writer")
+}
+
+/// Of processes that are the first in a new home at the same time, one makes the databases and the others end.
+fn lost_a_race(text: &str) -> bool {
+    text.contains("failed to initialize sqlite state runtime")
 }
 
 /// The process of an earlier turn may outlive the one that started it, and keeps its conversation to itself.

@@ -25,6 +25,9 @@ use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
 const MOST_BRANCHES: usize = 20;
 /// The number of every task's first message.
 const FIRST: Seq = Seq(1);
+/// A program that is not ready is started so often, this far apart.
+const STARTS: u32 = 4;
+const BETWEEN_STARTS: Duration = Duration::from_millis(500);
 /// What the program is told when its turn is taken up again.
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
                      do it twice, and go on from there.";
@@ -175,6 +178,7 @@ impl Job<'_> {
         let known = if is_recovered { self.saved.session.clone() } else { None };
         let known = known.or_else(|| self.past.as_ref().and_then(|past| past.facts.session_id.clone()));
         let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
+        let mut starts = 1;
         let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
         let began = self.agent.shared.clock.now();
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
@@ -211,6 +215,18 @@ impl Job<'_> {
                 let said = self.task.context_history(transcript::MESSAGES).await;
                 prompt = transcript::before(&said, &self.prompt(is_recovered, false).await);
                 session = fresh();
+                continue;
+            }
+            if let Settled::Ended(Ending::Failed(failure)) = &settled
+                && failure.kind == FailureKind::NotReady
+                && starts < STARTS
+            {
+                self.task.status("The program was not ready and is started again.").await?;
+                tokio::select! {
+                    () = self.agent.shared.clock.sleep(BETWEEN_STARTS) => {}
+                    () = self.task.canceled() => return Err(Stopped::Canceled.into()),
+                }
+                starts += 1;
                 continue;
             }
             return self.settle(settled, report, began).await;
@@ -338,6 +354,7 @@ impl Job<'_> {
             FailureKind::NotLoggedIn => (Reason::AgentError, Some("not_logged_in")),
             FailureKind::UnknownSession => (Reason::AgentError, Some("unknown_session")),
             FailureKind::Limit => (Reason::AgentError, Some("limit")),
+            FailureKind::NotReady => (Reason::AgentError, Some("not_started")),
         };
         let text = match failure.kind {
             FailureKind::NotLoggedIn => {

@@ -17,6 +17,7 @@ mod recovery;
 mod resuming;
 mod routing;
 mod sessions;
+mod starts;
 mod unfinished_copies;
 mod wishes;
 mod worktrees;

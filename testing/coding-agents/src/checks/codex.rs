@@ -1,4 +1,5 @@
-//! Codex and what it would do without asking: in a folder that it must not trust, and with rules of the user.
+//! Codex and what it would do without asking: in a folder that it must not trust, and with rules of the user. And many of
+//! it at once.
 
 use std::path::Path;
 
@@ -102,4 +103,14 @@ fn allow_always(place: &Place<'_>, command: &str) -> anyhow::Result<()> {
     std::fs::create_dir(&rules)?;
     let rule = format!("prefix_rule(pattern = [\"{command}\"], decision = \"allow\")\n");
     Ok(std::fs::write(rules.join("default.rules"), rule)?)
+}
+
+/// Tasks that are the first in a new home, all at once: each is done.
+pub(super) async fn first_at_once(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let caller = place.caller()?;
+    let tasks = (0..4).map(|_| caller.send(text("[[say all done]]")));
+    for task in futures_util::future::try_join_all(tasks).await? {
+        has_answered(&task, "all done")?;
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_adapters::{Decision, Dialogue, Event, Exit, FailureKind, Order, Permission, Scope, Step, Steps};
 
-use super::{app_server, decide, feed, order, play, recording, resuming, start, written};
+use super::{app_server, decide, exec, feed, order, play, recording, resuming, start, written};
 use crate::replay::Recording;
 
 const DENY: Decision = Decision::Deny { reason: None };
@@ -268,6 +268,26 @@ fn a_process_that_ends_without_a_word_is_no_result() {
         ended[0]["finish"]["failed"],
         json!({ "kind": "no_result", "message": "codex exited with code 1: Error: failed to load configuration" })
     );
+}
+
+#[test]
+fn a_process_that_lost_the_race_for_a_new_home_has_not_begun() {
+    let stderr = "Error: failed to initialize sqlite state runtime under /home/agent/.codex: failed to initialize state \
+                  runtime at /home/agent/.codex\n";
+    let exit = Exit { code: Some(1), signal: None, stderr: stderr.to_owned() };
+    let ends = |mut dialogue: Box<dyn Dialogue>| {
+        let mut steps = Steps::default();
+        dialogue.ended(&exit, &mut steps);
+        serde_json::to_value(steps.take()).unwrap()[0]["finish"]["failed"]["kind"].clone()
+    };
+    assert_eq!(ends(app_server()), "not_ready");
+    assert_eq!(ends(exec()), "not_ready");
+    let (mut dialogue, mut lines) = (app_server(), outputs("codex-appserver-plain.txt"));
+    feed_until(dialogue.as_mut(), &mut lines, r#""id":2"#);
+    assert_eq!(ends(dialogue), "no_result", "the turn was ordered, and must not be ordered twice");
+    let mut dialogue = exec();
+    feed(dialogue.as_mut(), r#"{"type":"thread.started","thread_id":"0d9a8f6e-3b7c-4f58-8d51-5d6a2f4f4c10"}"#);
+    assert_eq!(ends(dialogue), "no_result");
 }
 
 #[test]
