@@ -21,10 +21,11 @@ mod usage;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::gemini::{Gemini, trust};
 use crate::opencode::{self, Opencode, plugins};
 use crate::order::{Launch, Order, OrderError};
-use crate::permissions::Permission;
+use crate::permissions::{Permission, Permissions};
 use conversation::Conversation;
 
 /// An agent that speaks the Agent Client Protocol on its standard streams.
@@ -44,15 +45,14 @@ enum Kind {
     Opencode,
 }
 
-/// What opencode is to ask about: by itself it asks about next to nothing. The last rule that fits counts; looking
-/// around stays free, except at files that hold secrets, as opencode has it. The names are spelled so that they come
-/// after those of its configuration files: see `opencode/permission.rs`.
-const OPENCODE_PERMISSION: &str = concat!(
-    r#"{"**":"ask","glob *":"allow","grep *":"allow","list *":"allow","todoread *":"allow","todowrite *":"allow","#,
-    r#""read *":{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}}"#
-);
+/// The tools of gemini that are the only ones of their kind, so that a rule about the one is a rule about the other.
+const GEMINI_TOOLS: [(&str, &str); 2] = [("run_shell_command", "execute"), ("web_fetch", "fetch")];
 
 impl Acp {
+    /// What rules name: the kinds of tools, in the protocol's words.
+    pub const KINDS: [&str; 10] =
+        ["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
+
     /// An agent of which nothing is known but how it is called.
     #[must_use]
     pub fn any(name: impl Into<String>, program: impl Into<String>, args: Vec<String>) -> Self {
@@ -90,7 +90,18 @@ impl Acp {
         Self { about, args: vec!["acp".to_owned()], kind: Kind::Opencode }
     }
 
-    fn launch(&self, order: &Order) -> Launch {
+    /// All names of a tool that the dialogue calls by its kind.
+    fn names<'a>(&self, kind: &'a str) -> Vec<&'a str> {
+        let tools = GEMINI_TOOLS.iter().filter(|(_, of)| self.kind == Kind::Gemini && *of == kind);
+        std::iter::once(kind).chain(tools.map(|(tool, _)| *tool)).collect()
+    }
+
+    /// Kinds that a rule denies by name. Their use is a breach if the agent does not ask.
+    fn denied_kinds(&self, permissions: &Permissions) -> Vec<&'static str> {
+        Self::KINDS.into_iter().filter(|kind| permissions.denies_by_name(&self.names(kind))).collect()
+    }
+
+    fn launch(&self, order: &Order) -> Result<Launch, OrderError> {
         let mut launch = Launch { args: self.args.clone(), env: Vec::new(), input: true };
         match self.kind {
             Kind::Any => {}
@@ -102,16 +113,15 @@ impl Acp {
                 launch.env.push(("GEMINI_CLI_NO_RELAUNCH".to_owned(), "true".to_owned()));
                 launch.env.push(trust::variable(order));
             }
+            // By itself it asks about next to nothing.
             Kind::Opencode => {
                 launch.env.push(opencode::no_project());
-                let anything_goes = order.permissions.default == Permission::Allow && order.permissions.deny.is_empty();
-                if !anything_goes {
-                    launch.env.push(("OPENCODE_PERMISSION".to_owned(), OPENCODE_PERMISSION.to_owned()));
-                }
+                let variable = opencode::permission::variable(&order.permissions)?;
+                launch.env.push(("OPENCODE_PERMISSION".to_owned(), variable));
             }
         }
         launch.args.extend(order.args.iter().cloned());
-        launch
+        Ok(launch)
     }
 }
 
@@ -121,6 +131,26 @@ const CAPABILITIES: Capabilities = Capabilities { approvals: true, resume: true,
 impl Adapter for Acp {
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        let tools = match self.kind {
+            Kind::Any => Vec::new(),
+            Kind::Gemini => GEMINI_TOOLS.map(|(tool, _)| tool).to_vec(),
+            Kind::Opencode => opencode::permission::TOOLS.to_vec(),
+        };
+        [&Self::KINDS[..], &tools].concat()
+    }
+
+    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
+        permissions.of_any(&self.names(tool))
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        match self.kind {
+            Kind::Any | Kind::Gemini => Ok(()),
+            Kind::Opencode => opencode::permission::variable(permissions).map(|_| ()),
+        }
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
@@ -135,6 +165,7 @@ impl Adapter for Acp {
         if self.kind == Kind::Opencode {
             plugins::refuse(order)?;
         }
-        Ok((self.launch(order), Box::new(Conversation::new(order, cwd))))
+        let denied = self.denied_kinds(&order.permissions);
+        Ok((self.launch(order)?, Box::new(Conversation::new(order, cwd, denied))))
     }
 }

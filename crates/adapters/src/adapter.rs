@@ -1,13 +1,34 @@
 //! One kind of program.
 
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::login_sign::LoginSign;
 use crate::order::{Launch, Order, OrderError};
+use crate::permissions::{Permission, Permissions};
 
 /// One kind of program: how it is found, started and understood.
 pub trait Adapter: Send + Sync {
     /// What is fixed about it.
     fn about(&self) -> &About;
+
+    /// What rules can name in it; a `*` stands for any characters, where not all names are known.
+    fn tool_names(&self) -> Vec<&str> {
+        vec!["*"]
+    }
+
+    /// What to do about a tool that it asks about.
+    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
+        permissions.of(tool)
+    }
+
+    /// Whether it can be held to permissions.
+    ///
+    /// # Errors
+    /// What it cannot be told, as a setting within `permissions`.
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        let _ = permissions;
+        Ok(())
+    }
 
     /// How to start it for a turn, and the dialogue to have with it.
     ///
@@ -42,7 +63,7 @@ pub struct Binary {
     pub tested: Vec<String>,
     /// How to install it: one command.
     pub install: String,
-    /// How to log in: one sentence.
+    /// How to log in, as the rest of a sentence: `run … login, or set …_KEY`. No capital before it, no full stop after.
     pub login: String,
     /// By what it can be seen that it is logged in; any one will do. Empty if nothing is known of that.
     pub login_signs: Vec<LoginSign>,

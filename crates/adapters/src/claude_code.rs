@@ -18,14 +18,13 @@
 mod approvals;
 mod background;
 mod conversation;
+mod instructions;
 mod outcome;
 mod read;
 mod rules;
 mod tools;
 mod usage;
 mod words;
-
-use std::path::Path;
 
 use uuid::Uuid;
 
@@ -60,6 +59,65 @@ const VARIABLES: [&str; 16] = [
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CONFIG_DIR",
     "MAX_THINKING_TOKENS",
+];
+
+/// Its tools. A newer version may have more; those can be denied in its own settings.
+const TOOLS: [&str; 55] = [
+    "Agent",
+    "Artifact",
+    "AskUserQuestion",
+    "Bash",
+    "BashOutput",
+    "Brief",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "DesignSync",
+    "Edit",
+    "EnterPlanMode",
+    "EnterWorktree",
+    "ExitPlanMode",
+    "ExitWorktree",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "LSP",
+    "ListAgents",
+    "ListMcpResourcesTool",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "PowerShell",
+    "Projects",
+    "PushNotification",
+    "REPL",
+    "Read",
+    "ReadMcpResourceDirTool",
+    "ReadMcpResourceTool",
+    "RemoteTrigger",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "SendUserFile",
+    "SendUserMessage",
+    "ShareOnboardingGuide",
+    "Skill",
+    "StructuredOutput",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+    "WaitForMcpServers",
+    "WebFetch",
+    "WebSearch",
+    "Workflow",
+    "Write",
+    "mcp__*",
 ];
 
 /// The adapter of Claude Code.
@@ -103,6 +161,14 @@ impl Default for ClaudeCode {
 impl Adapter for ClaudeCode {
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        TOOLS.to_vec()
+    }
+
+    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
+        tools::permission(permissions, tool)
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
@@ -160,7 +226,7 @@ fn arguments(order: &Order) -> Result<Vec<String>, OrderError> {
     if !denied.is_empty() {
         args.extend(["--disallowedTools".to_owned(), denied.join(",")]);
     }
-    if instructions_are_inside(&order.cwd) {
+    if instructions::are_inside(&order.cwd) {
         args.extend(["--add-dir".to_owned(), ".".to_owned()]);
     }
     let fixed = "--setting-sources user --input-format stream-json --output-format stream-json --verbose --include-partial-messages \
@@ -202,17 +268,6 @@ fn denied(permissions: &Permissions) -> Vec<&str> {
         return vec!["*"];
     }
     permissions.deny.iter().map(String::as_str).filter(|rule| names_tools(rule)).collect()
-}
-
-/// Whether what the project says to its agents lies in the project. A link may lead to any file of the user, which
-/// would be told to the model without a question.
-fn instructions_are_inside(cwd: &Path) -> bool {
-    let inside = |name: &str| match (cwd.canonicalize(), cwd.join(name).canonicalize()) {
-        (Ok(folder), Ok(file)) => file.starts_with(folder),
-        // There is none.
-        _ => true,
-    };
-    ["CLAUDE.md", ".claude", ".claude/CLAUDE.md", ".claude/rules"].into_iter().all(inside)
 }
 
 /// Whether the program understands a rule as we do: a tool's name, in which `*` stands for any characters. Other rules

@@ -33,6 +33,21 @@ use crate::permissions::{Permission, Permissions};
 use app_server::AppServer;
 use exec::Exec;
 
+/// What rules can name: the table above.
+const TOOLS: [&str; 11] = [
+    "shell",
+    "apply_patch",
+    "mcp__*",
+    "network",
+    "request_permissions",
+    "web_search",
+    "spawn_agent",
+    "send_input",
+    "resume_agent",
+    "wait",
+    "close_agent",
+];
+
 /// OpenAI's `codex`.
 #[derive(Clone, Debug)]
 pub struct Codex {
@@ -87,6 +102,10 @@ impl Default for Codex {
 impl Adapter for Codex {
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        TOOLS.to_vec()
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {

@@ -1,12 +1,13 @@
 //! Cursor's agent on the command line, run once for a turn: `cursor-agent -p --output-format stream-json`.
 //!
 //! Written after its documentation: it needs an account, so no recording of it is in our tests. It cannot ask while it
-//! works. Where a human would be asked, it runs without `--force`: it reads and edits, but refuses to run commands.
+//! works, and without `--force` it would edit files unasked; so it is started only to do everything, or only to read.
 
 mod dialogue;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::lines::require_prompt;
 use crate::login_sign::LoginSign;
 use crate::order::{Launch, Order, OrderError, Session};
@@ -40,7 +41,7 @@ impl Cursor {
                     version_args: vec!["--version".to_owned()],
                     tested: Vec::new(),
                     install: "curl https://cursor.com/install -fsS | bash".to_owned(),
-                    login: "Run `cursor-agent login`, or set CURSOR_API_KEY.".to_owned(),
+                    login: "run `cursor-agent login`, or set CURSOR_API_KEY".to_owned(),
                     login_signs: login_signs(),
                     refuses_root: false,
                 },
@@ -69,6 +70,10 @@ impl Adapter for Cursor {
         &self.about
     }
 
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        permission_arg(permissions).map(|_| ())
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
         if order.effort.is_some() {
@@ -82,7 +87,7 @@ impl Adapter for Cursor {
         if let Some(model) = &order.model {
             args.push(format!("--model={model}"));
         }
-        args.extend(permission_arg(&order.permissions)?.map(str::to_owned));
+        args.push(permission_arg(&order.permissions)?.to_owned());
         if let Session::Resume(session) = &order.session {
             args.push(format!("--resume={session}"));
         }
@@ -96,22 +101,25 @@ impl Adapter for Cursor {
         let prompt = order.prompt_argument()? + "\n";
         args.extend(["--".to_owned(), prompt]);
         let launch = Launch { args, env: Vec::new(), input: false };
-        Ok((launch, Box::new(CursorDialogue::default())))
+        Ok((launch, Box::new(CursorDialogue::new(order))))
     }
 }
 
 /// The flag for what it may do.
-fn permission_arg(permissions: &Permissions) -> Result<Option<&'static str>, OrderError> {
-    if let Some(rule) = permissions.allow.iter().chain(&permissions.deny).next() {
-        return Err(OrderError::Unsupported(format!(
-            "cursor cannot be told about `{rule}` when it starts: write it into its own cli-config.json, and leave \
-             allow and deny empty here"
-        )));
+fn permission_arg(permissions: &Permissions) -> Result<&'static str, FieldError> {
+    for (key, rules) in [("allow", &permissions.allow), ("deny", &permissions.deny)] {
+        if let Some(rule) = rules.first() {
+            let wrong = format!("cursor cannot be told about \"{rule}\" when it starts");
+            return Err(FieldError::new(key, wrong, "write it into its own cli-config.json, and remove it here"));
+        }
     }
-    Ok(match permissions.default {
-        Permission::Allow => Some("--force"),
-        Permission::Ask => None,
+    match permissions.default {
+        Permission::Allow => Ok("--force"),
         // Its mode for questions: it only reads.
-        Permission::Deny => Some("--mode=ask"),
-    })
+        Permission::Deny => Ok("--mode=ask"),
+        Permission::Ask => {
+            let wrong = "cursor cannot ask while it works, and would edit files unasked";
+            Err(FieldError::new("default", wrong, "write allow to let it do everything, or deny to let it only read"))
+        }
+    }
 }

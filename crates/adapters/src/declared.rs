@@ -71,11 +71,13 @@ pub use error::DeclaredError;
 
 use crate::adapter::{About, Adapter};
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::generic::opening::Opening;
-use crate::generic::text_lines::TextLines;
+use crate::generic::text_lines::{QUESTION, TextLines};
 use crate::generic::verdict::Success;
 use crate::generic::{ApprovalPattern, Output};
 use crate::order::{Launch, Order, OrderError, Session};
+use crate::permissions::Permissions;
 use arguments::Arguments;
 use exits::{ExitRule, WithExits};
 use mode::Modes;
@@ -138,6 +140,17 @@ impl Declared {
 impl Adapter for Declared {
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        match self.approval {
+            Some(_) => vec![QUESTION],
+            None => vec!["*"],
+        }
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        self.modes.of(permissions, &self.about.title).map(|_| ())
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {

@@ -6,10 +6,9 @@
 mod dialogue;
 pub(crate) mod trust;
 
-use std::borrow::Cow;
-
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::lines::require_prompt;
 use crate::login_sign::LoginSign;
 use crate::order::{Launch, Order, OrderError, Session};
@@ -27,6 +26,37 @@ const PROMPT_FLAG: &str = "--prompt=";
 
 /// What the program reads from its standard input; it silently drops the rest.
 const LONGEST_INPUT: usize = 8 << 20;
+
+/// Its tools, as its own policies name them.
+pub(crate) const TOOLS: [&str; 27] = [
+    "run_shell_command",
+    "write_file",
+    "replace",
+    "read_file",
+    "read_many_files",
+    "list_directory",
+    "glob",
+    "grep_search",
+    "web_fetch",
+    "google_web_search",
+    "activate_skill",
+    "ask_user",
+    "cli_help",
+    "codebase_investigator",
+    "enter_plan_mode",
+    "exit_plan_mode",
+    "get_internal_docs",
+    "invoke_agent",
+    "list_background_processes",
+    "list_mcp_resources",
+    "read_background_output",
+    "read_mcp_resource",
+    "update_topic",
+    "write_todos",
+    "tracker_*",
+    "discovered_tool_*",
+    "mcp_*",
+];
 
 impl Default for Gemini {
     fn default() -> Self {
@@ -60,7 +90,7 @@ impl Gemini {
                     version_args: vec!["--version".to_owned()],
                     tested: vec!["0.61.".to_owned()],
                     install: "npm install -g @google/gemini-cli".to_owned(),
-                    login: "Run `gemini` once and choose how to log in, or set GEMINI_API_KEY.".to_owned(),
+                    login: "run `gemini` once and choose how to log in, or set GEMINI_API_KEY".to_owned(),
                     login_signs: login_signs(),
                     refuses_root: false,
                 },
@@ -86,6 +116,14 @@ impl Adapter for Gemini {
         &self.about
     }
 
+    fn tool_names(&self) -> Vec<&str> {
+        TOOLS.to_vec()
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        permission_args(permissions).map(|_| ())
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
         if order.effort.is_some() {
@@ -107,7 +145,7 @@ impl Adapter for Gemini {
         }
         args.extend(order.args.iter().cloned());
 
-        let prompt = no_command(&order.prompt);
+        let prompt = as_text(&order.prompt);
         // What cannot be an argument is written to its standard input. Not always: it waits only half a second for
         // that, and a busy machine may be slower.
         let fits = PROMPT_FLAG.len() + prompt.len() <= Order::LONGEST_ARGUMENT && !prompt.contains('\0');
@@ -116,7 +154,7 @@ impl Adapter for Gemini {
             args.push(format!("{PROMPT_FLAG}{prompt}"));
             None
         } else if prompt.len() <= most {
-            Some(prompt.into_owned())
+            Some(prompt)
         } else {
             return Err(OrderError::PromptTooLong { bytes: prompt.len(), most });
         };
@@ -133,24 +171,33 @@ impl Adapter for Gemini {
     }
 }
 
-/// A prompt that begins with a slash would be a command to the program itself, whatever it may do: `/extensions
-/// install`. Behind a space it is only text.
-fn no_command(prompt: &str) -> Cow<'_, str> {
-    if prompt.starts_with('/') { Cow::Owned(format!(" {prompt}")) } else { Cow::Borrowed(prompt) }
+/// A caller's words as nothing but text. What begins with a slash would be a command to the program itself, whatever it
+/// may do: `/extensions install`; behind a space it is none. What stands behind an `@` would be read, from whatever file,
+/// folder or server has that name, or would choose an agent; behind a backslash it is not.
+fn as_text(prompt: &str) -> String {
+    let mut text = String::with_capacity(prompt.len() + 1);
+    if prompt.starts_with('/') {
+        text.push(' ');
+    }
+    for letter in prompt.chars() {
+        if letter == '@' && !text.ends_with('\\') {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
 }
 
 /// The flags for what it may do.
-fn permission_args(permissions: &Permissions) -> Result<Vec<String>, OrderError> {
+fn permission_args(permissions: &Permissions) -> Result<Vec<String>, FieldError> {
     if permissions.default == Permission::Ask {
-        return Err(OrderError::Unsupported(
-            "gemini cannot ask in this form: set the default permission to allow or deny".to_owned(),
-        ));
+        return Err(FieldError::new("default", "gemini cannot ask in this form", "write allow or deny"));
     }
     if let Some(rule) = permissions.deny.first() {
-        return Err(OrderError::Unsupported(format!(
-            "gemini cannot be told to deny `{rule}` when it starts: deny it in a policy file of its own, or deny by \
-             default and allow the tools it may use"
-        )));
+        let wrong = format!("gemini cannot be told to deny \"{rule}\" when it starts");
+        let right = "write default: deny and allow the tools it may use, write default: ask, or deny it in a policy file \
+                     of gemini's own";
+        return Err(FieldError::new("deny", wrong, right));
     }
     if permissions.default == Permission::Allow {
         return Ok(vec!["--approval-mode=yolo".to_owned()]);
@@ -158,9 +205,8 @@ fn permission_args(permissions: &Permissions) -> Result<Vec<String>, OrderError>
     let mut args = vec!["--approval-mode=default".to_owned()];
     for rule in &permissions.allow {
         if !is_allowable(rule) {
-            return Err(OrderError::Unsupported(format!(
-                "gemini cannot be told to allow `{rule}`: name one tool, or use `*`, `mcp_*` or `mcp_SERVER_*`"
-            )));
+            let wrong = format!("gemini cannot be told to allow \"{rule}\"");
+            return Err(FieldError::new("allow", wrong, "name one tool, or write *, mcp_* or mcp_SERVER_*"));
         }
         args.push(format!("--allowed-tools={rule}"));
     }

@@ -36,6 +36,7 @@ pub use approval_pattern::ApprovalPattern;
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
 use crate::field_error::FieldError;
+use crate::interpreter::{Interpreter, Place};
 use crate::order::{Launch, Order, OrderError, Session};
 use crate::permissions::Permission;
 use event_lines::EventLines;
@@ -119,6 +120,10 @@ impl Generic {
         if options.command.iter().any(|argument| argument.contains('\0')) {
             return Err(FieldError::new("command", "holds a zero character", COMMAND));
         }
+        if options.runs_prompt() {
+            let wrong = "would let the program run what a caller writes";
+            return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
+        }
         match (&options.approvals, options.output) {
             (Approvals::Pattern(_), Output::Jsonl) => {
                 let wrong = "is a pattern, and the output is jsonl";
@@ -184,6 +189,14 @@ impl Generic {
 }
 
 impl GenericOptions {
+    /// Whether the program would take the prompt for code.
+    fn runs_prompt(&self) -> bool {
+        let mut words = self.command.iter();
+        let mut interpreter = Interpreter::of(words.next().map_or("", String::as_str));
+        words.for_each(|word| interpreter.word(word));
+        interpreter.runs(if self.input == Input::Stdin { Place::Input } else { Place::Alone }, "")
+    }
+
     fn may_ask(&self) -> bool {
         !matches!(self.approvals, Approvals::Never)
     }
@@ -192,6 +205,13 @@ impl GenericOptions {
 impl Adapter for Generic {
     fn about(&self) -> &About {
         &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        match self.options.approvals {
+            Approvals::Pattern(_) => vec![text_lines::QUESTION],
+            Approvals::Never | Approvals::Events => vec!["*"],
+        }
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
@@ -226,7 +246,7 @@ fn about(program: String, approvals: bool) -> About {
             names: vec![program],
             version_args: Vec::new(),
             tested: Vec::new(),
-            login: "it logs in by itself, if it has to".to_owned(),
+            login: "log in as the program asks you to".to_owned(),
             login_signs: Vec::new(),
             refuses_root: false,
         },

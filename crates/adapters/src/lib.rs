@@ -16,6 +16,7 @@ mod event;
 mod field_error;
 mod gemini;
 mod generic;
+mod interpreter;
 mod lines;
 mod login_sign;
 mod opencode;
@@ -38,4 +39,4 @@ pub use generic::{ApprovalPattern, Approvals, Generic, GenericOptions, Input, Ou
 pub use login_sign::{LoginFile, LoginSign};
 pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};
-pub use permissions::{Permission, Permissions};
+pub use permissions::{Permission, Permissions, can_fit};

@@ -8,6 +8,10 @@ use crate::order::{Order, OrderError};
 /// Words for people are cut to this many characters: some programs put whole answers of a server into them.
 const LONGEST_MESSAGE: usize = 2000;
 
+/// What to do about a program that left without a word.
+pub(crate) const HOW_TO_GO_ON: &str =
+    "send another message in the same context to go on, and run `switchboard doctor` if it happens again";
+
 /// How a child that was told to stop by a signal ends if it catches the signal: 128 and the signal's number.
 const INTERRUPTED: i32 = 128 + SIGINT;
 const TERMINATED: i32 = 128 + SIGTERM;
@@ -34,6 +38,12 @@ pub(crate) fn message(text: &str) -> String {
     crate::cut(text.trim(), LONGEST_MESSAGE).into_owned()
 }
 
+/// That a program refused a tool that is allowed here: nobody has decided that, and the work may not be done.
+pub(crate) fn refused_by_itself(name: &str, tool: &str, why: &str) -> String {
+    let next = format!("look at {name}'s own settings and at permissions of this agent");
+    message(&format!("{name} refused to use {tool} without asking: {}; {next}", message(why).trim_end_matches('.')))
+}
+
 /// Ends a turn whose program left without saying how it went, where nothing better is known.
 pub(crate) fn ended_without_result(name: &str, exit: &Exit, interrupted: bool, steps: &mut Steps) {
     let stopped = interrupted
@@ -42,6 +52,7 @@ pub(crate) fn ended_without_result(name: &str, exit: &Exit, interrupted: bool, s
     if stopped {
         steps.fail(FailureKind::Interrupted, format!("{name} was stopped"));
     } else {
-        steps.fail(FailureKind::NoResult, format!("{name} {} before it said how the turn went", exit.describe()));
+        let text = format!("{name} {} before it said how the turn went; {HOW_TO_GO_ON}", exit.describe());
+        steps.fail(FailureKind::NoResult, text);
     }
 }

@@ -3,14 +3,16 @@
 //! In this form it cannot ask while it works: what would be asked is refused. What it may do is fixed when it starts.
 
 mod dialogue;
-mod permission;
+pub(crate) mod permission;
 pub(crate) mod plugins;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
 use crate::dialogue::Dialogue;
+use crate::field_error::FieldError;
 use crate::lines::require_prompt;
 use crate::login_sign::LoginSign;
 use crate::order::{Launch, Order, OrderError, Session};
+use crate::permissions::Permissions;
 use dialogue::OpencodeDialogue;
 
 /// opencode.
@@ -53,7 +55,7 @@ impl Opencode {
                     version_args: vec!["--version".to_owned()],
                     tested: vec!["1.18.".to_owned()],
                     install: "npm install -g opencode-ai".to_owned(),
-                    login: "Run `opencode auth login`, or set the key of your provider: ANTHROPIC_API_KEY, …"
+                    login: "run `opencode auth login`, or set the key of your provider, such as ANTHROPIC_API_KEY"
                         .to_owned(),
                     login_signs: login_signs(),
                     refuses_root: false,
@@ -90,8 +92,20 @@ impl Adapter for Opencode {
         &self.about
     }
 
+    fn tool_names(&self) -> Vec<&str> {
+        permission::TOOLS.to_vec()
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        if permissions.may_ask() {
+            return Err(FieldError::new("default", "opencode cannot ask in this form", "write allow or deny"));
+        }
+        permission::variable(permissions).map(|_| ())
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
+        self.check(&order.permissions)?;
         plugins::refuse(order)?;
         let mut args: Vec<String> = ["run", "--format", "json", "--thinking"].map(str::to_owned).to_vec();
         if let Some(model) = &order.model {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::field_error::FieldError;
 use crate::permissions::Permissions;
 
 /// One turn's wishes.
@@ -63,6 +64,13 @@ pub enum OrderError {
     /// The program cannot do what is configured.
     #[error("{0}")]
     Unsupported(String),
+}
+
+impl From<FieldError> for OrderError {
+    /// What a program cannot be told of permissions.
+    fn from(error: FieldError) -> Self {
+        Self::Unsupported(error.within("permissions").to_string())
+    }
 }
 
 impl Order {

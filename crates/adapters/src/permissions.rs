@@ -27,7 +27,13 @@ impl Permissions {
     /// What to do about a tool.
     #[must_use]
     pub fn of(&self, tool: &str) -> Permission {
-        let named = |rules: &[String]| rules.iter().any(|rule| fits(rule, tool));
+        self.of_any(&[tool])
+    }
+
+    /// What to do about a tool that has several names.
+    #[must_use]
+    pub fn of_any(&self, names: &[&str]) -> Permission {
+        let named = |rules: &[String]| rules.iter().any(|rule| names.iter().any(|name| fits(rule, name)));
         if named(&self.deny) {
             Permission::Deny
         } else if named(&self.allow) {
@@ -35,6 +41,12 @@ impl Permissions {
         } else {
             self.default
         }
+    }
+
+    /// Whether a rule denies a tool by name, rather than the default.
+    #[must_use]
+    pub fn denies_by_name(&self, names: &[&str]) -> bool {
+        Self { default: Permission::Allow, ..self.clone() }.of_any(names) == Permission::Deny
     }
 
     /// Whether any tool at all may lead to a question.
@@ -64,6 +76,35 @@ fn fits(rule: &str, tool: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether a rule can be about any tool of a program, which names its tools so; in both, a `*` stands for any
+/// characters.
+#[must_use]
+pub fn can_fit(rule: &str, tools: &[&str]) -> bool {
+    tools.iter().any(|tool| meet(rule.as_bytes(), tool.as_bytes()))
+}
+
+/// Whether two patterns have a name in common. `here[at]` is whether the rest of one, and the rest of the other from
+/// `at` on, have.
+fn meet(one: &[u8], other: &[u8]) -> bool {
+    let end = other.len();
+    let mut below = vec![false; end + 1];
+    for (at, is_common) in below.iter_mut().enumerate() {
+        *is_common = other[at..].iter().all(|letter| *letter == b'*');
+    }
+    for letter in one.iter().rev() {
+        let mut here = vec![false; end + 1];
+        here[end] = *letter == b'*' && below[end];
+        for at in (0..end).rev() {
+            here[at] = match (*letter, other[at]) {
+                (b'*', _) | (_, b'*') => below[at] || here[at + 1],
+                (letter, other) => letter == other && below[at + 1],
+            };
+        }
+        below = here;
+    }
+    below[0]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,6 +126,32 @@ mod tests {
         ] {
             assert_eq!(fits(rule, tool), fit, "{rule} {tool}");
         }
+    }
+
+    #[test]
+    fn a_rule_can_be_about_a_tool_if_both_have_a_name_in_common() {
+        let tools = ["Bash", "mcp__*", "*_tool_*"];
+        for (rule, can) in [
+            ("Bash", true),
+            ("bash", false),
+            ("Bas", false),
+            ("Bash2", false),
+            ("B*", true),
+            ("*sh", true),
+            ("*", true),
+            ("Web*", true), // Web_tool_x
+            ("mcp__github__list", true),
+            ("mcp__*__list", true),
+            ("mcp_*", true),
+            ("mcp_", false),
+            ("my_tool_x", true),
+            ("my_tool", false),
+            ("", false),
+            ("***", true),
+        ] {
+            assert_eq!(can_fit(rule, &tools), can, "{rule}");
+        }
+        assert!(can_fit("anything", &["*"]) && can_fit("", &["*"]) && !can_fit("Web*", &["Bash"]));
     }
 
     #[test]

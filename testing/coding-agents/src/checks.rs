@@ -122,7 +122,7 @@ pub(crate) struct Singles {
 
 impl Singles {
     pub(crate) fn new() -> Self {
-        let cursor = json!({ "cli": "cursor", "program": "./cursor-agent" });
+        let cursor = json!({ "cli": "cursor", "program": "./cursor-agent", "permissions": { "default": "allow" } });
         let unasked = json!({
             "cli": "claude-code", "permissions": { "default": "allow" },
             "args": ["--permission-mode", "bypassPermissions"],

@@ -19,7 +19,11 @@ use super::settings::{Settings, Wish};
 use super::updates::Updates;
 use crate::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::event::{Decision, Event};
+use crate::lines::HOW_TO_GO_ON;
 use crate::order::{Order, Session};
+
+/// Of what was used without asking, so many characters are told.
+const LONGEST_NAME: usize = 500;
 
 /// The state of one run.
 pub(super) struct Conversation {
@@ -58,7 +62,7 @@ enum Waiting {
 }
 
 impl Conversation {
-    pub(super) fn new(order: &Order, cwd: &str) -> Self {
+    pub(super) fn new(order: &Order, cwd: &str, denied: Vec<&'static str>) -> Self {
         let resume = match &order.session {
             Session::New(_) => None,
             Session::Resume(session) => Some(session.clone()),
@@ -76,7 +80,7 @@ impl Conversation {
             waiting: Waiting::Nothing,
             settled: resume.is_none(),
             interrupted: false,
-            updates: Updates::new(resume.is_some()),
+            updates: Updates::new(resume.is_some(), denied),
             permissions: Permissions::default(),
             resume,
         }
@@ -269,6 +273,16 @@ impl Conversation {
         let other = params.get("sessionId").and_then(Value::as_str).is_some_and(|session| session != self.session);
         if matches!(self.waiting, Waiting::Prompt) && !other {
             self.updates.update(params.get("update").unwrap_or(&Value::Null), steps);
+            if let Some(used) = self.updates.tools.take_breach() {
+                let used = crate::cut(&used, LONGEST_NAME).into_owned();
+                let text = format!(
+                    "the agent used what permissions.deny names without asking, so that nothing could hold it back: {used}; \
+                     deny it in the agent's own settings, or remove the rule"
+                );
+                self.updates.close(steps);
+                self.permissions.close(steps);
+                self.fail(FailureKind::Refused, text, steps);
+            }
         }
     }
 }
@@ -327,7 +341,7 @@ impl Dialogue for Conversation {
         if self.interrupted {
             return self.fail(FailureKind::Interrupted, "the agent was stopped", steps);
         }
-        let text = format!("the agent {} before it said how the turn went", exit.describe());
+        let text = format!("the agent {} before it said how the turn went; {HOW_TO_GO_ON}", exit.describe());
         self.fail(FailureKind::NoResult, text, steps);
     }
 }

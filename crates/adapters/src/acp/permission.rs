@@ -43,7 +43,15 @@ impl Permissions {
         }
         self.asked.insert(request.clone());
         let options = params.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let choices: Vec<Choice> = options.iter().filter_map(choice).collect();
+        let mut choices: Vec<Choice> = options.iter().filter_map(choice).collect();
+        let offers = |kind| choices.iter().any(|choice| choice.kind == kind);
+        let is_wide = offers(ChoiceKind::AllowAlways) && !offers(ChoiceKind::AllowOnce);
+        if is_wide {
+            // Nobody is to take what reaches further for a yes: it is offered as what it is.
+            for choice in choices.iter_mut().filter(|choice| choice.kind == ChoiceKind::AllowAlways) {
+                choice.kind = ChoiceKind::Other;
+            }
+        }
         let update = params.get("toolCall").cloned().unwrap_or_default();
         let update = serde_json::from_value(update).unwrap_or_else(|_| {
             // The request's own name is as good as any for a call that has none.
@@ -53,7 +61,10 @@ impl Permissions {
         let Some(call) = tools.asked(update, steps) else {
             return cancel(id, steps);
         };
-        let (tool, input, prompt) = (call.tool().to_owned(), call.input(), call.prompt());
+        let (tool, input, mut prompt) = (call.tool().to_owned(), call.input(), call.prompt());
+        if is_wide {
+            prompt.push_str(&format!(" (the agent has no yes for this one call{})", wider(&choices)));
+        }
         self.open.insert(request.clone(), Question { id, tool_call, choices: choices.clone() });
         steps.event(Event::ApprovalRequired(Approval { request, tool, input, prompt, choices }));
     }
@@ -65,12 +76,15 @@ impl Permissions {
         };
         let first = |kind| question.choices.iter().find(|choice| choice.kind == kind);
         let choice = match decision {
-            // Yes to this alone is not always offered. Then it is the wider yes or none; the agent ends with the turn,
-            // and with it what it has in memory.
-            Decision::Allow => first(ChoiceKind::AllowOnce).or_else(|| first(ChoiceKind::AllowAlways)),
+            // A wider yes is given only by its name.
+            Decision::Allow => first(ChoiceKind::AllowOnce).or_else(|| first(ChoiceKind::RejectOnce)),
             Decision::Deny { .. } => first(ChoiceKind::RejectOnce).or_else(|| first(ChoiceKind::RejectAlways)),
             Decision::Choose(id) => question.choices.iter().find(|choice| choice.id == *id),
         };
+        if *decision == Decision::Allow && choice.is_none_or(|choice| choice.kind != ChoiceKind::AllowOnce) {
+            let text = "The agent has no yes for this one call, so it was answered no.";
+            steps.event(Event::Notice { text: format!("{text}{}", wider(&question.choices)) });
+        }
         let refused = [ChoiceKind::RejectOnce, ChoiceKind::RejectAlways];
         if choice.is_none_or(|choice| refused.contains(&choice.kind)) {
             tools.refused(&question.tool_call);
@@ -103,6 +117,13 @@ impl Permissions {
             cancel(question.id, steps);
         }
     }
+}
+
+/// What could be answered instead of a plain yes, for people.
+fn wider(choices: &[Choice]) -> String {
+    let offered = choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
+    let names: Vec<String> = offered.map(|choice| format!("{} ({})", choice.id, choice.label)).collect();
+    if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
 }
 
 /// One offered answer. The kind tells what it means; names and order differ from agent to agent.

@@ -18,6 +18,10 @@ const MOST_CALLS: usize = 10_000;
 /// The calls of one turn.
 #[derive(Default)]
 pub(super) struct Tools {
+    /// Kinds of which none may be used.
+    denied: Vec<&'static str>,
+    /// The first use of one of them about which nobody was asked, for people.
+    breach: Option<String>,
     calls: BTreeMap<String, Call>,
     /// Announced but not told yet, in order.
     pending: Vec<String>,
@@ -42,13 +46,25 @@ pub(super) struct Call {
     told: bool,
     ended: bool,
     refused: bool,
+    /// Whether somebody was asked about it.
+    asked: bool,
 }
 
 impl Tools {
+    pub(super) fn new(denied: Vec<&'static str>) -> Self {
+        Self { denied, ..Self::default() }
+    }
+
+    /// A use of what is denied about which the agent did not ask, if there was one.
+    pub(super) fn take_breach(&mut self) -> Option<String> {
+        self.breach.take()
+    }
+
     /// Something was said about a call.
     pub(super) fn update(&mut self, update: ToolCallUpdate, steps: &mut Steps) {
         let id = update.tool_call_id.to_string();
         self.go_on(Some(&id), steps);
+        let denied = self.denied.clone();
         let Some(call) = self.call(&id) else {
             return;
         };
@@ -56,12 +72,15 @@ impl Tools {
             return;
         }
         call.learn(update);
+        let is_breach = call.status == ToolCallStatus::Completed && !call.asked && denied.contains(&call.tool());
+        let breach = is_breach.then(|| format!("{} ({})", call.tool(), call.prompt()));
         match call.status {
             ToolCallStatus::Completed => call.end(&id, false, steps),
             ToolCallStatus::Failed => call.end(&id, true, steps),
             ToolCallStatus::InProgress => call.tell(&id, steps),
             _ => self.pending.push(id),
         }
+        self.breach = self.breach.take().or(breach);
     }
 
     /// A call is asked about. The question itself says most about it.
@@ -69,6 +88,7 @@ impl Tools {
         let id = update.tool_call_id.to_string();
         self.go_on(Some(&id), steps);
         let call = self.call(&id)?;
+        call.asked = true;
         call.learn(update);
         call.tell(&id, steps);
         Some(call)
@@ -118,6 +138,7 @@ impl Tools {
 impl Call {
     /// The tool's name, as permissions name it.
     pub(super) fn tool(&self) -> &'static str {
+        // As in `Acp::KINDS`.
         match self.kind {
             ToolKind::Read => "read",
             ToolKind::Edit => "edit",

@@ -19,8 +19,8 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    pub(super) fn new(resumed: bool) -> Self {
-        Self { text: Text::default(), tools: Tools::default(), account: Account::new(resumed) }
+    pub(super) fn new(resumed: bool, denied: Vec<&'static str>) -> Self {
+        Self { text: Text::default(), tools: Tools::new(denied), account: Account::new(resumed) }
     }
 
     /// One update. Kinds that are not known here are ignored.

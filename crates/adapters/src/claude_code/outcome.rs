@@ -9,8 +9,10 @@ use serde_json::Value;
 use super::LOGIN;
 use super::approvals::Approvals;
 use super::read::{list, text};
+use super::tools::permission;
 use crate::cut::cut;
 use crate::dialogue::{Ending, Exit, Failure, FailureKind};
+use crate::lines;
 use crate::permissions::{Permission, Permissions};
 
 /// Begins what it says of a conversation that it does not have.
@@ -40,11 +42,14 @@ pub(super) fn of_result(result: &Value, known: &Known<'_>) -> Ending {
     let undecided: Vec<String> = list(result, "permission_denials")
         .iter()
         .filter(|denial| !known.approvals.was_refused(denial))
-        .filter(|denial| known.permissions.of(text(denial, "tool_name")) != Permission::Deny)
+        .filter(|denial| permission(known.permissions, text(denial, "tool_name")) != Permission::Deny)
         .map(|denial| known.approvals.describe(denial))
         .collect();
     if !undecided.is_empty() {
-        let message = format!("refused without anybody being asked: {}", undecided.join("; "));
+        let message = format!(
+            "refused without anybody being asked: {}; look at claude's own settings and at permissions of this agent",
+            undecided.join("; ")
+        );
         return Ending::Failed(failed(FailureKind::Refused, &message));
     }
     let answer = Some(text(result, "result")).filter(|answer| !answer.is_empty()).map(str::to_owned);
@@ -66,13 +71,19 @@ pub(super) fn of_exit(exit: &Exit, interrupted: bool) -> Failure {
     } else if interrupted {
         stopped()
     } else {
-        failed(FailureKind::NoResult, &format!("claude told no result: {}", exit.describe()))
+        // What to do about an account that it refuses is said by whoever runs it.
+        let next = if exit.stderr.contains("root") { String::new() } else { format!("; {}", lines::HOW_TO_GO_ON) };
+        failed(FailureKind::NoResult, &format!("claude told no result: {}{next}", exit.describe()))
     }
 }
 
 /// That the program would not keep to the operator's rules.
 pub(super) fn unruled(why: &str) -> Failure {
-    let message = format!("claude does not take the rules it is to keep, so nothing was begun: {why}");
+    let why = if why.is_empty() { "it does not say why" } else { why };
+    let message = format!(
+        "claude does not take the rules it is to keep, so nothing was begun: {why}; install a version that was tested \
+         (`switchboard doctor` names it)"
+    );
     failed(FailureKind::Reported, &message)
 }
 

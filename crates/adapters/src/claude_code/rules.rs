@@ -8,6 +8,7 @@
 use serde_json::{Value, json};
 
 use super::read::text;
+use super::tools::permission;
 use crate::permissions::{Permission, Permissions};
 
 /// What we call the callback and the request for it.
@@ -87,6 +88,6 @@ impl Rules {
         if tool == LOOK_UP && self.permissions.default == Permission::Deny {
             return Permissions { default: Permission::Ask, ..self.permissions.clone() }.of(tool);
         }
-        self.permissions.of(tool)
+        permission(&self.permissions, tool)
     }
 }

@@ -9,6 +9,7 @@ use super::read::text;
 use crate::cut::cut;
 use crate::dialogue::Steps;
 use crate::event::Event;
+use crate::permissions::{Permission, Permissions};
 
 /// Calls that are remembered until they are answered. No model makes so many at once.
 const MOST_OPEN: usize = 1000;
@@ -29,6 +30,14 @@ const SUBJECTS: [(&str, bool); 10] = [
     ("plan", false),
     ("description", false),
 ];
+
+/// Two names of one tool: it is listed by the first, and asked about by either.
+const STARTS_AGENTS: [&str; 2] = ["Task", "Agent"];
+
+/// What to do about a tool.
+pub(super) fn permission(permissions: &Permissions, tool: &str) -> Permission {
+    if STARTS_AGENTS.contains(&tool) { permissions.of_any(&STARTS_AGENTS) } else { permissions.of(tool) }
+}
 
 /// Calls that were not answered yet.
 #[derive(Debug, Default)]

@@ -6,20 +6,28 @@ use serde_json::Value;
 
 use crate::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::event::{Event, Scope, Usage};
-use crate::lines::{ended_without_result, message, object, text};
+use crate::lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::order::Order;
+use crate::permissions::Permission;
 
 /// What it says when it is not logged in, in lower case.
 const NOT_LOGGED_IN: [&str; 5] =
     ["not logged in", "not authenticated", "authentication required", "agent login", "cursor_api_key"];
 
-#[derive(Default)]
 pub(super) struct CursorDialogue {
+    /// Whether it was told only to read, so that what it refuses is refused by the operator.
+    only_reads: bool,
     refusal: Option<String>,
     interrupted: bool,
     finished: bool,
 }
 
 impl CursorDialogue {
+    pub(super) fn new(order: &Order) -> Self {
+        let only_reads = order.permissions.default == Permission::Deny;
+        Self { only_reads, refusal: None, interrupted: false, finished: false }
+    }
+
     fn tool_call(&mut self, event: &Value, steps: &mut Steps) {
         let Some((tool, input, result)) = call(&event["tool_call"]) else { return };
         let id = text(&event["call_id"]).unwrap_or_default();
@@ -37,10 +45,8 @@ impl CursorDialogue {
         let is_error = success.is_null() || failed;
         let output = output(result);
         let rejected = ["rejected", "permissionDenied"].iter().any(|name| !result[*name].is_null());
-        if rejected {
-            self.refusal.get_or_insert_with(|| {
-                message(&format!("cursor may not use {tool}, and nobody could be asked: {output}"))
-            });
+        if rejected && !self.only_reads {
+            self.refusal.get_or_insert_with(|| refused_by_itself("cursor", &tool, &output));
         }
         let changed = matches!(tool.as_str(), "write" | "edit" | "delete")
             .then(|| text(&success["path"]).or_else(|| text(&input["path"])))

@@ -5,7 +5,11 @@ use serde_json::Value;
 
 use crate::declared::placeholder::{Piece, Placeholder, known, pieces};
 use crate::declared::section::Section;
+use crate::interpreter::{Interpreter, Place};
 use crate::order::{Order, OrderError};
+
+/// What is wrong where a caller's words would be code.
+pub(crate) const RUNS_PROMPT: &str = "would let the program run what a caller writes";
 
 /// Arguments with places for values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,8 +31,8 @@ struct Argument {
 }
 
 impl Arguments {
-    /// Reads `args`. `interpreter` says that the program runs texts that it is given.
-    pub(crate) fn read(section: &mut Section<'_, '_>, interpreter: bool) -> Self {
+    /// Reads `args` of a program, which has one or more names.
+    pub(crate) fn read(section: &mut Section<'_, '_>, programs: &[String]) -> Self {
         const RIGHT: &str =
             r#"write a list of texts; a flag and its value that go together as a list: [--model, "{model}"]"#;
         let Some(value) = section.value("args") else {
@@ -55,7 +59,7 @@ impl Arguments {
             arguments.groups.push(Group::read(section, &name, &texts));
         }
         arguments.mark_positional();
-        arguments.check(section, interpreter);
+        arguments.check(section, programs);
         arguments.added_at = arguments.place_of_added();
         arguments
     }
@@ -80,6 +84,13 @@ impl Arguments {
         Ok(filled)
     }
 
+    /// What the program is after the arguments that are always the same.
+    pub(crate) fn interpreter(&self, program: &str) -> Interpreter {
+        let mut interpreter = Interpreter::of(program);
+        self.all().filter_map(Argument::literal).for_each(|word| interpreter.word(word));
+        interpreter
+    }
+
     fn all(&self) -> impl Iterator<Item = &Argument> {
         self.groups.iter().flat_map(|group| &group.0)
     }
@@ -97,16 +108,16 @@ impl Arguments {
         }
     }
 
-    fn check(&self, section: &mut Section<'_, '_>, interpreter: bool) {
+    fn check(&self, section: &mut Section<'_, '_>, programs: &[String]) {
         let mut previous: Option<&Argument> = None;
-        let mut runs_text = false;
+        let mut interpreters: Vec<Interpreter> = programs.iter().map(|program| Interpreter::of(program)).collect();
         for (index, group) in self.groups.iter().enumerate() {
             let name = format!("args[{index}]");
             let in_optional_group = group.is_optional();
             for (place, argument) in group.0.iter().enumerate() {
                 let after_flag = previous.is_some_and(Argument::is_flag);
                 if argument.holds(Placeholder::Prompt) {
-                    argument.check_prompt(section, &name, after_flag, runs_text);
+                    argument.check_prompt(section, &name, after_flag, &interpreters);
                     if in_optional_group {
                         let right = "put {prompt} outside of that list";
                         section.refuse(&name, "holds {prompt} beside a value that may be absent", right);
@@ -116,7 +127,9 @@ impl Arguments {
                     let right = r#"put both into a list, which is left out as a whole: [--model, "{model}"]"#;
                     section.refuse(&name, "may be absent, and the flag before it would be left without a value", right);
                 }
-                runs_text |= interpreter && argument.is_run_flag();
+                if let Some(word) = argument.literal() {
+                    interpreters.iter_mut().for_each(|interpreter| interpreter.word(word));
+                }
                 previous = Some(argument);
             }
         }
@@ -206,15 +219,6 @@ impl Argument {
                 .is_some_and(|text| text.len() > 1 && text.starts_with('-') && text != "--" && !text.contains('='))
     }
 
-    /// Whether an interpreter takes it as: run the text that follows. `-lc` is such a flag too.
-    fn is_run_flag(&self) -> bool {
-        let flag = self.literal().and_then(|text| text.strip_prefix('-'));
-        flag.is_some_and(|flag| match flag.strip_prefix('-') {
-            Some(long) => ["command", "eval", "print"].iter().any(|run| long.starts_with(run)),
-            None => flag.ends_with(['c', 'e', 'p', 'E']),
-        })
-    }
-
     fn is_bare_optional(&self) -> bool {
         matches!(self.pieces.as_slice(), [Piece::Value(value)] if value.is_optional())
     }
@@ -224,18 +228,25 @@ impl Argument {
     }
 
     /// A prompt must stand where it cannot be taken for an option, and where nothing runs it.
-    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, runs_text: bool) {
-        if runs_text && !(self.positional && self.pieces.len() == 1) {
-            let right = r#"give it as an argument of its own after "--", and use it as "$1" in the text that is run"#;
-            section.refuse(name, "would let the program run what a caller writes", right);
+    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, programs: &[Interpreter]) {
+        let before = match self.pieces.first() {
+            Some(Piece::Literal(text)) if !self.positional => text.as_str(),
+            _ => "",
+        };
+        let place = if self.positional && self.pieces.len() == 1 { Place::Alone } else { Place::Part };
+        if programs.iter().any(|program| program.runs(place, before)) {
+            let right = r#"name what is run first; give the prompt to it as an argument of its own after "--", which a text that is run finds as "$1""#;
+            section.refuse(name, RUNS_PROMPT, right);
             return;
         }
-        let only_dashes = match self.pieces.first() {
-            Some(Piece::Literal(text)) => text.chars().all(|letter| letter == '-'),
-            _ => false,
-        };
+        let only_dashes = !before.is_empty() && before.chars().all(|letter| letter == '-');
+        if before.starts_with('-') && !only_dashes && !before.contains('=') {
+            let right = r#"write "--flag={prompt}", or the prompt by itself right after the flag"#;
+            section.refuse(name, "is glued to its flag, so that its beginning could be taken for more flags", right);
+            return;
+        }
         let bare = self.is_bare_prompt() && !self.positional && !after_flag;
-        if bare || (only_dashes && !self.positional) {
+        if bare || only_dashes {
             let right = "write it after \"--\", as \"--flag={prompt}\", right after its flag, or leave it out and set \
                          input: prompt";
             section.refuse(name, "could be taken for an option when a message begins with a dash", right);

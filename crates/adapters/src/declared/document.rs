@@ -1,11 +1,9 @@
 //! A declaration, read from YAML.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::adapter::{About, Binary, Capabilities};
-use crate::declared::arguments::Arguments;
+use crate::declared::arguments::{Arguments, RUNS_PROMPT};
 use crate::declared::error::DeclaredError;
 use crate::declared::exits::ExitRule;
 use crate::declared::mode::Modes;
@@ -16,10 +14,7 @@ use crate::declared::{Declared, Turn};
 use crate::field_error::FieldError;
 use crate::generic::verdict::Success;
 use crate::generic::{ApprovalPattern, Output};
-
-/// Programs that run a text that is given with a flag. A prompt must not become part of such a text.
-const INTERPRETERS: &[&str] =
-    &["sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "perl", "ruby", "node", "deno", "bun", "pwsh"];
+use crate::interpreter::Place;
 
 /// Reads a declaration. `file` is what errors call it.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Declared, DeclaredError> {
@@ -43,12 +38,11 @@ fn declared(section: &mut Section<'_, '_>) -> Declared {
     let binary = binary(section, &title);
     let variables = section.variable_names("variables");
     let env = section.variables("env");
-    let interpreter = binary.names.iter().any(|name| is_interpreter(name));
     if !section.has("start") && section.is_mapping() {
         section.refuse("start", "is missing", r#"write how it is started, such as { args: ["--message={prompt}"] }"#);
     }
-    let start = section.section("start", |section| turn(section, interpreter)).unwrap_or_default();
-    let resume = section.section("resume", |section| turn(section, interpreter));
+    let start = section.section("start", |section| turn(section, &binary.names)).unwrap_or_default();
+    let resume = section.section("resume", |section| turn(section, &binary.names));
     // It has no default: a file that was cut off must not be taken for one about a program that speaks text.
     if !section.has("output") && section.is_mapping() {
         section.refuse("output", "is missing", "write text or jsonl");
@@ -112,8 +106,8 @@ fn binary(section: &mut Section<'_, '_>, title: &str) -> Binary {
     })
 }
 
-fn turn(section: &mut Section<'_, '_>, interpreter: bool) -> Turn {
-    let arguments = Arguments::read(section, interpreter);
+fn turn(section: &mut Section<'_, '_>, programs: &[String]) -> Turn {
+    let arguments = Arguments::read(section, programs);
     let prompt_is_input = section.choice("input", &[("none", false), ("prompt", true)]).unwrap_or_default();
     let right = r#"write {prompt} in one argument, or leave it out and set input: prompt"#;
     match arguments.uses(Placeholder::Prompt) + usize::from(prompt_is_input) {
@@ -121,6 +115,9 @@ fn turn(section: &mut Section<'_, '_>, interpreter: bool) -> Turn {
         0 if section.has("args") => section.refuse("args", "do not hold the prompt", right),
         0 => {}
         _ => section.refuse("args", "would give the prompt more than once", right),
+    }
+    if prompt_is_input && programs.iter().any(|program| arguments.interpreter(program).runs(Place::Input, "")) {
+        section.refuse("input", RUNS_PROMPT, "name the script that reads the prompt in args");
     }
     Turn { arguments, prompt_is_input }
 }
@@ -196,9 +193,4 @@ fn check_resume(section: &mut Section<'_, '_>, start: &Turn, resume: Option<&Tur
             "use {session} in start.args to choose it, add a rule with init.session that tells it, or remove resume";
         section.refuse("resume", "has no way to learn a conversation's name", right);
     }
-}
-
-fn is_interpreter(name: &str) -> bool {
-    let name = Path::new(name).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    INTERPRETERS.contains(&name)
 }

@@ -1,7 +1,7 @@
 //! How a declared program is told what it may do.
 
 use crate::declared::section::Section;
-use crate::order::OrderError;
+use crate::field_error::FieldError;
 use crate::permissions::{Permission, Permissions};
 
 /// What is added for each default of the permissions; nothing where the program cannot do it.
@@ -48,14 +48,11 @@ impl Modes {
     }
 
     /// What is added for these permissions.
-    pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, OrderError> {
-        let lists_are_empty = permissions.allow.is_empty() && permissions.deny.is_empty();
-        if !self.lists && !lists_are_empty {
-            let reason = format!(
-                "{title} never asks, so single tools cannot be allowed or denied: remove permissions.allow and \
-                 permissions.deny"
-            );
-            return Err(OrderError::Unsupported(reason));
+    pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, FieldError> {
+        let lists = [("allow", &permissions.allow), ("deny", &permissions.deny)];
+        if let Some((key, _)) = lists.into_iter().find(|(_, rules)| !self.lists && !rules.is_empty()) {
+            let wrong = format!("{title} never asks, so single tools cannot be allowed or denied");
+            return Err(FieldError::new(key, wrong, "remove it"));
         }
         let (mode, word) = match permissions.default {
             Permission::Allow => (&self.allow, "allow"),
@@ -67,10 +64,11 @@ impl Modes {
                 .into_iter()
                 .filter_map(|(mode, word)| mode.as_ref().map(|_| word))
                 .collect();
-            OrderError::Unsupported(format!(
-                "{title} cannot be run with permissions.default: {word}: write {}",
-                can.join(" or ")
-            ))
+            FieldError::new(
+                "default",
+                format!("{title} cannot be run with {word}"),
+                format!("write {}", can.join(" or ")),
+            )
         })
     }
 }

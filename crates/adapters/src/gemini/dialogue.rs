@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Event, Scope, Usage};
-use crate::lines::{ended_without_result, message, object, text};
+use crate::lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::order::{Order, Session};
 use crate::permissions::{Permission, Permissions};
 
@@ -105,7 +105,7 @@ impl GeminiDialogue {
         if is_error && self.is_refusal(&tool, &event["error"]) {
             self.failure.get_or_insert_with(|| Failure {
                 kind: FailureKind::Refused,
-                message: message(&format!("gemini may not use {tool}, and nobody could be asked: {output}")),
+                message: refused_by_itself("gemini", &tool, &output),
             });
         }
         steps.event(Event::ToolResult { id, tool, output, is_error });
@@ -114,16 +114,13 @@ impl GeminiDialogue {
         }
     }
 
-    /// Whether a tool failed because it may not be used. Without a human, tools that would need one are not there at
-    /// all; a model that makes up a name gets the same answer, so it counts only for what we have not allowed.
+    /// Whether the program refused a tool that is allowed: by a policy of the user's, or because it would need a human
+    /// for this use of it. What is denied here was refused by the operator, and a tool that is not there at all was
+    /// either denied or made up by the model.
     fn is_refusal(&self, tool: &str, error: &Value) -> bool {
         let needs_confirmation =
             error["message"].as_str().is_some_and(|message| message.contains("requires user confirmation"));
-        match error["type"].as_str() {
-            Some("policy_violation") => true,
-            Some("tool_not_registered") => self.permissions.of(tool) != Permission::Allow,
-            _ => needs_confirmation,
-        }
+        self.permissions.of(tool) != Permission::Deny && (error["type"] == "policy_violation" || needs_confirmation)
     }
 
     /// A trouble on the way. It goes on after some; after others it stops and calls the turn a success.
@@ -198,8 +195,13 @@ impl Dialogue for GeminiDialogue {
             (Some(41), _) => steps.fail(FailureKind::NotLoggedIn, format!("gemini {}", exit.describe())),
             (Some(42), Some(line)) if self.resumed => steps.fail(FailureKind::UnknownSession, message(line)),
             (Some(53), _) => steps.fail(FailureKind::Limit, format!("gemini {}", exit.describe())),
-            // Wrong input, sandbox, settings, a tool that cannot go on, a directory that is not trusted.
-            (Some(42 | 44 | 52 | 54 | 55), _) => {
+            (Some(55), _) => {
+                let text =
+                    "gemini does not work in a folder that nobody has trusted: run `gemini` there once and trust it";
+                steps.fail(FailureKind::Reported, text);
+            }
+            // Wrong input, sandbox, settings, a tool that cannot go on.
+            (Some(42 | 44 | 52 | 54), _) => {
                 steps.fail(FailureKind::Reported, format!("gemini {}", exit.describe()));
             }
             _ => ended_without_result("gemini", exit, self.interrupted, steps),

@@ -9,9 +9,9 @@ use serde_json::Value;
 use super::permission::is_denied;
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Event, Scope, Usage};
-use crate::lines::{ended_without_result, message, object, text};
+use crate::lines::{ended_without_result, message, object, refused_by_itself, text};
 use crate::order::{Order, Session};
-use crate::permissions::Permissions;
+use crate::permissions::{Permission, Permissions};
 
 /// When the model's stream breaks without a reason, opencode calls the model again, without end. So many broken steps
 /// in a row are enough.
@@ -91,9 +91,7 @@ impl OpencodeDialogue {
         if is_error && self.is_refusal(&tool, &output) {
             // After this come all its rules, with paths of the operator's.
             let why = output.split(" Here are some of the relevant rules").next().unwrap_or_default();
-            self.refusal.get_or_insert_with(|| {
-                message(&format!("opencode may not use {tool}, and nobody could be asked: {why}"))
-            });
+            self.refusal.get_or_insert_with(|| refused_by_itself("opencode", &tool, why));
         }
         steps.event(Event::ToolUse { id: id.clone(), tool: tool.clone(), input: state["input"].clone() });
         let changed = text(&state["input"]["filePath"]).filter(|_| matches!(tool.as_str(), "write" | "edit"));
@@ -103,12 +101,15 @@ impl OpencodeDialogue {
         }
     }
 
-    /// Whether a tool failed because it may not be used. Denied tools are not there at all; a model that makes up a
-    /// name gets the same answer, so that counts only for what we have denied.
+    /// Whether the program refused a tool that is allowed here: it wanted to ask, or another rule of its configuration
+    /// prevents it. What is denied was refused by the operator; with that as the default, every rule that prevents is.
     fn is_refusal(&self, tool: &str, output: &str) -> bool {
-        output.starts_with("The user rejected permission")
-            || output.starts_with("The user has specified a rule which prevents")
-            || (output.contains("tried to call unavailable tool") && is_denied(&self.permissions, tool))
+        if is_denied(&self.permissions, tool) {
+            return false;
+        }
+        let by_rule = output.starts_with("The user has specified a rule which prevents");
+        let denied_by_default = by_rule && self.permissions.default == Permission::Deny;
+        (by_rule || output.starts_with("The user rejected permission")) && !denied_by_default
     }
 
     fn step_finish(&mut self, part: &Value, steps: &mut Steps) {
@@ -165,8 +166,9 @@ impl OpencodeDialogue {
             }
             // It stops after a call only if that was refused.
             Some("tool-calls") if exit.code == Some(0) && !self.interrupted => {
-                steps
-                    .fail(FailureKind::Refused, "opencode stopped after a tool was refused, and nobody could be asked");
+                let text = "opencode stopped after it had refused a tool without asking: look at opencode's own settings \
+                            and at permissions of this agent";
+                steps.fail(FailureKind::Refused, text);
             }
             _ => return false,
         }

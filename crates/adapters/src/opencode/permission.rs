@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use crate::order::OrderError;
+use crate::field_error::FieldError;
 use crate::permissions::{Permission, Permissions};
 
 /// One permission stands for all tools that change files.
@@ -21,47 +21,73 @@ const QUESTIONS: [&str; 3] = ["question", "plan_enter", "plan_exit"];
 /// pay for a loop.
 const LOOP: &str = "doom_loop";
 
-/// The value of the variable.
-pub(super) fn variable(permissions: &Permissions) -> Result<String, OrderError> {
-    let default = match permissions.default {
-        Permission::Allow => "allow",
-        Permission::Deny => "deny",
-        Permission::Ask => {
-            return Err(OrderError::Unsupported(
-                "opencode cannot ask in this form: set the default permission to allow or deny".to_owned(),
-            ));
+/// Looking around is free where the rest is asked about, except at files that hold secrets, as opencode has it.
+const FREE: [&str; 5] = ["glob", "grep", "list", "todoread", "todowrite"];
+const READ: &str = r#"{"*":"allow","*.env":"ask","*.env.*":"ask","*.env.example":"allow"}"#;
+
+/// Its tools and its other permissions. Those of MCP servers are called `SERVER_TOOL`.
+pub(crate) const TOOLS: [&str; 18] = [
+    "bash",
+    EDIT,
+    "write",
+    "apply_patch",
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "webfetch",
+    "websearch",
+    "codesearch",
+    "task",
+    "skill",
+    "lsp",
+    "todoread",
+    "todowrite",
+    "question",
+    "*_*",
+];
+
+/// The value of the variable. Where the default is to ask, rules that name a tool are opencode's to keep: then it does not
+/// ask about that tool at all.
+pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> {
+    for (key, rules) in [("allow", &permissions.allow), ("deny", &permissions.deny)] {
+        if let Some(rule) = rules.iter().find(|rule| !is_rule(rule)) {
+            let wrong = format!("opencode has no tool named \"{rule}\"");
+            return Err(FieldError::new(key, wrong, "name a tool as opencode does; a * stands for any characters"));
         }
+    }
+    let action = |permission| match permission {
+        Permission::Allow => quoted("allow"),
+        Permission::Deny => quoted("deny"),
+        Permission::Ask => quoted("ask"),
     };
-    if let Some(rule) = permissions.allow.iter().chain(&permissions.deny).find(|rule| !is_rule(rule)) {
-        return Err(OrderError::Unsupported(format!(
-            "opencode has no tool named `{rule}`: name a tool as opencode does; a `*` stands for any characters"
-        )));
+    let mut rules = vec![("**".to_owned(), action(permissions.default))];
+    match permissions.default {
+        Permission::Allow => rules.push((spelled(LOOP), quoted("ask"))),
+        Permission::Ask => {
+            rules.extend(FREE.map(|tool| (spelled(tool), quoted("allow"))));
+            rules.push((spelled("read"), READ.to_owned()));
+        }
+        Permission::Deny => {}
     }
-    let mut rules = vec![("**".to_owned(), default)];
-    if permissions.default == Permission::Allow {
-        rules.push((spelled(LOOP), "ask"));
-    }
-    for rule in &permissions.allow {
-        rules.push((spelled(rule), "allow"));
-    }
-    for rule in &permissions.deny {
-        rules.push((spelled(rule), "deny"));
-    }
+    rules.extend(permissions.allow.iter().map(|rule| (spelled(rule), quoted("allow"))));
+    rules.extend(permissions.deny.iter().map(|rule| (spelled(rule), quoted("deny"))));
     if names_editing(&permissions.deny) {
-        rules.push((spelled(EDIT), "deny"));
-    } else if permissions.of(EDIT) == Permission::Deny
+        rules.push((spelled(EDIT), quoted("deny")));
+    } else if permissions.of(EDIT) != Permission::Allow
         && let Some(tool) = EDITING.iter().find(|tool| permissions.of(tool) == Permission::Allow)
     {
-        return Err(OrderError::Unsupported(format!(
-            "opencode cannot be told to allow `{tool}` alone: allow `{EDIT}`, which stands for {}",
-            EDITING.join(", ")
-        )));
+        let wrong = format!("opencode cannot be told to allow \"{tool}\" alone");
+        let right = format!("write {EDIT}, which stands for {}", EDITING.join(", "));
+        return Err(FieldError::new("allow", wrong, right));
     }
-    rules.extend(QUESTIONS.map(|question| (spelled(question), "deny")));
+    if permissions.default != Permission::Ask {
+        rules.extend(QUESTIONS.map(|question| (spelled(question), quoted("deny"))));
+    }
     Ok(object(&rules))
 }
 
-/// Whether a tool is one that opencode was told to leave out.
+/// Whether a tool is one that opencode was told to leave out or refuse.
 pub(super) fn is_denied(permissions: &Permissions, tool: &str) -> bool {
     if EDITING.contains(&tool) {
         names_editing(&permissions.deny) || permissions.of(EDIT) == Permission::Deny
@@ -86,12 +112,16 @@ fn spelled(rule: &str) -> String {
     format!("{rule} *")
 }
 
-/// A JSON object with its members in this order; of two with the same name, the last.
-fn object(rules: &[(String, &str)]) -> String {
+fn quoted(action: &str) -> String {
+    Value::from(action).to_string()
+}
+
+/// A JSON object with its members in this order; of two with the same name, the last. The values are JSON.
+fn object(rules: &[(String, String)]) -> String {
     let mut members = Vec::new();
     for (at, (name, action)) in rules.iter().enumerate() {
         if !rules.iter().skip(at + 1).any(|(later, _)| later == name) {
-            members.push(format!("{}:{}", Value::from(name.as_str()), Value::from(*action)));
+            members.push(format!("{}:{action}", Value::from(name.as_str())));
         }
     }
     format!("{{{}}}", members.join(","))

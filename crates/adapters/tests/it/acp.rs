@@ -48,7 +48,12 @@ impl Run {
 
     /// In the middle of a turn.
     pub(crate) fn prompted() -> Self {
-        let mut run = Self::begin(&order("Work."));
+        Self::with(&order("Work."))
+    }
+
+    /// The same for an order.
+    pub(crate) fn with(order: &Order) -> Self {
+        let mut run = Self::begin(order);
         run.answer(1, json!({"protocolVersion": 1}));
         run.answer(2, json!({"sessionId": "s"}));
         assert_eq!(methods(&run.take()), ["session/new", "session/prompt"]);

@@ -49,18 +49,23 @@ fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
 #[test]
 fn what_it_may_do_is_one_flag_and_single_tools_cannot_be_named() {
     let cursor = Cursor::new();
-    for (default, flag) in
-        [(Permission::Allow, Some("--force")), (Permission::Ask, None), (Permission::Deny, Some("--mode=ask"))]
-    {
+    for (default, flag) in [(Permission::Allow, "--force"), (Permission::Deny, "--mode=ask")] {
         let mut order = order("Go.");
         order.permissions = permissions(default, &[], &[]);
         let args = launch(&cursor, &order).args;
-        assert_eq!(args.get(4).map(String::as_str), flag.or(Some("--")), "{args:?}");
+        assert_eq!(args.get(4).map(String::as_str), Some(flag), "{args:?}");
     }
+    let mut asking = order("Go.");
+    asking.permissions = permissions(Permission::Ask, &[], &[]);
+    assert_eq!(
+        refused(&cursor, &asking).to_string(),
+        "permissions.default: cursor cannot ask while it works, and would edit files unasked: write allow to let it do \
+         everything, or deny to let it only read"
+    );
     for (allow, deny) in [(&["shell"][..], &[][..]), (&[][..], &["shell"][..])] {
         let mut order = order("Go.");
         order.permissions = permissions(Permission::Allow, allow, deny);
-        assert!(refused(&cursor, &order).to_string().contains("cannot be told about `shell`"));
+        assert!(refused(&cursor, &order).to_string().contains("cannot be told about \"shell\""));
     }
     let mut order = order("Go.");
     order.effort = Some("high".to_owned());
@@ -73,11 +78,11 @@ fn a_turn_is_messages_tools_and_a_result() {
 }
 
 #[test]
-fn a_rejected_tool_fails_the_turn_although_it_says_success() {
+fn a_tool_that_it_rejects_by_itself_fails_the_turn_although_it_says_success() {
     let mut order = order("Test.");
-    order.permissions.default = Permission::Ask;
     let steps = play(&Cursor::new(), &order, "cursor-rejected.txt");
-    let message = "cursor may not use shell, and nobody could be asked: not allowed without approval";
+    let message = "cursor refused to use shell without asking: not allowed without approval; look at cursor's own \
+                   settings and at permissions of this agent";
     assert_eq!(failure(&steps), (FailureKind::Refused, message));
     assert_eq!(said(&steps), "I could not run the tests.|");
     let usage = last_usage(&steps);
@@ -85,6 +90,9 @@ fn a_rejected_tool_fails_the_turn_although_it_says_success() {
     let denied = completed(r#"{"writeToolCall":{"result":{"permissionDenied":{"error":"no"}}}}"#);
     let lines = [&*denied, r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#];
     assert_eq!(failure(&feed(&Cursor::new(), &order, &lines, &exited(0, ""))).0, FailureKind::Refused);
+    // It was told only to read, and went on to an end.
+    order.permissions.default = Permission::Deny;
+    assert_eq!(answer(&feed(&Cursor::new(), &order, &lines, &exited(0, ""))), Some("x"));
 }
 
 #[test]

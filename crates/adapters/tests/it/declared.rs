@@ -107,7 +107,7 @@ fn qwen_code_is_started_and_understood() {
     let denied = arguments(&qwen, |order| order.permissions.default = Permission::Deny);
     assert!(denied.contains(&"--approval-mode=plan".to_owned()), "{denied:?}");
     let error = refused(&qwen, |order| order.permissions.default = Permission::Ask).to_string();
-    assert_eq!(error, "Qwen Code cannot be run with permissions.default: ask: write allow or deny");
+    assert_eq!(error, "permissions.default: Qwen Code cannot be run with ask: write allow or deny");
     let error = refused(&qwen, |order| order.permissions.deny = vec!["shell".to_owned()]).to_string();
     assert!(error.contains("single tools cannot be allowed or denied"), "{error}");
 }
@@ -199,7 +199,7 @@ fn aider_speaks_text_and_its_exit_code_is_its_result() {
     assert_eq!(failure(&ended), (FailureKind::Reported, "Aider exited with code 1"));
 
     let error = refused(&aider, |order| order.permissions.default = Permission::Ask).to_string();
-    assert_eq!(error, "Aider cannot be run with permissions.default: ask: write allow");
+    assert_eq!(error, "permissions.default: Aider cannot be run with ask: write allow");
     let error = refused(&aider, |order| order.session = Session::Resume("s".to_owned())).to_string();
     assert_eq!(error, "Aider cannot take up a conversation again: begin a new one");
     let error = refused(&aider, |order| order.effort = Some("high".to_owned())).to_string();
@@ -296,7 +296,7 @@ fn a_value_can_never_become_an_option() {
     let dashed = |yaml: &str| arguments(&read(yaml), |order| order.prompt = "-rf".to_owned());
     assert_eq!(dashed(&declared(r#"[run, --, "{prompt}"]"#)), ["run", "--", "-rf"]);
     assert_eq!(dashed(&declared(r#"[run, [--, "{prompt}"]]"#)), ["run", "--", "-rf"]);
-    assert_eq!(dashed(&declared(r#"["-m{prompt}"]"#)), ["-m-rf"]);
+    assert_eq!(dashed(&declared(r#"["-m={prompt}"]"#)), ["-m=-rf"]);
     let after_flag = read(&declared(r#"[--message, "{prompt}"]"#));
     assert_eq!(arguments(&after_flag, |_| ()), ["--message", "fix it"]);
     let error = refused(&after_flag, |order| order.prompt = "--yes".to_owned()).to_string();
@@ -323,10 +323,21 @@ fn a_prompt_is_never_part_of_a_text_that_is_run() {
         ("/bin/bash", r#"[-lc, "{prompt}"]"#),
         ("node", r#"["--eval", "run('{prompt}')"]"#),
         ("python3", r#"[-c, "import x", "--p={prompt}"]"#),
+        ("python3.12", r#"["-c{prompt}"]"#),
+        ("node", r#"["--eval={prompt}"]"#),
+        ("bash", r#"[-c, "--", "{prompt}"]"#),
+        ("bash", r#"["--", "{prompt}"]"#),
+        ("env", r#"[python3, -c, "{prompt}"]"#),
+        ("sudo", r#"[nice, -n, "5", bash, -c, "{prompt}"]"#),
+        ("ssh", r#"[host, --, "{prompt}"]"#),
     ] {
         let error = wrong(&format!("binary: {{ names: [{name}] }}\nstart: {{ args: {args} }}"));
         assert!(error.contains("would let the program run what a caller writes"), "{error}");
     }
+    let error = wrong("binary: { names: [bash] }\nstart: { args: [-s], input: prompt }");
+    assert!(error.contains("input: would let the program run what a caller writes"), "{error}");
+    let error = wrong("start: { args: ['-m{prompt}'] }");
+    assert!(error.contains("is glued to its flag"), "{error}");
     let safe = with("binary: { names: [sh] }\nstart: { args: [-c, 'lint \"$1\"', --, '{prompt}'] }");
     assert_eq!(
         arguments(&read(&safe), |order| order.prompt = "$(id)".to_owned()),

@@ -33,6 +33,8 @@ fn it_is_started_so_that_no_word_of_a_caller_is_a_flag_or_a_command() {
     assert!(!launched.input);
     order.prompt = "/extensions install https://example.org".to_owned();
     assert_eq!(launch(&gemini, &order).args.last().unwrap(), "--prompt= /extensions install https://example.org");
+    order.prompt = r"Read @/etc/passwd, a@b.org, @@x and \@y".to_owned();
+    assert_eq!(launch(&gemini, &order).args.last().unwrap(), r"--prompt=Read \@/etc/passwd, a\@b.org, \@\@x and \@y");
 }
 
 #[test]
@@ -92,14 +94,17 @@ fn what_it_may_do_is_said_in_its_flags_or_refused_with_the_reason() {
     );
     for rule in ["write_*", "a,b", "run_shell_command(git)", "mcp_*_list", ""] {
         let message = refused(&gemini, &deny(&[rule])).to_string();
-        assert!(message.starts_with(&format!("gemini cannot be told to allow `{rule}`")), "{message}");
+        assert!(
+            message.starts_with(&format!("permissions.allow: gemini cannot be told to allow \"{rule}\"")),
+            "{message}"
+        );
     }
     let mut asking = order("Go.");
     asking.permissions.default = Permission::Ask;
     assert!(refused(&gemini, &asking).to_string().contains("cannot ask"));
     let mut denying = order("Go.");
     denying.permissions = permissions(Permission::Allow, &[], &["write_file"]);
-    assert!(refused(&gemini, &denying).to_string().contains("deny `write_file`"));
+    assert!(refused(&gemini, &denying).to_string().contains("deny \"write_file\""));
     let mut thinking = order("Go.");
     thinking.effort = Some("high".to_owned());
     assert!(refused(&gemini, &thinking).to_string().contains("remove `effort`"));
@@ -156,15 +161,17 @@ fn a_tool_is_told_with_its_name_in_the_result_too_and_ends_the_message_before() 
 }
 
 #[test]
-fn a_refused_tool_fails_the_turn_although_it_says_success() {
+fn only_a_tool_that_is_refused_and_allowed_here_fails_the_turn() {
     let steps = play(&Gemini::new(), &deny(&[]), "gemini-tool-default-approval.txt");
-    let (kind, message) = failure(&steps);
-    assert_eq!(kind, FailureKind::Refused);
-    assert!(message.starts_with("gemini may not use run_shell_command, and nobody could be asked: Tool"), "{message}");
+    // The operator has denied it, and the model went on to an end.
+    assert!(answer(&steps).is_some());
     assert_eq!(last_usage(&steps).input_tokens, 22);
     // The tool is allowed, but not with a redirection.
     let steps = play(&Gemini::new(), &deny(&["run_shell_command"]), "gemini-allowed-redirect.txt");
-    assert_eq!(failure(&steps).0, FailureKind::Refused);
+    let (kind, message) = failure(&steps);
+    assert_eq!(kind, FailureKind::Refused);
+    assert!(message.starts_with("gemini refused to use run_shell_command without asking: "), "{message}");
+    assert!(message.ends_with("; look at gemini's own settings and at permissions of this agent"), "{message}");
     // With everything allowed, a tool that is not there is a mistake of the model's, and it may go on from it.
     let steps = play(&Gemini::new(), &order("Run it."), "gemini-tool-default-approval.txt");
     assert!(answer(&steps).is_some());
@@ -231,7 +238,8 @@ fn without_a_result_the_exit_code_and_standard_error_say_why() {
     assert_eq!(kind, FailureKind::NotLoggedIn);
     assert!(message.contains("Please set an Auth method"), "{message}");
     let steps = play(&gemini, &order("Hi."), "gemini-untrusted.txt");
-    assert_eq!(failure(&steps).0, FailureKind::Reported);
+    let text = "gemini does not work in a folder that nobody has trusted: run `gemini` there once and trust it";
+    assert_eq!(failure(&steps), (FailureKind::Reported, text));
     let steps = feed(&gemini, &order("Hi."), &[], &exited(53, "Reached max session turns"));
     assert_eq!(failure(&steps).0, FailureKind::Limit);
     let steps = feed(&gemini, &order("Hi."), &[], &exited(42, "No input provided via stdin."));

@@ -96,6 +96,7 @@ async fn start(
     let now = agent.shared.clock.now();
     let mut run = Run {
         agent,
+        worker,
         task,
         report,
         child,
@@ -158,6 +159,7 @@ struct Open<'a> {
 
 struct Run<'a> {
     agent: &'a CliAgent,
+    worker: &'a Worker,
     task: &'a TaskHandle,
     report: &'a mut Report,
     child: Child,
@@ -302,7 +304,7 @@ impl<'a> Run<'a> {
 
     /// The program asks: the rules answer, or a human does.
     async fn approval(&mut self, approval: Approval, steps: &mut Steps) -> Result<(), Stopped> {
-        let permission = match self.agent.settings.permissions.of(&approval.tool) {
+        let permission = match self.worker.adapter.permission(&self.agent.settings.permissions, &approval.tool) {
             Permission::Ask if self.saved.always.contains(&approval.tool) => Permission::Allow,
             permission => permission,
         };

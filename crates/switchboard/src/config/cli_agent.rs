@@ -8,6 +8,7 @@ pub mod generic;
 pub mod output_limits;
 pub mod permissions;
 pub mod profiles;
+mod rules;
 pub mod variable_name;
 
 use std::path::{Path, PathBuf};
@@ -236,7 +237,6 @@ impl CliAgent {
         let mut agent = Self::new(cli.unwrap_or(Cli::Generic));
         agent.read_program(section);
         agent.read_place(section);
-        section.section("permissions", |section| agent.permissions.read(section));
         section.read("timeout", &mut agent.timeout);
         section.read("idle", &mut agent.idle);
         section.read("maxParallel", &mut agent.max_parallel);
@@ -251,9 +251,11 @@ impl CliAgent {
         if cli.is_none() {
             // What a profile may hold depends on the kind.
             section.asked("profiles");
+            section.section("permissions", |section| agent.permissions.read(section));
             return None;
         }
         agent.profiles = Profiles::read(section, &agent);
+        rules::read(section, &mut agent);
         fitting::check(section, &agent);
         Some(agent)
     }

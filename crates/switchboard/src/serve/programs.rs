@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_adapters::{
-    Acp, Adapter, ApprovalPattern, Approvals, ClaudeCode, Codex, Cursor, Declared, Gemini, Generic, GenericOptions,
-    Input, Opencode, Output, Permission, Permissions, Separator,
+    Acp, Adapter, ApprovalPattern, Approvals, Declared, Generic, GenericOptions, Input, Output, Permissions, Separator,
+    can_fit,
 };
 use switchboard_agents::cli::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_agents::cli::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy};
@@ -17,7 +17,7 @@ use switchboard_engine::clock::Clock;
 use crate::commands::exec_child;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::profiles::{ProfileName, Selected};
-use crate::config::cli_agent::{self, Worktree, generic, permissions};
+use crate::config::cli_agent::{self, Worktree, generic};
 use crate::serve::error::StartError;
 
 /// Between the two signals that end a program.
@@ -79,16 +79,7 @@ pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
 /// # Errors
 /// What is wrong and how to mend it.
 pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, String> {
-    let rules = |rules: &[permissions::ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect();
-    let permissions = Permissions {
-        default: match agent.permissions.default {
-            permissions::Permission::Ask => Permission::Ask,
-            permissions::Permission::Allow => Permission::Allow,
-            permissions::Permission::Deny => Permission::Deny,
-        },
-        allow: rules(&agent.permissions.allow),
-        deny: rules(&agent.permissions.deny),
-    };
+    let permissions = agent.permissions.rules();
     let worker = |profile| worker(agent, &agent.selected(profile), &permissions);
     let workers = match agent.profiles {
         None => Workers::One(worker(None)?),
@@ -129,18 +120,10 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
 }
 
 fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, String> {
-    // Without approvals on the way, the one-way forms of these programs tell more and start sooner.
-    let asks = permissions.may_ask();
-    let adapter: Arc<dyn Adapter> = match selected.cli {
-        Cli::ClaudeCode => Arc::new(ClaudeCode::new()),
-        Cli::Codex => Arc::new(Codex::new()),
-        Cli::Cursor => Arc::new(Cursor::new()),
-        Cli::Gemini if asks => Arc::new(Acp::gemini()),
-        Cli::Gemini => Arc::new(Gemini::new()),
-        Cli::Opencode if asks => Arc::new(Acp::opencode()),
-        Cli::Opencode => Arc::new(Opencode::new()),
-        Cli::Acp => Arc::new(acp(agent)?),
-        Cli::Generic => generic(agent)?,
+    let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
+        Some(known) => known,
+        None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
+        None => generic(agent, permissions)?,
     };
     Ok(Worker {
         adapter,
@@ -156,7 +139,7 @@ fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
     Ok(Acp::any(Cli::Acp.name(), program, args))
 }
 
-fn generic(agent: &cli_agent::CliAgent) -> Result<Arc<dyn Adapter>, String> {
+fn generic(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Arc<dyn Adapter>, String> {
     if let Some(file) = &agent.adapter {
         let shown = file.display().to_string();
         let unreadable =
@@ -168,6 +151,15 @@ fn generic(agent: &cli_agent::CliAgent) -> Result<Arc<dyn Adapter>, String> {
             // Tasks remember whose session they hold by this name.
             return Err(format!(
                 "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
+            ));
+        }
+        // What a described program can be held to is known only now.
+        declared.check(permissions).map_err(|error| error.within("permissions").to_string())?;
+        let names = declared.tool_names();
+        if let Some(rule) = permissions.allow.iter().chain(&permissions.deny).find(|rule| !can_fit(rule, &names)) {
+            let names = names.join(", ");
+            return Err(format!(
+                "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
             ));
         }
         return Ok(Arc::new(declared));
@@ -221,6 +213,8 @@ mod tests {
         for name in ["aider", "codex", "acp"] {
             std::fs::write(folder.path().join(format!("{name}.yaml")), declared.replace("NAME", name)).unwrap();
         }
+        let asks = declared.replace("NAME", "asks") + "approvals: { pattern: sure }\n";
+        std::fs::write(folder.path().join("asks.yaml"), asks).unwrap();
         std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
         let workspace = Workspace::load(folder.path(), &Overrides::default()).unwrap();
         let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
@@ -260,7 +254,16 @@ mod tests {
 
     #[test]
     fn an_adapter_file_cannot_take_the_name_of_a_known_kind() {
-        assert_eq!(worker("cli: generic, adapter: aider.yaml").unwrap().name(), "aider");
+        assert_eq!(
+            worker("cli: generic, adapter: aider.yaml, permissions: { default: allow }").unwrap().name(),
+            "aider"
+        );
+        let asking = worker("cli: generic, adapter: aider.yaml").err().unwrap();
+        assert_eq!(asking, "permissions.default: aider cannot be run with ask: write allow");
+        let named = worker("cli: generic, adapter: asks.yaml, permissions: { deny: [shell] }").err().unwrap();
+        let text = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
+        assert_eq!(named, text);
+        assert!(worker("cli: generic, adapter: asks.yaml, permissions: { deny: [prompt] }").is_ok());
         for taken in ["codex", "acp"] {
             let refused = worker(&format!("cli: generic, adapter: {taken}.yaml")).err().unwrap();
             let end =

@@ -55,7 +55,7 @@ fn an_error_is_told_in_the_programs_words_with_its_kind() {
     );
     assert_eq!(
         error(r#""message":"401.","failure":"not_logged_in""#),
-        failed("401. To log in: it logs in by itself, if it has to.", "agent_error/not_logged_in")
+        failed("401. To log in: log in as the program asks you to.", "agent_error/not_logged_in")
     );
 }
 

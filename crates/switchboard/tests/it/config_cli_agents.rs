@@ -117,7 +117,7 @@ fn limits_can_be_turned_off_or_changed() {
     idle: 90s
     maxParallel: 1
     limits: { line: 1MiB, stderr: 1KiB, events: 10, output: 2MiB }
-    permissions: { default: deny, allow: [Read, 'mcp__*'], deny: [Bash], expiry: 2d }
+    permissions: { default: deny, allow: [read, 'github_*'], deny: [bash], expiry: 2d }
     env: []
     worktree: remove
     repoLock: false
@@ -127,9 +127,125 @@ fn limits_can_be_turned_off_or_changed() {
     assert_eq!((agent.max_parallel.get(), agent.limits.events.get(), agent.limits.stderr.length()), (1, 10, 1024));
     assert_eq!((agent.limits.line.bytes(), agent.limits.output.bytes()), (1 << 20, 2 << 20));
     let allowed: Vec<&str> = agent.permissions.allow.iter().map(|rule| rule.as_str()).collect();
-    assert_eq!((allowed, agent.permissions.expiry.to_string().as_str()), (vec!["Read", "mcp__*"], "2d"));
+    assert_eq!((allowed, agent.permissions.expiry.to_string().as_str()), (vec!["read", "github_*"], "2d"));
     assert_eq!(agent.env, Some(Vec::new()), "an empty list is not the same as none");
     assert!(!agent.repo_lock);
+}
+
+#[test]
+fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_that_can() {
+    let good = "agents:
+  - { name: a, cli: claude-code, permissions: { allow: [Edit, 'Web*'], deny: [Task, mcp__github__delete, '*'] } }
+  - { name: b, cli: codex, permissions: { deny: [shell, mcp__docs__*, spawn_agent] } }
+  - { name: c, cli: gemini, permissions: { deny: [run_shell_command, fetch] } }
+  - { name: d, cli: gemini, permissions: { default: deny, allow: [write_file, mcp_docs_*] } }
+  - { name: e, cli: opencode, permissions: { allow: [edit], deny: [bash, execute, github_push] } }
+  - { name: f, cli: acp, command: [x], permissions: { deny: [execute, 'switch_*'] } }
+  - { name: g, cli: generic, command: [x], output: jsonl, approval: { events: true }, permissions: { deny: [rm] } }
+  - { name: h, cli: cursor, permissions: { default: deny } }
+  - name: i
+    cli: claude-code
+    permissions: { deny: [Bash, shell] }
+    profiles: { complex: {}, mid: {}, routine: { cli: codex } }
+";
+    agents(good).good();
+    for (keys, place, wrong, right) in [
+        (
+            "cli: claude-code, permissions: { deny: [bash] }",
+            ".permissions.deny",
+            "\"bash\" can be about no tool of claude-code",
+            "did you mean Bash?",
+        ),
+        (
+            "cli: claude-code, permissions: { allow: [shell_command] }",
+            ".permissions.allow",
+            "\"shell_command\" can",
+            "the names here are Agent, ",
+        ),
+        (
+            "cli: codex, permissions: { deny: [Bash] }",
+            ".permissions.deny",
+            "no tool of codex",
+            "the names here are shell, apply_patch, mcp__*",
+        ),
+        (
+            "cli: gemini, permissions: { deny: [write_file] }",
+            ".permissions.deny",
+            "\"write_file\" can be about no tool of gemini",
+            "the names here are read, edit, ",
+        ),
+        (
+            "cli: gemini, permissions: { default: deny, allow: [execute] }",
+            ".permissions.allow",
+            "no tool of gemini",
+            "run_shell_command",
+        ),
+        (
+            "cli: gemini, permissions: { default: allow, deny: [glob] }",
+            ".permissions.deny",
+            "gemini cannot be told to deny \"glob\"",
+            "default: deny",
+        ),
+        (
+            "cli: opencode, permissions: { deny: [WebFetch2] }",
+            ".permissions.deny",
+            "no tool of opencode",
+            "did you mean webfetch?",
+        ),
+        (
+            "cli: opencode, permissions: { allow: [write] }",
+            ".permissions.allow",
+            "to allow \"write\" alone",
+            "write edit",
+        ),
+        (
+            "cli: acp, command: [x], permissions: { deny: [shell] }",
+            ".permissions.deny",
+            "no tool of acp",
+            "the names here are read, edit",
+        ),
+        (
+            "cli: generic, command: [x], approval: { pattern: sure }, permissions: { deny: [rm] }",
+            ".permissions.deny",
+            "no tool of generic",
+            "the names here are prompt",
+        ),
+        (
+            "cli: cursor",
+            "",
+            "cursor cannot ask while it works, and would edit files unasked",
+            "add permissions: { default: … }; write allow",
+        ),
+        (
+            "cli: cursor, permissions: { default: ask }",
+            ".permissions.default",
+            "cursor cannot ask while it works",
+            "write allow to let it do everything, or deny",
+        ),
+        (
+            "cli: cursor, permissions: { default: allow, deny: [shell] }",
+            ".permissions.deny",
+            "cannot be told about \"shell\"",
+            "cli-config.json",
+        ),
+        (
+            "cli: codex, profiles: { complex: {}, mid: {}, routine: { cli: cursor } }",
+            "",
+            "cursor cannot ask",
+            "write allow",
+        ),
+    ] {
+        let problems =
+            agents(&format!("agents:\n  - {{ name: a, {keys} }}\n")).run(&["config", "check", "-o", "json"]).json();
+        let [problem] = problems["problems"].as_array().unwrap().as_slice() else { panic!("{keys}: {problems}") };
+        assert_eq!(
+            (&problem["key"], &problem["origin"]["line"]),
+            (&json!(format!("agents[0]{place}")), &json!(2)),
+            "{keys}"
+        );
+        let says = |key: &str, text: &str| problem[key].as_str().unwrap().contains(text);
+        assert!(says("wrong", wrong) && says("right", right), "{keys}: {problem}");
+    }
 }
 
 #[test]
@@ -306,7 +422,7 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
     cli: generic
     command: [d, [e]]
     approval: { pattern: 'x*' }
-    permissions: { allow: [Bash], deny: [Bash] }
+    permissions: { allow: [prompt], deny: [prompt] }
   - name: e
     cli: generic
     command: [\"e\\0\"]
@@ -352,7 +468,7 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
         &format!("agents.yaml:29: agents[2].approval.pattern: \"[y/N\" is no regular expression: write one such as {question}, in single quotes"),
         &format!("agents.yaml:32: agents[3].command: an item is a list: {command}"),
         r"agents.yaml:33: agents[3].approval.pattern: it fits every line: write what only a question holds, such as '\[y/N\]'",
-        "agents.yaml:34: agents[3].permissions.allow: \"Bash\" is in deny too, which wins: keep it in one of the two",
+        "agents.yaml:34: agents[3].permissions.allow: \"prompt\" is in deny too, which wins: keep it in one of the two",
         "agents.yaml:37: agents[4].command: \"e\\0\" holds a zero character: no argument can; remove it",
         "agents.yaml:38: agents[4].approval.yes: an answer is one line: write one without a line end, such as y",
         "agents.yaml:43: agents[5].separator: \"--\" is not one of its values: the choices are dashes, none",

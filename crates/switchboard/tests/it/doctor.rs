@@ -148,21 +148,23 @@ fn logins_show_by_variables_and_files_as_the_child_sees_them_and_secrets_are_not
 fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     let agents = "agents:
   - { name: nobody, cli: codex, user: no-such-account }
-  - { name: rules, cli: gemini, permissions: { default: allow, deny: [run_shell_command] } }
+  - { name: rules, cli: generic, adapter: good.yaml }
   - { name: efforts, cli: claude-code, efforts: [high, silly] }
   - { name: pathless, cli: codex, env: [HOME] }
   - { name: elsewhere, cli: codex, program: ./bin/missing }
-  - { name: broken, cli: cursor }
+  - { name: broken, cli: cursor, permissions: { default: deny } }
   - { name: unknown, cli: acp, command: [agent, --acp] }
   - { name: absent, cli: generic, adapter: absent.yaml }
   - { name: wrong, cli: generic, adapter: wrong.yaml }
   - { name: taken, cli: generic, adapter: taken.yaml }
   - name: three
     cli: codex
+    permissions: { default: allow }
     profiles: { complex: { model: large }, mid: {}, routine: { cli: cursor, effort: high } }
 ";
     let good = "name: NAME\nbinary: { names: [aider] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
     let workspace = workspace(agents)
+        .file("good.yaml", good.replace("NAME", "aider"))
         .file("wrong.yaml", good.replace("NAME", "aider") + "colour: red\n")
         .file("taken.yaml", good.replace("NAME", "codex"));
     let workspace = program(workspace, "bin/codex", "echo codex-cli 0.166.0");
@@ -170,7 +172,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     let workspace = program(workspace, "bin/cursor-agent", "printf 'bad \\033[31mlicense' >&2; exit 9");
     let answer = doctor(&workspace);
     says(&answer, "nobody", "problem", "there is no user \"no-such-account\"", "create the user");
-    says(&answer, "rules", "problem", "gemini cannot be told to deny `run_shell_command`", "in a policy file");
+    says(&answer, "rules", "problem", "permissions.default: aider cannot be run with ask", "write allow");
     says(&answer, "efforts", "problem", "effort `silly` is not one of Claude Code", "low, medium");
     says(&answer, "pathless", "warning", "env: PATH is not among the variables", "add PATH to env");
     says(&answer, "pathless", "problem", "Codex is not found: env does not name PATH", "add PATH to env");

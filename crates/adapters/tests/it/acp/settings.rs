@@ -1,7 +1,9 @@
 //! How the agents are started, and what is set before the prompt.
 
 use serde_json::{Value, json};
-use switchboard_adapters::{Acp, Adapter, Event, FailureKind, Order, OrderError, Permission, Permissions};
+use switchboard_adapters::{
+    Acp, Adapter, Event, FailureKind, Order, OrderError, Permission, Permissions, Step, can_fit,
+};
 
 use super::{Run, events, failure, methods, order, written};
 
@@ -29,17 +31,87 @@ fn each_agent_is_started_in_its_own_way() {
     assert_eq!(rules["**"], json!("ask"));
     // No file spells a name so: what opencode finds in one keeps the place it has there, before all of ours.
     assert!(rules.as_object().unwrap().keys().all(|name| name == "**" || name.ends_with(" *")), "{rules}");
-    let free = Permissions { default: Permission::Allow, ..Permissions::default() };
-    let free_of_rules = Acp::opencode().start(&Order { permissions: free.clone(), ..order("Work.") }).unwrap().0.env;
-    assert_eq!(free_of_rules, [no_project]);
-    let but_one = Permissions { deny: vec!["execute".to_owned()], ..free };
-    assert_eq!(Acp::opencode().start(&Order { permissions: but_one, ..order("Work.") }).unwrap().0.env.len(), 2);
+    // Its own names are its own to keep, so that it need not ask about them.
+    let named = Permissions {
+        allow: vec!["webfetch".to_owned()],
+        deny: vec!["bash".to_owned(), "read".to_owned()],
+        ..Permissions::default()
+    };
+    let opencode = Acp::opencode().start(&Order { permissions: named, ..order("Work.") }).unwrap().0;
+    let rules: Value = serde_json::from_str(&opencode.env[1].1).unwrap();
+    assert_eq!(
+        (&rules["bash *"], &rules["read *"], &rules["webfetch *"]),
+        (&json!("deny"), &json!("deny"), &json!("allow"))
+    );
+    let alone = Permissions { allow: vec!["write".to_owned()], ..Permissions::default() };
+    let refused = Acp::opencode().start(&Order { permissions: alone, ..order("Work.") }).err().unwrap().to_string();
+    assert!(
+        refused.starts_with("permissions.allow: opencode cannot be told to allow \"write\" alone: write edit"),
+        "{refused}"
+    );
 
     let any = Acp::any("mine", "claude-agent-acp", vec!["--x".to_owned()]);
     let launch = any.start(&wishes).unwrap().0;
     assert_eq!((launch.args.as_slice(), launch.env.len()), (["--x".to_owned(), "--debug".to_owned()].as_slice(), 0));
     assert_eq!((any.about().name.as_str(), any.about().binary.names[0].as_str()), ("mine", "claude-agent-acp"));
     assert!(any.about().capabilities.approvals && !any.about().capabilities.chosen_session);
+}
+
+#[test]
+fn rules_name_kinds_and_tools_that_are_the_only_ones_of_their_kind() {
+    let rules = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let permissions =
+        Permissions { allow: rules(&["web_fetch"]), deny: rules(&["run_shell_command"]), ..Permissions::default() };
+    let of = |agent: Acp, kind| agent.permission(&permissions, kind);
+    assert_eq!(of(Acp::gemini(), "execute"), Permission::Deny);
+    assert_eq!(of(Acp::gemini(), "fetch"), Permission::Allow);
+    assert_eq!(of(Acp::gemini(), "edit"), Permission::Ask);
+    assert_eq!(of(Acp::any("some", "some", Vec::new()), "execute"), Permission::Ask);
+    for (agent, name, is_known) in [
+        (Acp::gemini(), "run_shell_command", true),
+        (Acp::gemini(), "write_file", false),
+        (Acp::gemini(), "execute", true),
+        (Acp::opencode(), "bash", true),
+        (Acp::opencode(), "github_create_issue", true),
+        (Acp::opencode(), "Bash", false),
+        (Acp::any("some", "some", Vec::new()), "bash", false),
+        (Acp::any("some", "some", Vec::new()), "switch_*", true),
+    ] {
+        assert_eq!(can_fit(name, &agent.tool_names()), is_known, "{} {name}", agent.about().name);
+    }
+}
+
+#[test]
+fn what_a_rule_denies_and_the_agent_does_unasked_fails_the_turn() {
+    let call = |update: Value| json!({"method": "session/update", "params": {"update": update}});
+    let completed = call(
+        json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "secrets.txt", "kind": "read", "status": "completed"}),
+    );
+    for (deny, fails) in [("read", true), ("*", true), ("execute", false)] {
+        let permissions = Permissions { deny: vec![deny.to_owned()], ..Permissions::default() };
+        let mut run = Run::with(&Order { permissions, ..order("Work.") });
+        let steps = run.say(completed.clone());
+        let failed = steps.iter().any(|step| matches!(step, Step::Finish(_)));
+        assert_eq!(failed, fails, "{deny}");
+        if fails {
+            let (kind, text) = failure(&steps);
+            assert_eq!(kind, FailureKind::Refused);
+            assert!(text.contains("read (secrets.txt)") && text.contains("own settings"), "{text}");
+        }
+    }
+    // A question was answered, so that the rules were kept.
+    let permissions = Permissions { deny: vec!["read".to_owned()], ..Permissions::default() };
+    let mut run = Run::with(&Order { permissions, ..order("Work.") });
+    let tool_call = json!({"toolCallId": "t", "title": "secrets.txt", "kind": "read"});
+    run.say(json!({"id": 0, "method": "session/request_permission", "params": {"toolCall": tool_call, "options": []}}));
+    assert!(!run.say(completed).iter().any(|step| matches!(step, Step::Finish(_))));
+    // The default alone names nothing: what an agent does without asking is its own affair.
+    let permissions = Permissions { default: Permission::Deny, ..Permissions::default() };
+    let mut run = Run::with(&Order { permissions, ..order("Work.") });
+    let unasked = call(
+        json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "a", "kind": "read", "status": "completed"}),
+    );
+    assert!(!run.say(unasked).iter().any(|step| matches!(step, Step::Finish(_))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What agents do that one would not think of.
 
 use serde_json::{Value, json};
-use switchboard_adapters::{Decision, Ending, Event, Exit, FailureKind, Step};
+use switchboard_adapters::{ChoiceKind, Decision, Ending, Event, Exit, FailureKind, Step};
 
 use super::{Run, events, failure, methods, order, resume, said, written};
 
@@ -30,7 +30,10 @@ fn answers_are_chosen_by_kind_and_never_by_order() {
     for (offered, decision, expected) in [
         (&all[..], Decision::Allow, selected("allow_once")),
         (&all[..], deny(), selected("reject_once")),
-        (&["allow_always", "reject_always"][..], Decision::Allow, selected("allow_always")),
+        // A wider yes is given only by its name.
+        (&["allow_always", "reject_once"][..], Decision::Allow, selected("reject_once")),
+        (&["allow_always", "reject_always"][..], Decision::Allow, cancelled.clone()),
+        (&["allow_always"][..], Decision::Choose("allow_always!".to_owned()), selected("allow_always")),
         (&["allow_always", "reject_always"][..], deny(), selected("reject_always")),
         (&["odd"][..], Decision::Allow, cancelled.clone()),
         (&["allow_once"][..], deny(), cancelled.clone()),
@@ -40,9 +43,26 @@ fn answers_are_chosen_by_kind_and_never_by_order() {
         let mut run = Run::prompted();
         let steps = run.say(ask(json!(0), offered));
         let Some(Event::ApprovalRequired(approval)) = events(&steps).last().copied() else { panic!("{steps:?}") };
-        assert_eq!((approval.request.as_str(), approval.prompt.as_str()), ("0", "Run ls"));
+        let is_wide = offered.contains(&"allow_always") && !offered.contains(&"allow_once");
+        let wider = if is_wide {
+            " (the agent has no yes for this one call; it takes allow_always! (allow_always))"
+        } else {
+            ""
+        };
+        assert_eq!((approval.request.as_str(), &*approval.prompt), ("0", &*format!("Run ls{wider}")));
+        let wide = approval.choices.iter().find(|choice| choice.label == "allow_always");
+        assert_eq!(wide.is_some_and(|choice| choice.kind == ChoiceKind::Other), is_wide);
         assert_eq!(approval.choices.len(), offered.len());
-        assert_eq!(outcome(&run.decide("0", decision.clone())), expected, "{offered:?} {decision:?}");
+        let decided = run.decide("0", decision.clone());
+        assert_eq!(outcome(&decided), expected, "{offered:?} {decision:?}");
+        let is_told = events(&decided)
+            .iter()
+            .any(|event| matches!(event, Event::Notice { text } if text.contains("answered no")));
+        assert_eq!(
+            is_told,
+            decision == Decision::Allow && !offered.contains(&"allow_once"),
+            "{offered:?} {decision:?}"
+        );
         assert!(run.decide("0", Decision::Allow).is_empty(), "decided twice");
     }
 }
@@ -339,7 +359,8 @@ fn an_agent_that_leaves_without_a_word_is_told_with_its_last_words() {
     run.update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Half"}}));
     let steps = run.end(&exit);
     assert_eq!(said(&steps), "|");
-    let text = "the agent exited with code 41: no key before it said how the turn went";
+    let text = "the agent exited with code 41: no key before it said how the turn went; send another message in the same \
+                context to go on, and run `switchboard doctor` if it happens again";
     assert_eq!(failure(&steps), (FailureKind::NoResult, text));
     assert!(run.end(&exit).is_empty(), "ended twice");
 

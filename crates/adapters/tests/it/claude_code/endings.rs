@@ -9,7 +9,8 @@ use super::*;
 fn a_tool_that_nobody_was_asked_about_fails_the_turn_although_all_else_says_success() {
     let name = "claude-tool-denied-no-prompt-tool.txt";
     let played = play(name, &[]);
-    let message = "refused without anybody being asked: Bash: touch noprompt && echo tool ran";
+    let message = "refused without anybody being asked: Bash: touch noprompt && echo tool ran; look at claude's own \
+                   settings and at permissions of this agent";
     assert_eq!(played.failure(), (FailureKind::Refused, message));
     assert!(played.notices()[0].starts_with("Bash: touch in '/home/agent/project/noprompt' needs approval."));
 
@@ -37,7 +38,7 @@ fn a_refusal_of_another_call_does_not_excuse_one_that_nobody_decided() {
     match hear(dialogue.as_mut(), &[result(&["asked", "unasked"])]).as_slice() {
         [Step::Finish(Ending::Failed(failure))] => {
             assert_eq!(failure.kind, FailureKind::Refused);
-            assert_eq!(failure.message, "refused without anybody being asked: Bash: unasked");
+            assert!(failure.message.starts_with("refused without anybody being asked: Bash: unasked; look at"));
         }
         other => panic!("{other:?}"),
     }
@@ -153,8 +154,17 @@ fn an_end_without_a_result_says_how_it_ended() {
             "claude told no result: exited with code 1: Error parsing streaming input line (type=unknown, 16 chars): SyntaxError",
         ),
     ] {
-        assert_eq!(play(name, &[]).failure(), (FailureKind::NoResult, message), "{name}");
+        let next =
+            "; send another message in the same context to go on, and run `switchboard doctor` if it happens again";
+        assert_eq!(play(name, &[]).failure(), (FailureKind::NoResult, &*format!("{message}{next}")), "{name}");
     }
+    // What to do about this is said by whoever has started it.
+    let (mut dialogue, mut steps) = (dialogue(), Steps::default());
+    let stderr = "--dangerously-skip-permissions cannot be used with root".to_owned();
+    dialogue.ended(&Exit { code: Some(1), signal: None, stderr }, &mut steps);
+    assert!(
+        matches!(steps.take().as_slice(), [Step::Finish(Ending::Failed(failure))] if failure.message.ends_with("root"))
+    );
     let half = play("claude-sigterm-stream.txt", &[]);
     assert!(half.said().ends_with(". |"), "what was said before is told and ended: {}", half.said());
 }

@@ -117,7 +117,11 @@ fn nothing_is_begun_before_the_rules_are_taken() {
     match hear(dialogue.as_mut(), &[reply("rules", "error")]).as_slice() {
         [Step::Finish(Ending::Failed(failure))] => {
             assert_eq!(failure.kind, FailureKind::Reported);
-            assert!(failure.message.ends_with("nothing was begun: unknown"), "{}", failure.message);
+            assert!(
+                failure.message.contains("nothing was begun: unknown; install a version that was tested"),
+                "{}",
+                failure.message
+            );
         }
         other => panic!("{other:?}"),
     }
@@ -195,6 +199,25 @@ fn instructions_that_are_a_link_out_of_the_project_are_not_read() {
     symlink(&folder.0, folder.0.join("rules/.claude/rules")).unwrap();
     assert!(reads("plain") && reads("inside") && reads("nothing"));
     assert!(!reads("outside") && !reads("rules"));
+
+    let make = |path: &str| fs::create_dir_all(folder.0.join(path)).unwrap();
+    for name in ["file", "deep", "harmless", "detour"] {
+        make(&format!("{name}/.claude/rules/deep"));
+    }
+    symlink("../../../secret", folder.0.join("file/.claude/rules/a.md")).unwrap();
+    symlink("../../../../secret", folder.0.join("deep/.claude/rules/deep/a.md")).unwrap();
+    // In a circle, to nowhere, and to another place of the project.
+    make("harmless/docs");
+    make("detour/docs");
+    for name in ["harmless", "detour"] {
+        let rules = folder.0.join(name).join(".claude/rules");
+        symlink("..", rules.join("up")).unwrap();
+        symlink("nowhere.md", rules.join("b.md")).unwrap();
+        symlink("../../docs", rules.join("docs")).unwrap();
+    }
+    symlink("../../secret", folder.0.join("detour/docs/a.md")).unwrap();
+    assert!(reads("harmless"));
+    assert!(!reads("file") && !reads("deep") && !reads("detour"));
 }
 
 /// A folder that is gone after the test.

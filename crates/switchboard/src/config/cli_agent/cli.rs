@@ -1,9 +1,11 @@
 //! The programs that `cli` can name.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use switchboard_adapters::{Acp, Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
 
 use crate::config::problem::Mismatch;
 use crate::config::value::{Scalar, choice};
@@ -53,6 +55,22 @@ impl Cli {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, cli)| *cli)
+    }
+
+    /// How a program is spoken to that is known by its name. Without approvals on the way, the one-way forms of some tell
+    /// more and start sooner.
+    #[must_use]
+    pub fn adapter(self, asks: bool) -> Option<Arc<dyn Adapter>> {
+        Some(match self {
+            Self::ClaudeCode => Arc::new(ClaudeCode::new()),
+            Self::Codex => Arc::new(Codex::new()),
+            Self::Cursor => Arc::new(Cursor::new()),
+            Self::Gemini if asks => Arc::new(Acp::gemini()),
+            Self::Gemini => Arc::new(Gemini::new()),
+            Self::Opencode if asks => Arc::new(Acp::opencode()),
+            Self::Opencode => Arc::new(Opencode::new()),
+            Self::Acp | Self::Generic => return None,
+        })
     }
 
     /// Whether it is a program that is known by its name, so that nobody needs to say how it is started.

@@ -94,6 +94,10 @@ impl Profiles {
         }
     }
 
+    pub(super) fn all(&self) -> [&Profile; 3] {
+        [&self.complex, &self.mid, &self.routine]
+    }
+
     pub(super) fn all_mut(&mut self) -> [&mut Profile; 3] {
         [&mut self.complex, &mut self.mid, &mut self.routine]
     }
