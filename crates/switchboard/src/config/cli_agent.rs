@@ -96,8 +96,8 @@ pub struct CliAgent {
     pub repos: Vec<PathBuf>,
     /// Whether each task works in a git worktree of its own.
     ///
-    /// `off`, `keep` to keep its branch, or `remove` to remove the branch with it. The diff is an artifact of the task
-    /// either way.
+    /// `off`, `keep` to keep what it has changed as a branch, or `remove` to keep nothing. The diff is an artifact of the
+    /// task either way.
     #[schemars(default)]
     pub worktree: Worktree,
     /// Whether only one task at a time works in a repository.
@@ -171,9 +171,9 @@ pub enum Worktree {
     /// It works in the repository itself.
     #[default]
     Off,
-    /// It has one, and its branch is kept.
+    /// It has one, and what was changed is kept as a branch.
     Keep,
-    /// It has one, and its branch is removed with it.
+    /// It has one, and nothing of it is kept.
     Remove,
 }
 
