@@ -118,7 +118,7 @@ impl Worktree {
                     Some(base) => git.commit(at, base).await,
                     None => None,
                 };
-                let mut checkout = with(Record {
+                with(Record {
                     task: task.id().clone(),
                     repository: own.clone(),
                     object_format,
@@ -126,14 +126,18 @@ impl Worktree {
                     start,
                     branch: wanted.branch,
                     is_ready: false,
-                });
-                checkout.make().await.map_err(|error| failed(&error))?;
-                checkout
+                })
             }
         };
         let folder = checkout.path().join(inside);
         let (task, place) = (task.clone(), Some(place));
-        Ok(Self { checkout, task, place, folder, tip: None, is_given_up: false, is_closed: false })
+        let mut worktree = Self { checkout, task, place, folder, tip: None, is_given_up: false, is_closed: false };
+        if worktree.checkout.record.is_ready {
+            return Ok(worktree);
+        }
+        // On its own: if the task is stopped meanwhile, it is made to the end and then dropped.
+        let made = tokio::spawn(async move { worktree.checkout.make().await.map(|()| worktree) });
+        made.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
     }
 
     /// What its work is kept as; none if it is not kept.

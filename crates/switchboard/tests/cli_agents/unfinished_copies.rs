@@ -107,28 +107,39 @@ fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
     });
 }
 
-#[test]
-fn a_copy_that_was_only_half_made_is_made_anew() {
-    let place = Place::new();
-    place.repository();
-    let program =
-        r#"tell '{"kind":"init","session":"s"}'; text on; [ "$1" = new ] && await never; finish "$(cat readme)""#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    let id = at_work(&bench, "go");
-    bench.kill();
-    // As if the server had been killed earlier.
+/// As if the server had been killed while it made or removed its only copy.
+fn is_half(place: &Place) {
     let files = std::fs::read_dir(place.data().join("worktrees")).unwrap().map(|file| file.unwrap().path());
     let (records, folders): (Vec<_>, Vec<_>) = files.partition(|file| file.is_file());
     let record = std::fs::read_to_string(&records[0]).unwrap();
     std::fs::write(&records[0], record.replace("\"isReady\":true", "\"isReady\":false")).unwrap();
     std::fs::remove_file(folders[0].join("readme")).unwrap();
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
-        let task = bench.ended(&id).await;
-        assert_eq!(ending(&task), (TaskState::Completed, "one".to_owned()));
-        put_away(&bench, &place).await;
-        assert!(branches(&place).is_empty());
-    });
+}
+
+#[test]
+fn half_a_copy_is_made_anew_or_removed_and_never_taken_for_work() {
+    for resumes in [true, false] {
+        let place = Place::new();
+        place.repository();
+        let session = if resumes { r#"tell '{"kind":"init","session":"s"}'"# } else { "" };
+        let program = format!("{session}\ntext on; [ \"$1\" = new ] && await never; finish \"$(cat readme)\"");
+        let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Keep, &program) };
+        let bench = Bench::open(&place, settings());
+        let id = at_work(&bench, "go");
+        bench.kill();
+        is_half(&place);
+        let bench = Bench::open(&place, settings());
+        bench.run(async {
+            let task = bench.ended(&id).await;
+            match resumes {
+                true => assert_eq!(ending(&task), (TaskState::Completed, "one".to_owned())),
+                false => assert_eq!(reason(&task), "interrupted"),
+            }
+            bench.agent.sweep_copies(&bench.engine).await;
+            put_away(&bench, &place).await;
+            assert!(branches(&place).is_empty());
+        });
+    }
 }
 
 #[test]

@@ -230,6 +230,14 @@ impl Checkout {
 
     /// Removes it, and then its record.
     pub(super) async fn remove(&self) {
+        // What is left of it after a kill is not to be taken for what its task has made of it.
+        let going = Self { record: Record { is_ready: false, ..self.record.clone() }, ..self.clone() };
+        if self.record.is_ready
+            && let Err(error) = going.write()
+        {
+            tracing::warn!(copy = %self.name, %error, "a copy cannot be removed now; this is tried again");
+            return;
+        }
         self.remove_folders().await;
         if is_there(&self.path()) || is_there(&self.notes()) {
             // Why has been logged. It is tried again.
