@@ -25,8 +25,8 @@ pub(crate) fn refuse(order: &Order) -> Result<(), OrderError> {
     match repository::folders(&order.cwd).find_map(of) {
         None => Ok(()),
         Some(found) => Err(OrderError::Unsupported(format!(
-            "opencode would run the plugins of {}, whoever has written them: remove them, or write `cli: acp` with \
-             `command: [opencode, acp]` if you trust this folder",
+            "opencode would run the plugins of {}, whoever has written them: remove them, or use `acp` as `cli`, with \
+             `opencode acp` as its command, if you trust this folder",
             found.display()
         ))),
     }

@@ -56,7 +56,7 @@ fn a_repository_with_plugins_is_refused_unless_anything_goes() {
     order.permissions = permissions(Permission::Allow, &[], &[]);
     launch(&Opencode::new(), &order);
     order.permissions = permissions(Permission::Allow, &[], &["bash"]);
-    assert!(refused(&Opencode::new(), &order).to_string().contains("cli: acp"));
+    assert!(refused(&Opencode::new(), &order).to_string().contains("use `acp` as `cli`"));
     std::fs::remove_dir_all(folder).unwrap();
 }
 

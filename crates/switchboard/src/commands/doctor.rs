@@ -115,6 +115,6 @@ fn configuration(workspace: &Result<Workspace, Problems>) -> Vec<Finding> {
         [] => Finding::ok("there are no configuration files, so the demo agents are served"),
         files => Finding::ok(format!("{} can be read and nothing in it is wrong", files.join(", "))),
     };
-    let warnings = workspace.warnings.iter().map(|warning| Finding::warning(warning, ""));
+    let warnings = workspace.warnings.iter().map(|warning| Finding::worded(Level::Warning, warning));
     std::iter::once(good).chain(warnings).collect()
 }

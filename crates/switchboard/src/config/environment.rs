@@ -31,7 +31,7 @@ pub(super) fn warnings<'a>(
         }
         let hint = match meant(rest, settings, &known) {
             Some(candidate) => format!("did you mean {candidate}?"),
-            None => "no setting has that name".to_owned(),
+            None => "no setting has that name: remove it".to_owned(),
         };
         warnings.push(format!("the environment variable {name} sets nothing: {hint}"));
     }

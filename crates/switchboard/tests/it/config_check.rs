@@ -69,11 +69,11 @@ fn a_variable_that_sets_nothing_and_a_misspelled_file_are_warned_of() {
         .variable("SWITCHBOARDS_SERVER_BIND", "no name of ours");
     let warnings = [
         "agents.yml is not read: rename it to agents.yaml",
-        "the environment variable SWITCHBOARD_API_KEY sets nothing: no setting has that name",
+        "the environment variable SWITCHBOARD_API_KEY sets nothing: no setting has that name: remove it",
         "the environment variable SWITCHBOARD_SERVER_BNID sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
-        "the environment variable SWITCHBOARD_SERVER_SERVICE_PORT sets nothing: no setting has that name",
+        "the environment variable SWITCHBOARD_SERVER_SERVICE_PORT sets nothing: no setting has that name: remove it",
         "the environment variable SWITCHBOARD_SERVR_BIND sets nothing: did you mean SWITCHBOARD_SERVER_BIND?",
-        "the environment variable SWITCHBOARD_STORE sets nothing: no setting has that name",
+        "the environment variable SWITCHBOARD_STORE sets nothing: no setting has that name: remove it",
     ];
     assert_eq!(workspace.good().json()["warnings"], json!(warnings));
     let text = workspace.run(&["config", "check"]);

@@ -1,5 +1,7 @@
 //! Command-line agents in `agents.yaml`: what is read, what is refused and why, and how they are shown.
 
+use std::path::Path;
+
 use serde_json::json;
 use switchboard::config::agents::Kind;
 use switchboard::config::cli_agent::CliAgent;
@@ -78,8 +80,8 @@ fn relative_paths_start_at_the_workspace_folder_and_names_stay_names() {
     let programs = ["complex", "mid", "routine"].map(|name| agent["profiles"][name]["program"].clone());
     assert_eq!(programs, [json!(fleet.join("bin/big")), json!("codex-nightly"), json!("/opt/gemini")]);
     let place = "fleet/agents.d/a.yaml:2: agent coder: repos: there is no folder";
-    let others = format!("{place} {}", fleet.join("../others").display());
-    assert_eq!(answer["warnings"], json!([others, format!("{place} /srv/repos")]));
+    let warning = |folder: &Path| format!("{place} {}: create it, or correct repos", folder.display());
+    assert_eq!(answer["warnings"], json!([warning(&fleet.join("../others")), warning(Path::new("/srv/repos"))]));
 
     let content = "agents:
   - { name: linter, cli: generic, command: [./lint.sh, ' a b ', '', 1.10] }
@@ -92,7 +94,7 @@ fn relative_paths_start_at_the_workspace_folder_and_names_stay_names() {
     assert_eq!(answer["agents"][1]["adapter"], json!(folder.join("other.yaml")));
     assert_eq!(answer["agents"][1]["program"], "other");
     let missing = format!("agents.yaml:3: agent other: adapter: there is no file {}/other.yaml", folder.display());
-    assert_eq!(answer["warnings"], json!([missing]));
+    assert_eq!(answer["warnings"], json!([format!("{missing}: write it, or correct adapter")]));
 }
 
 #[test]

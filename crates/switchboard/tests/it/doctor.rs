@@ -36,7 +36,17 @@ fn doctor(workspace: &Workspace) -> Value {
     let answer = run.json();
     let is_good = answer["problems"] == 0;
     assert_eq!((&answer["ok"], run.code), (&json!(is_good), Some(i32::from(!is_good))), "{}", run.stdout);
+    for finding in all_findings(&answer) {
+        let has_fix = finding["fix"].as_str().is_some_and(|fix| !fix.is_empty());
+        assert!(has_fix || finding["level"] == "ok", "it does not say what to do: {finding}");
+    }
     answer
+}
+
+fn all_findings(answer: &Value) -> impl Iterator<Item = &Value> {
+    let parts = ["programs", "agents"].into_iter().flat_map(|key| answer[key].as_array().unwrap());
+    let of_parts = parts.flat_map(|part| part["findings"].as_array().unwrap());
+    answer["configuration"].as_array().unwrap().iter().chain(of_parts)
 }
 
 /// What is said of one agent: level, text and fix.
@@ -82,6 +92,7 @@ fn mixed() -> Workspace {
 #[test]
 fn it_says_of_each_thing_how_it_stands_and_how_to_mend_it() {
     let workspace = mixed();
+    doctor(&workspace);
     assert_snapshot!("text", stable(&workspace, &workspace.run(&["doctor"])));
     let run = workspace.run(&["doctor", "-o", "json"]);
     let run = Run { stdout: run.stdout, stderr: run.stderr, code: Some(0) };
@@ -120,7 +131,8 @@ fn what_is_wrong_with_the_configuration_is_said_as_config_check_says_it() {
     assert_eq!(second["text"], "agents.yaml:3: agents[1].idle: \"5\" has no unit");
     assert_eq!((&answer["agents"], &answer["programs"][0]["name"]), (&json!([]), &json!("claude-code")));
     let warned = Workspace::new().file("agents.yml", "").run(&["doctor"]);
-    assert!(warned.stdout.contains("warning                 agents.yml is not read"), "{}", warned.stdout);
+    assert!(warned.stdout.contains("warning                 agents.yml is not read\n"), "{}", warned.stdout);
+    assert!(warned.stdout.contains("fix: rename it to agents.yaml\n"), "{}", warned.stdout);
     assert_eq!(warned.code, Some(0), "warnings are no problems");
 }
 
@@ -225,6 +237,21 @@ fn another_account_needs_root_and_claude_is_better_off_without_it() {
         says(&answer, "other", "problem", "only root may do that", "run switchboard as root or as nobody");
         assert!(as_root.is_empty(), "{as_root:?}");
     }
+}
+
+#[test]
+fn repositories_that_would_have_programs_do_what_they_say_are_named() {
+    let agents = "agents:
+  - { name: reader, cli: gemini, cwd: repo, permissions: { default: deny } }
+  - { name: asker, cli: opencode, cwd: repo }
+  - { name: free, cli: opencode, cwd: repo, permissions: { default: allow } }
+";
+    let workspace = program(workspace(agents), "bin/gemini", "echo 0.61.0").file("repo/.env", "A=1");
+    let workspace = program(workspace, "bin/opencode", "echo 1.18.33").file("repo/.opencode/plugin/a.js", "");
+    let answer = doctor(&workspace);
+    says(&answer, "reader", "problem", "repo/.env for its own", "add --skip-trust to `args` if you trust this folder");
+    says(&answer, "asker", "problem", "the plugins of", "use `acp` as `cli`, with `opencode acp` as its command");
+    assert!(of_agent(&answer, "free").iter().all(|found| found.0 != "problem"), "{answer}");
 }
 
 #[test]

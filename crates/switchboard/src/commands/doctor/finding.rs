@@ -21,7 +21,7 @@ pub(super) enum Level {
 pub(super) struct Finding {
     pub(super) level: Level,
     pub(super) text: String,
-    /// What to do about it; nothing if there is nothing to do.
+    /// What to do about it; nothing if it is as it should be and there is nothing to do.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) fix: String,
 }
@@ -43,14 +43,15 @@ impl Finding {
         Self { level, text: clean::line(text.as_ref()), fix: clean::line(fix.as_ref()) }
     }
 
-    /// Problems in the words of whoever refuses something: one on each line, and what would be right after the last
-    /// colon.
+    /// Problems in the words of whoever refuses something, one on each line.
     pub(super) fn refused(message: &str) -> Vec<Self> {
-        let problem = |line: &str| {
-            let (text, fix) = line.rsplit_once(": ").unwrap_or((line, ""));
-            Self::problem(text, fix)
-        };
-        message.lines().map(problem).collect()
+        message.lines().map(|line| Self::worded(Level::Problem, line)).collect()
+    }
+
+    /// In the words of whoever has found it out: what would be right stands after the last colon.
+    pub(super) fn worded(level: Level, line: &str) -> Self {
+        let (text, fix) = line.rsplit_once(": ").unwrap_or((line, ""));
+        Self::new(level, text, fix)
     }
 
     /// The same about something that is named first.

@@ -136,6 +136,9 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let env = env(&[("HOME", home.path())]);
             let binary = &adapter.about().binary;
+            // It stands among other fixes, and in the middle of sentences.
+            let is_part_of_a_sentence = binary.login.starts_with(char::is_lowercase) && !binary.login.ends_with('.');
+            assert!(is_part_of_a_sentence, "{}", binary.login);
             assert_eq!(Login::of(binary, &env), Login::NotFound, "{file}");
             let path = home.path().join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
