@@ -57,6 +57,8 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
                 run.check(name("reading"), within(installed, subject, usual(), codex::reading));
                 let denying = permitted(json!({ "deny": ["shell"] }));
                 run.check(name("denied-command"), within(installed, subject, denying, codex::denied_command));
+                let denying = permitted(json!({ "deny": ["mcp__notes__add"] }));
+                run.check(name("servers"), within(installed, subject, denying, codex::servers));
                 let looking = permitted(json!({ "default": "deny" }));
                 run.check(name("looking"), within(installed, subject, looking, codex::looking));
             }

@@ -147,6 +147,10 @@ fn tasks(directives: &[Directive]) -> impl Iterator<Item = Task> {
     directives.iter().filter_map(|directive| match directive {
         Directive::Bash(command) => Some(Task::Shell { command: command.clone() }),
         Directive::Write { path, text } => Some(Task::Write { path: path.clone(), text: text.clone() }),
+        Directive::Mcp { server, tool, arguments } => {
+            let (server, tool, arguments) = (server.clone(), tool.clone(), arguments.clone());
+            Some(Task::Mcp { server, tool, arguments })
+        }
         _ => None,
     })
 }
@@ -216,7 +220,7 @@ mod tests {
             else {
                 panic!("no call for {command}");
             };
-            assert_eq!((call.name, call.arguments["command"].as_str()), ("Bash", Some(command)));
+            assert_eq!((call.name.as_str(), call.arguments["command"].as_str()), ("Bash", Some(command)));
             turns.extend([Turn::Assistant, Turn::Tool(format!("{command} ran\n\n<system-reminder>tokens"))]);
         }
         assert_eq!(once(turns), "tool said: two ran");

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// One `[[…]]` of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive {
@@ -16,6 +18,15 @@ pub enum Directive {
         path: String,
         /// The rest, which becomes the file.
         text: String,
+    },
+    /// `[[mcp SERVER TOOL ARGUMENTS]]`: calls a tool of an MCP server of the agent's, and then says what it answered.
+    Mcp {
+        /// As the agent's configuration names it.
+        server: String,
+        /// As the server names it.
+        tool: String,
+        /// What it is called with: a JSON object.
+        arguments: Value,
     },
     /// `[[think TEXT]]`: thinks this before it answers.
     Think(String),
@@ -113,6 +124,7 @@ fn parse(inside: &str) -> Option<Result<Directive, Unreadable>> {
         "say" => (some_text(rest).map(Directive::Say), "[[say TEXT]]"),
         "bash" => (some_text(rest).map(Directive::Bash), "[[bash COMMAND]]"),
         "write" => (write(rest), "[[write PATH TEXT]]"),
+        "mcp" => (mcp(rest), "[[mcp SERVER TOOL ARGUMENTS]], these as a JSON object"),
         "think" => (some_text(rest).map(Directive::Think), "[[think TEXT]]"),
         "slow" => (slow(rest), "[[slow PIECES MILLISECONDS]]"),
         "hang" => (nothing(rest).map(|()| Directive::Hang), "[[hang]]"),
@@ -135,6 +147,13 @@ fn nothing(rest: &str) -> Option<()> {
 fn write(rest: &str) -> Option<Directive> {
     let (path, text) = rest.split_once(' ')?;
     (!path.is_empty()).then(|| Directive::Write { path: path.to_owned(), text: text.to_owned() })
+}
+
+fn mcp(rest: &str) -> Option<Directive> {
+    let mut words = rest.splitn(3, ' ');
+    let (server, tool, arguments) = (words.next()?.to_owned(), words.next()?.to_owned(), words.next()?);
+    let arguments = serde_json::from_str(arguments).ok().filter(Value::is_object)?;
+    Some(Directive::Mcp { server, tool, arguments })
 }
 
 fn slow(rest: &str) -> Option<Directive> {
@@ -167,10 +186,13 @@ mod tests {
     #[test]
     fn each_directive_is_read() {
         let slow = Directive::Slow { pieces: 3, pause: Duration::from_millis(20) };
+        let arguments = serde_json::json!({ "text": "a b" });
+        let mcp = Directive::Mcp { server: "notes".to_owned(), tool: "add".to_owned(), arguments };
         for (text, expected) in [
             ("[[say Hello you]]", Directive::Say("Hello you".to_owned())),
             ("[[bash echo a  b]]", Directive::Bash("echo a  b".to_owned())),
             ("[[write a/b.txt two words]]", Directive::Write { path: "a/b.txt".into(), text: "two words".into() }),
+            (r#"[[mcp notes add {"text": "a b"}]]"#, mcp),
             ("[[think hm]]", Directive::Think("hm".to_owned())),
             ("[[slow 3 20]]", slow),
             ("[[hang]]", Directive::Hang),
@@ -215,6 +237,7 @@ mod tests {
         for (text, usage) in [
             ("[[say]]", "[[say TEXT]]"),
             ("[[write a]]", "[[write PATH TEXT]]"),
+            ("[[mcp notes add 3]]", "[[mcp SERVER TOOL ARGUMENTS]], these as a JSON object"),
             ("[[slow 3]]", "[[slow PIECES MILLISECONDS]]"),
             ("[[hang 3]]", "[[hang]]"),
             ("[[status 200]]", "[[status STATUS]] or [[status STATUS TIMES]], from 400 to 599"),

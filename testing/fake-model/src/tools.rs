@@ -9,12 +9,15 @@ use crate::wire::Wire;
 pub(crate) enum Task {
     Shell { command: String },
     Write { path: String, text: String },
+    Mcp { server: String, tool: String, arguments: Value },
 }
 
 /// One tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Call {
-    pub(crate) name: &'static str,
+    /// What the name stands in, where the wire tells it apart.
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
     pub(crate) arguments: Value,
 }
 
@@ -25,14 +28,25 @@ impl Task {
             Self::Shell { .. } => SHELLS,
             // Codex writes files through its shell.
             Self::Write { .. } => WRITERS,
+            Self::Mcp { .. } => &[],
         };
         let is_offered = |name: &&&str| offered.iter().any(|offered| offered == **name);
-        let name = names.iter().find(is_offered).copied().unwrap_or_else(|| self.usual(wire));
-        Call { name, arguments: self.arguments(name) }
+        let name = names.iter().find(is_offered).map_or_else(|| self.usual(wire), |name| (*name).to_owned());
+        Call { namespace: self.namespace(wire), arguments: self.arguments(&name), name }
     }
 
-    fn usual(&self, wire: Wire) -> &'static str {
+    /// Codex offers the tools of an MCP server in a namespace.
+    fn namespace(&self, wire: Wire) -> Option<String> {
         match (self, wire) {
+            (Self::Mcp { server, .. }, Wire::OpenAiResponses) => Some(format!("mcp__{server}")),
+            _ => None,
+        }
+    }
+
+    fn usual(&self, wire: Wire) -> String {
+        let name = match (self, wire) {
+            (Self::Mcp { tool, .. }, Wire::OpenAiResponses) => tool,
+            (Self::Mcp { server, tool, .. }, _) => return format!("mcp__{server}__{tool}"),
             (Self::Shell { .. }, Wire::AnthropicMessages) => "Bash",
             (Self::Shell { .. }, Wire::OpenAiChatCompletions) => "bash",
             (Self::Shell { .. }, Wire::GeminiGenerateContent) => "run_shell_command",
@@ -40,7 +54,8 @@ impl Task {
             (Self::Write { .. }, Wire::AnthropicMessages) => "Write",
             (Self::Write { .. }, Wire::OpenAiChatCompletions) => "write",
             (Self::Write { .. }, Wire::GeminiGenerateContent) => "write_file",
-        }
+        };
+        name.to_owned()
     }
 
     fn arguments(&self, name: &str) -> Value {
@@ -51,6 +66,7 @@ impl Task {
             (Self::Write { path, text }, "exec_command") => json!({ "cmd": patch(path, text) }),
             (Self::Write { path, text }, "write") => json!({ "filePath": path, "content": text }),
             (Self::Write { path, text }, _) => json!({ "file_path": path, "content": text }),
+            (Self::Mcp { arguments, .. }, _) => arguments.clone(),
         }
     }
 }
@@ -68,11 +84,25 @@ fn patch(path: &str, text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn called(name: &str, arguments: Value) -> Call {
+        Call { namespace: None, name: name.to_owned(), arguments }
+    }
+
+    #[test]
+    fn a_tool_of_a_server_is_called_as_the_agent_offers_it() {
+        let arguments = json!({ "text": "a" });
+        let task = Task::Mcp { server: "notes".to_owned(), tool: "add".to_owned(), arguments: arguments.clone() };
+        let whole = called("mcp__notes__add", arguments.clone());
+        assert_eq!(task.call(Wire::AnthropicMessages, &[]), whole);
+        let namespace = Some("mcp__notes".to_owned());
+        assert_eq!(task.call(Wire::OpenAiResponses, &[]), Call { namespace, ..called("add", arguments) });
+    }
+
     #[test]
     fn the_tool_that_is_offered_is_called() {
         let task = Task::Shell { command: "ls".to_owned() };
         let offered = ["Read".to_owned(), "shell".to_owned()];
-        let expected = Call { name: "shell", arguments: json!({ "command": ["bash", "-lc", "ls"] }) };
+        let expected = called("shell", json!({ "command": ["bash", "-lc", "ls"] }));
         assert_eq!(task.call(Wire::OpenAiResponses, &offered), expected);
     }
 
@@ -92,8 +122,8 @@ mod tests {
                 json!({ "file_path": "a", "content": "b\nc" }),
             ),
         ] {
-            assert_eq!(shell.call(wire, &[]), Call { name, arguments: arguments.clone() });
-            assert_eq!(write.call(wire, &[]), Call { name: writer, arguments: written });
+            assert_eq!(shell.call(wire, &[]), called(name, arguments.clone()));
+            assert_eq!(write.call(wire, &[]), called(writer, written));
         }
         assert_eq!(shell.call(Wire::OpenAiResponses, &[]).arguments, json!({ "cmd": "ls" }));
         let patch = "apply_patch <<'PATCH'\n*** Begin Patch\n*** Add File: a\n+b\n+c\n*** End Patch\nPATCH";

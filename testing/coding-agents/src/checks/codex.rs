@@ -97,6 +97,47 @@ pub(super) async fn looking(place: &mut Place<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A server with two tools: one that it calls read-only, and one that the user's settings approve. It notes what is used.
+const NOTES: &str = r#"
+while IFS= read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case $line in
+    *'"initialize"'*) answer='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"notes","version":"1"}}' ;;
+    *'"tools/list"'*) answer='{"tools":[{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"add","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*) echo used >> "$1"; answer='{"content":[{"type":"text","text":"noted it"}]}' ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$answer"
+done
+"#;
+
+/// Every tool of a server is asked about, and one that is denied is not used.
+pub(super) async fn servers(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let (config, used) = (place.path().join("home/.codex/config.toml"), place.path().join("used"));
+    let program = place.path().join("notes.sh");
+    std::fs::write(&program, NOTES)?;
+    let server = format!(
+        r#"
+[mcp_servers.notes]
+command = "sh"
+args = ["{}", "{}"]
+
+[mcp_servers.notes.tools.add]
+approval_mode = "approve"
+"#,
+        program.display(),
+        used.display()
+    );
+    std::fs::write(&config, std::fs::read_to_string(&config)? + &server)?;
+    let caller = place.caller()?;
+    let task = caller.send(text("[[mcp notes add {}]]")).await?;
+    has_answered(&task, "rejected")?;
+    let task = caller.send(text("[[mcp notes look {}]]")).await?;
+    approval(&task)?;
+    anyhow::ensure!(!used.exists(), "a tool was used that was not allowed");
+    has_answered(&caller.send(answer(&task, "y")).await?, "noted it")
+}
+
 /// The user has told Codex to allow a command always.
 fn allow_always(place: &Place<'_>, command: &str) -> anyhow::Result<()> {
     let rules = place.path().join("home/.codex/rules");

@@ -81,10 +81,13 @@ impl Events for Writer {
 
     fn call(&mut self, call: &Call) -> String {
         let number = self.number;
-        let item = json!({
+        let mut item = json!({
             "type": "function_call", "id": format!("fc_{number}"), "call_id": format!("call_{number}"),
             "name": call.name, "arguments": call.arguments.to_string(),
         });
+        if let Some(namespace) = &call.namespace {
+            item["namespace"] = namespace.as_str().into();
+        }
         self.close_text() + &item_done(&item)
     }
 
