@@ -225,9 +225,9 @@ impl AppServer {
     }
 
     fn started(&mut self, item: &Value, steps: &mut Steps) {
-        let is_new = self.items.started(item, steps);
-        let call = self.items.call(text(item, "id", "id")).filter(|call| is_new && self.is_checked(call));
-        let unasked = call.and_then(|call| unasked::begun(call, item, &self.permissions));
+        self.items.started(item, steps);
+        let call = self.items.known(item).filter(|call| self.is_checked(call));
+        let unasked = call.and_then(|call| unasked::begun(&call, item, &self.permissions));
         self.judge(unasked, steps);
     }
 

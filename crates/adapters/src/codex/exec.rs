@@ -90,9 +90,7 @@ impl Dialogue for Exec {
         let item = line.get("item").unwrap_or(&Value::Null);
         match text(&line, "type", "type") {
             "thread.started" => self.thread_started(&line, steps),
-            "item.started" => {
-                self.items.started(item, steps);
-            }
+            "item.started" => self.items.started(item, steps),
             "item.updated" => self.items.updated(item, steps),
             "item.completed" => {
                 let call = self.items.completed(item, steps);

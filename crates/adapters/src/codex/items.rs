@@ -32,20 +32,27 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// An item has begun. Whether it is a call that was not known.
-    pub(super) fn started(&mut self, item: &Value, steps: &mut Steps) -> bool {
+    pub(super) fn started(&mut self, item: &Value, steps: &mut Steps) {
         if kind(item) == "todo_list" {
-            self.planned(item, "items", steps);
+            return self.planned(item, "items", steps);
         }
         let id = text(item, "id", "id");
         // What is searched for is known only at the end.
         if matches!(kind(item), "web_search" | "webSearch") || self.calls.contains_key(id) || self.calls.len() >= MOST {
-            return false;
+            return;
         }
-        let Some(call) = Call::of(item) else { return false };
-        steps.event(call.told(id));
-        self.calls.insert(id.to_owned(), call);
-        true
+        if let Some(call) = Call::of(item) {
+            steps.event(call.told(id));
+            self.calls.insert(id.to_owned(), call);
+        }
+    }
+
+    /// The call that an item is, with what is remembered of it. Agents may have calls with the same id.
+    pub(super) fn known(&self, item: &Value) -> Option<Call> {
+        let mut call = Call::of(item)?;
+        let begun = self.calls.get(text(item, "id", "id"));
+        call.asked = begun.is_some_and(|begun| begun.asked && begun.tool == call.tool);
+        Some(call)
     }
 
     /// These calls were asked about.
@@ -79,11 +86,10 @@ impl Items {
 
     /// The same for an item that is told only if it is a call.
     pub(super) fn call_completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
-        let mut call = Call::of(item)?;
+        let call = self.known(item)?;
         let id = text(item, "id", "id");
-        match self.calls.remove(id) {
-            Some(begun) => call.asked = begun.asked,
-            None => steps.event(call.told(id)),
+        if self.calls.remove(id).is_none() {
+            steps.event(call.told(id));
         }
         steps.event(call.answered(id, item));
         let paths = call::changed_files(item);

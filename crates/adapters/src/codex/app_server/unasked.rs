@@ -22,13 +22,12 @@ pub(super) fn begun(call: &Call, item: &Value, permissions: &Permissions) -> Opt
         "apply_patch" => true,
         _ => call.server.is_some(),
     };
-    if call.asked || waits {
-        return None;
-    }
     match permissions.of(&call.tool) {
+        _ if waits => None,
+        // Also if it has asked: the answer was no.
         Permission::Deny => Some(Unasked::Refuse(refusal(call))),
-        Permission::Ask if call.tool == "shell" => {
-            Some(Unasked::Tell(format!("codex did not ask about this command: {RULE} allows it")))
+        Permission::Ask if call.tool == "shell" && !call.asked => {
+            Some(Unasked::Tell(format!("codex did not ask about this command: a rule in {RULES} allows it")))
         }
         Permission::Ask | Permission::Allow => None,
     }
@@ -44,14 +43,14 @@ pub(super) fn ended(call: &Call, item: &Value, permissions: &Permissions) -> Opt
 
 /// Where a command comes from that was typed into another.
 const TYPED: &str = "unifiedExecInteraction";
-const RULE: &str = "a rule in the `rules` folder of its home";
+const RULES: &str = "the `rules` folder of its home";
 
 fn refusal(call: &Call) -> String {
     let tool = &call.tool;
     let used = format!("codex used {tool} without asking, and it is denied");
     match (&call.server, tool.as_str()) {
         (Some(server), _) => format!("{used}: switch off the plugin or the app that brings the server {server}"),
-        (None, "shell") => format!("{used}: remove {RULE} that allows {}", call.input["command"]),
+        (None, "shell") => format!("{used}: remove the rule from {RULES} that allows {}", call.input["command"]),
         (None, _) => used,
     }
 }

@@ -100,8 +100,8 @@ fn a_command_that_a_rule_of_the_user_lets_pass_is_told_or_ends_the_turn_at_once(
         played.failure(),
         (
             FailureKind::Refused,
-            "codex used shell without asking, and it is denied: remove a rule in the `rules` folder of its home that \
-             allows \"/bin/bash -lc 'touch by-rule'\""
+            "codex used shell without asking, and it is denied: remove the rule from the `rules` folder of its home \
+             that allows \"/bin/bash -lc 'touch by-rule'\""
         )
     );
     assert_eq!(written(&played.steps).last().unwrap()["method"], "turn/interrupt");
@@ -154,6 +154,16 @@ fn a_denied_tool_may_only_fail_because_the_answer_was_no() {
     );
     let steps = feed(dialogue.as_mut(), &item("item/completed", call("failed", "user rejected MCP tool call")));
     assert!(refusal(&steps).is_none(), "{steps:?}");
+}
+
+#[test]
+fn a_call_does_not_hide_behind_another_with_the_same_id() {
+    let mut dialogue = denying(&["shell"]);
+    let call = json!({ "type": "mcpToolCall", "id": "1", "server": "n", "tool": "t", "status": "inProgress" });
+    feed(dialogue.as_mut(), &item("item/started", call));
+    let command = json!({ "type": "commandExecution", "id": "1", "processId": "7", "source": "unifiedExecStartup" });
+    let steps = feed(dialogue.as_mut(), &item("item/started", command));
+    assert!(refusal(&steps).unwrap().starts_with("codex used shell without asking"), "{steps:?}");
 }
 
 #[test]
