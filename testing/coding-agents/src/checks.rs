@@ -9,6 +9,7 @@ mod failures;
 mod hostile;
 mod kills;
 mod root;
+mod rules;
 
 use coding_agents_tests::{Agent, Installed, User};
 use serde_json::json;
@@ -36,6 +37,12 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         } else {
             run.check(name("unasked"), within(installed, subject, usual(), approvals::unasked));
         }
+        let no_shell = subject.keys["cli"].as_str().filter(|_| subject.asks).and_then(rules::no_shell);
+        if let Some(keys) = no_shell {
+            let ruled = Unusual { keys, ..usual() };
+            run.check(name("denied-by-name"), within(installed, subject, ruled, rules::denied_by_name));
+        }
+        run.check(name("mention"), within(installed, subject, usual(), rules::mention));
         run.check(name("cancel"), within(installed, subject, usual(), cancel::cancel));
         run.check(name("child-killed"), within(installed, subject, usual(), kills::child));
         if subject.asks {

@@ -456,3 +456,29 @@ fn hostile_lines_are_notices_or_nothing() {
     assert_eq!(failure(&flood).0, FailureKind::Reported);
     assert_eq!(flood.len(), 101);
 }
+
+#[test]
+fn a_prompt_is_never_code_of_an_interpreter() {
+    let made = |command: &[&str], input| {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        Generic::new(GenericOptions { command, input, ..GenericOptions::default() }).map(|_| ())
+    };
+    for (command, input) in [
+        (&["bash"][..], Input::Stdin),
+        (&["env", "python3.12", "-"], Input::Stdin),
+        (&["/bin/sh", "-c"], Input::Argument),
+        (&["node"], Input::Argument),
+        (&["nice", "ssh", "host"], Input::Argument),
+    ] {
+        let error = made(command, input).unwrap_err();
+        assert_eq!((&*error.field, &*error.wrong), ("command", "would let the program run what a caller writes"));
+    }
+    for (command, input) in [
+        (&["bash", "run.sh"][..], Input::Stdin),
+        (&["bash", "-c", "wc -l"], Input::Stdin),
+        (&["bash", "-c", "printf %s \"$1\""], Input::Argument),
+        (&["./bash-agent"], Input::Stdin),
+    ] {
+        made(command, input).unwrap();
+    }
+}
