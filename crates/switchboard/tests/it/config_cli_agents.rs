@@ -231,7 +231,7 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
             "cli-config.json",
         ),
         (
-            "cli: codex, profiles: { complex: {}, mid: {}, routine: { cli: cursor } }",
+            "cli: codex, profiles: { complex: { cli: cursor }, mid: {}, routine: { cli: cursor } }",
             "",
             "cursor cannot ask",
             "write allow",

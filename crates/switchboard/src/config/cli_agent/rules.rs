@@ -51,11 +51,13 @@ fn problems(agent: &CliAgent) -> Vec<FieldError> {
 
 /// All programs that an agent may start.
 fn clis(agent: &CliAgent) -> Vec<Cli> {
-    let mut clis = match &agent.profiles {
-        None => vec![agent.cli],
-        Some(profiles) => profiles.all().map(|profile| profile.cli.unwrap_or(agent.cli)).to_vec(),
-    };
-    clis.dedup();
+    let Some(profiles) = &agent.profiles else { return vec![agent.cli] };
+    let mut clis = Vec::new();
+    for cli in profiles.all().map(|profile| profile.cli.unwrap_or(agent.cli)) {
+        if !clis.contains(&cli) {
+            clis.push(cli);
+        }
+    }
     clis
 }
 
