@@ -62,13 +62,15 @@ fn is_text(task: &Task) -> bool {
 
 #[test]
 fn a_diff_applies_whatever_was_changed() {
-    let dos = b"one\r\ntwo\r\nthree\r\n".as_slice();
-    assert!(is_text(&applies(&[("dos", dos)], r"printf 'one\r\nzwei\r\nthree\r\n' > dos")));
-    assert!(is_text(&applies(&[("mixed", b"a\r\nb\nc".as_slice())], r"printf 'a\nb\r\nc\r\n' > mixed")));
+    let (dos, mixed, binary) = (&b"one\r\ntwo\r\nthree\r\n"[..], &b"a\r\nb\nc"[..], &b"\0\x01\xff\n"[..]);
+    let texts = applies(
+        &[("dos", dos), ("mixed", mixed), ("binary", binary)],
+        r"printf 'one\r\nzwei\r\nthree\r\n' > dos; printf 'a\nb\r\nc\r\n' > mixed
+        printf '\000\002\376\n\n' > binary; printf '\000' > new",
+    );
+    assert!(is_text(&texts));
     let latin = b"caf\xe9\nplain\n".as_slice();
     assert!(!is_text(&applies(&[("latin", latin)], r"printf 'caf\351s\nplain\n' > latin")));
-    let binary = b"\0\x01\xff\n".as_slice();
-    assert!(is_text(&applies(&[("binary", binary)], r"printf '\000\002\376\n\n' > binary; printf '\000' > new")));
     applies(
         &[("old", b"1\n2\n3\n4\n5\n6\n".as_slice()), ("gone", b"x\n".as_slice()), ("run", b"r\n".as_slice())],
         r#"mv old renamed; rm gone; chmod +x run; ln -s run link; printf 'no end' > end; : > empty

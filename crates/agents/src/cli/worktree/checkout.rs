@@ -98,13 +98,12 @@ impl Checkout {
     pub(super) async fn commit(&self, about: &str) -> Result<String, GitError> {
         let apart = self.apart().await?;
         let at = At::Apart(&apart);
-        let parent = self.head(at).await;
+        let (parent, before) = self.head(at).await?;
         let tree = match self.tree(&apart, &parent, true).await {
             Ok(tree) => tree,
             // What the program has left of git's own files is broken, or locked.
             Err(_) => self.tree(&apart, &parent, false).await?,
         };
-        let before = self.git.word(at, &["rev-parse", &format!("{parent}^{{tree}}")]).await?;
         let commit = if tree == before {
             parent
         } else {
@@ -120,14 +119,19 @@ impl Checkout {
         Ok(commit)
     }
 
-    /// The commit that the copy stands at, which may be the program's own.
-    async fn head(&self, at: At<'_>) -> String {
-        let head = self.git.commit(At::Repository(&self.notes()), "HEAD").await;
-        let known = match &head {
-            Some(head) => self.git.commit(at, head).await,
-            None => None,
-        };
-        known.unwrap_or_else(|| self.record.start.clone())
+    /// The commit that the copy stands at, which may be the program's own, and its tree.
+    async fn head(&self, at: At<'_>) -> Result<(String, String), GitError> {
+        let tree =
+            async |commit: &str| self.git.word(at, &["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await;
+        // Not if it belongs to another repository.
+        if let Some(head) = self.git.commit(At::Repository(&self.notes()), "HEAD").await
+            && let Ok(tree) = tree(&head).await
+        {
+            return Ok((head, tree));
+        }
+        let start = self.record.start.clone();
+        let tree = tree(&start).await?;
+        Ok((start, tree))
     }
 
     /// All files as git would commit them, with or without what the program itself has told git to.
