@@ -10,6 +10,7 @@ mod copies;
 mod patch;
 mod record;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,7 +47,8 @@ pub(super) struct Wanted<'a> {
     pub(super) context: &'a str,
     /// What the task's work is kept as; none if it is not kept.
     pub(super) branch: Option<String>,
-    /// Branches of the conversation's earlier tasks, the newest first: the first that is there is gone on with.
+    /// Branches of this task and of the conversation's earlier ones, the newest first: the first that is there is gone on
+    /// with.
     pub(super) earlier: &'a [String],
     /// The commit that an earlier turn of this task began with.
     pub(super) base: Option<&'a str>,
@@ -87,11 +89,7 @@ impl Worktree {
         wanted: Wanted<'_>,
         task: &TaskHandle,
     ) -> Result<Self, String> {
-        let found = Repository::of(git, wanted.folder).await;
-        let Repository { top, own, object_format } =
-            found.ok_or("this agent works in copies (worktree), and its folder is in no git repository")?;
-        let head = git.head(&top).await;
-        let head = head.ok_or("this agent works in copies (worktree), and its repository has no commit")?;
+        let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
         let name = copies.name(wanted.context);
         let mut place = copies.places.line_up(name.clone());
         place.wait().await;
@@ -113,7 +111,8 @@ impl Worktree {
                     make_room(&left).await?;
                 }
                 let at = At::Repository(&own);
-                let start = start(git, at, &wanted).await.unwrap_or(head);
+                let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted));
+                let start = start.unwrap_or(head);
                 let base = match wanted.base {
                     Some(base) => git.commit(at, base).await,
                     None => None,
@@ -122,6 +121,7 @@ impl Worktree {
                     task: task.id().clone(),
                     repository: own.clone(),
                     object_format,
+                    settings,
                     base: base.unwrap_or_else(|| start.clone()),
                     start,
                     branch: wanted.branch,
@@ -183,30 +183,48 @@ struct Repository {
     /// Its own folder, which all its worktrees share.
     own: PathBuf,
     object_format: String,
+    /// The commit it stands at.
+    head: String,
 }
 
 impl Repository {
     /// The repository that a folder is in.
-    async fn of(git: &Git, folder: &Path) -> Option<Self> {
-        let args =
-            ["rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
-        let printed = git.run(At::Folder(folder), &args).await.ok()?.text();
-        let mut lines = printed.lines();
-        let (top, own) = (PathBuf::from(lines.next()?), PathBuf::from(lines.next()?));
-        let object_format = lines.next()?.to_owned();
-        (top.is_absolute() && own.is_absolute()).then_some(Self { top, own, object_format })
+    ///
+    /// # Errors
+    /// Why no copy can be made of it, for the caller.
+    async fn of(git: &Git, folder: &Path) -> Result<Self, &'static str> {
+        let none = "this agent works in copies (worktree), and its folder is in no git repository";
+        let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
+        let all = [&["rev-parse"], &facts[..], &["HEAD^{commit}"]].concat();
+        let Ok(printed) = git.run(At::Folder(folder), &all).await else {
+            let is_one = git.run(At::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
+            let empty = "this agent works in copies (worktree), and its repository has no commit";
+            return Err(if is_one { empty } else { none });
+        };
+        let printed = printed.text();
+        let mut lines = printed.lines().map(str::to_owned);
+        let mut next = || lines.next().ok_or(none);
+        let (top, own) = (PathBuf::from(next()?), PathBuf::from(next()?));
+        Ok(Self { top, own, object_format: next()?, head: next()? })
     }
 }
 
 /// The commit to begin with, if not where the repository stands.
 async fn start(git: &Git, at: At<'_>, wanted: &Wanted<'_>) -> Option<String> {
-    let named = wanted.branch.iter().chain(wanted.earlier).map(|branch| format!("refs/heads/{branch}"));
-    for name in wanted.tip.map(str::to_owned).into_iter().chain(named) {
-        if let Some(commit) = git.commit(at, &name).await {
-            return Some(commit);
-        }
+    if let Some(tip) = wanted.tip
+        && let Some(commit) = git.commit(at, tip).await
+    {
+        return Some(commit);
     }
-    None
+    if wanted.earlier.is_empty() || wanted.branch.is_none() {
+        return None;
+    }
+    let names: Vec<String> = wanted.earlier.iter().map(|branch| format!("refs/heads/{branch}")).collect();
+    let mut args = vec!["for-each-ref", "--format=%(refname) %(objectname)"];
+    args.extend(names.iter().map(String::as_str));
+    let printed = git.run(at, &args).await.ok()?.text();
+    let there: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+    names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
 }
 
 /// Puts away what another task of the conversation has left at a place.

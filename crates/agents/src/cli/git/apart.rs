@@ -2,6 +2,7 @@
 //! objects and nothing of what it, the account or the copy would have git run. Filters do not run, in neither direction.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{At, Git, GitError};
@@ -53,29 +54,49 @@ impl Git {
         dir: &Path,
         files: &Path,
         repository: &Path,
-        object_format: &str,
+        (object_format, settings): (&str, &[String]),
     ) -> Result<Apart, GitError> {
         self.remove_folder(dir).await;
-        let objects = repository.join("objects");
-        let mut apart = Apart { dir: dir.to_owned(), files: files.to_owned(), objects, settings: Vec::new() };
-        let format = format!("--object-format={object_format}");
-        let made = ["init", "--quiet", "--template=", format.as_str()];
-        self.run(At::Apart(&apart), &made).await?;
+        let apart = Apart {
+            dir: dir.to_owned(),
+            files: files.to_owned(),
+            objects: repository.join("objects"),
+            settings: settings.iter().map(OsString::from).collect(),
+        };
+        if self.is_other() {
+            let format = format!("--object-format={object_format}");
+            self.run(At::Apart(&apart), &["init", "--quiet", "--template=", &format]).await?;
+        } else {
+            // The same, and at once.
+            let failed = |error: io::Error| GitError { command: "init".to_owned(), problem: error.to_string() };
+            init(dir, object_format).map_err(failed)?;
+        }
         for rules in RULES {
             self.copy_file(&repository.join(rules), &dir.join(rules)).await;
         }
-        // It has none of them, which is no error.
-        let found = self.run(At::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
-        apart.settings = found.map(|found| settings(&found.bytes)).unwrap_or_default();
         Ok(apart)
+    }
+
+    /// Settings of a repository that count for what is done apart from it.
+    pub(in crate::cli) async fn harmless_settings(&self, repository: &Path) -> Vec<String> {
+        // It may have none of them, which git calls a failure.
+        let found = self.run(At::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
+        found.map(|found| settings(&found.bytes)).unwrap_or_default()
     }
 }
 
+fn init(dir: &Path, object_format: &str) -> io::Result<()> {
+    std::fs::create_dir_all(dir.join("refs"))?;
+    std::fs::write(dir.join("HEAD"), "ref: refs/heads/main\n")?;
+    let version = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
+    std::fs::write(dir.join("config"), format!("{version}[extensions]\n\tobjectFormat = {object_format}\n"))
+}
+
 /// Settings as `git config --null` prints them: the name, a new line, the value.
-fn settings(printed: &[u8]) -> Vec<OsString> {
+fn settings(printed: &[u8]) -> Vec<String> {
     let printed = String::from_utf8_lossy(printed);
     let pairs = printed.split('\0').filter_map(|pair| pair.split_once('\n'));
-    pairs.map(|(name, value)| format!("{name}={value}").into()).collect()
+    pairs.map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 #[cfg(test)]

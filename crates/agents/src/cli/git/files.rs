@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use super::super::process::{ChildCommand, OutputLimits, User};
+use super::super::process::{ChildCommand, OutputLimits};
 use super::{Git, PATIENCE};
 
 impl Git {
@@ -26,17 +26,15 @@ impl Git {
     }
 
     async fn try_remove(&self, path: &Path) -> Result<(), String> {
-        match self.other() {
-            Some(_) => self.tool("rm", &["-rf".into(), "--".into(), path.into()]).await,
-            None => {
-                let path = path.to_owned();
-                let removed = tokio::task::spawn_blocking(move || match path.symlink_metadata()?.is_dir() {
-                    true => std::fs::remove_dir_all(&path),
-                    false => std::fs::remove_file(&path),
-                });
-                removed.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
-            }
+        if self.is_other() {
+            return self.tool("rm", &["-rf".into(), "--".into(), path.into()]).await;
         }
+        let path = path.to_owned();
+        let removed = tokio::task::spawn_blocking(move || match path.symlink_metadata()?.is_dir() {
+            true => std::fs::remove_dir_all(&path),
+            false => std::fs::remove_file(&path),
+        });
+        removed.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
     }
 
     /// Makes everything in a folder readable for the account that it belongs to, and writable.
@@ -53,7 +51,7 @@ impl Git {
         if !from.symlink_metadata().is_ok_and(|found| found.is_file()) {
             return false;
         }
-        if self.other().is_some() {
+        if self.is_other() {
             let args = ["-D", "-m", "600", "--"].map(OsString::from);
             let args = args.into_iter().chain([from.into(), to.into()]);
             return self.tool("install", &args.collect::<Vec<_>>()).await.is_ok();
@@ -62,8 +60,9 @@ impl Git {
         std::fs::create_dir_all(folder).and_then(|()| std::fs::copy(from, to)).is_ok()
     }
 
-    fn other(&self) -> Option<&User> {
-        self.user.as_ref().filter(|user| !user.is_current())
+    /// Whether that account is not the server's own.
+    pub(super) fn is_other(&self) -> bool {
+        self.user.as_ref().is_some_and(|user| !user.is_current())
     }
 
     async fn tool(&self, name: &str, args: &[OsString]) -> Result<(), String> {

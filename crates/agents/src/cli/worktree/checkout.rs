@@ -90,8 +90,8 @@ impl Checkout {
     }
 
     async fn apart(&self) -> Result<Apart, GitError> {
-        let Record { repository, object_format, .. } = &self.record;
-        self.git.apart(&self.own(), &self.path(), repository, object_format).await
+        let Record { repository, object_format, settings, .. } = &self.record;
+        self.git.apart(&self.own(), &self.path(), repository, (object_format, settings)).await
     }
 
     /// Commits what is there, and names it if it is kept. Says the commit.
@@ -124,7 +124,11 @@ impl Checkout {
         let tree =
             async |commit: &str| self.git.word(at, &["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await;
         // Not if it belongs to another repository.
-        if let Some(head) = self.git.commit(At::Repository(&self.notes()), "HEAD").await
+        let head = match detached(&self.notes().join("HEAD")) {
+            Some(head) => Some(head),
+            None => self.git.commit(At::Repository(&self.notes()), "HEAD").await,
+        };
+        if let Some(head) = head
             && let Ok(tree) = tree(&head).await
         {
             return Ok((head, tree));
@@ -210,10 +214,14 @@ impl Checkout {
         let differences =
             ["diff-tree", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short"];
         let mut patch = Collecting::new(self.git.limit);
-        let args = [&differences[..], &["-p", "--binary", "--full-index"], &range].concat();
-        self.git.read(at, &args, |bytes| patch.take(bytes)).await?;
-        let args = [&differences[..], &["--name-only", "-z"], &range].concat();
-        let names = self.names(at, &args, |name| Some(name.to_vec())).await?;
+        let whole = [&differences[..], &["-p", "--binary", "--full-index"], &range].concat();
+        let named = [&differences[..], &["--name-only", "-z"], &range].concat();
+        let (printed, names) = tokio::join!(
+            self.git.read(at, &whole, |bytes| patch.take(bytes)),
+            self.names(at, &named, |name| Some(name.to_vec()))
+        );
+        printed?;
+        let names = names?;
         let files = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         Ok(Changes { patch: patch.finish(), files })
     }
@@ -259,6 +267,13 @@ impl Checkout {
         let _alone = self.git.alone_at(&self.record.repository).await;
         self.git.remove_folder(&self.notes()).await;
     }
+}
+
+/// The commit in a file of git's, if it names one and no branch.
+fn detached(head: &Path) -> Option<String> {
+    head.symlink_metadata().ok().filter(|found| found.is_file() && found.len() < 100)?;
+    let commit = std::fs::read_to_string(head).ok()?.trim().to_owned();
+    (commit.len() >= 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(commit)
 }
 
 fn is_there(path: &Path) -> bool {

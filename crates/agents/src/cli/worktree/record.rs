@@ -21,6 +21,8 @@ pub(super) struct Record {
     pub(super) repository: PathBuf,
     /// How the repository names its objects.
     pub(super) object_format: String,
+    /// What the repository said about its files when the copy was made; later somebody may have told it otherwise.
+    pub(super) settings: Vec<String>,
     /// The commit the task began with.
     pub(super) base: String,
     /// The commit the copy was made of.
