@@ -80,6 +80,15 @@ impl Shared {
         Arc::new(Self { children, clock, repositories, lists, summaries: Summaries::default() })
     }
 
+    /// Puts away what an agent has left in its folder for copies that is not served any more, once its tasks have ended.
+    pub async fn tidy_up_after(&self, copies: PathBuf, engine: &Engine) {
+        let git = Git::new(self.children.clone(), None, self.lists.clone(), copies.clone());
+        let copies = Copies::new(copies.clone(), copies);
+        while copies.sweep(&git, engine).await > 0 {
+            self.clock.sleep(SWEEP_SOON).await;
+        }
+    }
+
     /// Their children.
     #[must_use]
     pub fn children(&self) -> &Children {

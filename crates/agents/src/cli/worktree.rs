@@ -119,6 +119,7 @@ impl Worktree {
                 };
                 with(Record {
                     task: task.id().clone(),
+                    home: home.clone(),
                     repository: own.clone(),
                     object_format,
                     settings,

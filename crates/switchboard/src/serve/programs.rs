@@ -1,6 +1,6 @@
 //! Command-line agents as configured, and the children they start.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct Programs {
     shared: Arc<Shared>,
     agents: Vec<Arc<CliAgent>>,
+    names: Vec<String>,
     copies: PathBuf,
 }
 
@@ -38,7 +39,8 @@ impl Programs {
         if orphans.ended > 0 {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
         }
-        Ok(Self { shared: Shared::new(children, clock), agents: Vec::new(), copies: data_dir.join("worktrees") })
+        let (shared, copies) = (Shared::new(children, clock), data_dir.join("worktrees"));
+        Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
     }
 
     /// One more agent.
@@ -47,6 +49,7 @@ impl Programs {
         let settings = settings(name, agent).map_err(problem)?;
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
         self.agents.push(agent.clone());
+        self.names.push(name.to_owned());
         Ok(agent)
     }
 
@@ -60,6 +63,20 @@ impl Programs {
                 stop.run_until_cancelled(tidying.tidy_up(&engine)).await
             });
         }
+        for folder in self.folders_of_nobody() {
+            let (shared, engine) = (self.shared.clone(), engine.clone());
+            tokio::spawn(async move {
+                let stop = engine.closing().clone();
+                stop.run_until_cancelled(shared.tidy_up_after(folder, &engine)).await
+            });
+        }
+    }
+
+    /// Folders for copies of agents that are not served any more.
+    fn folders_of_nobody(&self) -> Vec<PathBuf> {
+        let folders = std::fs::read_dir(&self.copies).into_iter().flatten().flatten();
+        let is_served = |name: &OsStr| self.names.iter().any(|served| name == served.as_str());
+        folders.filter(|folder| !is_served(&folder.file_name())).map(|folder| folder.path()).collect()
     }
 
     /// Ends every program.

@@ -35,13 +35,17 @@ rules:
 "#;
 
 /// Agents: whether their program can be taken up again, and whether they work in copies.
-const AGENTS: [(&str, bool, &str); 5] = [
+const AGENTS: [(&str, bool, &str); 6] = [
     ("plain", false, "off"),
     ("resumed", true, "off"),
     ("kept", false, "keep"),
     ("removed", false, "remove"),
     ("resumed-in-copy", true, "keep"),
+    (DISMISSED, false, "keep"),
 ];
+
+/// The next server has this one no more.
+const DISMISSED: &str = "dismissed";
 
 /// Longer than all of it takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -105,6 +109,20 @@ fn copies(workspace: &Workspace, agent: &str) -> Vec<PathBuf> {
     files.into_iter().flatten().flatten().map(|file| file.path()).collect()
 }
 
+/// A task has gone on to its end, or has failed for the right reason.
+fn has_ended_well(server: &Server, agent: &str, id: &str, resumes: bool) {
+    let ended = wait_for(&format!("{agent} does not end"), || {
+        let task = task(server, agent, id);
+        let state = task["status"]["state"].as_str()?;
+        ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"].contains(&state).then_some(task)
+    });
+    let expected = if resumes { "TASK_STATE_COMPLETED" } else { "TASK_STATE_FAILED" };
+    assert_eq!(ended["status"]["state"], expected, "{agent}: {ended}");
+    if !resumes {
+        assert_eq!(ended["metadata"]["switchboard/reason"], "interrupted", "{agent}: {ended}");
+    }
+}
+
 #[test]
 fn programs_end_with_their_server_and_their_tasks_are_settled_by_the_next() {
     let workspace = workspace();
@@ -135,17 +153,14 @@ fn programs_end_with_their_server_and_their_tasks_are_settled_by_the_next() {
         assert_eq!(branches, "", "{agent}: what is kept is named at the end");
     }
 
+    let agents = std::fs::read_to_string(workspace.path().join("agents.yaml")).unwrap();
+    let rest: String =
+        agents.lines().filter(|line| !line.contains(DISMISSED)).map(|line| format!("{line}\n")).collect();
+    std::fs::write(workspace.path().join("agents.yaml"), rest).unwrap();
     let server = Server::start(&workspace);
     for ((agent, resumes, worktree), id) in AGENTS.iter().zip(&ids) {
-        let ended = wait_for(&format!("{agent} does not end"), || {
-            let task = task(&server, agent, id);
-            let state = task["status"]["state"].as_str()?;
-            ["TASK_STATE_COMPLETED", "TASK_STATE_FAILED"].contains(&state).then_some(task)
-        });
-        let expected = if *resumes { "TASK_STATE_COMPLETED" } else { "TASK_STATE_FAILED" };
-        assert_eq!(ended["status"]["state"], expected, "{agent}: {ended}");
-        if !resumes {
-            assert_eq!(ended["metadata"]["switchboard/reason"], "interrupted", "{agent}: {ended}");
+        if *agent != DISMISSED {
+            has_ended_well(&server, agent, id, *resumes);
         }
         wait_for(&format!("{agent}: {:?} is left", copies(&workspace, agent)), || {
             copies(&workspace, agent).is_empty().then_some(())

@@ -52,6 +52,12 @@ impl Copies {
                 }
             };
             let (home, records) = (self.home.clone(), self.records.clone());
+            if record.home != home {
+                // Another account's, which the agent does not have any more.
+                let path = record.home.join(&name);
+                tracing::warn!(path = %path.display(), "a copy is left where this agent has none any more; remove it");
+                continue;
+            }
             match engine.has_ended(&record.task).await {
                 Ok(true) => Checkout { git: git.clone(), home, records, name, record }.put_away().await,
                 Ok(false) => waiting += 1,

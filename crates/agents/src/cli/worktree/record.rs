@@ -17,6 +17,8 @@ const PART: &str = "part";
 pub(super) struct Record {
     /// Whose it is.
     pub(super) task: TaskId,
+    /// The folder that its own is in.
+    pub(super) home: PathBuf,
     /// What it is a copy of: the repository's own folder, `.git`.
     pub(super) repository: PathBuf,
     /// How the repository names its objects.
