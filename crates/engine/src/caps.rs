@@ -115,6 +115,14 @@ impl Caps {
         }
     }
 
+    /// Puts a task that has begun before all that have not.
+    pub(crate) fn enqueue_first(&self, live: Arc<LiveTask>, place: Place) {
+        if let Some(hosted) = live.hosted.clone() {
+            let caller = self.caller(&live.task.owner);
+            self.queue.lock().push_first(live, &hosted, caller, place);
+        }
+    }
+
     /// Takes a task out of the queue wherever it stands.
     pub(crate) fn withdraw(&self, live: &LiveTask) {
         self.queue.lock().remove(live);

@@ -71,8 +71,6 @@ pub struct Hosted {
     pub(crate) running: AtomicUsize,
     /// Of these, those that wait for somebody's answer and keep their place meanwhile.
     pub(crate) asking: AtomicUsize,
-    /// Those that wait for another turn and keep their place meanwhile.
-    pub(crate) waiting: AtomicUsize,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -130,7 +128,6 @@ impl Hosted {
             agent: Box::new(agent),
             running: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
         }
     }
 
@@ -157,16 +154,12 @@ impl Hosted {
         } else {
             format!("all {cap} places of this agent are taken")
         };
-        let by = |count: usize, one: &str, many: &str| match count {
-            0 => None,
-            1 => Some(format!("one of them by a task that waits for {one}")),
-            count => Some(format!("{count} of them by tasks that wait for {many}")),
-        };
-        let asking = by(self.asking.load(Ordering::Relaxed), "an answer", "answers");
-        let waiting = by(self.waiting.load(Ordering::Relaxed), "another task", "other tasks");
-        let parts: Vec<String> = [taken].into_iter().chain(asking).chain(waiting).collect();
-        let reason = parts.join(", ");
-        Some(if cap == 1 { reason.replace(", one of them by", " by") } else { reason })
+        Some(match (cap, self.asking.load(Ordering::Relaxed)) {
+            (_, 0) => taken,
+            (1, _) => format!("{taken} by a task that waits for an answer"),
+            (_, 1) => format!("{taken}, one of them by a task that waits for an answer"),
+            (_, asking) => format!("{taken}, {asking} of them by tasks that wait for answers"),
+        })
     }
 
     /// Whether it has a skill of that id.

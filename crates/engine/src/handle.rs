@@ -1,7 +1,7 @@
 //! What an agent works with while it runs: say how it goes, produce, ask, and end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{
     Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
@@ -121,8 +121,7 @@ impl TaskHandle {
         let mark = self.push_status(state, Some(question), None)?;
         self.committed(mark).await?;
         let asked = self.live.core.lock().fold.inner.last_stop;
-        let keeps_place = self.live.hosted.as_ref().filter(|_| !self.live.may_park());
-        let _asking = keeps_place.map(|hosted| Counted::new(hosted, |hosted| &hosted.asking));
+        let _place = self.live.hosted.as_ref().filter(|_| !self.live.may_park()).map(Asking::new);
         self.live
             .wait_for(|core| {
                 if self.is_lost(core) {
@@ -184,12 +183,6 @@ impl TaskHandle {
                 Some(pushed.map(|_| message))
             })
             .await
-    }
-
-    /// Says that the turn waits for another one while the guard lives, for whoever waits for the place that it keeps.
-    #[must_use]
-    pub fn waits_for_another(&self) -> Option<impl Drop + Send + use<>> {
-        self.live.hosted.as_ref().map(|hosted| Counted::new(hosted, |hosted| &hosted.waiting))
     }
 
     /// Resolves when the task is to stop. Select over this and the work.
@@ -387,22 +380,19 @@ impl TaskHandle {
     }
 }
 
-/// Counts an agent's turn as one that waits for something and keeps its place, while it lives.
-struct Counted {
-    hosted: Arc<Hosted>,
-    counter: fn(&Hosted) -> &AtomicUsize,
-}
+/// Counts an agent's turn as one that waits for an answer and keeps its place, while it lives.
+struct Asking(Arc<Hosted>);
 
-impl Counted {
-    fn new(hosted: &Arc<Hosted>, counter: fn(&Hosted) -> &AtomicUsize) -> Self {
-        counter(hosted).fetch_add(1, Ordering::Relaxed);
-        Self { hosted: hosted.clone(), counter }
+impl Asking {
+    fn new(hosted: &Arc<Hosted>) -> Self {
+        hosted.asking.fetch_add(1, Ordering::Relaxed);
+        Self(hosted.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for Asking {
     fn drop(&mut self) {
-        (self.counter)(&self.hosted).fetch_sub(1, Ordering::Relaxed);
+        self.0.asking.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod agent;
 mod append;
+mod aside;
 mod burst;
 pub mod caller;
 mod cancel;

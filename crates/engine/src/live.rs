@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
 use tokio::sync::Notify;
 
+use crate::aside::Standing;
 use crate::burst::Burst;
 use crate::caps::Permit;
 use crate::directory::Hosted;
@@ -97,6 +98,8 @@ pub(crate) struct Output {
     pub(crate) status_at: Timestamp,
     /// The run has asked a question and not been given the answer.
     pub(crate) asking: bool,
+    /// Whether the run has its place, or stands aside.
+    pub(crate) standing: Standing,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     pub(crate) turn_over: bool,
     /// The highest message taken, committed or not.
@@ -187,6 +190,7 @@ impl Core {
             state: row.state,
             status_at: row.status_at,
             asking: false,
+            standing: Standing::Runs,
             turn_over: false,
             taken: 0,
             text_artifact: None,

@@ -30,11 +30,15 @@ impl Drop for Place {
     }
 }
 
+/// Numbers of those that have not begun are above this.
+const NOT_BEGUN: u64 = 1 << 32;
+
 /// All that wait.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// The last number given out; numbers begin with 1.
+    /// How many numbers were given out to those that have not begun, and to those that have and come before them.
     last: u64,
+    last_begun: u64,
     lanes: HashMap<(AgentName, CallerId), Lane>,
 }
 
@@ -59,11 +63,38 @@ impl Queue {
             return;
         }
         self.last += 1;
-        live.queue_number.store(self.last, Ordering::Release);
+        self.insert(NOT_BEGUN + self.last, live, hosted, caller, place);
+    }
+
+    /// Puts a task that has begun behind others of its kind and before all that have not, unless it waits already.
+    pub(crate) fn push_first(
+        &mut self,
+        live: Arc<LiveTask>,
+        hosted: &Arc<Hosted>,
+        caller: Arc<CallerCounts>,
+        place: Place,
+    ) {
+        if live.queue_number.load(Ordering::Acquire) != 0 {
+            return;
+        }
+        self.last_begun += 1;
+        self.insert(self.last_begun, live, hosted, caller, place);
+    }
+
+    fn insert(
+        &mut self,
+        number: u64,
+        live: Arc<LiveTask>,
+        hosted: &Arc<Hosted>,
+        caller: Arc<CallerCounts>,
+        place: Place,
+    ) {
+        live.queue_number.store(number, Ordering::Release);
         let key = (live.task.agent.clone(), live.task.owner.clone());
         let new = || Lane { hosted: hosted.clone(), caller, waiting: VecDeque::new() };
         let lane = self.lanes.entry(key).or_insert_with(new);
-        lane.waiting.push_back(Waiting { number: self.last, live, _place: place });
+        let index = lane.waiting.partition_point(|waiting| waiting.number < number);
+        lane.waiting.insert(index, Waiting { number, live, _place: place });
     }
 
     /// Takes a task out wherever it stands.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::{Json, Message, Task, TaskId};
 
+use crate::aside::Standing;
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, Inner, visible};
@@ -115,7 +116,11 @@ impl Inner {
     }
 
     pub(crate) fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
-        if live.core.lock().row.phase == Phase::Queued
+        let waits = {
+            let core = live.core.lock();
+            core.row.phase == Phase::Queued || core.output.standing == Standing::Returns
+        };
+        if waits
             && let Some(position) = self.caps.position(live)
             && let Ok(value) = Json::from_serialize(&position)
         {

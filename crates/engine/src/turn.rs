@@ -23,6 +23,7 @@ use switchboard_a2a::Timestamp;
 
 use crate::agent::{AgentError, Cause};
 use crate::append::{Class, Writing};
+use crate::aside::Standing;
 use crate::burst::Burst;
 use crate::caps::{Busy, Permit};
 use crate::clock::later;
@@ -146,6 +147,10 @@ impl Driver {
         }
         if let Some(permit) = core.resume.take() {
             self.permit = Some(permit);
+        }
+        if core.output.standing == Standing::Leaves {
+            core.output.standing = Standing::Aside;
+            self.permit = None;
         }
         let waits = matches!(core.row.phase, Phase::Parked | Phase::Queued);
         let done = core.is_done();
@@ -390,6 +395,7 @@ impl Core {
         self.run += 1;
         self.driven = true;
         self.output.asking = false;
+        self.output.standing = Standing::Runs;
         self.output.turn_over = false;
         self.output.text_artifact = None;
         self.output.produced = Produced::default();

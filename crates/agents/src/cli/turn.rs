@@ -68,12 +68,8 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, true) {
             return Ok(task.reject(refusal).await?);
         }
-        let _waits = task.waits_for_another();
         task.status("Waiting: another task of this conversation is at work.").await?;
-        tokio::select! {
-            () = place.wait() => {}
-            () = task.canceled() => return Err(Stopped::Canceled.into()),
-        }
+        task.step_aside(place.wait()).await?;
     }
     let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
     let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();

@@ -82,12 +82,8 @@ impl Workspace {
         let mut place = repositories.line_up(repository(&folder).to_owned());
         if !place.is_held() {
             let ahead = place.ahead;
-            let _waits = task.waits_for_another();
             task.status(format!("Waiting: another task works in this repository ({ahead} ahead).")).await?;
-            tokio::select! {
-                () = place.wait() => {}
-                () = task.canceled() => return Err(Stopped::Canceled),
-            }
+            task.step_aside(place.wait()).await?;
         }
         Ok(Self { folder, worktree: None, place: Some(place) })
     }

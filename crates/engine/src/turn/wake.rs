@@ -67,6 +67,8 @@ impl Inner {
     }
 
     async fn start_claimed(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
+        // One that has begun and stood aside goes on; there is nothing to claim.
+        let Some(permit) = self.let_return(&live, permit) else { return };
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
             if core.row.phase != Phase::Queued {
                 return Err(NotWritten::NotNeeded);

@@ -220,37 +220,3 @@ async fn last_usage(kernel: &Kernel, id: &switchboard_a2a::TaskId) -> u64 {
     let frame: serde_json::Value = serde_json::from_slice(&frame).unwrap();
     frame["statusUpdate"]["metadata"][USAGE_KEY]["inputTokens"].as_u64().unwrap()
 }
-
-#[test]
-fn the_queue_says_that_a_place_is_kept_by_a_turn_that_waits_for_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
-        if turn.text() == "ask" {
-            task.ask("may I?").await?;
-        }
-        let _waits = task.waits_for_another();
-        task.status("waiting").await?;
-        task.canceled().await;
-        Ok(())
-    });
-    let script = script.with(|manifest| manifest.park = Park::Never);
-    let switches = Switches { max_running: Some(3), ..Switches::default() };
-    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, script).switches(switches));
-    kernel.run(async {
-        let asks = kernel.send("ask").await;
-        kernel.reach(asks.id(), TaskState::InputRequired).await;
-        for _ in 0..2 {
-            kernel.reach(kernel.send("wait").await.id(), TaskState::Working).await;
-        }
-        let queued = kernel.send("more").await;
-        let reason = async || {
-            let metadata = kernel.get(queued.id()).await.unwrap().metadata.unwrap();
-            metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap()
-        };
-        assert_eq!(
-            reason().await,
-            "all 3 places of this agent are taken, one of them by a task that waits for an answer, 2 of them by tasks that \
-             wait for other tasks"
-        );
-    });
-}

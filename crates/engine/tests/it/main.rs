@@ -5,6 +5,7 @@
 mod faults;
 mod kernel;
 
+mod aside;
 mod direct;
 mod endings;
 mod held;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_a2a::{Task, TaskState};
-use switchboard_agents::cli::Settings;
+use switchboard_agents::cli::{Settings, WorktreePolicy};
 use switchboard_engine::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Switches};
 
 use crate::bench::*;
@@ -157,22 +157,27 @@ fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
 }
 
 #[test]
-fn the_queue_says_that_places_are_kept_by_tasks_that_wait_for_others() {
+fn tasks_that_wait_for_others_leave_their_places_to_those_that_can_work() {
     let place = Place::new();
+    for name in ["a", "b"] {
+        std::fs::create_dir_all(place.work().join(name)).unwrap();
+    }
     let switches = Switches { max_running: Some(2), ..Switches::default() };
-    let bench = Bench::serving(&place, place.settings(PATIENT), switches);
+    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
+    let bench = Bench::serving(&place, settings, switches);
     bench.run(async {
-        let first = bench.start("one").await;
+        let first = bench.start(within("c", "one").with("repo", "a")).await;
         bench.until(&first, is_at_work).await;
-        let second = bench.start("two").await;
-        bench.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
-        let third = bench.start("three").await;
-        let metadata = bench.get(&third).await.metadata.unwrap();
-        let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
-        assert_eq!(reason, "all 2 places of this agent are taken, one of them by a task that waits for another task");
+        let waits = |task: &Task| status_text(task).starts_with("Waiting:");
+        let same_repository = bench.start(Said::from("two").with("repo", "a")).await;
+        bench.until(&same_repository, waits).await;
+        let same_conversation = bench.start(within("c", "three").with("repo", "b")).await;
+        bench.until(&same_conversation, waits).await;
+        let other = bench.start(Said::from("four").with("repo", "b")).await;
+        bench.until(&other, is_at_work).await;
         place.allow("end");
-        for id in [&first, &second, &third] {
-            bench.ended(id).await;
+        for id in [&first, &same_repository, &same_conversation, &other] {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
         }
     });
 }
@@ -195,5 +200,25 @@ fn tasks_of_a_conversation_work_in_the_order_in_which_they_came() {
         }
         let expected: Vec<String> = (0..12).map(|number| format!(r#"{{"kind":"prompt","text":"{number}"}}"#)).collect();
         assert_eq!(place.heard(), expected);
+    });
+}
+
+#[test]
+fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
+    let place = Place::new();
+    place.repository();
+    // What it says to nobody would end it: the shell tells of commands that a signal has ended.
+    let program = "exec 2>/dev/null; trap 'sleep 0.1; echo late > late.txt; exit' TERM; hear; text on
+        while :; do sleep 0.02; done";
+    let settings = Settings { worktree: WorktreePolicy::Keep, ..place.settings(program) };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let id = bench.start("go").await;
+        bench.until(&id, is_at_work).await;
+        bench.cancel_at_once(&id).await;
+        let is_put_away = || std::fs::read_dir(place.data().join("worktrees")).map_or(0, Iterator::count) == 0;
+        bench.wait_for(|| (bench.children.running() == 0 && is_put_away()).then_some(())).await;
+        let committed = place.git(&["ls-tree", "-r", "--name-only", &format!("switchboard/{id}")]);
+        assert_eq!(committed, "late.txt\nreadme");
     });
 }

@@ -1,0 +1,121 @@
+//! A turn that waits for another one does not keep others from running: it gives its place up and takes one again when
+//! it can go on, before those that have not begun.
+
+use std::sync::Arc;
+
+use crate::caps::Permit;
+use crate::engine::Inner;
+use crate::handle::{Stopped, TaskHandle};
+use crate::live::{Core, LiveTask};
+
+/// How a turn stands to its place to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It has one, or its driver sees to that.
+    #[default]
+    Runs,
+    /// It wants to give it up; its driver has not looked yet.
+    Leaves,
+    /// It has none and wants none.
+    Aside,
+    /// It waits in the queue for another one.
+    Returns,
+}
+
+impl TaskHandle {
+    /// Waits for something that other turns have to do first, and lets another turn have its place meanwhile.
+    ///
+    /// # Errors
+    /// If the task is to stop before that.
+    pub async fn step_aside<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
+        // Who stands aside counts as waiting, so that the queue's limit holds for all; beyond it the place is kept.
+        let counted = self.engine.caps.place(self.engine.settings.queued_turns);
+        if counted.is_some() {
+            self.live.core.lock().output.standing = Standing::Leaves;
+            self.live.output.notify_one();
+        }
+        let found = tokio::select! {
+            found = wait => found,
+            () = self.canceled() => return Err(Stopped::Canceled),
+        };
+        drop(counted);
+        self.take_place_again().await?;
+        Ok(found)
+    }
+
+    async fn take_place_again(&self) -> Result<(), Stopped> {
+        let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
+        if !self.live.core.lock().is_aside() {
+            return Ok(());
+        }
+        if let Some(permit) = self.engine.try_permit(hosted, &self.live.task.owner) {
+            self.live.core.lock().come_back(permit);
+            self.live.wake();
+            return Ok(());
+        }
+        let _queued = Returning::new(self);
+        self.live
+            .wait_for(|core| {
+                if core.output.stop.is_some() || core.is_done() || core.lost.is_some() || core.run != self.run {
+                    return Some(Err(Stopped::Canceled));
+                }
+                (core.output.standing == Standing::Runs).then_some(Ok(()))
+            })
+            .await
+    }
+}
+
+impl Core {
+    /// Whether the turn has to get a place. One that its driver has not given up yet is still its own.
+    fn is_aside(&mut self) -> bool {
+        if self.output.standing == Standing::Leaves {
+            self.output.standing = Standing::Runs;
+        }
+        self.output.standing == Standing::Aside
+    }
+
+    fn come_back(&mut self, permit: Permit) {
+        self.output.standing = Standing::Runs;
+        self.resume = Some(permit);
+    }
+}
+
+/// A turn's wait in the queue; dropping it leaves the queue.
+struct Returning {
+    engine: Arc<Inner>,
+    live: Arc<LiveTask>,
+}
+
+impl Returning {
+    fn new(handle: &TaskHandle) -> Self {
+        let (engine, live) = (handle.engine.clone(), handle.live.clone());
+        live.core.lock().output.standing = Standing::Returns;
+        // It was let in once, so there is no limit to it now.
+        if let Some(place) = engine.caps.place(usize::MAX) {
+            engine.caps.enqueue_first(live.clone(), place);
+        }
+        // A place may have become free between the refusal and now.
+        engine.start_queued();
+        Self { engine, live }
+    }
+}
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        self.engine.caps.withdraw(&self.live);
+    }
+}
+
+impl Inner {
+    /// Gives a place to a turn that waits for one in order to go on. The place comes back if the turn is none of these.
+    pub(crate) fn let_return(&self, live: &LiveTask, permit: Permit) -> Option<Permit> {
+        let mut core = live.core.lock();
+        if core.output.standing != Standing::Returns {
+            return Some(permit);
+        }
+        core.come_back(permit);
+        drop(core);
+        live.wake();
+        None
+    }
+}
