@@ -35,6 +35,11 @@ pub trait Adapter: Send + Sync {
     /// # Errors
     /// If it cannot do what is ordered.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
+
+    /// What the operator should know although the order can be done; what to do about it stands after the last colon.
+    fn caution(&self, _: &Order) -> Option<String> {
+        None
+    }
 }
 
 /// What is fixed about a kind of program.

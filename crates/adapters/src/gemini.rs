@@ -124,6 +124,10 @@ impl Adapter for Gemini {
         permission_args(permissions).map(|_| ())
     }
 
+    fn caution(&self, order: &Order) -> Option<String> {
+        trust::caution(order)
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
         if order.effort.is_some() {

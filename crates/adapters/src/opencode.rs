@@ -103,6 +103,10 @@ impl Adapter for Opencode {
         permission::variable(permissions).map(|_| ())
     }
 
+    fn caution(&self, order: &Order) -> Option<String> {
+        plugins::caution(order)
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         require_prompt(order)?;
         self.check(&order.permissions)?;

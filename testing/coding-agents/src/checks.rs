@@ -74,7 +74,8 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
             if subject.agent != Agent::Codex {
                 run.check(name("hostile"), within(installed, subject, usual(), hostile::does_not_count));
             }
-            let silent = Unusual { keys: json!({ "idle": "10s" }), ..usual() };
+            // On a busy machine it takes long until the model is asked.
+            let silent = Unusual { keys: json!({ "idle": "20s" }), ..usual() };
             run.wait(name("hang"), within(installed, subject, silent, failures::hangs));
         }
         if subject.agent == Agent::Gemini && !is_acp {

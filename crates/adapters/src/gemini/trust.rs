@@ -41,6 +41,18 @@ pub(super) fn refuse_variables(order: &Order) -> Result<(), OrderError> {
     }
 }
 
+/// That they do become the program's, where everything is allowed.
+pub(super) fn caution(order: &Order) -> Option<String> {
+    if is_trusted(order) || order.permissions.default != Permission::Allow {
+        return None;
+    }
+    let file = variables(&order.cwd)?;
+    Some(format!(
+        "gemini takes the variables in {} for its own: remove the file if you do not trust who has written it",
+        file.display()
+    ))
+}
+
 /// The file with variables that the program finds in the repository.
 fn variables(cwd: &Path) -> Option<PathBuf> {
     let files = |folder: &Path| [folder.join(".gemini/.env"), folder.join(".env")];

@@ -19,7 +19,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// Refuses a folder whose plugins would be run, where not everything is allowed.
 pub(crate) fn refuse(order: &Order) -> Result<(), OrderError> {
-    if order.permissions.default == Permission::Allow && order.permissions.deny.is_empty() {
+    if anything_goes(order) {
         return Ok(());
     }
     match repository::folders(&order.cwd).find_map(of) {
@@ -30,6 +30,17 @@ pub(crate) fn refuse(order: &Order) -> Result<(), OrderError> {
             found.display()
         ))),
     }
+}
+
+/// That they are run, where everything is allowed.
+pub(super) fn caution(order: &Order) -> Option<String> {
+    let found = repository::folders(&order.cwd).find_map(of).filter(|_| anything_goes(order))?;
+    let shown = found.display();
+    Some(format!("opencode runs the plugins of {shown}: remove them if you do not trust who has written them"))
+}
+
+fn anything_goes(order: &Order) -> bool {
+    order.permissions.default == Permission::Allow && order.permissions.deny.is_empty()
 }
 
 /// What names plugins in a folder.

@@ -244,14 +244,19 @@ fn repositories_that_would_have_programs_do_what_they_say_are_named() {
     let agents = "agents:
   - { name: reader, cli: gemini, cwd: repo, permissions: { default: deny } }
   - { name: asker, cli: opencode, cwd: repo }
+  - { name: writer, cli: gemini, cwd: repo, permissions: { default: allow } }
   - { name: free, cli: opencode, cwd: repo, permissions: { default: allow } }
+  - { name: trusting, cli: gemini, cwd: repo, permissions: { default: allow }, args: [--skip-trust] }
 ";
     let workspace = program(workspace(agents), "bin/gemini", "echo 0.61.0").file("repo/.env", "A=1");
     let workspace = program(workspace, "bin/opencode", "echo 1.18.33").file("repo/.opencode/plugin/a.js", "");
     let answer = doctor(&workspace);
     says(&answer, "reader", "problem", "repo/.env for its own", "add --skip-trust to `args` if you trust this folder");
     says(&answer, "asker", "problem", "the plugins of", "use `acp` as `cli`, with `opencode acp` as its command");
-    assert!(of_agent(&answer, "free").iter().all(|found| found.0 != "problem"), "{answer}");
+    says(&answer, "writer", "warning", "gemini takes the variables in", "if you do not trust who has written it");
+    says(&answer, "free", "warning", "opencode runs the plugins of", "if you do not trust who has written them");
+    let trusted = of_agent(&answer, "trusting");
+    assert!(trusted.iter().all(|found| !found.1.contains("variables")), "{trusted:?}");
 }
 
 #[test]

@@ -119,10 +119,14 @@ fn orders(settings: &Settings) -> Vec<Finding> {
         let efforts = settings.efforts.iter().map(|effort| (worker.model.clone(), Some(effort.clone())));
         for (model, effort) in own().chain(models).chain(efforts) {
             let order = order(settings, worker, model, effort);
-            if let Err(error) = worker.adapter.start(&order) {
-                let refused = Finding::refused(&error.to_string()).into_iter();
-                findings.extend(refused.map(|finding| finding.about(difficulty)));
-            }
+            let found = match worker.adapter.start(&order) {
+                Err(error) => Finding::refused(&error.to_string()),
+                Ok(_) => {
+                    let caution = worker.adapter.caution(&order);
+                    caution.iter().map(|caution| Finding::worded(Level::Warning, caution)).collect()
+                }
+            };
+            findings.extend(found.into_iter().map(|finding| finding.about(difficulty)));
         }
     }
     findings.dedup();
