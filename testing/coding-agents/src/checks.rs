@@ -74,6 +74,10 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
             if subject.agent != Agent::Codex {
                 run.check(name("hostile"), within(installed, subject, usual(), hostile::does_not_count));
             }
+            if subject.agent == Agent::Opencode {
+                let check = within(installed, subject, usual(), hostile::plugins_are_refused);
+                run.check(name("hostile-plugins"), check);
+            }
             // On a busy machine it takes long until the model is asked.
             let silent = Unusual { keys: json!({ "idle": "20s" }), ..usual() };
             run.wait(name("hang"), within(installed, subject, silent, failures::hangs));

@@ -12,6 +12,7 @@ use switchboard_a2a::TaskState;
 use super::approvals::{COMMAND, approval, was_denied};
 use crate::caller::{answer, has_failed_as, is, text};
 use crate::place::{PATIENCE, Place};
+use crate::processes;
 
 /// What the repository says does not count: no trap snaps, and what is asked or denied elsewhere is so here.
 pub(super) async fn does_not_count(place: &mut Place<'_>) -> anyhow::Result<()> {
@@ -50,6 +51,8 @@ async fn nothing_is_begun(place: &Place<'_>, because_of: &str) -> anyhow::Result
     let task = place.caller()?.send(text(COMMAND)).await?;
     let told = has_failed_as(&task, TaskState::Rejected, "rejected")?;
     anyhow::ensure!(told.contains(because_of) && told.contains("if you trust this folder"), "it says: {told}");
+    // The server has asked the program for its version, which may take longer than all this.
+    processes::gone(PATIENCE, || place.processes()).await?;
     anyhow::ensure!(place.model.requests().is_empty(), "the model was asked");
     Ok(())
 }
@@ -81,7 +84,8 @@ impl Traps {
         for (name, content) in [traps.for_claude(), traps.for_gemini(), traps.for_opencode()].concat() {
             write(&place.project, name, &content)?;
         }
-        if !place.subject.name.starts_with("gemini-deny") {
+        // Gemini CLI that may only read is refused a folder with variables, which is a check of its own.
+        if place.subject.name != "gemini-deny" {
             let server = json!({ "mcp": { "variable": traps.opencode_server("opencode-variable") } });
             let variables = [
                 "ANTHROPIC_SMALL_FAST_MODEL=trap\nGEMINI_MODEL=trap\nGOOGLE_GEMINI_BASE_URL=http://127.0.0.1:9\n",
