@@ -120,7 +120,7 @@ impl Adapter for Codex {
                 "the conversation {id:?} cannot be taken up again: Codex names its conversations with UUIDs"
             )));
         }
-        let allows_all = order.permissions.default == Permission::Allow && !has_rules(&order.permissions);
+        let allows_all = order.permissions.default == Permission::Allow && !order.permissions.has_rules();
         let (args, dialogue): (_, Box<dyn Dialogue>) = if allows_all {
             (exec_args(order), Box::new(Exec::new(order)))
         } else {
@@ -130,13 +130,9 @@ impl Adapter for Codex {
     }
 }
 
-fn has_rules(permissions: &Permissions) -> bool {
-    !permissions.allow.is_empty() || !permissions.deny.is_empty()
-}
-
 /// Whether it may look and not touch, since everything is denied and nothing named.
 fn looks_only(permissions: &Permissions) -> bool {
-    permissions.default == Permission::Deny && !has_rules(permissions)
+    permissions.default == Permission::Deny && !permissions.has_rules()
 }
 
 /// The model and how hard it thinks are told to the app server in its own language.

@@ -107,7 +107,11 @@ impl Adapter for Cursor {
 
 /// The flag for what it may do.
 fn permission_arg(permissions: &Permissions) -> Result<&'static str, FieldError> {
-    for (key, rules) in [("allow", &permissions.allow), ("deny", &permissions.deny)] {
+    if !permissions.ask.is_empty() {
+        let wrong = "cursor cannot ask while it works";
+        return Err(FieldError::new("ask", wrong, "remove it; default: deny lets it only read"));
+    }
+    for (key, rules) in permissions.lists() {
         if let Some(rule) = rules.first() {
             let wrong = format!("cursor cannot be told about \"{rule}\" when it starts");
             return Err(FieldError::new(key, wrong, "write it into its own cli-config.json, and remove it here"));

@@ -141,8 +141,7 @@ impl Generic {
     /// Refuses what a plain program cannot be told.
     fn check(&self, order: &Order) -> Result<(), OrderError> {
         let permissions = &order.permissions;
-        let limited =
-            permissions.default == Permission::Deny || !permissions.allow.is_empty() || !permissions.deny.is_empty();
+        let limited = permissions.default == Permission::Deny || permissions.has_rules();
         let reason = if matches!(order.session, Session::Resume(_)) {
             "this program cannot take up a conversation again: begin a new one"
         } else if order.model.is_some() {

@@ -88,9 +88,9 @@ impl Interpreter {
     /// The next argument.
     pub(crate) fn word(&mut self, argument: &str) {
         match self.kind {
-            // `env -S` splits an argument into words.
+            // `env --split-string=…` splits its value into words.
             Kind::Wrapper => {
-                for word in argument.split_whitespace() {
+                for word in argument.split(|letter: char| letter.is_whitespace() || letter == '=') {
                     match self.kind {
                         Kind::Wrapper => self.kind = Kind::of(word).behind_wrapper(),
                         _ => self.word(word),
@@ -108,8 +108,12 @@ impl Interpreter {
 
     /// Whether it would run a caller's words that come next, behind the beginning of an option if they are part of one.
     pub(crate) fn runs(mut self, place: Place, option: &str) -> bool {
-        if place == Place::Part && self.kind == Kind::Interpreter && option.starts_with('-') {
-            self.runs_text |= is_run_option(option);
+        match self.kind {
+            Kind::Wrapper => self.word(option),
+            Kind::Interpreter if place == Place::Part && option.starts_with('-') => {
+                self.runs_text |= is_run_option(option);
+            }
+            _ => {}
         }
         match (self.kind, place) {
             (Kind::Other | Kind::Wrapper, _) | (Kind::ShellCaller, Place::Input) => false,
@@ -195,6 +199,8 @@ mod tests {
             ("docker run --rm image sh -c", Place::Part, "", true),
             ("nice ssh host --", Place::Alone, "", true),
             ("ssh host agent", Place::Input, "", false),
+            ("env", Place::Part, "--split-string=python3 -c ", true),
+            ("env", Place::Part, "--split-string=aider --message=", false),
             ("aider -c", Place::Part, "", false),
             ("my-bash -c", Place::Part, "", false),
         ] {

@@ -276,8 +276,8 @@ impl Conversation {
             if let Some(used) = self.updates.tools.take_breach() {
                 let used = crate::cut(&used, LONGEST_NAME).into_owned();
                 let text = format!(
-                    "the agent used what permissions.deny names without asking, so that nothing could hold it back: {used}; \
-                     deny it in the agent's own settings, or remove the rule"
+                    "the agent used what permissions.deny names without asking, so that nothing could hold it back: \
+                     {used}; deny it in the agent's own settings, or remove the rule"
                 );
                 self.updates.close(steps);
                 self.permissions.close(steps);

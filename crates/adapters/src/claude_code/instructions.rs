@@ -1,7 +1,8 @@
 //! What a project says to its agents: its `CLAUDE.md`, and all files of rules below `.claude`.
 //!
-//! The program reads them into what it tells the model, without a question. A link among them may lead to any file of the
-//! user, so that they are read only if all of them lie in the project.
+//! The program reads them into what it tells the model, without a question. A link among them may lead to any file of
+//! the user, so that they are read only if all of them lie in the project. What they import with `@` from elsewhere the
+//! program leaves out by itself.
 
 use std::path::{Path, PathBuf};
 

@@ -235,7 +235,8 @@ impl Argument {
         };
         let place = if self.positional && self.pieces.len() == 1 { Place::Alone } else { Place::Part };
         if programs.iter().any(|program| program.runs(place, before)) {
-            let right = r#"name what is run first; give the prompt to it as an argument of its own after "--", which a text that is run finds as "$1""#;
+            let right = "name what is run first, and give it the prompt as an argument of its own after \"--\", which a \
+                         text that is run finds as \"$1\"";
             section.refuse(name, RUNS_PROMPT, right);
             return;
         }

@@ -50,7 +50,7 @@ pub(crate) const TOOLS: [&str; 18] = [
 /// The value of the variable. Where the default is to ask, rules that name a tool are opencode's to keep: then it does not
 /// ask about that tool at all.
 pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> {
-    for (key, rules) in [("allow", &permissions.allow), ("deny", &permissions.deny)] {
+    for (key, rules) in permissions.lists() {
         if let Some(rule) = rules.iter().find(|rule| !is_rule(rule)) {
             let wrong = format!("opencode has no tool named \"{rule}\"");
             return Err(FieldError::new(key, wrong, "name a tool as opencode does; a * stands for any characters"));
@@ -71,15 +71,18 @@ pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> 
         Permission::Deny => {}
     }
     rules.extend(permissions.allow.iter().map(|rule| (spelled(rule), quoted("allow"))));
+    rules.extend(permissions.ask.iter().map(|rule| (spelled(rule), quoted("ask"))));
     rules.extend(permissions.deny.iter().map(|rule| (spelled(rule), quoted("deny"))));
     if names_editing(&permissions.deny) {
         rules.push((spelled(EDIT), quoted("deny")));
+    } else if names_editing(&permissions.ask) {
+        if permissions.of(EDIT) != Permission::Ask {
+            return Err(alone("ask", "ask about one of these tools"));
+        }
     } else if permissions.of(EDIT) != Permission::Allow
         && let Some(tool) = EDITING.iter().find(|tool| permissions.of(tool) == Permission::Allow)
     {
-        let wrong = format!("opencode cannot be told to allow \"{tool}\" alone");
-        let right = format!("write {EDIT}, which stands for {}", EDITING.join(", "));
-        return Err(FieldError::new("allow", wrong, right));
+        return Err(alone("allow", &format!("allow \"{tool}\"")));
     }
     if permissions.default != Permission::Ask {
         rules.extend(QUESTIONS.map(|question| (spelled(question), quoted("deny"))));
@@ -96,9 +99,15 @@ pub(super) fn is_denied(permissions: &Permissions, tool: &str) -> bool {
     }
 }
 
-/// Whether rules that deny are about any tool that changes files.
-fn names_editing(deny: &[String]) -> bool {
-    let only = Permissions { default: Permission::Allow, allow: Vec::new(), deny: deny.to_vec() };
+/// Why a rule cannot be about a single tool that changes files.
+fn alone(key: &str, what: &str) -> FieldError {
+    let wrong = format!("opencode cannot be told to {what} alone");
+    FieldError::new(key, wrong, format!("write {EDIT}, which stands for {}", EDITING.join(", ")))
+}
+
+/// Whether rules are about any tool that changes files.
+fn names_editing(rules: &[String]) -> bool {
+    let only = Permissions { default: Permission::Allow, deny: rules.to_vec(), ..Permissions::default() };
     EDITING.iter().any(|tool| only.of(tool) == Permission::Deny)
 }
 

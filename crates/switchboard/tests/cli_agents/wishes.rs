@@ -43,7 +43,7 @@ fn a_request_chooses_among_the_models_and_efforts_that_it_may() {
         for (key, value, expected) in [
             ("model", serde_json::json!("huge"), "metadata.model: \"huge\" is not one of small, large"),
             ("effort", serde_json::json!("--x"), "metadata.effort: \"--x\" is not one of high"),
-            ("model", serde_json::json!(7), "metadata.model must be a text"),
+            ("model", serde_json::json!(7), "metadata.model must be a text in quotes, or left out"),
         ] {
             let task = bench.send(Said::from("go").with(key, value)).await;
             assert_eq!(ending(&task), (TaskState::Rejected, expected.to_owned()));

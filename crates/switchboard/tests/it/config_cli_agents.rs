@@ -149,6 +149,7 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
     cli: claude-code
     permissions: { deny: [Bash, shell] }
     profiles: { complex: {}, mid: {}, routine: { cli: codex } }
+  - { name: j, cli: codex, permissions: { default: allow, ask: [shell] } }
 ";
     agents(good).good();
     for (keys, place, wrong, right) in [
@@ -157,6 +158,30 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
             ".permissions.deny",
             "\"bash\" can be about no tool of claude-code",
             "did you mean Bash?",
+        ),
+        (
+            "cli: codex, permissions: { default: allow, ask: [Bash] }",
+            ".permissions.ask",
+            "\"Bash\" can be about no tool of codex",
+            "the names here are shell",
+        ),
+        (
+            "cli: codex, permissions: { default: deny, ask: [shell] }",
+            ".permissions.ask",
+            "where the default is deny nothing is asked about",
+            "write default: ask",
+        ),
+        (
+            "cli: codex, permissions: { ask: [shell], deny: [shell] }",
+            ".permissions.ask",
+            "\"shell\" is in deny too, which wins",
+            "keep it in one of the two",
+        ),
+        (
+            "cli: cursor, permissions: { default: allow, ask: [shell] }",
+            ".permissions.ask",
+            "cursor cannot ask while it works",
+            "remove it",
         ),
         (
             "cli: claude-code, permissions: { allow: [shell_command] }",

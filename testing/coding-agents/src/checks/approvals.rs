@@ -5,7 +5,6 @@ use switchboard_a2a::{Task, Version};
 
 use crate::caller::{answer, has_answered, has_failed, metadata, question, text};
 use crate::place::Place;
-use crate::subject::Subject;
 
 pub(super) const COMMAND: &str = "[[bash echo ran > by-shell]] [[say all done]]";
 
@@ -65,11 +64,6 @@ pub(super) fn was_refused(task: &Task) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An error unless the task has ended as it does when a tool was denied beforehand: the agent goes on without, or fails.
-pub(super) fn was_denied(subject: &Subject, task: &Task) -> anyhow::Result<()> {
-    if subject.goes_on_when_denied { has_answered(task, "") } else { was_refused(task) }
-}
-
 /// Neither a command nor a file where that is denied, and nobody is asked.
 pub(super) async fn refused(place: &mut Place<'_>) -> anyhow::Result<()> {
     let caller = place.caller()?;
@@ -77,7 +71,7 @@ pub(super) async fn refused(place: &mut Place<'_>) -> anyhow::Result<()> {
     let write = format!("[[write {} some text]] [[say so be it]]", written.display());
     for prompt in [COMMAND, &write] {
         let task = caller.send(text(prompt)).await?;
-        was_denied(place.subject, &task).with_context(|| prompt.to_owned())?;
+        has_answered(&task, "").with_context(|| prompt.to_owned())?;
     }
     anyhow::ensure!(place.read("by-shell").is_empty(), "the command was run");
     anyhow::ensure!(!written.exists(), "the file was written");

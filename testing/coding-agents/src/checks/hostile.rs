@@ -9,8 +9,8 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use switchboard_a2a::TaskState;
 
-use super::approvals::{COMMAND, approval, was_denied};
-use crate::caller::{answer, has_failed_as, is, text};
+use super::approvals::{COMMAND, approval};
+use crate::caller::{answer, has_answered, has_failed_as, is, text};
 use crate::place::{PATIENCE, Place};
 use crate::processes;
 
@@ -23,7 +23,7 @@ pub(super) async fn does_not_count(place: &mut Place<'_>) -> anyhow::Result<()> 
         approval(&task)?;
         is(&caller.send(answer(&task, "n")).await?, TaskState::Completed)?;
     } else {
-        was_denied(place.subject, &task)?;
+        has_answered(&task, "")?;
     }
     anyhow::ensure!(place.read("by-shell").is_empty(), "the command was run");
     let snapped = traps.snapped()?;

@@ -61,9 +61,7 @@ fn generic(section: &mut Section<'_, '_>, agent: &CliAgent) {
         section.refuse_all("generic needs a command or an adapter", right);
         return;
     }
-    let permissions = &agent.permissions;
-    let is_limited =
-        permissions.default == Permission::Deny || !permissions.allow.is_empty() || !permissions.deny.is_empty();
+    let is_limited = agent.permissions.default == Permission::Deny || agent.permissions.rules().has_rules();
     if is_limited && !section.is_set("approval") {
         let (wrong, right) = match agent.output {
             Output::Text => (

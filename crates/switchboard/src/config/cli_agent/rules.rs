@@ -39,7 +39,7 @@ fn problems(agent: &CliAgent) -> Vec<FieldError> {
     // The same rules go to all programs of an agent, so that a name need be known to one of them alone.
     let mut names: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.tool_names()).collect();
     names.extend(clis.iter().flat_map(|cli| names_without_adapter(*cli, agent)));
-    for (key, rules) in [("allow", &permissions.allow), ("deny", &permissions.deny)] {
+    for (key, rules) in permissions.lists() {
         let unknown = rules.iter().filter(|rule| !can_fit(rule, &names));
         // What can be told of no tool at all is refused with better words.
         let unknown = unknown.filter(|_| !problems.iter().any(|problem| problem.field == key));
