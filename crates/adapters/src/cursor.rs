@@ -107,10 +107,6 @@ impl Adapter for Cursor {
 
 /// The flag for what it may do.
 fn permission_arg(permissions: &Permissions) -> Result<&'static str, FieldError> {
-    if !permissions.ask.is_empty() {
-        let wrong = "cursor cannot ask while it works";
-        return Err(FieldError::new("ask", wrong, "remove it; default: deny lets it only read"));
-    }
     for (key, rules) in permissions.lists() {
         if let Some(rule) = rules.first() {
             let wrong = format!("cursor cannot be told about \"{rule}\" when it starts");

@@ -88,9 +88,11 @@ impl Interpreter {
     /// The next argument.
     pub(crate) fn word(&mut self, argument: &str) {
         match self.kind {
-            // `env --split-string=…` splits its value into words.
+            // `env --split-string=…` splits its value into words. Elsewhere `NAME=value` is a variable and no program.
             Kind::Wrapper => {
-                for word in argument.split(|letter: char| letter.is_whitespace() || letter == '=') {
+                let is_option = argument.starts_with('-');
+                let words = argument.split_whitespace().filter(|word| is_option || !word.contains('='));
+                for word in words.flat_map(|word| word.split('=')) {
                     match self.kind {
                         Kind::Wrapper => self.kind = Kind::of(word).behind_wrapper(),
                         _ => self.word(word),
@@ -193,6 +195,7 @@ mod tests {
             ("node --eval=run() --", Place::Alone, "", false),
             ("perl -ne", Place::Part, "", true),
             ("env PATH=/bin python3 -c", Place::Part, "", true),
+            ("env SHELL=/bin/bash aider -p", Place::Part, "", false),
             ("sudo -u coder bash -c", Place::Part, "", true),
             ("nice -n 5 timeout 5m env python3.12", Place::Part, "-c", true),
             ("timeout 5m aider --message", Place::Part, "", false),

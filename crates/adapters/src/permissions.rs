@@ -19,9 +19,7 @@ pub struct Permissions {
     pub default: Permission,
     /// Tools that may be used.
     pub allow: Vec<String>,
-    /// Tools that are asked about; they win over `allow`.
-    pub ask: Vec<String>,
-    /// Tools that may not be used; they win over both.
+    /// Tools that may not; they win over `allow`.
     pub deny: Vec<String>,
 }
 
@@ -38,8 +36,6 @@ impl Permissions {
         let named = |rules: &[String]| rules.iter().any(|rule| names.iter().any(|name| fits(rule, name)));
         if named(&self.deny) {
             Permission::Deny
-        } else if named(&self.ask) {
-            Permission::Ask
         } else if named(&self.allow) {
             Permission::Allow
         } else {
@@ -55,8 +51,8 @@ impl Permissions {
 
     /// The rules with the names of their lists.
     #[must_use]
-    pub fn lists(&self) -> [(&'static str, &[String]); 3] {
-        [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)]
+    pub fn lists(&self) -> [(&'static str, &[String]); 2] {
+        [("allow", &self.allow), ("deny", &self.deny)]
     }
 
     /// Whether any tool is named.
@@ -171,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn deny_wins_over_ask_and_ask_over_allow_and_the_default_is_to_ask() {
+    fn deny_wins_over_allow_and_the_default_is_to_ask() {
         let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
         let permissions =
             Permissions { allow: rules(&["Read", "Web*"]), deny: rules(&["WebFetch"]), ..Permissions::default() };
@@ -179,9 +175,5 @@ mod tests {
         assert_eq!(permissions.of("WebSearch"), Permission::Allow);
         assert_eq!(permissions.of("WebFetch"), Permission::Deny);
         assert_eq!(permissions.of("Bash"), Permission::Ask);
-        let permissions = Permissions { ask: rules(&["Web*", "Bash"]), allow: rules(&["*"]), ..permissions };
-        assert_eq!(permissions.of("Read"), Permission::Allow);
-        assert_eq!(permissions.of("Bash"), Permission::Ask);
-        assert_eq!(permissions.of("WebFetch"), Permission::Deny);
     }
 }

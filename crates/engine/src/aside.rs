@@ -110,7 +110,8 @@ impl Inner {
     /// Gives a place to a turn that waits for one in order to go on. The place comes back if the turn is none of these.
     pub(crate) fn let_return(&self, live: &LiveTask, permit: Permit) -> Option<Permit> {
         let mut core = live.core.lock();
-        if core.output.standing != Standing::Returns {
+        // One that was stopped meanwhile has no use for it, and nobody would give it back.
+        if core.output.standing != Standing::Returns || !core.driven || core.is_done() {
             return Some(permit);
         }
         core.come_back(permit);

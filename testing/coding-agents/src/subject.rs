@@ -16,8 +16,7 @@ pub(crate) struct Subject {
     pub(crate) asks: bool,
     /// Whether what the model says is told while it is said.
     pub(crate) streams: bool,
-    /// Whether the model is asked again after a tool was denied. Otherwise the turn is over then, and has failed if it was
-    /// denied beforehand.
+    /// Whether the model is asked again after a tool was denied. Otherwise the turn is over then.
     pub(crate) goes_on_when_denied: bool,
     pub(crate) tells: Tells,
     pub(crate) when_down: WhenDown,
@@ -63,13 +62,7 @@ impl Subject {
     pub(crate) fn denying() -> Vec<Self> {
         vec![
             Self { name: "claude-deny", keys: denying("claude-code", &["Read"]), asks: false, ..claude() },
-            Self {
-                name: "gemini-deny",
-                keys: denying("gemini", &[]),
-                asks: false,
-                goes_on_when_denied: false,
-                ..gemini()
-            },
+            Self { name: "gemini-deny", keys: denying("gemini", &[]), asks: false, ..gemini() },
             Self { name: "opencode-deny", keys: denying("opencode", &["read"]), asks: false, ..opencode() },
         ]
     }

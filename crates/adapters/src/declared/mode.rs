@@ -49,7 +49,7 @@ impl Modes {
 
     /// What is added for these permissions.
     pub(crate) fn of(&self, permissions: &Permissions, title: &str) -> Result<&Mode, FieldError> {
-        let lists = [("allow", &permissions.allow), ("deny", &permissions.deny)];
+        let lists = permissions.lists();
         if let Some((key, _)) = lists.into_iter().find(|(_, rules)| !self.lists && !rules.is_empty()) {
             let wrong = format!("{title} never asks, so single tools cannot be allowed or denied");
             return Err(FieldError::new(key, wrong, "remove it"));

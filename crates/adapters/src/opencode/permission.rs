@@ -71,18 +71,15 @@ pub(crate) fn variable(permissions: &Permissions) -> Result<String, FieldError> 
         Permission::Deny => {}
     }
     rules.extend(permissions.allow.iter().map(|rule| (spelled(rule), quoted("allow"))));
-    rules.extend(permissions.ask.iter().map(|rule| (spelled(rule), quoted("ask"))));
     rules.extend(permissions.deny.iter().map(|rule| (spelled(rule), quoted("deny"))));
     if names_editing(&permissions.deny) {
         rules.push((spelled(EDIT), quoted("deny")));
-    } else if names_editing(&permissions.ask) {
-        if permissions.of(EDIT) != Permission::Ask {
-            return Err(alone("ask", "ask about one of these tools"));
-        }
     } else if permissions.of(EDIT) != Permission::Allow
         && let Some(tool) = EDITING.iter().find(|tool| permissions.of(tool) == Permission::Allow)
     {
-        return Err(alone("allow", &format!("allow \"{tool}\"")));
+        let wrong = format!("opencode cannot be told to allow \"{tool}\" alone");
+        let right = format!("write {EDIT}, which stands for {}", EDITING.join(", "));
+        return Err(FieldError::new("allow", wrong, right));
     }
     if permissions.default != Permission::Ask {
         rules.extend(QUESTIONS.map(|question| (spelled(question), quoted("deny"))));
@@ -97,12 +94,6 @@ pub(super) fn is_denied(permissions: &Permissions, tool: &str) -> bool {
     } else {
         permissions.of(tool) == Permission::Deny
     }
-}
-
-/// Why a rule cannot be about a single tool that changes files.
-fn alone(key: &str, what: &str) -> FieldError {
-    let wrong = format!("opencode cannot be told to {what} alone");
-    FieldError::new(key, wrong, format!("write {EDIT}, which stands for {}", EDITING.join(", ")))
 }
 
 /// Whether rules are about any tool that changes files.

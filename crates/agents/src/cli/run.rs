@@ -70,9 +70,12 @@ async fn start(
     report: &mut Report,
     started: impl FnOnce(Remains),
 ) -> Result<Settled, Stopped> {
-    let (launch, dialogue) = match worker.adapter.start(order) {
-        Ok(started) => started,
-        Err(error) => return Ok(Settled::Refused(error.to_string())),
+    // It may look into the repository, which may be large or on a slow disk.
+    let (adapter, ordered) = (worker.adapter.clone(), order.clone());
+    let (launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
+        Ok(Ok(started)) => started,
+        Ok(Err(error)) => return Ok(Settled::Refused(error.to_string())),
+        Err(error) => return Ok(Settled::NotStarted(format!("the program could not be prepared: {error}"))),
     };
     let command = match program::command(&agent.settings, worker, &launch, &order.cwd, task.id().to_string()) {
         Ok(command) => command,

@@ -79,13 +79,11 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
     }
-    let folder = {
-        let repo = wishes.repo.as_deref().or(past.as_ref().and_then(|past| past.facts.repo.as_deref()));
-        match workspace::choose(&agent.settings, repo) {
-            Ok(folder) => folder,
-            Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
-            Err(error) => return Ok(task.reject(error.to_string()).await?),
-        }
+    let repo = wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone()));
+    let folder = match workspace::choose(&agent.settings, repo.as_deref()) {
+        Ok(folder) => folder,
+        Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
+        Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
     let workspace = match agent.settings.worktree {
         WorktreePolicy::Off => {
@@ -118,7 +116,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         model: wishes.model.clone().or_else(|| worker.model.clone()),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
-        repo: wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone())),
+        repo,
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
     let mut job =

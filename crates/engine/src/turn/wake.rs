@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
 use crate::caps::Permit;
@@ -56,19 +58,23 @@ impl Inner {
         self.start_queued();
     }
 
-    /// Queued tasks have got their places: each is claimed in the log, then run.
+    /// Queued tasks have got their places: they are claimed in the log together, then run in their order.
     pub(crate) fn spawn_queued(self: &Arc<Self>, turns: Vec<(Arc<LiveTask>, Permit)>) {
         let engine = self.clone();
         self.work.spawn(async move {
-            for (live, permit) in turns {
-                engine.start_claimed(live, permit).await;
+            let claims = turns.into_iter().filter_map(|(live, permit)| {
+                // One that has begun and stood aside goes on; there is nothing to claim.
+                let permit = engine.let_return(&live, permit)?;
+                let engine = engine.clone();
+                Some(async move { (engine.claim_queued(&live).await, live, permit) })
+            });
+            for (claimed, live, permit) in join_all(claims).await {
+                engine.start_claimed(claimed, live, permit);
             }
         });
     }
 
-    async fn start_claimed(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
-        // One that has begun and stood aside goes on; there is nothing to claim.
-        let Some(permit) = self.let_return(&live, permit) else { return };
+    async fn claim_queued(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), NotWritten> {
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
             if core.row.phase != Phase::Queued {
                 return Err(NotWritten::NotNeeded);
@@ -79,8 +85,12 @@ impl Inner {
             core.waking = true;
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
-        match claimed.await {
-            Ok(_) => {
+        claimed.await.map(|_| ())
+    }
+
+    fn start_claimed(self: &Arc<Self>, claimed: Result<(), NotWritten>, live: Arc<LiveTask>, permit: Permit) {
+        match claimed {
+            Ok(()) => {
                 let queued_at = live.core.lock().queued_at;
                 let waited_ms = queued_at.map_or(0, |since| self.clock.now().0 - since.0);
                 metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
@@ -91,8 +101,11 @@ impl Inner {
                 live.core.lock().waking = false;
                 tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                 drop(permit);
-                self.clock.sleep(RETRY).await;
-                self.enqueue_again(live);
+                let engine = self.clone();
+                self.work.spawn(async move {
+                    engine.clock.sleep(RETRY).await;
+                    engine.enqueue_again(live);
+                });
             }
         }
     }

@@ -173,7 +173,9 @@ fn generic(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Arc
         // What a described program can be held to is known only now.
         declared.check(permissions).map_err(|error| error.within("permissions").to_string())?;
         let names = declared.tool_names();
-        if let Some(rule) = permissions.allow.iter().chain(&permissions.deny).find(|rule| !can_fit(rule, &names)) {
+        if let Some(rule) =
+            permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
+        {
             let names = names.join(", ");
             return Err(format!(
                 "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"

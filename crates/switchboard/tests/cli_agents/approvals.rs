@@ -92,8 +92,7 @@ fn rules_decide_without_asking() {
     let program = "hear; ask r1 Read; hear; ask r2 Web__fetch; hear; ask r3 Bash; hear; finish ok";
     let permissions = Permissions {
         default: Permission::Ask,
-        allow: vec!["*".to_owned()],
-        ask: vec!["Bash".to_owned(), "Web*".to_owned()],
+        allow: vec!["Read".to_owned(), "Web*".to_owned()],
         deny: vec!["Web__*".to_owned()],
     };
     let bench = Bench::open(&place, Settings { permissions, ..place.settings(program) });

@@ -64,3 +64,24 @@ fn a_program_of_another_kind_knows_nothing_of_the_session() {
         assert_eq!(who(&task), "other new");
     });
 }
+
+#[test]
+fn a_conversation_stays_in_its_repository_whoever_works() {
+    let place = Place::new();
+    std::fs::create_dir(place.work().join("other")).unwrap();
+    let mut settings = Settings { repos: vec![place.work().to_owned()], ..settings(&place) };
+    let program = |name: &str| Resuming::new(place.asking("hear; finish \"${PWD##*/}\"")).named(name);
+    if let Workers::ByDifficulty(workers) = &mut settings.workers {
+        workers.routine = Worker::new(program("first"));
+        workers.complex = Worker::new(program("second"));
+    }
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let begun = within("c", "fix a typo").with("repo", "other");
+        assert_eq!(status_text(&bench.send(begun).await), "other");
+        for profile in ["COMPLEX", "ROUTINE", "COMPLEX"] {
+            let task = bench.send(within("c", "go on").with("profile", profile)).await;
+            assert_eq!(status_text(&task), "other", "{profile}");
+        }
+    });
+}

@@ -41,7 +41,7 @@ fn what_is_not_said_has_its_default_and_every_agents_keys_are_taken() {
         "cli": "claude-code", "program": null, "args": [], "command": null, "adapter": null,
         "input": "stdin", "separator": "dashes", "output": "text", "approval": null,
         "repos": [], "worktree": "off", "repoLock": true, "env": null, "user": null,
-        "permissions": { "default": "ask", "allow": [], "ask": [], "deny": [], "expiry": "1h" },
+        "permissions": { "default": "ask", "allow": [], "deny": [], "expiry": "1h" },
         "timeout": "30m", "idle": "5m", "maxParallel": 2,
         "limits": { "line": "16MiB", "stderr": "64KiB", "events": 100_000, "output": "256MiB" },
         "model": null, "models": [], "effort": null, "efforts": [], "profiles": null, "context": false,
@@ -149,7 +149,6 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
     cli: claude-code
     permissions: { deny: [Bash, shell] }
     profiles: { complex: {}, mid: {}, routine: { cli: codex } }
-  - { name: j, cli: codex, permissions: { default: allow, ask: [shell] } }
 ";
     agents(good).good();
     for (keys, place, wrong, right) in [
@@ -158,30 +157,6 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
             ".permissions.deny",
             "\"bash\" can be about no tool of claude-code",
             "did you mean Bash?",
-        ),
-        (
-            "cli: codex, permissions: { default: allow, ask: [Bash] }",
-            ".permissions.ask",
-            "\"Bash\" can be about no tool of codex",
-            "the names here are shell",
-        ),
-        (
-            "cli: codex, permissions: { default: deny, ask: [shell] }",
-            ".permissions.ask",
-            "where the default is deny nothing is asked about",
-            "write default: ask",
-        ),
-        (
-            "cli: codex, permissions: { ask: [shell], deny: [shell] }",
-            ".permissions.ask",
-            "\"shell\" is in deny too, which wins",
-            "keep it in one of the two",
-        ),
-        (
-            "cli: cursor, permissions: { default: allow, ask: [shell] }",
-            ".permissions.ask",
-            "cursor cannot ask while it works",
-            "remove it",
         ),
         (
             "cli: claude-code, permissions: { allow: [shell_command] }",

@@ -10,10 +10,7 @@ const DENY: Decision = Decision::Deny { reason: None };
 /// An order with rules.
 fn ruled(default: Permission, allow: &[&str], deny: &[&str]) -> Order {
     let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Order {
-        permissions: Permissions { default, allow: rules(allow), deny: rules(deny), ..Permissions::default() },
-        ..order(default)
-    }
+    Order { permissions: Permissions { default, allow: rules(allow), deny: rules(deny) }, ..order(default) }
 }
 
 fn denying(deny: &[&str]) -> Box<dyn Dialogue> {

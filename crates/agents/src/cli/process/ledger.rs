@@ -51,7 +51,8 @@ impl Ledger {
         let here = fs::metadata(folder)?;
         let here = format!("{}:{}", here.dev(), here.ino());
         let written = fs::read_to_string(&place).unwrap_or_default();
-        let (name, home) = written.split_once(' ').unwrap_or((&written, ""));
+        // A file that says nothing of the place was written before it was asked.
+        let (name, home) = written.split_once(' ').unwrap_or((&written, &here));
         let ledger = |name: String| Self { folder: folder.to_owned(), name, boot: table::boot() };
         if home == here && Uuid::try_parse(name).is_ok() {
             return Ok(ledger(name.to_owned()));

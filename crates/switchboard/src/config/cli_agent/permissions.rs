@@ -23,13 +23,9 @@ pub struct Permissions {
     ///
     /// Named as the program names them; a `*` stands for any characters.
     pub allow: Vec<ToolRule>,
-    /// Tools it is asked about.
-    ///
-    /// They win over `allow`. Only where `default` is not `deny`.
-    pub ask: Vec<ToolRule>,
     /// Tools it may not use.
     ///
-    /// They win over `allow` and `ask`.
+    /// They win over `allow`.
     pub deny: Vec<ToolRule>,
     /// Time a question waits for its answer.
     ///
@@ -57,13 +53,7 @@ pub struct ToolRule(String);
 
 impl Default for Permissions {
     fn default() -> Self {
-        Self {
-            default: Permission::default(),
-            allow: Vec::new(),
-            ask: Vec::new(),
-            deny: Vec::new(),
-            expiry: TimeSpan::from_hours(1),
-        }
+        Self { default: Permission::default(), allow: Vec::new(), deny: Vec::new(), expiry: TimeSpan::from_hours(1) }
     }
 }
 
@@ -71,42 +61,28 @@ impl Permissions {
     pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
         section.read("default", &mut self.default);
         section.read("allow", &mut self.allow);
-        section.read("ask", &mut self.ask);
         section.read("deny", &mut self.deny);
         section.read("expiry", &mut self.expiry);
         section.refuse_zero("expiry", self.expiry);
-        for (key, rules, winner, winning) in [
-            ("allow", &self.allow, "ask", &self.ask),
-            ("allow", &self.allow, "deny", &self.deny),
-            ("ask", &self.ask, "deny", &self.deny),
-        ] {
-            if let Some(both) = rules.iter().find(|rule| winning.contains(rule)) {
-                let wrong = format!("\"{}\" is in {winner} too, which wins", both.as_str());
-                section.refuse(key, wrong, "keep it in one of the two");
-            }
-        }
-        if self.default == Permission::Deny && !self.ask.is_empty() {
-            let wrong = "where the default is deny nothing is asked about";
-            section.refuse("ask", wrong, "write default: ask, and what may never be used into deny");
+        if let Some(both) = self.allow.iter().find(|rule| self.deny.contains(rule)) {
+            let wrong = format!("\"{}\" is in deny too, which wins", both.as_str());
+            section.refuse("allow", wrong, "keep it in one of the two");
         }
     }
 }
 
 impl Permissions {
-    /// The same for the programs' adapters. To be asked about some tools a program has to be run so that it asks; the
-    /// others are allowed then by a rule.
+    /// The same for the programs' adapters.
     #[must_use]
     pub fn rules(&self) -> switchboard_adapters::Permissions {
         use switchboard_adapters::Permission as Rule;
-        let names = |rules: &[ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect::<Vec<_>>();
-        let (default, others) = match self.default {
-            Permission::Allow if !self.ask.is_empty() => (Rule::Ask, Some("*".to_owned())),
-            Permission::Ask => (Rule::Ask, None),
-            Permission::Allow => (Rule::Allow, None),
-            Permission::Deny => (Rule::Deny, None),
+        let names = |rules: &[ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect();
+        let default = match self.default {
+            Permission::Ask => Rule::Ask,
+            Permission::Allow => Rule::Allow,
+            Permission::Deny => Rule::Deny,
         };
-        let allow = names(&self.allow).into_iter().chain(others).collect();
-        switchboard_adapters::Permissions { default, allow, ask: names(&self.ask), deny: names(&self.deny) }
+        switchboard_adapters::Permissions { default, allow: names(&self.allow), deny: names(&self.deny) }
     }
 }
 
