@@ -120,10 +120,7 @@ impl Generic {
         if options.command.iter().any(|argument| argument.contains('\0')) {
             return Err(FieldError::new("command", "holds a zero character", COMMAND));
         }
-        if options.runs_prompt() {
-            let wrong = "would let the program run what a caller writes";
-            return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
-        }
+        check_command(&options.command, options.input)?;
         match (&options.approvals, options.output) {
             (Approvals::Pattern(_), Output::Jsonl) => {
                 let wrong = "is a pattern, and the output is jsonl";
@@ -187,15 +184,22 @@ impl Generic {
     }
 }
 
-impl GenericOptions {
-    /// Whether the program would take the prompt for code.
-    fn runs_prompt(&self) -> bool {
-        let mut words = self.command.iter();
-        let mut interpreter = Interpreter::of(words.next().map_or("", String::as_str));
-        words.for_each(|word| interpreter.word(word));
-        interpreter.runs(if self.input == Input::Stdin { Place::Input } else { Place::Alone }, "")
+/// Refuses a command that would take the prompt for code.
+///
+/// # Errors
+/// What is wrong with `command`.
+pub fn check_command(command: &[String], input: Input) -> Result<(), FieldError> {
+    let mut words = command.iter();
+    let mut interpreter = Interpreter::of(words.next().map_or("", String::as_str));
+    words.for_each(|word| interpreter.word(word));
+    if interpreter.runs(if input == Input::Stdin { Place::Input } else { Place::Alone }, "") {
+        let wrong = "would let the program run what a caller writes";
+        return Err(FieldError::new("command", wrong, "name the script that is run, which gets the prompt"));
     }
+    Ok(())
+}
 
+impl GenericOptions {
     fn may_ask(&self) -> bool {
         !matches!(self.approvals, Approvals::Never)
     }

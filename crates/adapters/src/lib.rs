@@ -35,7 +35,7 @@ pub use dialogue::{Dialogue, Ending, Exit, Failure, FailureKind, Step, Steps};
 pub use event::{Approval, Choice, ChoiceKind, Decision, Event, Scope, Usage};
 pub use field_error::FieldError;
 pub use gemini::Gemini;
-pub use generic::{ApprovalPattern, Approvals, Generic, GenericOptions, Input, Output, Separator};
+pub use generic::{ApprovalPattern, Approvals, Generic, GenericOptions, Input, Output, Separator, check_command};
 pub use login_sign::{LoginFile, LoginSign};
 pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};

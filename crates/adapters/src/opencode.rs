@@ -7,7 +7,7 @@ pub(crate) mod permission;
 pub(crate) mod plugins;
 
 use crate::adapter::{About, Adapter, Binary, Capabilities};
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, Exit};
 use crate::field_error::FieldError;
 use crate::lines::require_prompt;
 use crate::login_sign::LoginSign;
@@ -25,6 +25,11 @@ impl Default for Opencode {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether it ended because another one was making the database of a new home at the same time.
+pub(crate) fn lost_a_race(exit: &Exit) -> bool {
+    ["database is locked", "Failed query:"].iter().any(|sign| exit.stderr.contains(sign))
 }
 
 impl Opencode {

@@ -8,6 +8,7 @@ mod deadlines;
 mod environment;
 mod git;
 mod locks;
+mod message_text;
 mod metric_definitions;
 pub mod process;
 mod program;

@@ -55,10 +55,12 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         if subject.asks {
             run.check(name("retried"), within(installed, subject, usual(), failures::retried));
         }
+        if matches!(subject.agent, Agent::Codex | Agent::Opencode) && !is_acp {
+            let many = Unusual { keys: json!({ "maxParallel": 4, "repoLock": false }), ..usual() };
+            run.check(name("first-at-once"), within(installed, subject, many, conversation::first_at_once));
+        }
         if subject.agent == Agent::Codex {
             run.check(name("hostile-repository"), within(installed, subject, usual(), codex::hostile_repository));
-            let many = Unusual { keys: json!({ "maxParallel": 4 }), ..usual() };
-            run.check(name("first-at-once"), within(installed, subject, many, codex::first_at_once));
             if subject.asks {
                 let permitted = |permissions| Unusual { keys: json!({ "permissions": permissions }), ..usual() };
                 run.check(name("reading"), within(installed, subject, usual(), codex::reading));

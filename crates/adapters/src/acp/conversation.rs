@@ -341,6 +341,9 @@ impl Dialogue for Conversation {
         if self.interrupted {
             return self.fail(FailureKind::Interrupted, "the agent was stopped", steps);
         }
+        if !matches!(self.waiting, Waiting::Prompt) && crate::opencode::lost_a_race(exit) {
+            return self.fail(FailureKind::NotReady, format!("the agent {}", exit.describe()), steps);
+        }
         let text = format!("the agent {} before it said how the turn went; {HOW_TO_GO_ON}", exit.describe());
         self.fail(FailureKind::NoResult, text, steps);
     }

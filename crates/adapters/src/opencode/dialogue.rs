@@ -227,6 +227,8 @@ impl Dialogue for OpencodeDialogue {
             steps.fail(FailureKind::UnknownSession, "opencode does not know this conversation: Session not found");
         } else if let Some(refusal) = self.refusal.take() {
             steps.fail(FailureKind::Refused, refusal);
+        } else if !self.named && super::lost_a_race(exit) {
+            steps.fail(FailureKind::NotReady, format!("opencode {}", exit.describe()));
         } else if !self.ending(exit, steps) {
             ended_without_result("opencode", exit, self.interrupted, steps);
         }

@@ -267,6 +267,11 @@ fn silence_signals_and_unknown_conversations() {
     }
     assert_eq!(failure(&feed(&opencode, &order("Slow."), &[], &exited(143, ""))).0, FailureKind::Interrupted);
     assert_eq!(failure(&play(&opencode, &order("Hi."), "opencode-endpoint-dead.txt")).0, FailureKind::NoResult);
+    // Two that make the database of a new home at once: the other one was first, and nothing was done.
+    let locked = "Error: Unexpected error\n\ndatabase is locked";
+    assert_eq!(failure(&feed(&opencode, &order("Hi."), &[], &exited(1, locked))).0, FailureKind::NotReady);
+    let begun = r#"{"type":"step_start","sessionID":"s","part":{}}"#;
+    assert_eq!(failure(&feed(&opencode, &order("Hi."), &[begun], &exited(1, locked))).0, FailureKind::NoResult);
     let mut resumed = order("Again.");
     resumed.session = Session::Resume("ses_unknown".to_owned());
     let steps = play(&opencode, &resumed, "opencode-resume-unknown.txt");

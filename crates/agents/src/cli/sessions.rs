@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::Task;
+use switchboard_a2a::{Task, Timestamp};
 use switchboard_adapters::Usage;
 
 /// The artifact that says what is at work.
@@ -51,6 +51,10 @@ pub(super) struct Saved {
     pub(super) tip: Option<String>,
     /// Tools that somebody has allowed for the rest of the task.
     pub(super) always: BTreeSet<String>,
+    /// When the program was last started for this turn.
+    pub(super) began: Option<Timestamp>,
+    /// How often in a row the turn was lost soon after that.
+    pub(super) losses: u32,
 }
 
 /// Tokens and money of a session, as the program counts them over several turns.

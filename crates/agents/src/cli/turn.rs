@@ -11,6 +11,7 @@ use super::CliAgent;
 use super::approvals;
 use super::deadlines::Passed;
 use super::locks::Place;
+use super::message_text::message_text;
 use super::process::Remains;
 use super::report::{Cost, Report};
 use super::run::{self, Settled};
@@ -28,6 +29,14 @@ const FIRST: Seq = Seq(1);
 /// A program that is not ready is started so often, this far apart.
 const STARTS: u32 = 4;
 const BETWEEN_STARTS: Duration = Duration::from_millis(500);
+/// A turn that is lost so often, each time this soon after its program was started, is not taken up again. It may be what
+/// takes the server down, and each time costs what the program costs. That the program said something is no progress
+/// then, unlike with other agents.
+const MOST_LOSSES: u32 = 3;
+const SOON: Duration = Duration::from_secs(600);
+const LOST_TOO_OFTEN: &str = "the server was lost again and again soon after this program was started, so it is not \
+                              started once more: look into the log of the server, then send a message in the same \
+                              context to go on";
 /// What the program is told when its turn is taken up again.
 const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
                      do it twice, and go on from there.";
@@ -36,7 +45,7 @@ const GO_ON: &str = "You were interrupted while you worked on the message below.
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
     // Before anything is waited for: turns begin in the order in which their messages came.
     let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
-    let saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+    let mut saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let turn = match saved.seq {
         // If its program has asked, the newest message is only somebody's answer.
@@ -44,6 +53,12 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         _ => turn,
     };
     if is_recovered {
+        let now = agent.shared.clock.now();
+        let is_soon = saved.began.is_some_and(|began| now.0 - began.0 < SOON.as_millis() as i64);
+        saved.losses = if is_soon { saved.losses + 1 } else { 1 };
+        if saved.losses > MOST_LOSSES {
+            return Ok(task.fail_because(Reason::RecoveryLimit, None, LOST_TOO_OFTEN).await?);
+        }
         // A question that was open is nobody's any more, and must not be answered.
         task.status("The program was interrupted and is taken up again.").await?;
     }
@@ -57,9 +72,10 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, false) {
         return Ok(task.reject(refusal).await?);
     }
-    if turn.text().trim().is_empty() {
-        return Ok(task.reject("the message has no text: say what to do").await?);
-    }
+    let text = match message_text(&turn.message) {
+        Ok(text) => text,
+        Err(refusal) => return Ok(task.reject(refusal).await?),
+    };
     let wishes = match Wishes::read(&turn, &agent.settings) {
         Ok(wishes) => wishes,
         Err(refusal) => return Ok(task.reject(refusal).await?),
@@ -120,7 +136,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
     let mut job =
-        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts };
+        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -164,6 +180,8 @@ struct Job<'a> {
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
     facts: Facts,
+    /// What the message says.
+    text: String,
 }
 
 impl Job<'_> {
@@ -178,8 +196,9 @@ impl Job<'_> {
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
         let mut session = resumable.map_or_else(fresh, Session::Resume);
         let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
-        let Saved { tip, always, .. } = std::mem::take(&mut self.saved);
-        self.saved = Saved { seq: Some(self.turn.seq.0), base, tip, always, ..Saved::default() };
+        let Saved { tip, always, losses, .. } = std::mem::take(&mut self.saved);
+        let seq = Some(self.turn.seq.0);
+        self.saved = Saved { seq, base, tip, always, losses, began: Some(began), ..Saved::default() };
         loop {
             let order = self.order(session.clone(), prompt.clone());
             let resumes = matches!(session, Session::Resume(_));
@@ -229,7 +248,7 @@ impl Job<'_> {
 
     /// What the program is told: the message, with what it needs to know before it.
     async fn prompt(&self, is_recovered: bool, is_resumed: bool) -> String {
-        let text = self.turn.text();
+        let text = self.text.clone();
         if is_recovered {
             return format!("{GO_ON}\n\n{text}");
         }
@@ -305,7 +324,7 @@ impl Job<'_> {
                 let always = self.saved.always.clone();
                 task.save(&Saved { base, tip, always, ..Saved::default() }).await?;
                 match answer.trim().is_empty() {
-                    true => task.complete().await?,
+                    true => task.complete_with("The program ended the turn without a word.").await?,
                     false => task.complete_with(answer).await?,
                 }
             }

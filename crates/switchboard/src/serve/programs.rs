@@ -35,6 +35,7 @@ impl Programs {
     /// Ends what an earlier server has left, and makes ready to start programs.
     pub(crate) fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
         let options = children_options(data_dir.join("children"));
+        keep_memory_private();
         let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
         if orphans.ended > 0 {
             tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
@@ -209,6 +210,14 @@ fn generic(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Arc
         approvals,
     };
     Ok(Arc::new(Generic::new(options).map_err(|error| error.to_string())?))
+}
+
+/// Programs of the same account may not look into this process: its environment holds what theirs leaves out.
+fn keep_memory_private() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "programs of this account can read the environment of this server");
+    }
 }
 
 fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String> {

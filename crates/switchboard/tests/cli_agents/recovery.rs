@@ -63,6 +63,28 @@ fn a_task_goes_on_in_its_session() {
 }
 
 #[test]
+fn a_turn_that_is_lost_again_and_again_is_not_taken_up_for_ever() {
+    let place = Place::new();
+    let program = "text \"Part $run.\"; await end; finish never";
+    let mut bench = Bench::open(&place, resuming(&place, program));
+    let said = |run: usize| {
+        move |task: &switchboard_a2a::Task| {
+            text(task, "assistant-response").is_some_and(|text| text.contains(&format!("Part {run}.")))
+        }
+    };
+    let id = bench.run(bench.start("build it"));
+    for run in 1..=4 {
+        bench.run(bench.until(&id, said(run)));
+        bench.kill();
+        bench = Bench::open(&place, resuming(&place, program));
+    }
+    let task = bench.run(bench.ended(&id));
+    assert_eq!((task.status.state, reason(&task)), (TaskState::Failed, "recovery_limit".to_owned()));
+    assert!(status_text(&task).contains("look into the log of the server"), "{}", status_text(&task));
+    assert_eq!(starts(&place).len(), 4);
+}
+
+#[test]
 fn an_open_question_is_asked_again_and_its_old_answer_is_refused() {
     let place = Place::new();
     let program = "ask r1 Bash; hear; finish \"Done in run $run.\"";

@@ -219,6 +219,12 @@ fn a_rule_that_can_be_about_no_tool_of_the_program_is_refused_with_the_names_tha
             "add permissions: { default: … }; write allow",
         ),
         (
+            "cli: generic, command: [bash]",
+            ".command",
+            "would let the program run what a caller writes",
+            "name the script that is run",
+        ),
+        (
             "cli: cursor, permissions: { default: ask }",
             ".permissions.default",
             "cursor cannot ask while it works",

@@ -145,13 +145,3 @@ fn allow_always(place: &Place<'_>, command: &str) -> anyhow::Result<()> {
     let rule = format!("prefix_rule(pattern = [\"{command}\"], decision = \"allow\")\n");
     Ok(std::fs::write(rules.join("default.rules"), rule)?)
 }
-
-/// Tasks that are the first in a new home, all at once: each is done.
-pub(super) async fn first_at_once(place: &mut Place<'_>) -> anyhow::Result<()> {
-    let caller = place.caller()?;
-    let tasks = (0..4).map(|_| caller.send(text("[[say all done]]")));
-    for task in futures_util::future::try_join_all(tasks).await? {
-        has_answered(&task, "all done")?;
-    }
-    Ok(())
-}

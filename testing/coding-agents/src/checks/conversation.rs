@@ -107,3 +107,13 @@ pub(super) async fn streaming(place: &mut Place<'_>) -> anyhow::Result<()> {
     anyhow::ensure!(streams == place.subject.streams, "{} updates over {over:?}", updates.len());
     Ok(())
 }
+
+/// Tasks that are the first in a new home, all at once: each is done.
+pub(super) async fn first_at_once(place: &mut Place<'_>) -> anyhow::Result<()> {
+    let caller = place.caller()?;
+    let tasks = (0..4).map(|_| caller.send(text("[[say all done]]")));
+    for task in futures_util::future::try_join_all(tasks).await? {
+        has_answered(&task, "all done")?;
+    }
+    Ok(())
+}

@@ -1,6 +1,8 @@
 //! Which keys fit which kind of program. A key that would do nothing is refused, because whoever wrote it expects
 //! something of it.
 
+use switchboard_adapters::FieldError;
+
 use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::{Approval, Input, Output};
@@ -60,6 +62,17 @@ fn generic(section: &mut Section<'_, '_>, agent: &CliAgent) {
             "add command: with the program and its arguments, such as [./lint.sh, --json], or adapter: with a file";
         section.refuse_all("generic needs a command or an adapter", right);
         return;
+    }
+    if let Some(command) = &agent.command {
+        let program = command.program.to_string_lossy().into_owned();
+        let words: Vec<String> = std::iter::once(program).chain(command.args.iter().map(str::to_owned)).collect();
+        let input = match agent.input {
+            Input::Stdin => switchboard_adapters::Input::Stdin,
+            Input::Argument => switchboard_adapters::Input::Argument,
+        };
+        if let Err(FieldError { wrong, right, .. }) = switchboard_adapters::check_command(&words, input) {
+            section.refuse("command", wrong, right);
+        }
     }
     let is_limited = agent.permissions.default == Permission::Deny || agent.permissions.rules().has_rules();
     if is_limited && !section.is_set("approval") {

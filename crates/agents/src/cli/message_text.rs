@@ -1,0 +1,71 @@
+//! What a message says to a program that reads only text: its texts, and its data and text files as blocks of their own.
+
+use switchboard_a2a::{Message, Part, PartContent};
+
+/// The text for the program.
+///
+/// # Errors
+/// What it cannot be told, with what would be right, for the caller.
+pub(super) fn message_text(message: &Message) -> Result<String, String> {
+    let parts: Vec<String> = message.parts.iter().map(part_text).collect::<Result<_, _>>()?;
+    let is_empty = message.joined_text().trim().is_empty();
+    if is_empty { Err("the message has no text: say what to do".to_owned()) } else { Ok(parts.join("\n")) }
+}
+
+fn part_text(part: &Part) -> Result<String, String> {
+    let name = part.filename.as_deref().unwrap_or("a file without a name");
+    match &part.content {
+        PartContent::Text(text) => Ok(text.clone()),
+        PartContent::Data(data) => Ok(block("Data that came with the message", "json", data.as_str())),
+        PartContent::Raw(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(block(&format!("A file that came with the message, {name}"), "", text)),
+            Err(_) => {
+                Err(format!("{name} is no text, and this agent reads only text: send text, or a path it can read"))
+            }
+        },
+        PartContent::Url(_) => {
+            Err("this agent fetches no files: send the text itself, or say in words where it is".to_owned())
+        }
+    }
+}
+
+/// A block that no line of the text ends before its time.
+fn block(title: &str, kind: &str, text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("\n{title}:\n{fence}{kind}\n{text}\n{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::Json;
+
+    use super::*;
+
+    fn text_of(parts: Vec<Part>) -> Result<String, String> {
+        let mut message = Message::text(switchboard_a2a::Role::User, "look at this");
+        message.parts.extend(parts);
+        message_text(&message)
+    }
+
+    #[test]
+    fn data_and_text_files_are_told_and_what_is_no_text_is_refused() {
+        let data = Part::new(PartContent::Data(Json::parse(r#"{"a":"```"}"#).unwrap()));
+        let file = Part { filename: Some("a.txt".to_owned()), ..Part::new(PartContent::Raw(b"one\ntwo".to_vec())) };
+        assert_eq!(
+            text_of(vec![data, file]).unwrap(),
+            "look at this\n\nData that came with the message:\n````json\n{\"a\":\"```\"}\n````\n\n\
+             A file that came with the message, a.txt:\n```\none\ntwo\n```"
+        );
+        let binary = Part::new(PartContent::Raw(vec![0xff, 0xfe]));
+        assert!(text_of(vec![binary]).unwrap_err().contains("reads only text"));
+        let link = Part::new(PartContent::Url("http://example.com/a".to_owned()));
+        assert!(text_of(vec![link]).unwrap_err().contains("fetches no files"));
+    }
+
+    #[test]
+    fn a_message_without_words_says_nothing_to_do() {
+        let message = Message { parts: vec![], ..Message::text(switchboard_a2a::Role::User, "") };
+        assert!(message_text(&message).unwrap_err().contains("no text"));
+    }
+}
