@@ -190,6 +190,7 @@ fn reasons_are_those_that_tasks_end_with() {
         Reason::TooLarge,
         Reason::InputExpired,
         Reason::Interrupted,
+        Reason::RecoveryLimit,
         Reason::CanceledByCaller,
         Reason::Rejected,
     ];
