@@ -54,22 +54,6 @@ pub(super) async fn run(
     report: &mut Report,
     started: impl FnOnce(Remains),
 ) -> Result<Settled, Stopped> {
-    let settled = start(agent, worker, order, saved, task, report, started).await;
-    let outcome = settled.as_ref().map_or("stopped", Settled::label);
-    let cli = worker.adapter.about().name.clone();
-    metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
-    settled
-}
-
-async fn start(
-    agent: &CliAgent,
-    worker: &Worker,
-    order: &Order,
-    saved: &mut Saved,
-    task: &TaskHandle,
-    report: &mut Report,
-    started: impl FnOnce(Remains),
-) -> Result<Settled, Stopped> {
     // It may look into the repository, which may be large or on a slow disk.
     let (adapter, ordered) = (worker.adapter.clone(), order.clone());
     let (launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
@@ -121,6 +105,13 @@ async fn start(
     run.child.leave(if settled.is_ok() { LEAVING } else { Duration::ZERO }).await;
     metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
     settled
+}
+
+/// Counts how a run came out, also one that did not come to start.
+pub(super) fn count(worker: &Worker, ran: &Result<Settled, Stopped>) {
+    let outcome = ran.as_ref().map_or("stopped", Settled::label);
+    let cli = worker.adapter.about().name.clone();
+    metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
 }
 
 /// Counts a program as running while it lives.

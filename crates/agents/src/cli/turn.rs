@@ -210,6 +210,7 @@ impl Job<'_> {
             };
             let saved = &mut self.saved;
             let ran = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report, started).await;
+            run::count(self.worker, &ran);
             let settled = match ran {
                 Ok(settled) => settled,
                 Err(stopped) => {
