@@ -127,6 +127,8 @@ impl Inner {
     }
 
     async fn next_step(&self, key: WebhookKey, endpoint: &str, room: Option<Room>) -> Result<Done, Fault> {
+        // Before it is read what waits: nothing is due by a time that came after a webhook was deleted.
+        let now = self.now();
         let Some(mut head) = self.store.head(key).await? else { return Ok(Done::NOTHING) };
         let WebhookRow { task, task_key, owner, .. } = &head.webhook;
         if head.webhook.endpoint != endpoint {
@@ -144,7 +146,7 @@ impl Inner {
         if head.webhook.state != WebhookState::Active {
             return Ok(Done::NOTHING);
         }
-        let Some(ready) = self.due(head, room, &mut renderer).await? else { return Ok(Done::NOTHING) };
+        let Some(ready) = self.due(head, now, room, &mut renderer).await? else { return Ok(Done::NOTHING) };
         renderer.let_go_if_large();
         let tried = self.attempt(&ready, &config).await?;
         let health = tried.health();
@@ -157,8 +159,13 @@ impl Inner {
     }
 
     /// The delivery to try now: the one that waits, or the next one made from the log.
-    async fn due(&self, head: Head, room: Option<Room>, renderer: &mut Renderer) -> Result<Option<Ready>, Fault> {
-        let now = self.now();
+    async fn due(
+        &self,
+        head: Head,
+        now: Timestamp,
+        room: Option<Room>,
+        renderer: &mut Renderer,
+    ) -> Result<Option<Ready>, Fault> {
         let Head { webhook, delivery, task_last, task_ended_at, .. } = head;
         if let Some(delivery) = delivery {
             // It is what a late webhook begins with, if it is late.
