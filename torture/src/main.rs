@@ -84,6 +84,9 @@ enum Command {
         /// The server's program
         #[arg(long)]
         binary: PathBuf,
+        /// Print what was measured as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Be a command-line agent that says what time it is
     #[command(hide = true)]
@@ -106,7 +109,7 @@ fn main() -> ExitCode {
             return if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE };
         }
         Command::Programs { binary, tasks, seed } => programs(&programs::Plan { binary, tasks, seed }),
-        Command::Overhead { binary } => overhead(&binary),
+        Command::Overhead { binary, json } => overhead(&binary, json),
         Command::Kill { binary, rounds, seed, planted } => kill(&Plan { binary, rounds, seed, planted }),
         Command::Webhooks { binary, rounds, tasks, seed } => {
             webhooks(&webhooks::Plan { binary, rounds: rounds.max(1), tasks, seed })
@@ -116,7 +119,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => {
-            println!("done in {:.1} s", start.elapsed().as_secs_f64());
+            eprintln!("done in {:.1} s", start.elapsed().as_secs_f64());
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -164,8 +167,13 @@ fn programs(plan: &programs::Plan) -> anyhow::Result<()> {
     verdict(outcome.problems).map_err(|error| error.context(format!("again with --tasks {tasks} --seed {seed}")))
 }
 
-fn overhead(binary: &Path) -> anyhow::Result<()> {
+fn overhead(binary: &Path, json: bool) -> anyhow::Result<()> {
     let outcome = overhead::run(binary)?;
+    if json {
+        println!("{}", serde_json::to_string(&outcome.measured)?);
+        // Whoever reads it judges by it.
+        return Ok(());
+    }
     println!("from the moment a program writes an event to the moment its caller has read it:");
     for measured in &outcome.measured {
         println!("{measured}");

@@ -10,6 +10,7 @@ mod load;
 mod number;
 mod page;
 mod plan;
+mod programs;
 mod report;
 mod results;
 mod rounds;
@@ -43,6 +44,9 @@ pub(crate) struct Arguments {
     /// Only what the client adds to a call
     #[arg(long, conflicts_with = "webhooks")]
     client: bool,
+    /// Only how late the events of command-line agents are
+    #[arg(long, conflicts_with_all = ["webhooks", "client"])]
+    programs: bool,
     /// Measure the programs as they were built last
     #[arg(long)]
     no_build: bool,
@@ -55,6 +59,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     anyhow::ensure!(cores >= 2, "the bench needs one core for the server and one for the load; there is {cores}");
     let plan = Plan::new(arguments);
+    if arguments.programs {
+        return late_events(arguments, &plan);
+    }
     let programs = Programs { target: program::root().join("target") };
     if !arguments.no_build {
         build(if arguments.client { &[] } else { &plan.kinds })?;
@@ -87,9 +94,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Ok(calls) => page = page::replace(&page, calls::HEADING, &calls.section()),
         Err(error) => results.failures.push(format!("calls: {error:#}")),
     }
+    programs::build()?;
+    match programs::run(&plan) {
+        Ok(lateness) => page = page::replace(&page, programs::HEADING, &lateness.section()),
+        Err(error) => results.failures.push(format!("command-line agents: {error:#}")),
+    }
     finish(arguments, &page, |_| page.clone())?;
     anyhow::ensure!(results.failures.is_empty(), "{} measurements failed, see above", results.failures.len());
     Ok(())
+}
+
+fn late_events(arguments: &Arguments, plan: &Plan) -> anyhow::Result<()> {
+    if !arguments.no_build {
+        programs::build()?;
+    }
+    let section = programs::run(plan)?.section();
+    finish(arguments, &section, |before| page::replace(before, programs::HEADING, &section))
 }
 
 /// Shows what was found and, if that is wanted, writes it down.

@@ -24,7 +24,6 @@ mod event_lines;
 pub(crate) mod json_line;
 pub(crate) mod open_calls;
 pub(crate) mod opening;
-pub(crate) mod plain_text;
 pub(crate) mod said;
 pub(crate) mod text_lines;
 pub(crate) mod verdict;

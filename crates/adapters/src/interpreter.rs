@@ -7,9 +7,34 @@
 use std::path::Path;
 
 /// Programs that run texts; a version may stand behind the name.
-const INTERPRETERS: [&str; 21] = [
-    "sh", "ash", "bash", "csh", "dash", "fish", "ksh", "tcsh", "zsh", "pwsh", "nu", "python", "pypy", "perl", "ruby",
-    "node", "deno", "bun", "php", "lua", "Rscript",
+const INTERPRETERS: [&str; 27] = [
+    "sh",
+    "ash",
+    "bash",
+    "csh",
+    "dash",
+    "fish",
+    "ksh",
+    "tcsh",
+    "zsh",
+    "pwsh",
+    "nu",
+    "python",
+    "pypy",
+    "perl",
+    "ruby",
+    "node",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "Rscript",
+    "awk",
+    "gawk",
+    "mawk",
+    "tclsh",
+    "julia",
+    "osascript",
 ];
 
 /// Programs that start the program that their arguments name.
@@ -194,6 +219,8 @@ mod tests {
             ("node", Place::Part, "--eval=", true),
             ("node --eval=run() --", Place::Alone, "", false),
             ("perl -ne", Place::Part, "", true),
+            ("gawk", Place::Alone, "", true),
+            ("awk -f rules.awk", Place::Alone, "", false),
             ("env PATH=/bin python3 -c", Place::Part, "", true),
             ("env SHELL=/bin/bash aider -p", Place::Part, "", false),
             ("sudo -u coder bash -c", Place::Part, "", true),

@@ -22,6 +22,7 @@ mod login_sign;
 mod opencode;
 mod order;
 mod permissions;
+mod plain_text;
 mod repository;
 
 pub use acp::Acp;
@@ -40,3 +41,4 @@ pub use login_sign::{LoginFile, LoginSign};
 pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};
 pub use permissions::{Permission, Permissions, can_fit};
+pub use plain_text::{plain, plain_lines, spelled_out};

@@ -90,13 +90,18 @@ fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
+/// Artifacts of nothing but data are for programs, unless there is nothing else.
 fn made(task: &Task) -> Option<String> {
-    let texts: Vec<String> = task.artifacts.iter().filter_map(artifact).collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
+    let (texts, data): (Vec<&Artifact>, Vec<&Artifact>) = task.artifacts.iter().partition(|made| !is_data(made));
+    let readable = |all: &[&Artifact]| {
+        let texts: Vec<String> = all.iter().filter_map(|artifact| parts(&artifact.parts)).collect();
+        (!texts.is_empty()).then(|| texts.join("\n\n"))
+    };
+    readable(&texts).or_else(|| readable(&data))
 }
 
-fn artifact(artifact: &Artifact) -> Option<String> {
-    parts(&artifact.parts)
+fn is_data(artifact: &Artifact) -> bool {
+    artifact.parts.iter().all(|part| matches!(part.content, PartContent::Data(_)))
 }
 
 fn said(task: &Task) -> Option<String> {
@@ -131,7 +136,7 @@ fn parts(parts: &[Part]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::{ContextId, TaskId, TaskStatus};
+    use switchboard_a2a::{ContextId, Json, TaskId, TaskStatus};
 
     use super::*;
 
@@ -160,6 +165,16 @@ mod tests {
         assert_eq!(text(done, Some("finished"), &[]), "finished");
         assert_eq!(text(done, None, &[]), NOTHING);
         assert_eq!(text(TaskState::Working, Some("at it"), &[&["half"]]), "half");
+    }
+
+    #[test]
+    fn data_beside_text_is_for_programs() {
+        let mut done = task(TaskState::Completed, None, &[&["a report"]]);
+        let data = Artifact::new(vec![Part::data(Json::from_serialize(&7).unwrap())]);
+        done.artifacts.push(data);
+        assert_eq!(Outcome::from(done.clone()).text(), "a report");
+        done.artifacts.remove(0);
+        assert_eq!(Outcome::from(done).text(), "7");
     }
 
     #[test]

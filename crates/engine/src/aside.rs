@@ -2,11 +2,14 @@
 //! it can go on, before those that have not begun.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::caps::Permit;
+use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::handle::{Stopped, TaskHandle};
 use crate::live::{Core, LiveTask};
+use crate::queue::Place;
 
 /// How a turn stands to its place to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,23 +31,20 @@ impl TaskHandle {
     /// # Errors
     /// If the task is to stop before that.
     pub async fn step_aside<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
-        // Who stands aside counts as waiting, so that the queue's limit holds for all; beyond it the place is kept.
-        let counted = self.engine.caps.place(self.engine.settings.queued_turns);
-        if counted.is_some() {
-            self.live.core.lock().output.standing = Standing::Leaves;
-            self.live.output.notify_one();
-        }
+        let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
+        let counted = Counted::new(&self.engine, hosted);
+        self.live.core.lock().output.standing = Standing::Leaves;
+        self.live.output.notify_one();
         let found = tokio::select! {
             found = wait => found,
             () = self.canceled() => return Err(Stopped::Canceled),
         };
         drop(counted);
-        self.take_place_again().await?;
+        self.take_place_again(hosted).await?;
         Ok(found)
     }
 
-    async fn take_place_again(&self) -> Result<(), Stopped> {
-        let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
+    async fn take_place_again(&self, hosted: &Arc<Hosted>) -> Result<(), Stopped> {
         if !self.live.core.lock().is_aside() {
             return Ok(());
         }
@@ -80,6 +80,28 @@ impl Core {
     }
 }
 
+/// Counts a turn that stands aside as one that waits, while it lives.
+///
+/// The queue's limit does not keep it from standing aside: if it kept its place, whoever it waits for might find none.
+/// Instead its agent begins no further turns while there are more than the queue may hold ([`Inner::is_crowded`]).
+struct Counted {
+    hosted: Arc<Hosted>,
+    _place: Option<Place>,
+}
+
+impl Counted {
+    fn new(engine: &Inner, hosted: &Arc<Hosted>) -> Self {
+        hosted.aside.fetch_add(1, Ordering::AcqRel);
+        Self { hosted: hosted.clone(), _place: engine.caps.place(usize::MAX) }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.hosted.aside.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
 /// A turn's wait in the queue; dropping it leaves the queue.
 struct Returning {
     engine: Arc<Inner>,
@@ -107,6 +129,11 @@ impl Drop for Returning {
 }
 
 impl Inner {
+    /// Whether an agent's turns stand aside, and more turns wait than the queue may hold.
+    pub(crate) fn is_crowded(&self, hosted: &Hosted) -> bool {
+        hosted.aside.load(Ordering::Acquire) > 0 && self.caps.queued() > self.settings.queued_turns
+    }
+
     /// Gives a place to a turn that waits for one in order to go on. The place comes back if the turn is none of these.
     pub(crate) fn let_return(&self, live: &LiveTask, permit: Permit) -> Option<Permit> {
         let mut core = live.core.lock();

@@ -19,7 +19,7 @@ use crate::queue::{Lane, Place, Queue};
 #[derive(Default)]
 pub(crate) struct Caps {
     running: AtomicUsize,
-    /// Turns that run or still have output to commit; a stop waits for these.
+    /// Turns that run or still have output to commit, and do not wait for an answer; a stop waits for these.
     busy: Arc<AtomicUsize>,
     parked: AtomicUsize,
     callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
@@ -43,22 +43,36 @@ pub(crate) struct Permit {
     hosted: Arc<Hosted>,
     caller: Arc<CallerCounts>,
     /// Who has a place is about to run, or runs: a stop waits for it from here on.
-    _busy: Busy,
+    pub(crate) busy: Busy,
 }
 
-/// Counts a turn as busy while it lives.
-pub(crate) struct Busy(Arc<AtomicUsize>);
+/// Counts a turn as busy while it lives and does not rest.
+pub(crate) struct Busy {
+    count: Arc<AtomicUsize>,
+    rests: bool,
+}
 
 impl Busy {
     pub(crate) fn new(engine: &Inner) -> Self {
-        engine.caps.busy.fetch_add(1, Ordering::AcqRel);
-        Self(engine.caps.busy.clone())
+        let count = engine.caps.busy.clone();
+        count.fetch_add(1, Ordering::AcqRel);
+        Self { count, rests: false }
+    }
+
+    /// Whether a stop need not wait for it: it only waits for an answer itself.
+    pub(crate) fn rest(&mut self, rests: bool) {
+        match (self.rests, rests) {
+            (false, true) => drop(self.count.fetch_sub(1, Ordering::AcqRel)),
+            (true, false) => drop(self.count.fetch_add(1, Ordering::AcqRel)),
+            _ => {}
+        }
+        self.rests = rests;
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        self.rest(true);
     }
 }
 
@@ -151,7 +165,7 @@ impl Inner {
             }
         }
         let engine = Arc::downgrade(self);
-        Some(Permit { engine, hosted: hosted.clone(), caller, _busy: Busy::new(self) })
+        Some(Permit { engine, hosted: hosted.clone(), caller, busy: Busy::new(self) })
     }
 
     /// Starts queued turns while there is room for them, in order; one whose own cap is full lets others pass.

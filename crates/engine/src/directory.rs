@@ -71,6 +71,8 @@ pub struct Hosted {
     pub(crate) running: AtomicUsize,
     /// Of these, those that wait for somebody's answer and keep their place meanwhile.
     pub(crate) asking: AtomicUsize,
+    /// Those that have begun and wait for others without a place.
+    pub(crate) aside: AtomicUsize,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -128,6 +130,7 @@ impl Hosted {
             agent: Box::new(agent),
             running: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
+            aside: AtomicUsize::new(0),
         }
     }
 

@@ -29,6 +29,7 @@ mod log;
 pub mod manifest;
 pub mod metric_definitions;
 mod modes;
+mod output;
 mod progress;
 mod queue;
 mod read;

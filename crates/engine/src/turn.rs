@@ -31,8 +31,9 @@ use crate::engine::Inner;
 use crate::event::Event;
 use crate::final_message::Produced;
 use crate::fold::Numbered;
-use crate::handle::{TaskHandle, push};
+use crate::handle::TaskHandle;
 use crate::live::{Core, LiveTask};
+use crate::output::push;
 use crate::reason::Reason;
 use crate::recover::NotWritten;
 use crate::store::{Phase, Sides, StoreError};
@@ -170,8 +171,12 @@ impl Driver {
             return self.leave_or_go_on(&mut core);
         }
         let stopping = done || core.output.stop.is_some();
+        let asks = core.output.asking && core.row.state.is_interrupted();
         drop(core);
         self.set_timers(running, waits, stopping);
+        // Its question is asked again by the next process, so a stop need not wait for the answer.
+        let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
+        counts.into_iter().flatten().for_each(|busy| busy.rest(asks && !stopping));
         Look::Wait
     }
 

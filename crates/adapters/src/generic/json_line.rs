@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::cut::cut;
 use crate::dialogue::Steps;
 use crate::event::Event;
-use crate::generic::plain_text::plain;
+use crate::plain_text::plain_line;
 
 /// Longer lines that are no JSON are no messages to people.
 const LONGEST_NOTICE: usize = 2_000;
@@ -16,7 +16,7 @@ pub(crate) fn object(line: &str, steps: &mut Steps) -> Option<Map<String, Value>
     if let Ok(Value::Object(members)) = serde_json::from_str(line) {
         return Some(members);
     }
-    let text = plain(line);
+    let text = plain_line(line);
     if !text.trim().is_empty() {
         steps.event(Event::Notice { text: cut(&text, LONGEST_NOTICE).into_owned() });
     }
@@ -38,5 +38,39 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
         Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|number| number as u64)),
         Value::String(text) => text.parse().ok(),
         _ => None,
+    }
+}
+
+/// Whether a line is JSON, or the beginning of some. What stands in it was not said by the program to the terminal.
+pub(crate) fn is_json(line: &str) -> bool {
+    let line = line.trim();
+    if !line.starts_with(['{', '[']) {
+        return false;
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(line) {
+        Ok(_) => true,
+        Err(error) => error.is_eof(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_is_told_from_brackets_in_text() {
+        for (line, json) in [
+            (r#"{"text":"[y/N]"}"#, true),
+            (r#"  {"text":"Continue? [y/N]"#, true),
+            ("[1, 2]", true),
+            ("[1] Continue? [y/N]", false),
+            ("[y/N] ", false),
+            ("{y/n}", false),
+            ("12", false),
+            ("", false),
+        ] {
+            assert_eq!(is_json(line), json, "{line}");
+        }
+        assert!(is_json(&"[".repeat(100_000)));
     }
 }

@@ -7,10 +7,11 @@ use serde_json::json;
 use crate::dialogue::{Dialogue, Exit, FailureKind, Steps};
 use crate::event::{Approval, Decision, Event};
 use crate::generic::approval_pattern::ApprovalPattern;
+use crate::generic::json_line::is_json;
 use crate::generic::opening::Opening;
-use crate::generic::plain_text::{is_json, plain};
 use crate::generic::said::Said;
 use crate::generic::verdict::{self, Success};
+use crate::plain_text::plain_line;
 
 /// What permissions call a question that names no tool.
 pub(crate) const QUESTION: &str = "prompt";
@@ -63,8 +64,8 @@ impl TextLines {
     /// Looks for a question in what is new of a line.
     fn look(&mut self, line: &str, steps: &mut Steps) -> bool {
         let Some(approval) = &self.approval else { return false };
-        let new = plain(line.strip_prefix(self.seen.as_str()).unwrap_or(line));
-        if new.len() > LONGEST_QUESTION || !approval.fits(&new) || is_json(&plain(line)) {
+        let new = plain_line(line.strip_prefix(self.seen.as_str()).unwrap_or(line));
+        if new.len() > LONGEST_QUESTION || !approval.fits(&new) || is_json(&plain_line(line)) {
             return false;
         }
         if self.questions.len() == MOST_QUESTIONS {
@@ -107,7 +108,7 @@ impl Dialogue for TextLines {
         if self.finished {
             return;
         }
-        let mut text = plain(line);
+        let mut text = plain_line(line);
         text.push('\n');
         self.said.say(text, steps);
         self.look(line, steps);

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_a2a::{Json, Message, Part, PartContent, Role, Timestamp};
-use switchboard_adapters::{Approval, ChoiceKind, Decision, cut};
+use switchboard_adapters::{Approval, ChoiceKind, Decision, cut, spelled_out};
 
 /// Input of a tool up to this many bytes of JSON is shown whole.
 const INPUT_BYTES: usize = 256 << 10;
@@ -79,7 +79,8 @@ impl Question {
     /// The message that asks. `note` comes before it, where an answer could not be taken.
     pub(super) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
-        let prompt = cut(approval.prompt.trim(), PROMPT_CHARACTERS);
+        let prompt = spelled_out(approval.prompt.trim());
+        let prompt = cut(&prompt, PROMPT_CHARACTERS);
         let mut text = note.map(|note| format!("{note}\n")).unwrap_or_default();
         text.push_str(&format!("Approve: {prompt}?\n"));
         text.push_str(&format!(

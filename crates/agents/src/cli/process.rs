@@ -18,7 +18,6 @@ mod ledger;
 mod lines;
 mod orphans;
 mod output;
-mod plain;
 mod quarry;
 mod remains;
 mod signal;
@@ -34,7 +33,6 @@ pub use command::{ChildCommand, SpawnError};
 pub use input::WriteError;
 pub use orphans::Orphans;
 pub use output::{Output, OutputLimits};
-pub use plain::plain;
 pub use remains::Remains;
 pub use user::{User, UserError};
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
-use switchboard_adapters::{Event, Scope, Usage, cut};
+use switchboard_adapters::{Event, Scope, Usage, cut, plain};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
 use super::sessions::{Facts, METADATA_ARTIFACT, Past, RESULT_ARTIFACT, Total};
@@ -152,12 +152,12 @@ impl Report {
                 self.facts.model = model.or(self.facts.model.take());
                 self.tell_facts().await
             }
-            Event::Text { text } => self.text(text).await,
+            Event::Text { text } => self.text(&text).await,
             Event::TextEnd => {
                 self.end_message();
                 Ok(())
             }
-            Event::Reasoning { text } => self.append(REASONING_ARTIFACT, text).await,
+            Event::Reasoning { text } => self.append(REASONING_ARTIFACT, plain(&text).into_owned()).await,
             Event::ToolUse { id, tool, input } => {
                 self.tools.insert(id.clone(), tool.clone());
                 self.end_message();
@@ -166,7 +166,8 @@ impl Report {
             }
             Event::ToolResult { id, tool, output, is_error } => {
                 let tool = self.tools.remove(&id).filter(|_| tool.is_empty()).unwrap_or(tool);
-                let shown = cut(output.trim(), OUTPUT_CHARACTERS);
+                let shown = plain(output.trim());
+                let shown = cut(&shown, OUTPUT_CHARACTERS);
                 let words = format!("Tool result: {shown}");
                 let call = match is_error {
                     true => ToolCall::failed(id, tool, &output),
@@ -189,7 +190,7 @@ impl Report {
             }
             Event::Notice { text } => {
                 self.is_working = true;
-                self.task.status(cut(text.trim(), NOTICE_CHARACTERS)).await
+                self.task.status(cut(&plain(text.trim()), NOTICE_CHARACTERS)).await
             }
             Event::ApprovalRequired(_) | Event::ApprovalWithdrawn { .. } => Ok(()),
         }
@@ -229,13 +230,14 @@ impl Report {
         self.task.note(&Past { facts, branches, total: self.cost.session }).await
     }
 
-    async fn text(&mut self, text: String) -> Result<(), Stopped> {
+    async fn text(&mut self, text: &str) -> Result<(), Stopped> {
+        let text = plain(text);
         if text.is_empty() {
             return Ok(());
         }
         keep(&mut self.saying, &text);
         let begins_another = std::mem::take(&mut self.separate) && self.begun.contains(RESPONSE_ARTIFACT);
-        let text = if begins_another { format!("\n\n{text}") } else { text };
+        let text = if begins_another { format!("\n\n{text}") } else { text.into_owned() };
         self.append(RESPONSE_ARTIFACT, text).await
     }
 
@@ -322,9 +324,9 @@ impl Report {
     pub(super) async fn result(&mut self, answer: Option<String>, duration_ms: u64) -> Result<String, Stopped> {
         self.begin().await?;
         self.end_message();
-        let answer = answer.filter(|answer| !answer.trim().is_empty());
+        let answer = answer.map(|answer| plain(&answer).into_owned()).filter(|answer| !answer.trim().is_empty());
         if let Some(answer) = answer.as_ref().filter(|answer| !self.has_said(answer)) {
-            self.text(answer.clone()).await?;
+            self.text(answer).await?;
             self.end_message();
         }
         let answer = answer.unwrap_or_else(|| std::mem::take(&mut self.said));

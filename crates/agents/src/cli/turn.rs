@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use switchboard_a2a::{ContextId, Message, Timestamp};
-use switchboard_adapters::{Ending, Failure, FailureKind, Order, Session};
+use switchboard_adapters::{Ending, Failure, FailureKind, Order, Session, plain};
 use switchboard_engine::reason::Reason;
 use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, Turn};
 
@@ -383,7 +383,7 @@ impl Job<'_> {
             _ if self.is_refused_to_root(failure) => {
                 format!("{}. Set `user` of this agent to an account that is not root.", failure.message)
             }
-            _ => failure.message.clone(),
+            _ => plain(&failure.message).into_owned(),
         };
         self.task.fail_because(reason, detail, text).await
     }

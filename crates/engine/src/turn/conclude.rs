@@ -6,8 +6,9 @@ use switchboard_a2a::{Message, Role, TaskState};
 
 use crate::agent::AgentError;
 use crate::engine::Inner;
-use crate::handle::{Stopped, push_status};
+use crate::handle::Stopped;
 use crate::live::{Core, LiveTask};
+use crate::output::push_status;
 use crate::reason::Reason;
 
 /// The longest reason that is kept; an agent may fail with a whole log.

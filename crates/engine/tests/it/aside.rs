@@ -95,7 +95,7 @@ fn a_turn_that_is_canceled_aside_or_on_its_way_back_takes_no_place_along() {
 }
 
 #[test]
-fn who_need_not_wait_keeps_its_place_and_so_does_everybody_when_the_queue_is_full() {
+fn who_need_not_wait_keeps_its_place_and_a_full_queue_makes_nobody_keep_one() {
     let folder = tempfile::tempdir().unwrap();
     let bell = Arc::new(Notify::new());
     let kernel = one_place(folder.path(), &bell);
@@ -113,5 +113,23 @@ fn who_need_not_wait_keeps_its_place_and_so_does_everybody_when_the_queue_is_ful
         assert!(kernel.try_send(message("quick")).await.is_err(), "the limit of the queue holds for it too");
         bell.notify_one();
         kernel.reach(aside.id(), TaskState::Completed).await;
+    });
+    kernel.kill();
+    let settings = Settings { running_tasks: 1, queued_turns: 1, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(&bell), settings);
+    kernel.run(async {
+        let first = kernel.send("aside").await;
+        kernel.reach(first.id(), TaskState::Working).await;
+        let second = kernel.send("aside").await;
+        kernel.reach(second.id(), TaskState::Working).await;
+        while kernel.try_send(message("quick")).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        bell.notify_one();
+        kernel.reach(first.id(), TaskState::Completed).await;
+        assert_eq!(kernel.get(second.id()).await.unwrap().status.state, TaskState::Working);
+        bell.notify_one();
+        kernel.reach(second.id(), TaskState::Completed).await;
+        assert_eq!(answer_task(&kernel.send("quick").await).await.status.state, TaskState::Completed);
     });
 }

@@ -1,5 +1,7 @@
 //! Agents that hold something alive while they work and while they wait: their places, their questions, their costs.
 
+use std::time::Duration;
+
 use switchboard_a2a::{ContextId, Message, TaskState};
 use switchboard_engine::fold::USAGE_KEY;
 use switchboard_engine::reason::{REASON_DETAIL_KEY, REASON_KEY, Reason};
@@ -42,6 +44,28 @@ fn a_waiting_agent_keeps_its_place_and_the_queue_says_so() {
         assert_eq!(reason, "the one place of this agent is taken by a task that waits for an answer");
         kernel.say(first.id(), "go").await.unwrap();
         kernel.reach(second.id(), TaskState::Completed).await;
+    });
+}
+
+#[test]
+fn a_stop_waits_for_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let day = Duration::from_secs(86_400);
+    let settings = Settings { drain: day, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), asker(), settings);
+    kernel.run(async {
+        let asked = kernel.send("ask").await;
+        kernel.reach(asked.id(), TaskState::InputRequired).await;
+        let engine = kernel.engine.clone();
+        let stopping = tokio::spawn(async move { engine.shutdown().await });
+        let mut passed = Duration::ZERO;
+        while !stopping.is_finished() {
+            passed += Duration::from_millis(20);
+            assert!(passed < day, "the whole time for running turns went by");
+            kernel.clock.advance(Duration::from_millis(20));
+            tokio::task::yield_now().await;
+        }
+        stopping.await.unwrap().unwrap();
     });
 }
 
@@ -133,7 +157,7 @@ fn what_a_task_notes_later_ones_of_its_conversation_find() {
         ] {
             let sent = kernel.try_send(in_context(text, context)).await.unwrap();
             assert_eq!(status_text(&answer_task(&sent).await), answer);
-            kernel.clock.advance(std::time::Duration::from_millis(5));
+            kernel.clock.advance(Duration::from_millis(5));
         }
     });
     kernel.kill();

@@ -1,8 +1,8 @@
 //! How turns end: by what the program says, and what it means when it says nothing.
 
-use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use switchboard_a2a::TaskState;
 use switchboard_adapters::{Approvals, Generic, GenericOptions, Input, Output};
 use switchboard_agents::cli::{Settings, Worker};
@@ -72,7 +72,7 @@ fn a_killed_child_fails_its_task() {
     bench.run(async {
         let id = bench.start("go").await;
         let pid = bench.noted(&place, "pid").await;
-        assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+        kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
         let task = bench.ended(&id).await;
         assert_eq!(ending(&task), (TaskState::Failed, "sh was ended by signal 9".to_owned()));
         assert_eq!(reason(&task), "no_result");

@@ -62,6 +62,29 @@ fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
 }
 
 #[test]
+fn codes_for_terminals_do_nothing_to_readers_and_hide_nothing_from_those_who_decide() {
+    let place = Place::new();
+    let program = r#"hear
+tell '{"kind":"reasoning","text":"\u001b[2mHm\u001b[0m"}'
+tell '{"kind":"tool_result","id":"t","tool":"Bash","output":"\u001b[32mok\u001b[0m"}'
+tell '{"kind":"notice","text":"\u001b]0;owned\u0007again"}'
+tell '{"kind":"approval_required","request":"r","tool":"Bash","prompt":"Run rm\u001b[2K\u0008 ls","input":{}}'; hear
+text 'a\u001b[31mb\u001b[0m'
+tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let asked = bench.send("look").await;
+        assert!(status_text(&asked).starts_with("Approve: Run rm\\u{1b}[2K\\u{8} ls?\n"), "{}", status_text(&asked));
+        let done = bench.reply(&asked, "y").await;
+        let told = bench.told(&done.id).await;
+        for expected in ["reasoning: Hm", "WORKING: again", "assistant-response: ab", "FAILED: no"] {
+            assert!(told.iter().any(|told| told == expected), "{expected}: {told:?}");
+        }
+        assert!(told.iter().any(|told| told.starts_with("WORKING: Tool result: ok{")), "{told:?}");
+    });
+}
+
+#[test]
 fn pieces_say_what_they_are_added_to_and_which_is_the_last_in_both_versions() {
     let place = Place::new();
     let bench = Bench::open(&place, place.settings(RICH));

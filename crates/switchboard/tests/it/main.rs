@@ -5,6 +5,7 @@
 mod calling;
 mod cli_agents_page;
 mod config_check;
+mod config_cli_agent_errors;
 mod config_cli_agents;
 mod config_errors;
 mod config_schema;

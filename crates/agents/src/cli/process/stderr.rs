@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use switchboard_adapters::plain_lines;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
@@ -10,7 +11,6 @@ use tracing::{Level, debug, enabled};
 
 use super::lines::{Lines, Piece};
 use super::output::Budget;
-use super::plain::plain;
 use super::signal::Status;
 use super::spawner::ended;
 
@@ -56,7 +56,7 @@ impl Tail {
         self.cut();
         let line_end = self.bytes.iter().position(|byte| *byte == b'\n').filter(|_| self.is_cut);
         let begin = line_end.map_or(0, |line_end| line_end + 1);
-        let text = plain(&String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()));
+        let text = plain_lines(&String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()));
         text.trim_end().to_owned()
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn read_now(pipe: &Receiver, chunk: &mut [u8]) -> Option<usize> {
 
 fn tell(label: &str, piece: Piece) {
     match piece {
-        Piece::Line(line) => debug!(label, line = plain(&line), "standard error"),
+        Piece::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
         Piece::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
     }
 }

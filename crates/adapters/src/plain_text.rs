@@ -1,15 +1,50 @@
 //! What a terminal would show of a program's output, without the terminal's codes. They would do things to whoever
-//! reads the text later, and they hide words from patterns.
+//! reads the text later, and they hide words from patterns and from people.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
 
+/// What a program wrote for a terminal, as that would show it in the end, line by line.
+#[must_use]
+pub fn plain_lines(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(plain_line).collect();
+    lines.join("\n")
+}
+
+/// What a program said in a message. Without codes it is left as it is.
+#[must_use]
+pub fn plain(text: &str) -> Cow<'_, str> {
+    match text.contains(is_code) {
+        true => Cow::Owned(plain_lines(text)),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Text with its codes spelled out, for people who decide by it: what is hidden must not be decided unseen.
+#[must_use]
+pub fn spelled_out(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_code) {
+        return Cow::Borrowed(text);
+    }
+    let spelled = text.chars().map(|character| match is_code(character) {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    });
+    Cow::Owned(spelled.collect())
+}
+
+/// Carriage returns are none: in a message they are how some end their lines.
+fn is_code(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\r' | '\t')
+}
+
 /// A line as a terminal would show it in the end: without escape sequences and control characters other than tabs; of
 /// text that was written over with carriage returns, as progress bars do, the last version.
-pub(crate) fn plain(line: &str) -> String {
+pub(crate) fn plain_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut characters = line.trim_end_matches('\r').chars().peekable();
     while let Some(character) = characters.next() {
@@ -24,18 +59,6 @@ pub(crate) fn plain(line: &str) -> String {
         }
     }
     shown
-}
-
-/// Whether a line is JSON, or the beginning of some. What stands in it was not said by the program to the terminal.
-pub(crate) fn is_json(line: &str) -> bool {
-    let line = line.trim();
-    if !line.starts_with(['{', '[']) {
-        return false;
-    }
-    match serde_json::from_str::<serde::de::IgnoredAny>(line) {
-        Ok(_) => true,
-        Err(error) => error.is_eof(),
-    }
 }
 
 /// The rest of what an escape character begins.
@@ -94,24 +117,21 @@ mod tests {
             ("\u{1b}]never ended", ""),
             ("\u{1b}ä", "ä"),
         ] {
-            assert_eq!(plain(line), shown, "{line:?}");
+            assert_eq!(plain_line(line), shown, "{line:?}");
         }
     }
 
     #[test]
-    fn json_is_told_from_brackets_in_text() {
-        for (line, json) in [
-            (r#"{"text":"[y/N]"}"#, true),
-            (r#"  {"text":"Continue? [y/N]"#, true),
-            ("[1, 2]", true),
-            ("[1] Continue? [y/N]", false),
-            ("[y/N] ", false),
-            ("{y/n}", false),
-            ("12", false),
-            ("", false),
-        ] {
-            assert_eq!(is_json(line), json, "{line}");
+    fn a_text_keeps_its_lines_and_one_without_codes_everything() {
+        assert_eq!(plain("\u{1b}[1mone\u{1b}[0m\r\n10 %\r20 %\ntwo\u{1b}]never ended\nthree"), "one\n20 %\ntwo\nthree");
+        for text in ["one\r\ntwo\r\n", "a\tb", "ö🦀", ""] {
+            assert!(matches!(plain(text), Cow::Borrowed(same) if same == text), "{text:?}");
         }
-        assert!(is_json(&"[".repeat(100_000)));
+    }
+
+    #[test]
+    fn codes_are_shown_to_those_who_decide() {
+        assert_eq!(spelled_out("rm -rf ~\u{1b}[2K\u{8}\techo ö\n"), "rm -rf ~\\u{1b}[2K\\u{8}\techo ö\n");
+        assert!(matches!(spelled_out("ls\n"), Cow::Borrowed("ls\n")));
     }
 }

@@ -1,0 +1,72 @@
+//! What a turn says on its way to the log: each event checked against the task's state and limits.
+
+use switchboard_a2a::{Json, Message, Metadata, TaskState};
+
+use crate::engine::Inner;
+use crate::event::Event;
+use crate::fold::USAGE_KEY;
+use crate::handle::Stopped;
+use crate::live::{Core, LiveTask};
+use crate::transition;
+
+/// Adds a status to the turn's output if the transition is legal.
+pub(crate) fn push_status(
+    engine: &Inner,
+    live: &LiveTask,
+    core: &mut Core,
+    state: TaskState,
+    message: Option<Message>,
+    metadata: Option<Metadata>,
+) -> Result<u64, Stopped> {
+    if !transition::is_legal(core.output.state, state) {
+        engine.count_refused_write();
+        return Err(Stopped::Ended);
+    }
+    let metadata = if state.is_terminal() { with_usage(core, metadata) } else { metadata };
+    let at = core.next_status_at(engine.clock.now());
+    let mark = push(engine, live, core, live.status_event(state, at, message, metadata))?;
+    core.output.state = state;
+    Ok(mark)
+}
+
+/// An ending says what the work has cost, if the agent has told.
+pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
+    let known = || core.fold.task.metadata.as_ref().and_then(|all| all.get(USAGE_KEY).cloned());
+    let told = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
+    let Some(usage) = told.or_else(known) else { return metadata };
+    let mut metadata = metadata.unwrap_or_default();
+    metadata.insert(USAGE_KEY, usage);
+    Some(metadata)
+}
+
+/// Adds an event to the turn's output; says which count of committed events will include it.
+pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+    if core.lost.is_some() || core.is_done() || core.output.state.is_terminal() {
+        engine.count_refused_write();
+        return Err(if core.lost.is_some() { Stopped::Lost } else { Stopped::Ended });
+    }
+    let ends = event.kind().is_terminal();
+    if core.output.state.is_interrupted() && live.may_park() && !ends {
+        // It waits, and nobody owns it: all it can do is end.
+        return Err(Stopped::Ended);
+    }
+    // What is not sent is the kernel's own and small; a task that is full must still get its ending and its messages.
+    let event_is_sent = event.kind().is_sent();
+    let bytes = core.output.burst.push(event);
+    let settings = &engine.settings;
+    let total = core.bytes + (core.output.burst.bytes() + core.output.in_flight.0) as u64;
+    let problem = if bytes > settings.event_bytes {
+        Some(format!("an event of {bytes} bytes is over the limit of {} (limits.event)", settings.event_bytes))
+    } else if total > settings.task_bytes && !ends && event_is_sent {
+        Some(format!("the task is over its limit of {} bytes (limits.task)", settings.task_bytes))
+    } else {
+        None
+    };
+    if let Some(problem) = problem {
+        core.output.burst.pop();
+        return Err(Stopped::TooLarge(problem));
+    }
+    core.output.pushed += 1;
+    live.output.notify_one();
+    Ok(core.output.pushed)
+}

@@ -1,0 +1,116 @@
+//! What a message must meet before it is taken in, and whether there is room for its turn.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{ContextId, Message};
+
+use crate::caller::Caller;
+use crate::caps::Permit;
+use crate::directory::{Address, Hosted};
+use crate::engine::{Inner, state_label, visible};
+use crate::error::Error;
+use crate::ids::CallerId;
+use crate::live::{Core, LiveTask};
+use crate::queue::Place;
+
+/// The longest context id a caller may make up, in bytes: it becomes part of an index.
+const CONTEXT_ID_BYTES: usize = 256;
+/// The most other tasks a message may refer to: each is looked up.
+const REFERENCES: usize = 100;
+
+/// How a message's turn goes on once the message is in the log.
+pub(super) enum Room {
+    Runs(Permit),
+    Waits(Place),
+}
+
+impl Inner {
+    pub(super) fn check_size(&self, bytes: usize) -> Result<(), Error> {
+        let limit = self.settings.event_bytes;
+        if bytes <= limit {
+            return Ok(());
+        }
+        let problem = format!("{bytes} bytes are over the limit of {limit} for one event (limits.event)");
+        Err(Error::Invalid { field: "message", problem })
+    }
+
+    /// Messages count like everything else in a task's log.
+    pub(super) fn check_task_size(&self, core: &Core, bytes: usize) -> Result<(), Error> {
+        let limit = self.settings.task_bytes;
+        if core.bytes + bytes as u64 <= limit {
+            return Ok(());
+        }
+        let problem = format!("the task would be over its limit of {limit} bytes (limits.task): begin a new one");
+        Err(Error::Invalid { field: "message", problem })
+    }
+
+    /// Other tasks a message speaks of must be the caller's own.
+    pub(super) async fn check_references(&self, caller: &Caller, message: &Message) -> Result<(), Error> {
+        let mut references: Vec<_> = message.reference_task_ids.iter().collect();
+        references.sort();
+        references.dedup();
+        if references.len() > REFERENCES {
+            let count = references.len();
+            let problem = format!("{count} tasks are more than the {REFERENCES} that one message may refer to");
+            return Err(Error::Invalid { field: "message.referenceTaskIds", problem });
+        }
+        for reference in references {
+            let row = self.store.row(reference).await.map_err(|error| Error::from_store(&error))?;
+            if !row.is_some_and(|row| visible(&Address::Root, caller, &row.task, row.state.hidden)) {
+                return Err(Error::TaskNotFound(reference.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn room(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Room, Error> {
+        if self.is_crowded(hosted) {
+            return Err(full("too many turns of this agent wait for each other"));
+        }
+        if let Some(permit) = self.try_permit(hosted, owner) {
+            return Ok(Room::Runs(permit));
+        }
+        if let Some(place) = self.caps.place(self.settings.queued_turns) {
+            return Ok(Room::Waits(place));
+        }
+        // A place that was given back while this was counted may have looked taken to whoever gave it back.
+        self.start_queued();
+        Err(full("every place to run is taken and the queue is full"))
+    }
+
+    pub(super) fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
+        let (all, own) = self.caps.parked(&caller.id);
+        if all >= self.settings.parked_tasks || own >= self.settings.parked_per_caller {
+            return Err(full("too many tasks wait for an answer; answer or cancel some"));
+        }
+        Ok(())
+    }
+}
+
+/// A caller may name its own context, but not without measure: it becomes part of an index.
+pub(super) fn check_context(context: Option<&ContextId>) -> Result<(), Error> {
+    let Some(context) = context else { return Ok(()) };
+    if context.as_str().len() <= CONTEXT_ID_BYTES && !context.as_str().chars().any(char::is_control) {
+        return Ok(());
+    }
+    let problem = format!("at most {CONTEXT_ID_BYTES} bytes and no control characters");
+    Err(Error::Invalid { field: "message.contextId", problem })
+}
+
+/// The agent that gets a task's messages, if the task takes any at all.
+pub(super) fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a Arc<Hosted>, Error> {
+    let id = &live.task.id;
+    if core.is_done() {
+        let state = state_label(core.row.state);
+        return Err(Error::Unsupported(format!("task {id} is {state} and takes no more messages")));
+    }
+    if core.fold.inner.cancel_requested {
+        return Err(Error::Unsupported(format!("task {id} is being canceled and takes no more messages")));
+    }
+    let gone = || Error::Unsupported(format!("agent {} is no longer served here", live.task.agent));
+    live.hosted.as_ref().ok_or_else(gone)
+}
+
+pub(super) fn full(problem: &str) -> Error {
+    Error::Unavailable { problem: problem.to_owned(), retry_after_ms: 1_000 }
+}

@@ -1,0 +1,239 @@
+//! Command-line agents in `agents.yaml`: what is refused, and why.
+
+use crate::config_cli_agents::agents;
+
+#[test]
+fn a_kind_that_does_not_exist_is_answered_with_the_likely_one() {
+    let content = "agents:
+  - { name: a, cli: claude }
+  - { name: b, cli: codx, cwdd: . }
+  - { name: c, cli: emacs, timeout: 5, profiles: {} }
+  - { name: d, cli: }
+  - { name: e, cli: codex, builtin: echo, url: 'https://agent.example' }
+";
+    let choices = "claude-code, codex, cursor, gemini, opencode, acp, generic";
+    agents(content).refused(&[
+        "agents.yaml:2: agents[0].cli: \"claude\" is not one of its values: did you mean claude-code?",
+        &format!("agents.yaml:3: agents[1].cli: \"codx\" is not one of its values: did you mean codex? (one of {choices})"),
+        "agents.yaml:3: agents[1].cwdd: unknown key: did you mean cwd?",
+        &format!("agents.yaml:4: agents[2].cli: \"emacs\" is not one of its values: the choices are {choices}"),
+        "agents.yaml:4: agents[2].timeout: \"5\" has no unit: write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
+        "agents.yaml:5: agents[3].cli: has no value: write claude-code, codex, cursor, gemini, opencode, acp or generic",
+        "agents.yaml:6: agents[4].builtin: cli says already which agent it is: keep one of the two",
+        "agents.yaml:6: agents[4].url: cli says already which agent it is: keep one of the two",
+    ]);
+}
+
+#[test]
+fn keys_that_fit_another_kind_are_refused_with_the_reason() {
+    let content = "agents:
+  - name: a
+    cli: claude-code
+    command: [claude, -p]
+    adapter: a.yaml
+    input: argument
+    output: jsonl
+    approval: { pattern: sure }
+  - name: b
+    cli: acp
+  - name: c
+    cli: acp
+    command: [agent, --acp]
+    program: agent
+    args: [-v]
+    input: stdin
+  - name: d
+    cli: generic
+  - name: e
+    cli: generic
+    adapter: e.yaml
+    command: [e]
+    input: stdin
+    output: text
+    approval: { pattern: sure }
+  - name: f
+    cli: generic
+    command: [f]
+    output: jsonl
+    approval: { pattern: sure }
+    model: large
+    models: [large]
+    effort: high
+    efforts: [high]
+  - name: g
+    cli: generic
+    command: [g]
+    permissions: { deny: [Bash] }
+  - name: h
+    cli: generic
+    command: [h]
+    separator: none
+    approval: { events: true, pattern: sure, no: nay }
+  - name: i
+    cli: generic
+    command: [i]
+    output: jsonl
+    permissions: { default: deny }
+  - { name: j, cli: codex, separator: none }
+  - { name: k, cli: generic, adapter: k.yaml, separator: dashes }
+";
+    let talks = "remove it, or write cli: generic";
+    let told = "a generic command is told nothing but the prompt: put it into command, or describe the program in an adapter file";
+    let said = "the adapter file says that already: remove one of the two";
+    agents(content).refused(&[
+        "agents.yaml:4: agents[0].command: claude-code knows its own command: use program or args",
+        &format!("agents.yaml:5: agents[0].adapter: it is known how claude-code talks: {talks}"),
+        &format!("agents.yaml:6: agents[0].input: it is known how claude-code talks: {talks}"),
+        &format!("agents.yaml:7: agents[0].output: it is known how claude-code talks: {talks}"),
+        &format!("agents.yaml:8: agents[0].approval: it is known how claude-code talks: {talks}"),
+        "agents.yaml:9: agents[1]: acp needs a command: add command: with the program and its arguments, such as [my-agent, --acp]",
+        "agents.yaml:14: agents[2].program: command names the program already: remove one of the two",
+        "agents.yaml:15: agents[2].args: command holds the arguments already: put them into command",
+        &format!("agents.yaml:16: agents[2].input: it is known how acp talks: {talks}"),
+        "agents.yaml:17: agents[3]: generic needs a command or an adapter: add command: with the program and its arguments, such as [./lint.sh, --json], or adapter: with a file",
+        &format!("agents.yaml:22: agents[4].command: {said}"),
+        &format!("agents.yaml:23: agents[4].input: {said}"),
+        &format!("agents.yaml:24: agents[4].output: {said}"),
+        &format!("agents.yaml:25: agents[4].approval: {said}"),
+        "agents.yaml:30: agents[5].approval: a program that writes jsonl asks with a line of its own: write { events: true }, or output: text",
+        &format!("agents.yaml:31: agents[5].model: {told}"),
+        &format!("agents.yaml:32: agents[5].models: {told}"),
+        &format!("agents.yaml:33: agents[5].effort: {told}"),
+        &format!("agents.yaml:34: agents[5].efforts: {told}"),
+        "agents.yaml:38: agents[6].permissions: a program that only writes text never asks, so that nothing holds it back: add approval: with the pattern of its questions, or remove it",
+        "agents.yaml:42: agents[7].separator: the prompt is no argument, so that nothing stands before it: remove it, or write input: argument",
+        "agents.yaml:43: agents[7].approval.pattern: events says already how it asks: remove one of the two",
+        "agents.yaml:43: agents[7].approval.no: events says already how it asks: remove one of the two",
+        "agents.yaml:43: agents[7].approval: a program that writes text has no events: write the pattern of its questions, or output: jsonl",
+        "agents.yaml:48: agents[8].permissions: a program without approval never asks, so that nothing holds it back: add approval: { events: true } if it asks with an event, or remove it",
+        &format!("agents.yaml:49: agents[9].separator: it is known how codex talks: {talks}"),
+        &format!("agents.yaml:50: agents[10].separator: {said}"),
+    ]);
+}
+
+#[test]
+fn values_that_cannot_be_are_named_with_what_would_be_right() {
+    let content = "agents:
+  - name: a
+    cli: codex
+    args: --full-auto -v
+    cwd: ~/repo
+    repos: [., ~/all]
+    worktree: yes
+    repoLock: sometimes
+    env: [PATH, 'KEY=hunter2']
+    timeout: 0s
+    idle: soon
+    maxParallel: 0
+    limits: { line: 1GiB, events: 0, lines: 3 }
+    permissions: { default: maybe, allow: [Read, ''], expiry: 0s }
+    model: large
+    models: [small, quick]
+    effort: high
+    efforts: [low]
+    context: some
+  - name: b
+    cli: generic
+    command: ./lint.sh --json
+    input: file
+    output: json
+    approval: { yes: n }
+  - name: c
+    cli: generic
+    command: []
+    approval: { pattern: '[y/N' }
+  - name: d
+    cli: generic
+    command: [d, [e]]
+    approval: { pattern: 'x*' }
+    permissions: { allow: [prompt], deny: [prompt] }
+  - name: e
+    cli: generic
+    command: [\"e\\0\"]
+    approval: { pattern: sure, yes: \"y\\ny\" }
+  - name: f
+    cli: generic
+    command: [f]
+    input: argument
+    separator: '--'
+    permissions: { allow: ['Bash(git *)'] }
+    approval: { events: maybe, pattern: sure }
+";
+    let limit = "write none, or a number with a unit, such as 250ms, 30s, 10m, 12h or 7d";
+    let count = "write a whole number of at least 1, such as 1000";
+    let shell = "is one text, and no shell is there to split it";
+    let command = "write a list in brackets, the program first, such as [./lint.sh, --json]";
+    let question = r"'\[y/N\] *$'";
+    agents(content).refused(&[
+        &format!("agents.yaml:4: agents[0].args: {shell}: write a list in brackets, each argument by itself, such as [--flag, value]"),
+        "agents.yaml:5: agents[0].cwd: \"~/repo\" begins with a ~, which only a shell understands: write ${HOME}/repo",
+        "agents.yaml:6: agents[0].repos: \"~/all\" begins with a ~, which only a shell understands: write ${HOME}/all",
+        "agents.yaml:7: agents[0].worktree: \"yes\" is not one of its values: the choices are off, keep, remove",
+        "agents.yaml:8: agents[0].repoLock: \"sometimes\" is neither true nor false: write true or false",
+        "agents.yaml:9: agents[0].env: \"KEY=…\" has a value: write only the name and set the variable for the server",
+        "agents.yaml:10: agents[0].timeout: \"0s\" leaves no time at all: write none for no limit",
+        &format!("agents.yaml:11: agents[0].idle: \"soon\" is not a length of time: {limit}"),
+        &format!("agents.yaml:12: agents[0].maxParallel: 0 leaves room for nothing: {count}"),
+        &format!("agents.yaml:13: agents[0].limits.events: 0 leaves room for nothing: {count}"),
+        "agents.yaml:13: agents[0].limits.line: a line may have 1GiB and the whole output only 256MiB: make limits.output at least as large as limits.line",
+        "agents.yaml:13: agents[0].limits.lines: unknown key: did you mean line?",
+        "agents.yaml:14: agents[0].permissions.default: \"maybe\" is not one of its values: the choices are ask, allow, deny",
+        "agents.yaml:14: agents[0].permissions.allow: a rule is empty: write the name of a tool, such as Read or mcp__*",
+        "agents.yaml:14: agents[0].permissions.expiry: 0s leaves no time at all: write a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
+        "agents.yaml:15: agents[0].model: \"large\" is not among models: add it to models, or write one of small, quick",
+        "agents.yaml:17: agents[0].effort: \"high\" is not among efforts: add it to efforts, or write one of low",
+        "agents.yaml:19: agents[0].context: \"some\" is neither true nor false: write true or false",
+        &format!("agents.yaml:22: agents[1].command: {shell}: {command}"),
+        "agents.yaml:23: agents[1].input: \"file\" is not one of its values: the choices are stdin, argument",
+        "agents.yaml:24: agents[1].output: \"json\" is not one of its values: did you mean jsonl? (one of text, jsonl)",
+        &format!("agents.yaml:25: agents[1].approval: has no pattern: add pattern: with a regular expression for the question, such as {question}, or events: true for a program that writes jsonl"),
+        "agents.yaml:25: agents[1].approval: yes and no are both \"n\": write two answers that differ",
+        &format!("agents.yaml:28: agents[2].command: names no program: {command}"),
+        &format!("agents.yaml:29: agents[2].approval.pattern: \"[y/N\" is no regular expression: write one such as {question}, in single quotes"),
+        &format!("agents.yaml:32: agents[3].command: an item is a list: {command}"),
+        r"agents.yaml:33: agents[3].approval.pattern: it fits every line: write what only a question holds, such as '\[y/N\]'",
+        "agents.yaml:34: agents[3].permissions.allow: \"prompt\" is in deny too, which wins: keep it in one of the two",
+        "agents.yaml:37: agents[4].command: \"e\\0\" holds a zero character: no argument can; remove it",
+        "agents.yaml:38: agents[4].approval.yes: an answer is one line: write one without a line end, such as y",
+        "agents.yaml:43: agents[5].separator: \"--\" is not one of its values: the choices are dashes, none",
+        "agents.yaml:44: agents[5].permissions.allow: \"Bash(git *)\" has brackets, and a rule is a tool's name: patterns of arguments are not known here; write the name of a tool, such as Read or mcp__*",
+        "agents.yaml:45: agents[5].approval.events: \"maybe\" is neither true nor false: write true or false",
+    ]);
+}
+
+#[test]
+fn profiles_are_all_three_or_none_and_each_fits_its_agent() {
+    let content = "agents:
+  - name: a
+    cli: codex
+    profiles: { complex: {}, MID: {}, mid: {}, easy: {} }
+  - name: b
+    cli: codex
+    profiles:
+      complex: { cli: acp }
+      mid: { cli: claude, modle: large }
+      routine: { program: ~/codex }
+  - name: c
+    cli: generic
+    command: [c]
+    profiles:
+      complex: { model: large, args: [--deep] }
+      mid: { program: d }
+      routine: { cli: codex, program: d, model: small }
+  - name: d
+    cli: codex
+    profiles:
+";
+    agents(content).refused(&[
+        "agents.yaml:4: agents[0].profiles.MID: mid is the same profile: keep one of the two",
+        "agents.yaml:4: agents[0].profiles: has no routine: write complex, mid and routine; one that is {} is like the agent itself",
+        "agents.yaml:4: agents[0].profiles.easy: unknown key: the keys here are complex, MID, mid, routine",
+        "agents.yaml:8: agents[1].profiles.complex.cli: a profile cannot say the command that acp needs: write cli: acp for the agent itself, or a program that is known by its name",
+        "agents.yaml:9: agents[1].profiles.mid.cli: \"claude\" is not one of its values: did you mean claude-code?",
+        "agents.yaml:9: agents[1].profiles.mid.modle: unknown key: did you mean model?",
+        "agents.yaml:10: agents[1].profiles.routine.program: \"~/codex\" begins with a ~, which only a shell understands: write ${HOME}/codex",
+        "agents.yaml:15: agents[2].profiles.complex.model: a generic command is told nothing but the prompt: put it into args",
+        "agents.yaml:16: agents[2].profiles.mid.program: the agent's command names the program already: put the difference into args",
+        "agents.yaml:20: agents[3].profiles: has no complex and no mid and no routine: write complex, mid and routine; one that is {} is like the agent itself",
+    ]);
+}
