@@ -42,10 +42,25 @@ impl Installed {
 
     /// What PATH must be for the agents to run: their own folder, which has the Node that some of them need, and the system's.
     pub fn path(&self) -> OsString {
-        let mut path = self.programs.clone().into_os_string();
-        path.push(":/usr/local/bin:/usr/bin:/bin");
-        path
+        before_the_system(&self.programs)
     }
+
+    /// The same with one agent's program put into a new folder: others cannot reach it where it is installed if the
+    /// checkout is in somebody's home. It must be a program by itself.
+    pub fn copied(&self, agent: Agent, folder: &Path) -> anyhow::Result<OsString> {
+        std::fs::create_dir(folder)?;
+        let program = self.program(agent).canonicalize()?;
+        let copy = folder.join(agent.name());
+        // A link takes no room, but does not reach other file systems.
+        std::fs::hard_link(&program, &copy).or_else(|_| std::fs::copy(&program, &copy).map(drop))?;
+        Ok(before_the_system(folder))
+    }
+}
+
+fn before_the_system(programs: &Path) -> OsString {
+    let mut path = programs.as_os_str().to_owned();
+    path.push(":/usr/local/bin:/usr/bin:/bin");
+    path
 }
 
 #[cfg(test)]

@@ -74,7 +74,11 @@ impl<'a> Place<'a> {
         let mut variables = subject.agent.prepare(&home, endpoint)?;
         let own = subject.variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         variables.extend(own);
-        let path = installed.path().into_string().map_err(|path| anyhow::anyhow!("{path:?} is not text"))?;
+        let path = match unusual.user {
+            Some(_) => installed.copied(subject.agent, &folder.path().join("programs"))?,
+            None => installed.path(),
+        };
+        let path = path.into_string().map_err(|path| anyhow::anyhow!("{path:?} is not text"))?;
         variables.push(("PATH".to_owned(), path));
         if let Some(user) = unusual.user {
             // A user's own home is not ours to choose.

@@ -111,7 +111,21 @@ fn become_it(wish: Wish) -> Refusal {
     }
     let error = Command::new(&wish.program).args(&wish.arguments).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN };
-    Refusal(code, format!("cannot run {}: {error}", wish.program.display()))
+    Refusal(code, cannot_run(&wish, &error))
+}
+
+fn cannot_run(wish: &Wish, error: &io::Error) -> String {
+    let told = format!("cannot run {}: {error}", wish.program.display());
+    match (&wish.user, error.kind()) {
+        // Such as a program in the home of root.
+        (Some(user), io::ErrorKind::PermissionDenied) => {
+            format!(
+                "{told}. User {} must be able to reach it: install it elsewhere, such as in /usr/local/bin",
+                user.uid
+            )
+        }
+        _ => told,
+    }
 }
 
 /// Closes all but the three that are the program's. Our own files are never passed on, but whoever has started the
@@ -131,4 +145,24 @@ fn switch(user: &Credentials) -> io::Result<()> {
     set_thread_res_gid(user.gid, user.gid, user.gid)?;
     set_thread_res_uid(user.uid, user.uid, user.uid)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_out_of_an_accounts_reach_is_to_be_installed_elsewhere() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let told = |words: &[&str]| {
+            let wish = parse(words.iter().map(OsString::from)).unwrap();
+            cannot_run(&wish, &denied)
+        };
+        assert_eq!(
+            told(&["1", "--user", "1000:1000:", "--", "/root/bin/claude"]),
+            "cannot run /root/bin/claude: permission denied. User 1000 must be able to reach it: install it elsewhere, \
+             such as in /usr/local/bin"
+        );
+        assert_eq!(told(&["1", "--", "/root/bin/claude"]), "cannot run /root/bin/claude: permission denied");
+    }
 }
