@@ -192,7 +192,7 @@ impl Agent for CliAgent {
     async fn recover(&self, view: &TaskView) -> Recovery {
         let saved: Saved = view.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
         if !saved.started {
-            return Recovery::Resume;
+            return Recovery::Queue;
         }
         let workers = self.settings.workers.all();
         let worker = workers.iter().find(|worker| worker.name() == saved.cli);

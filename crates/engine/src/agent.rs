@@ -65,6 +65,8 @@ pub struct Turn {
     pub cause: Cause,
     /// What the agent saved earlier.
     pub saved: Option<Json>,
+    /// Of a recovered turn: whether the process before has stopped in order, so that the turn did not take it down.
+    pub was_stopped: bool,
     /// Who asks.
     pub caller: CallerId,
     /// Media types the caller can read; empty means any.
@@ -113,6 +115,9 @@ pub enum Recovery {
     Resume,
     /// Call `run` again with the task's first message.
     Restart,
+    /// It had not begun to work: call `run` again with the unfinished message when it is its turn, after all that go on
+    /// and before all that come new.
+    Queue,
     /// Give up and say why.
     Fail(String),
 }

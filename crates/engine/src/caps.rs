@@ -199,7 +199,8 @@ impl Inner {
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
         let settings = &self.settings;
         let is_room = |lane: &Lane| {
-            lane.hosted.running.load(Ordering::Acquire) < lane.hosted.cap(settings.running_per_agent)
+            lane.hosted.taking_up.load(Ordering::Acquire) == 0
+                && lane.hosted.running.load(Ordering::Acquire) < lane.hosted.cap(settings.running_per_agent)
                 && lane.caller.running.load(Ordering::Acquire) < settings.running_per_caller
         };
         let mut startable = Vec::new();

@@ -73,6 +73,8 @@ pub struct Hosted {
     pub(crate) asking: AtomicUsize,
     /// Those that have begun and wait for others without a place.
     pub(crate) aside: AtomicUsize,
+    /// Above zero while what an earlier process left is taken up, so that nothing else begins before that.
+    pub(crate) taking_up: AtomicUsize,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -131,6 +133,7 @@ impl Hosted {
             running: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
             aside: AtomicUsize::new(0),
+            taking_up: AtomicUsize::new(0),
         }
     }
 

@@ -83,7 +83,7 @@ impl Engine {
         for (caller, parked) in census.parked {
             inner.caps.count_parked(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
         }
-        inner.spawn_recovery();
+        inner.start_recovery().await;
         inner.spawn_sweeper();
         Ok(Self { inner })
     }

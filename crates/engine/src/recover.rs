@@ -1,6 +1,7 @@
 //! No task is left behind: what an earlier process was running or had queued is taken up again.
 
-use std::collections::HashMap;
+mod order;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +9,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use switchboard_a2a::{Message, Role, TaskState};
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 
 use crate::agent::{Recovery, TaskView};
 use crate::append::{Class, Writing};
@@ -19,7 +18,7 @@ use crate::engine::Inner;
 use crate::error::Error;
 use crate::event::Event;
 use crate::hints::Hints;
-use crate::ids::{Seq, TaskKey};
+use crate::ids::Seq;
 use crate::live::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::output::with_usage;
@@ -34,61 +33,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How long an agent may take to say how to go on.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A turn that lost its process, and how it goes on.
+pub(crate) struct Decided {
+    row: TaskRow,
+    live: Arc<LiveTask>,
+    begin: Option<Begin>,
+    /// It had not begun to work, and waits for its turn like those that have not begun at all.
+    waits: bool,
+}
+
 impl Inner {
-    /// Takes up unfinished tasks in the background; the listener need not wait for it.
-    pub(crate) fn spawn_recovery(self: &Arc<Self>) {
-        let engine = self.clone();
-        self.work.spawn(async move {
-            let places = Arc::new(Semaphore::new(engine.settings.parallel_recoveries));
-            let mut after = TaskKey(0);
-            // The tasks of one conversation are taken up one after the other, as they came.
-            let mut newest: HashMap<_, JoinHandle<()>> = HashMap::new();
-            loop {
-                let rows = match engine.store.unfinished(after, PAGE).await {
-                    Ok(rows) => rows,
-                    Err(error) => {
-                        tracing::error!(%error, "unfinished tasks could not be read, trying again");
-                        if engine.pause().await {
-                            continue;
-                        }
-                        return;
-                    }
-                };
-                let Some(last) = rows.last() else { return };
-                after = last.key;
-                for row in rows {
-                    let place = tokio::select! {
-                        place = places.clone().acquire_owned() => place,
-                        () = engine.closing.cancelled() => return,
-                    };
-                    let task = engine.clone();
-                    let conversation = (row.task.owner.clone(), row.task.agent.clone(), row.task.context.clone());
-                    let before = newest.remove(&conversation);
-                    let taken_up = engine.work.spawn(async move {
-                        if let Some(before) = before {
-                            // Whatever became of it.
-                            let _ = before.await;
-                        }
-                        task.take_up(row).await;
-                        drop(place);
-                    });
-                    newest.insert(conversation, taken_up);
-                }
-            }
-        });
-    }
-
-    /// Takes one task up, for as long as it takes the store to let it.
-    async fn take_up(self: Arc<Self>, row: TaskRow) {
-        let mut claimed = false;
-        while let Err(error) = self.try_take_up(&row, &mut claimed).await {
-            tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
-            if !self.pause().await {
-                return;
-            }
-        }
-    }
-
     /// Waits a little; false if the server stops meanwhile.
     async fn pause(&self) -> bool {
         tokio::select! {
@@ -97,27 +51,16 @@ impl Inner {
         }
     }
 
-    async fn try_take_up(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
-        let live = match self.live.get(&row.task.id) {
+    /// A task that an earlier process left, if it is still there.
+    async fn find_left(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
+        if let Some(live) = self.live.get(&row.task.id) {
             // Somebody has asked for it already.
-            Some(live) => live,
-            None => match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
-                Some(loaded) => self.adopt(loaded).await?,
-                None => return Ok(()),
-            },
-        };
-        let queued = {
-            let core = live.core.lock();
-            core.row.phase == Phase::Queued && core.row.recoveries == 0
-        };
-        if !queued {
-            return self.clone().recover(live, claimed).await;
+            return Ok(Some(live));
         }
-        if live.hosted.is_none() {
-            return self.end_unserved(&live, |core| core.row.phase == Phase::Queued).await;
+        match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
+            Some(loaded) => self.adopt(loaded).await.map(Some),
+            None => Ok(None),
         }
-        self.enqueue_again(live);
-        Ok(())
     }
 
     async fn end_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
@@ -127,28 +70,29 @@ impl Inner {
 
     /// A turn has lost its process: what becomes of it is for its agent to say. It is claimed once, however often the
     /// store fails on the way: only an agent that gets nowhere uses up its recoveries.
-    async fn recover(self: Arc<Self>, live: Arc<LiveTask>, claimed: &mut bool) -> Result<(), Error> {
+    async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<Decided>, Error> {
+        let Some(live) = self.find_left(row).await? else { return Ok(None) };
         let Some(hosted) = live.hosted.clone() else {
-            return self.end_unserved(&live, lost).await;
+            return self.end_unserved(&live, lost).await.map(|()| None);
         };
         let (canceled, recoveries) = {
             let core = live.core.lock();
             (core.fold.inner.cancel_requested, core.row.recoveries)
         };
         if canceled {
-            return self.end(&live, TaskState::Canceled, None, Reason::CanceledByCaller, lost).await;
+            return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
         }
         if !*claimed && recoveries >= self.settings.max_recoveries {
             let text = format!("given up after {recoveries} recoveries without progress");
-            return self.end(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit, lost).await;
+            return self.end_lost(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit).await;
         }
         if self.closing.is_cancelled() || !(*claimed || self.claim(&live).await?) {
-            return Ok(());
+            return Ok(None);
         }
         *claimed = true;
         let Some(view) = view(&live) else {
             let text = "its first message is missing".to_owned();
-            return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+            return self.end_lost(&live, TaskState::Failed, Some(text), Reason::Interrupted).await;
         };
         let decided = self.ask_agent(&hosted, &view).await;
         let outcome = outcome_label(&decided);
@@ -156,61 +100,52 @@ impl Inner {
             task = %live.task.id, agent = %live.task.agent, outcome, "a task that had lost its process was taken up"
         );
         metrics::counter!(metric::RECOVERIES, "outcome" => outcome).increment(1);
+        let waits = decided == Recovery::Queue;
         let message = match decided {
             Recovery::Fail(text) => {
-                return self.end(&live, TaskState::Failed, Some(text), Reason::Interrupted, lost).await;
+                return self.end_lost(&live, TaskState::Failed, Some(text), Reason::Interrupted).await;
             }
-            Recovery::Resume => live.core.lock().fold.inner.current.clone(),
+            Recovery::Resume | Recovery::Queue => live.core.lock().fold.inner.current.clone(),
             Recovery::Restart => {
                 let first = Seq(live.core.lock().fold.inner.first);
                 self.received(&live, first).await.map_err(|error| Error::from_store(&error))?
             }
         };
-        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message));
-        let Some(permit) = self.try_permit(&hosted, &live.task.owner) else {
-            return self.wait_for_place(live, begin).await;
-        };
-        {
-            let mut core = live.core.lock();
-            // A stop that came meanwhile has marked the turn for the next process.
-            if !lost(&core) || self.closing.is_cancelled() {
-                return Ok(());
-            }
-            core.turn_fence = core.row.fence;
-            core.driven = begin.is_some();
-        }
-        if let Some(begin) = begin {
-            // On its own: the place among the recoveries is for the decision, not for the work.
-            self.work.spawn(turn::drive(self.clone(), live, permit, begin, Sides::default()));
-        }
-        Ok(())
+        // What was left running has gone down with its process.
+        let was_stopped = row.state.phase != Phase::Running;
+        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message, was_stopped));
+        Ok(Some(Decided { row: row.clone(), live, begin, waits }))
     }
 
-    /// A recovered turn for which there is no place to run waits like any other.
-    async fn wait_for_place(self: Arc<Self>, live: Arc<LiveTask>, begin: Option<Begin>) -> Result<(), Error> {
-        let queued = live.inbox::<(), NotWritten>(&self, |core| {
+    /// Ends a task whose turn does not go on.
+    async fn end_lost(
+        &self,
+        live: &LiveTask,
+        state: TaskState,
+        text: Option<String>,
+        reason: Reason,
+    ) -> Result<Option<Decided>, Error> {
+        self.end(live, state, text, reason, lost).await.map(|()| None)
+    }
+
+    /// Writes down that a recovered turn waits for a place like any other; false if that is not needed any more. Only a
+    /// recovery that got a place is counted, but one remains: it tells such a turn from one that never began.
+    async fn queue_again(&self, live: &LiveTask) -> Result<bool, Error> {
+        let queued = live.inbox::<(), NotWritten>(self, |core| {
             if !lost(core) {
                 return Err(NotWritten::NotNeeded);
             }
-            let fence = core.row.fence.next();
-            let expires_at = self.deadline_of(core);
-            let row = RowState { phase: Phase::Queued, fence, expires_at, ..core.row.clone() };
-            Ok((
-                Writing {
-                    burst: Burst::default(),
-                    row,
-                    class: Class::Inbox,
-                    sides: Sides::default(),
-                    refusable: false,
-                },
-                (),
-            ))
+            let row = RowState {
+                phase: Phase::Queued,
+                fence: core.row.fence.next(),
+                expires_at: self.deadline_of(core),
+                recoveries: core.row.recoveries.saturating_sub(1).max(1),
+                ..core.row.clone()
+            };
+            let burst = Burst::default();
+            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
-        if NotWritten::or_error(queued.await)? {
-            live.core.lock().recovered = begin;
-            self.enqueue_again(live);
-        }
-        Ok(())
+        NotWritten::or_error(queued.await)
     }
 
     /// What the agent wants done; one that panics or hangs over the question cannot go on.
@@ -329,6 +264,7 @@ fn outcome_label(recovery: &Recovery) -> &'static str {
     match recovery {
         Recovery::Resume => "resumed",
         Recovery::Restart => "restarted",
+        Recovery::Queue => "queued",
         Recovery::Fail(_) => "failed",
     }
 }

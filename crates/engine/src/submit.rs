@@ -358,7 +358,7 @@ impl Inner {
         }
         let (seq, (wakes, first)) = appended?;
         match room.filter(|_| wakes) {
-            Some(Room::Runs(permit)) => self.wake_turn(live, permit),
+            Some(Room::Runs(permit)) => drop(self.wake_turn(live, permit)),
             Some(Room::Waits(place)) => self.enqueue(live, place),
             None => {}
         }

@@ -73,7 +73,7 @@ struct Driver {
 
 impl Driver {
     /// One run of the agent. Says what to run next; nothing if the task has been left.
-    async fn run(&mut self, begin: Begin) -> Option<Begin> {
+    async fn run(&mut self, mut begin: Begin) -> Option<Begin> {
         let Some(hosted) = self.live.hosted.clone() else {
             self.live.core.lock().leave();
             return None;
@@ -88,8 +88,17 @@ impl Driver {
             core.begin_run()
         };
         let handle = TaskHandle { engine: self.engine.clone(), live: self.live.clone(), run: run_number };
+        let begun = begin.begun.take();
         let turn = begin.turn(&self.live);
-        let work = async { hosted.agent.run_boxed(turn, handle).await };
+        let work = async {
+            let mut running = hosted.agent.run_boxed(turn, handle);
+            let first = futures_util::poll!(&mut running);
+            drop(begun);
+            match first {
+                Poll::Ready(done) => done,
+                Poll::Pending => running.await,
+            }
+        };
         let mut run = Some(Run::new(work));
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
         self.timers = Timers::default();

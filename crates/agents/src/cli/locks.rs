@@ -1,5 +1,6 @@
 //! One at a time per key, in the order of arrival: per conversation, and per repository.
 
+use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -83,6 +84,15 @@ impl<K: Key> Place<K> {
     pub(super) fn is_held(&self) -> bool {
         let lines = self.locks.lines.lock();
         lines.get(&self.key).is_some_and(|line| line.members.front() == Some(&self.number))
+    }
+
+    /// Whether it is a place in the line for this.
+    pub(super) fn is_for<Q>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        self.key.borrow() == key
     }
 
     /// Waits for one's turn.

@@ -45,6 +45,8 @@ pub(super) struct Saved {
     pub(super) session: Option<String>,
     /// Whether the program was started for this message and may be at work.
     pub(super) started: bool,
+    /// The folder it works in, if that is no copy: its repository is nobody else's until the turn is over.
+    pub(super) folder: Option<String>,
     /// The commit that the task's copy of the repository began with.
     pub(super) base: Option<String>,
     /// The commit that an earlier turn of the task has left.

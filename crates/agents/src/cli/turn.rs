@@ -1,5 +1,6 @@
 //! One turn: who works, where, in which session, and what is made of how it ended.
 
+use std::path::Path;
 use std::time::Duration;
 
 use switchboard_a2a::{ContextId, Message, Timestamp};
@@ -47,6 +48,10 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
     let mut saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
+    let repositories = &agent.shared.repositories;
+    let folder = saved.folder.as_deref().filter(|_| is_recovered).map(Path::new);
+    let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder));
+    let was_stopped = turn.was_stopped;
     let turn = match saved.seq {
         // If its program has asked, the newest message is only somebody's answer.
         Some(seq) if is_recovered => task.turn_on(Seq(seq), turn).await?,
@@ -55,7 +60,13 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     if is_recovered {
         let now = agent.shared.clock.now();
         let is_soon = saved.began.is_some_and(|began| now.0 - began.0 < SOON.as_millis() as i64);
-        saved.losses = if is_soon { saved.losses + 1 } else { 1 };
+        // A program that waits for an answer takes nothing down, and an orderly stop is nobody's fault.
+        let is_innocent = was_stopped || task.snapshot().status.state.is_interrupted();
+        saved.losses = match (is_innocent, is_soon) {
+            (true, _) => saved.losses,
+            (false, true) => saved.losses + 1,
+            (false, false) => 1,
+        };
         if saved.losses > MOST_LOSSES {
             return Ok(task.fail_because(Reason::RecoveryLimit, None, LOST_TOO_OFTEN).await?);
         }
@@ -102,9 +113,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
     let workspace = match agent.settings.worktree {
-        WorktreePolicy::Off => {
-            Workspace::open(&agent.settings, &agent.shared.repositories, folder.clone(), &task).await?
-        }
+        WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, folder.clone(), kept, &task).await?,
         policy => {
             let wanted = Wanted {
                 folder: &folder,
@@ -198,7 +207,9 @@ impl Job<'_> {
         let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
         let Saved { tip, always, losses, .. } = std::mem::take(&mut self.saved);
         let seq = Some(self.turn.seq.0);
-        self.saved = Saved { seq, base, tip, always, losses, began: Some(began), ..Saved::default() };
+        let own = self.workspace.worktree.is_none().then(|| self.workspace.folder.to_str().map(str::to_owned));
+        let folder = own.flatten();
+        self.saved = Saved { seq, folder, base, tip, always, losses, began: Some(began), ..Saved::default() };
         loop {
             let order = self.order(session.clone(), prompt.clone());
             let resumes = matches!(session, Session::Resume(_));

@@ -68,18 +68,29 @@ fn repository(folder: &Path) -> &Path {
 }
 
 impl Workspace {
-    /// Waits for the folder until nobody else works in its repository, and says so meanwhile. Nothing if the task is
-    /// to stop before that.
+    /// A place in the line for the folder of a turn that goes on, which is to be the first there.
+    pub(super) fn line_up(
+        settings: &Settings,
+        repositories: &Arc<Locks<PathBuf>>,
+        folder: &Path,
+    ) -> Option<Place<PathBuf>> {
+        settings.repo_lock.then(|| repositories.line_up(repository(folder).to_owned()))
+    }
+
+    /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
+    /// repository, and says so meanwhile. Nothing if the task is to stop before that.
     pub(super) async fn open(
         settings: &Settings,
         repositories: &Arc<Locks<PathBuf>>,
         folder: PathBuf,
+        kept: Option<Place<PathBuf>>,
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
         if !settings.repo_lock {
             return Ok(Self { folder, worktree: None, place: None });
         }
-        let mut place = repositories.line_up(repository(&folder).to_owned());
+        let kept = kept.filter(|place| place.is_for(repository(&folder)));
+        let mut place = kept.unwrap_or_else(|| repositories.line_up(repository(&folder).to_owned()));
         if !place.is_held() {
             let ahead = place.ahead;
             task.status(format!("Waiting: another task works in this repository ({ahead} ahead).")).await?;

@@ -1,6 +1,7 @@
 //! What a message must meet before it is taken in, and whether there is room for its turn.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{ContextId, Message};
 
@@ -67,7 +68,8 @@ impl Inner {
         if self.is_crowded(hosted) {
             return Err(full("too many turns of this agent wait for each other"));
         }
-        if let Some(permit) = self.try_permit(hosted, owner) {
+        let is_taking_up = hosted.taking_up.load(Ordering::Acquire) > 0;
+        if !is_taking_up && let Some(permit) = self.try_permit(hosted, owner) {
             return Ok(Room::Runs(permit));
         }
         if let Some(place) = self.caps.place(self.settings.queued_turns) {

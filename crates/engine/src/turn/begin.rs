@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use switchboard_a2a::Json;
+use tokio::sync::oneshot;
 
 use crate::agent::{Cause, Turn};
 use crate::event::Received;
@@ -17,11 +18,14 @@ pub(crate) struct Begin {
     seq: Seq,
     cause: Cause,
     saved: Option<Json>,
+    was_stopped: bool,
+    /// Gone once the agent has got to where it waits for the first time.
+    pub(super) begun: Option<oneshot::Sender<()>>,
 }
 
 impl Begin {
     pub(crate) fn new(message: Numbered, cause: Cause, saved: Option<Json>) -> Self {
-        Self { received: message.received, seq: Seq(message.seq), cause, saved }
+        Self { received: message.received, seq: Seq(message.seq), cause, saved, was_stopped: false, begun: None }
     }
 
     /// The turn a task is due: its current message, which is its first, the answer to its last question, or one that
@@ -38,8 +42,13 @@ impl Begin {
     }
 
     /// A turn that lost its process goes on with this message.
-    pub(crate) fn recovered(core: &Core, message: Numbered) -> Self {
-        Self::new(message, Cause::Recovered, core.fold.inner.saved.clone())
+    pub(crate) fn recovered(core: &Core, message: Numbered, was_stopped: bool) -> Self {
+        Self { was_stopped, ..Self::new(message, Cause::Recovered, core.fold.inner.saved.clone()) }
+    }
+
+    /// The same, telling when it has begun.
+    pub(crate) fn telling(self, begun: oneshot::Sender<()>) -> Self {
+        Self { begun: Some(begun), ..self }
     }
 
     pub(super) fn turn(self, live: &LiveTask) -> Turn {
@@ -48,6 +57,7 @@ impl Begin {
             seq: self.seq,
             cause: self.cause,
             saved: self.saved,
+            was_stopped: self.was_stopped,
             caller: live.task.owner.clone(),
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::sync::oneshot;
 
 use crate::append::{Class, Writing};
 use crate::burst::Burst;
@@ -16,12 +17,13 @@ use crate::store::{Phase, RowState, Sides};
 use crate::turn::{Begin, RETRY, drive};
 
 impl Inner {
-    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run.
-    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) {
+    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run. Of that it tells when it
+    /// has begun.
+    pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) -> Option<oneshot::Receiver<()>> {
         let begin = {
             let mut core = live.core.lock();
             if core.is_done() {
-                return;
+                return None;
             }
             core.turn_fence = core.row.fence;
             core.waking = false;
@@ -35,9 +37,20 @@ impl Inner {
             }
         };
         live.wake();
-        if let Some((permit, begin)) = begin {
-            self.work.spawn(drive(self.clone(), live, permit, begin, Sides::default()));
-        }
+        let (permit, begin) = begin?;
+        Some(self.begin_run(live, permit, begin))
+    }
+
+    /// Begins a run; tells when its agent has got to where it waits for the first time, or nothing will come of it.
+    pub(crate) fn begin_run(
+        self: &Arc<Self>,
+        live: Arc<LiveTask>,
+        permit: Permit,
+        begin: Begin,
+    ) -> oneshot::Receiver<()> {
+        let (begun, has_begun) = oneshot::channel();
+        self.work.spawn(drive(self.clone(), live, permit, begin.telling(begun), Sides::default()));
+        has_begun
     }
 
     /// Lets a task that was queued before wait for its turn again, whatever the limit of the queue is now.
@@ -47,12 +60,24 @@ impl Inner {
         }
     }
 
+    /// The same before all that have come to this process.
+    pub(crate) fn enqueue_before_new(self: &Arc<Self>, live: Arc<LiveTask>) {
+        let Some(place) = self.caps.place(usize::MAX) else { return };
+        live.core.lock().queued_at = Some(self.clock.now());
+        self.caps.enqueue_first(live.clone(), place);
+        self.after_enqueueing(&live);
+    }
+
     pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>, place: Place) {
         live.core.lock().queued_at = Some(self.clock.now());
         self.caps.enqueue(live.clone(), place);
+        self.after_enqueueing(&live);
+    }
+
+    fn after_enqueueing(self: &Arc<Self>, live: &LiveTask) {
         if live.core.lock().is_done() {
             // Canceled between the log and the queue.
-            self.caps.withdraw(&live);
+            self.caps.withdraw(live);
         }
         // A place may have become free between the refusal and now.
         self.start_queued();
@@ -69,7 +94,10 @@ impl Inner {
                 Some(async move { (engine.claim_queued(&live).await, live, permit) })
             });
             for (claimed, live, permit) in join_all(claims).await {
-                engine.start_claimed(claimed, live, permit);
+                // One after the other: what one takes, the next must find taken.
+                if let Some(has_begun) = engine.start_claimed(claimed, live, permit) {
+                    let _ = has_begun.await;
+                }
             }
         });
     }
@@ -80,7 +108,9 @@ impl Inner {
                 return Err(NotWritten::NotNeeded);
             }
             let fence = core.row.fence.next();
-            let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
+            // A recovery counts from here on, where it waited for its place.
+            let recoveries = core.row.recoveries + u32::from(core.recovered.is_some());
+            let row = RowState { phase: Phase::Running, fence, expires_at: None, recoveries, ..core.row.clone() };
             let burst = Burst::default();
             core.waking = true;
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
@@ -88,15 +118,20 @@ impl Inner {
         claimed.await.map(|_| ())
     }
 
-    fn start_claimed(self: &Arc<Self>, claimed: Result<(), NotWritten>, live: Arc<LiveTask>, permit: Permit) {
+    fn start_claimed(
+        self: &Arc<Self>,
+        claimed: Result<(), NotWritten>,
+        live: Arc<LiveTask>,
+        permit: Permit,
+    ) -> Option<oneshot::Receiver<()>> {
         match claimed {
             Ok(()) => {
                 let queued_at = live.core.lock().queued_at;
                 let waited_ms = queued_at.map_or(0, |since| self.clock.now().0 - since.0);
                 metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
-                self.wake_turn(live, permit);
+                self.wake_turn(live, permit)
             }
-            Err(NotWritten::NotNeeded) => {}
+            Err(NotWritten::NotNeeded) => None,
             Err(NotWritten::Store(error)) => {
                 live.core.lock().waking = false;
                 tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
@@ -106,6 +141,7 @@ impl Inner {
                     engine.clock.sleep(RETRY).await;
                     engine.enqueue_again(live);
                 });
+                None
             }
         }
     }

@@ -41,9 +41,9 @@ fn invariant_2_nobody_hears_of_a_message_before_it_is_committed() {
     for early in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let faults = Faults::default();
-        faults.close_gate();
         let script = if early { quick().early() } else { quick() };
         let kernel = Kernel::with_faults(folder.path(), script, Settings::default(), &faults);
+        faults.close_gate();
         kernel.run(async {
             let mut send = Box::pin(kernel.send("go"));
             for _ in 0..1_000 {

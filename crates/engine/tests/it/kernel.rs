@@ -22,6 +22,8 @@ type Run = dyn Fn(Turn, TaskHandle) -> BoxFuture<'static, Result<(), AgentError>
 pub(crate) struct Script {
     pub(crate) manifest: Manifest,
     pub(crate) recovery: Recovery,
+    /// The text of messages that it has not begun to work on when it is lost; empty for none.
+    pub(crate) queues: &'static str,
     /// Texts that answer an open question of their conversation.
     pub(crate) answers: &'static [&'static str],
     run: Arc<Run>,
@@ -36,6 +38,7 @@ impl Script {
         Self {
             manifest: Manifest::new("Script", "A closure"),
             recovery: Recovery::Fail("lost".to_owned()),
+            queues: "",
             answers: &[],
             run: Arc::new(move |turn, task| run(turn, task).boxed()),
         }
@@ -70,8 +73,11 @@ impl Agent for Script {
         self.answers.contains(&message.joined_text().as_str())
     }
 
-    async fn recover(&self, _task: &TaskView) -> Recovery {
-        self.recovery.clone()
+    async fn recover(&self, task: &TaskView) -> Recovery {
+        match task.message.joined_text() == self.queues {
+            true => Recovery::Queue,
+            false => self.recovery.clone(),
+        }
     }
 }
 

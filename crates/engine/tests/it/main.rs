@@ -17,6 +17,7 @@ mod listing;
 mod parked;
 mod races;
 mod recovery;
+mod recovery_order;
 mod routing;
 mod saying;
 mod turns;

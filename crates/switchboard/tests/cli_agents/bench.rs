@@ -72,6 +72,20 @@ impl Bench {
         }
     }
 
+    /// Stops in order: what runs has no time left, and is marked for the next server.
+    pub(crate) fn stop(self) {
+        let engine = self.engine.clone();
+        self.runtime.block_on(async {
+            let stopping = tokio::spawn(async move { engine.shutdown().await });
+            while !stopping.is_finished() {
+                self.clock.advance(Duration::from_secs(1));
+                tokio::time::sleep(LOOK).await;
+            }
+            stopping.await.unwrap().unwrap();
+        });
+        self.kill();
+    }
+
     pub(crate) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         let limited = async { tokio::time::timeout(Duration::from_secs(50), work).await };
         self.runtime.block_on(limited).expect("the test took almost a minute")

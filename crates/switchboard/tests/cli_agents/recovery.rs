@@ -85,6 +85,63 @@ fn a_turn_that_is_lost_again_and_again_is_not_taken_up_for_ever() {
 }
 
 #[test]
+fn a_repository_belongs_to_the_turn_that_works_in_it_over_restarts() {
+    for _ in 0..3 {
+        let place = Place::new();
+        let program = "ask r1 Bash; hear; finish \"Done in run $run.\"";
+        let settings = || resuming(&place, program);
+        let bench = Bench::open(&place, settings());
+        let (asked, waits) = bench.run(async {
+            let asked = bench.send(within("a", "build it")).await;
+            let waits = bench.start(within("b", "test it")).await;
+            bench.until(&waits, |task| status_text(task).starts_with("Waiting: another task works")).await;
+            (asked, waits)
+        });
+        bench.kill();
+        let bench = Bench::open(&place, settings());
+        bench.run(async {
+            let old = question(&asked)["approvalId"].clone();
+            let asked = bench
+                .until(&asked.id, |task| {
+                    task.status.state == TaskState::InputRequired && question(task)["approvalId"] != old
+                })
+                .await;
+            bench.until(&waits, |task| status_text(task).starts_with("Waiting: another task works")).await;
+            assert_eq!(starts(&place).len(), 2, "only the first was started, twice");
+            bench.reply(&asked, "y").await;
+            let next = bench.until(&waits, |task| task.status.state == TaskState::InputRequired).await;
+            bench.reply(&next, "y").await;
+            assert_eq!(bench.ended(&waits).await.status.state, TaskState::Completed);
+        });
+    }
+}
+
+#[test]
+fn neither_orderly_stops_nor_losses_while_it_asks_are_held_against_a_turn() {
+    for is_orderly in [true, false] {
+        let place = Place::new();
+        let program = match is_orderly {
+            true => "text \"Part $run.\"; await end; finish never",
+            false => "ask r1 Bash; hear; finish never",
+        };
+        let mut bench = Bench::open(&place, resuming(&place, program));
+        let id = bench.run(bench.start("build it"));
+        for run in 1..=6 {
+            bench.run(bench.until(&id, |task| match is_orderly {
+                true => text(task, "assistant-response").is_some_and(|text| text.contains(&format!("Part {run}."))),
+                false => task.status.state == TaskState::InputRequired && starts(&place).len() == run,
+            }));
+            if is_orderly {
+                bench.stop();
+            } else {
+                bench.kill();
+            }
+            bench = Bench::open(&place, resuming(&place, program));
+        }
+    }
+}
+
+#[test]
 fn an_open_question_is_asked_again_and_its_old_answer_is_refused() {
     let place = Place::new();
     let program = "ask r1 Bash; hear; finish \"Done in run $run.\"";

@@ -1,0 +1,199 @@
+//! In which order what an earlier process left is taken up, for each agent by itself.
+//!
+//! Turns that had begun hold something: a conversation, a repository, half of their work. So they get their places first,
+//! the oldest before the others, and have begun again before any other turn of their agent does. Behind them come those
+//! that had not begun, in the order in which they came, and then whatever comes new.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use super::{Decided, PAGE, lost};
+use crate::directory::Hosted;
+use crate::engine::Inner;
+use crate::error::Error;
+use crate::ids::{AgentName, TaskKey};
+use crate::live::{Core, LiveTask};
+use crate::store::{Phase, StoreError, TaskRow};
+
+/// Keeps an agent from beginning turns that had not begun, while it lives.
+struct Closed {
+    engine: Arc<Inner>,
+    hosted: Arc<Hosted>,
+}
+
+impl Closed {
+    fn new(engine: &Arc<Inner>, hosted: Arc<Hosted>) -> Self {
+        hosted.taking_up.fetch_add(1, Ordering::AcqRel);
+        Self { engine: engine.clone(), hosted }
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.hosted.taking_up.fetch_sub(1, Ordering::AcqRel);
+        self.engine.start_queued();
+    }
+}
+
+/// A task that waits for its turn.
+enum Waiting {
+    /// As it did before.
+    Still(Arc<LiveTask>),
+    /// Because its agent says that it had not begun to work.
+    Again(Box<Decided>),
+}
+
+impl Inner {
+    /// Reads what an earlier process left and takes it up in the background; callers need not wait for that.
+    pub(crate) async fn start_recovery(self: &Arc<Self>) {
+        let error = match self.left_behind().await {
+            Ok(rows) => return self.take_up_all(rows),
+            Err(error) => error,
+        };
+        tracing::error!(%error, "unfinished tasks could not be read, trying again");
+        let engine = self.clone();
+        self.work.spawn(async move {
+            while engine.pause().await {
+                match engine.left_behind().await {
+                    Ok(rows) => return engine.take_up_all(rows),
+                    Err(error) => tracing::error!(%error, "unfinished tasks could not be read, trying again"),
+                }
+            }
+        });
+    }
+
+    /// Everything that an earlier process was running or had queued, the oldest first.
+    async fn left_behind(&self) -> Result<Vec<TaskRow>, StoreError> {
+        let mut all = Vec::new();
+        loop {
+            let after = all.last().map_or(TaskKey(0), |row: &TaskRow| row.key);
+            let rows = self.store.unfinished(after, PAGE).await?;
+            if rows.is_empty() {
+                return Ok(all);
+            }
+            all.extend(rows);
+        }
+    }
+
+    fn take_up_all(self: &Arc<Self>, rows: Vec<TaskRow>) {
+        let mut agents: HashMap<AgentName, Vec<TaskRow>> = HashMap::new();
+        for row in rows {
+            agents.entry(row.task.agent.clone()).or_default().push(row);
+        }
+        for (agent, rows) in agents {
+            let closed = self.directory.find(&agent).map(|hosted| Closed::new(self, hosted));
+            let engine = self.clone();
+            self.work.spawn(async move {
+                engine.take_up(rows).await;
+                drop(closed);
+            });
+        }
+    }
+
+    /// Takes up what was left of one agent.
+    async fn take_up(self: &Arc<Self>, rows: Vec<TaskRow>) {
+        let at_once = self.settings.parallel_recoveries.max(1);
+        let had_begun = |row: &TaskRow| row.state.phase != Phase::Queued || row.state.recoveries > 0;
+        let (begun, queued): (Vec<TaskRow>, Vec<TaskRow>) = rows.into_iter().partition(had_begun);
+        let mut waiting = Vec::new();
+        let mut going_on = Vec::new();
+        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_for_sure(row)).buffered(at_once);
+        while let Some(decided) = decisions.next().await {
+            match decided {
+                Some(decided) if decided.waits => waiting.push((decided.row.key, Waiting::Again(Box::new(decided)))),
+                Some(decided) => going_on.push(decided),
+                None => {}
+            }
+        }
+        for decided in going_on {
+            self.go_on(decided).await;
+        }
+        let mut still = stream::iter(queued).map(|row| self.clone().still_waiting(row)).buffered(at_once);
+        while let Some(found) = still.next().await {
+            waiting.extend(found.map(|(key, live)| (key, Waiting::Still(live))));
+        }
+        waiting.sort_by_key(|(key, _)| *key);
+        for (_, waits) in waiting {
+            match waits {
+                Waiting::Still(live) => self.enqueue_before_new(live),
+                Waiting::Again(decided) => self.wait_again(*decided).await,
+            }
+        }
+    }
+
+    async fn decide_for_sure(self: Arc<Self>, row: TaskRow) -> Option<Decided> {
+        let mut claimed = false;
+        loop {
+            match self.decide(&row, &mut claimed).await {
+                Ok(decided) => return decided,
+                Err(error) if self.may_try_again(&row, &error).await => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// A task that was queued and had not begun, if it still waits.
+    async fn still_waiting(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
+        loop {
+            match self.look_after(&row).await {
+                Ok(live) => return live.map(|live| (row.key, live)),
+                Err(error) if self.may_try_again(&row, &error).await => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    async fn look_after(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
+        let is_queued = |core: &Core| core.row.phase == Phase::Queued;
+        let live = self.find_left(row).await?.filter(|live| is_queued(&live.core.lock()));
+        let Some(unserved) = live.as_ref().filter(|live| live.hosted.is_none()) else { return Ok(live) };
+        self.end_unserved(unserved, is_queued).await.map(|()| None)
+    }
+
+    /// Waits a little after the store has failed; false if the server stops meanwhile.
+    async fn may_try_again(&self, row: &TaskRow, error: &Error) -> bool {
+        tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
+        self.pause().await
+    }
+
+    /// Lets a turn that had begun go on, in a place of its own if there is one.
+    async fn go_on(self: &Arc<Self>, decided: Decided) {
+        let Some(hosted) = decided.live.hosted.clone() else { return };
+        let Some(permit) = self.try_permit(&hosted, &decided.live.task.owner) else {
+            return self.wait_again(decided).await;
+        };
+        let Decided { live, begin, .. } = decided;
+        {
+            let mut core = live.core.lock();
+            // A stop that came meanwhile has marked the turn for the next process.
+            if !lost(&core) || self.closing.is_cancelled() {
+                return;
+            }
+            core.turn_fence = core.row.fence;
+            core.driven = begin.is_some();
+        }
+        if let Some(begin) = begin {
+            // Whoever comes next must find taken what this one takes.
+            let _ = self.begin_run(live, permit, begin).await;
+        }
+    }
+
+    /// A turn for which there is no place, or which had not begun to work, waits for one before all that come new.
+    async fn wait_again(self: &Arc<Self>, decided: Decided) {
+        let Decided { row, live, begin, .. } = decided;
+        loop {
+            match self.queue_again(&live).await {
+                Ok(true) => break,
+                Ok(false) => return,
+                Err(error) if self.may_try_again(&row, &error).await => {}
+                Err(_) => return,
+            }
+        }
+        live.core.lock().recovered = begin;
+        self.enqueue_before_new(live);
+    }
+}

@@ -1,0 +1,129 @@
+//! In which order a process takes up what the one before it left.
+
+use switchboard_a2a::{TaskId, TaskState};
+use switchboard_engine::*;
+
+use crate::kernel::*;
+
+/// Works until it is canceled. Its last word stands, so that no progress hides how often it was taken up.
+fn holding() -> Script {
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        if turn.cause != Cause::Recovered {
+            task.status("begun").await?;
+        }
+        task.canceled().await;
+        Err(Stopped::Canceled.into())
+    });
+    script.recovering(Recovery::Resume)
+}
+
+fn one_place(folder: &std::path::Path, script: Script) -> Kernel {
+    let switches = Switches { max_running: Some(1), ..Switches::default() };
+    Kernel::serving(folder, Hosted::new(AGENT, script).switches(switches))
+}
+
+async fn position(kernel: &Kernel, id: &TaskId) -> Option<String> {
+    Some(kernel.get(id).await.unwrap().metadata?.get(QUEUE_POSITION_KEY)?.as_str().to_owned())
+}
+
+/// Waits until a task has the place that one of these waits for.
+async fn all_wait(kernel: &Kernel, ids: &[TaskId]) {
+    for (index, id) in ids.iter().enumerate() {
+        while position(kernel, id).await != Some((index + 1).to_string()) {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[test]
+fn who_had_begun_goes_on_first_and_the_others_keep_their_order_before_all_that_come_new() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut kernel = one_place(folder.path(), holding());
+    let mut waiting = Vec::new();
+    let begun = kernel.run(async {
+        let begun = kernel.send("first").await;
+        kernel.reach(begun.id(), TaskState::Working).await;
+        for _ in 0..5 {
+            waiting.push(kernel.send("later").await.id().clone());
+        }
+        begun.id().clone()
+    });
+    for _ in 0..3 {
+        kernel.kill();
+        kernel = one_place(folder.path(), holding());
+        kernel.run(async {
+            let new = kernel.send("new").await;
+            waiting.push(new.id().clone());
+            all_wait(&kernel, &waiting).await;
+            assert_eq!(position(&kernel, &begun).await, None);
+            assert_eq!(kernel.get(&begun).await.unwrap().status.state, TaskState::Working);
+        });
+    }
+}
+
+#[test]
+fn a_turn_that_finds_no_place_uses_up_no_recovery() {
+    let folder = tempfile::tempdir().unwrap();
+    let two = Switches { max_running: Some(2), ..Switches::default() };
+    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, holding()).switches(two));
+    let (first, second) = kernel.run(async {
+        let (first, second) = (kernel.send("first").await, kernel.send("second").await);
+        for sent in [&first, &second] {
+            kernel.reach(sent.id(), TaskState::Working).await;
+        }
+        (first.id().clone(), second.id().clone())
+    });
+    kernel.kill();
+    // Progress of the one that has the place, so that it is not given up either.
+    let speaking = || {
+        let script = Script::new(|_: Turn, task: TaskHandle| async move {
+            task.status("on").await?;
+            task.canceled().await;
+            Err(Stopped::Canceled.into())
+        });
+        script.recovering(Recovery::Resume)
+    };
+    for _ in 0..6 {
+        let kernel = one_place(folder.path(), speaking());
+        kernel.run(all_wait(&kernel, std::slice::from_ref(&second)));
+        assert_eq!(kernel.run(kernel.get(&first)).unwrap().status.state, TaskState::Working);
+        kernel.kill();
+    }
+    let kernel = one_place(folder.path(), speaking());
+    kernel.run(async {
+        all_wait(&kernel, std::slice::from_ref(&second)).await;
+        kernel.cancel(&first).await.unwrap();
+        while position(&kernel, &second).await.is_some() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(kernel.get(&second).await.unwrap().status.state, TaskState::Working);
+    });
+}
+
+#[test]
+fn who_had_not_begun_to_work_waits_for_those_that_had_though_it_is_older() {
+    let folder = tempfile::tempdir().unwrap();
+    let two = Switches { max_running: Some(2), ..Switches::default() };
+    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, holding()).switches(two));
+    let ids = kernel.run(async {
+        let mut ids = Vec::new();
+        for text in ["idle", "works"] {
+            let sent = kernel.send(text).await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+            ids.push(sent.id().clone());
+        }
+        ids
+    });
+    kernel.kill();
+    let mut script = holding();
+    script.queues = "idle";
+    let kernel = one_place(folder.path(), script);
+    kernel.run(async {
+        all_wait(&kernel, &ids[..1]).await;
+        assert_eq!(position(&kernel, &ids[1]).await, None, "it works");
+        kernel.cancel(&ids[1]).await.unwrap();
+        while position(&kernel, &ids[0]).await.is_some() {
+            tokio::task::yield_now().await;
+        }
+    });
+}
