@@ -5,10 +5,14 @@
 //! words names no id and belongs to the question that was open when it came, by the order of the log. One that came while
 //! none was open decides nothing, also not a later question, and is no work either.
 
-use serde::{Deserialize, Serialize};
+mod said;
+
+use serde::Serialize;
 use serde_json::Value;
-use switchboard_a2a::{Json, Message, Part, PartContent, Role, Timestamp};
+use switchboard_a2a::{Json, Message, Part, Role, Timestamp};
 use switchboard_adapters::{Approval, ChoiceKind, Decision, cut, spelled_out};
+
+use said::{Answered, Statement, Sure, Usual, usual};
 
 /// Input of a tool up to this many bytes of JSON is shown whole.
 const INPUT_BYTES: usize = 256 << 10;
@@ -16,6 +20,13 @@ const INPUT_BYTES: usize = 256 << 10;
 const INPUT_CHARACTERS: usize = 4_000;
 /// The longest prompt that is shown.
 const PROMPT_CHARACTERS: usize = 2_000;
+
+/// What is said about an answer that is none of those there are.
+const NEITHER: &str = "That was neither a yes nor a no.";
+/// … that says one thing here and another there.
+const DIVIDED: &str = "That said several things that do not agree.";
+/// … beside something else.
+const MORE: &str = "That was more than an answer, which is words alone, or data with approvalId, decision and reason.";
 
 /// A question that waits for an answer.
 pub(super) struct Question {
@@ -35,8 +46,8 @@ pub(super) enum Answer {
     Always,
     /// It answers another question, which is closed.
     Expired(String),
-    /// It cannot be understood.
-    Unclear,
+    /// It decides nothing, and this is said about it.
+    Unclear(&'static str),
 }
 
 /// The data part of a question.
@@ -58,16 +69,6 @@ struct Asked<'a> {
 struct OfferedOption<'a> {
     id: &'a str,
     label: &'a str,
-}
-
-/// The data part of an answer.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Answered {
-    approval_id: Option<String>,
-    #[serde(alias = "option", alias = "optionId")]
-    decision: Option<String>,
-    reason: Option<String>,
 }
 
 impl Question {
@@ -120,26 +121,27 @@ impl Question {
 
     /// What a message says to this question.
     pub(super) fn read(&self, message: &Message) -> Answer {
-        if let Some(answered) = data(message) {
-            if let Some(id) = answered.approval_id.filter(|id| *id != self.id) {
-                return Answer::Expired(id);
-            }
-            return answered.decision.map_or(Answer::Unclear, |decision| self.word(&decision, answered.reason));
+        let Some(statements) = said::statements(message) else { return Answer::Unclear(MORE) };
+        if let Some(id) = statements.iter().filter_map(Statement::approval_id).find(|id| *id != self.id) {
+            return Answer::Expired(id.to_owned());
         }
-        let text = message.joined_text();
-        let text = text.trim();
-        let (first, rest) = text.split_once([' ', ',', ':', ';', '.', '\n']).unwrap_or((text, ""));
+        let answers = statements.into_iter().map(|statement| match statement {
+            Statement::Text(text) => self.text(&text),
+            Statement::Data(Answered { decision: Some(decision), reason, .. }) => self.word(&decision, reason),
+            Statement::Data(_) => Answer::Unclear(NEITHER),
+        });
+        answers.reduce(Answer::agreed).unwrap_or(Answer::Unclear(NEITHER))
+    }
+
+    fn text(&self, text: &str) -> Answer {
         match self.word(text, None) {
-            Answer::Unclear => {
-                let reason = rest.trim_start_matches([' ', ',', ':', ';', '.', '-', '\n']).trim();
-                let reason = (!reason.is_empty()).then(|| reason.to_owned());
-                match self.word(first, reason) {
-                    // Only a no can be explained. "yes, but …" is no plain yes.
-                    denied @ Answer::Decided(Decision::Deny { .. }) => denied,
-                    plain if rest.trim().is_empty() => plain,
-                    _ => Answer::Unclear,
+            Answer::Unclear(_) => match said::spoken(text) {
+                Some((Usual::Deny, Some(reason))) if usual(reason).is_some_and(|word| word != Usual::Deny) => {
+                    Answer::Unclear(DIVIDED)
                 }
-            }
+                Some((word, reason)) => self.usual(word, reason.map(str::to_owned)),
+                None => self.word(text.trim_end_matches(['.', ',', ':', ';', '!']), None),
+            },
             answer => answer,
         }
     }
@@ -153,83 +155,76 @@ impl Question {
                 ChoiceKind::Other => Answer::Decided(Decision::Choose(choice.id.clone())),
             };
         }
-        match usual(word) {
-            Some(Usual::Allow) => Answer::Decided(Decision::Allow),
-            Some(Usual::Always) => Answer::Always,
-            Some(Usual::Deny) => Answer::Decided(Decision::Deny { reason }),
-            None => Answer::Unclear,
+        usual(word).map_or(Answer::Unclear(NEITHER), |word| self.usual(word, reason))
+    }
+
+    fn usual(&self, word: Usual, reason: Option<String>) -> Answer {
+        match word {
+            Usual::Allow => Answer::Decided(Decision::Allow),
+            Usual::Always => Answer::Always,
+            Usual::Deny => Answer::Decided(Decision::Deny { reason }),
         }
     }
 }
 
-enum Usual {
-    Allow,
-    Always,
-    Deny,
-}
-
-/// The words people say yes and no with.
-fn usual(word: &str) -> Option<Usual> {
-    match word.trim_end_matches(['.', '!']).to_lowercase().as_str() {
-        "y" | "yes" | "ok" | "okay" | "allow" | "approve" | "approved" | "allow_once" | "allow once" => {
-            Some(Usual::Allow)
+impl Answer {
+    /// What two things in one message say together: nothing, unless they say the same.
+    fn agreed(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Decided(Decision::Deny { reason }), Self::Decided(Decision::Deny { reason: other })) => {
+                Self::Decided(Decision::Deny { reason: reason.or(other) })
+            }
+            (unclear @ Self::Unclear(_), _) | (_, unclear @ Self::Unclear(_)) => unclear,
+            (answer, other) if answer == other => answer,
+            _ => Self::Unclear(DIVIDED),
         }
-        "a" | "always" | "allow_always" | "allow always" => Some(Usual::Always),
-        "n" | "no" | "deny" | "denied" | "reject" | "rejected" | "reject_once" => Some(Usual::Deny),
-        _ => None,
     }
 }
 
-/// Whether a message can be nothing but an answer to a question, whichever.
+/// Whether a message that names only its conversation answers the question that is open there. Data must name the
+/// question: without, it may be part of some work.
 pub(super) fn is_answer(message: &Message) -> bool {
-    data(message).is_some() || usual(message.joined_text().trim()).is_some()
+    matches!(said::sure(message), Some(Sure::Named(_) | Sure::Word(_)))
 }
 
 /// What an answer is told that came to a task while no question was open: twice, or too late. None if the message is no
 /// answer but work.
 pub(super) fn unasked(message: &Message) -> Option<String> {
-    Some(match data(message) {
-        Some(Answered { approval_id: Some(id), .. }) => {
-            format!("The approval {id} has expired or was answered already; nothing was done.")
+    let no_question = "No question was open when the answer came; nothing was done.";
+    match said::sure(message) {
+        Some(Sure::Named(id)) => {
+            Some(format!("The approval {id} has expired or was answered already; nothing was done."))
         }
-        Some(_) => "No question was open when the answer came; nothing was done.".to_owned(),
-        None => {
-            let text = message.joined_text();
-            usual(text.trim())?;
-            format!("No question was open when {:?} came; nothing was done.", text.trim())
-        }
-    })
+        Some(Sure::Data) => Some(no_question.to_owned()),
+        Some(Sure::Word(word)) => Some(format!("No question was open when {word:?} came; nothing was done.")),
+        None => said::speaks_of_approval(message).then(|| no_question.to_owned()),
+    }
 }
 
 /// Why an answer that names no task begins none. None if it may be work: a plain yes may answer what a program said at
 /// the end of an earlier task, unless another one `is_at_work` in the conversation.
 pub(super) fn begins_nothing(message: &Message, is_at_work: bool) -> Option<String> {
-    match data(message) {
-        Some(Answered { approval_id: Some(id), .. }) => Some(format!(
+    match said::sure(message)? {
+        Sure::Named(id) => Some(format!(
             "the approval {id} is not open here: it has expired, was answered already or is another conversation's"
         )),
-        Some(_) => Some("no approval is open here that this could answer: it has expired or was answered".to_owned()),
-        None if is_at_work && is_answer(message) => Some(format!(
-            "{:?} answers no question that is open in this conversation, and another task of it is at work: say what to do",
-            message.joined_text().trim()
-        )),
-        None => None,
+        Sure::Data => Some(
+            "an answer as data has to say what it answers: add the approvalId of the question, or the message's taskId"
+                .to_owned(),
+        ),
+        Sure::Word(word) => is_at_work.then(|| {
+            format!(
+                "{word:?} answers no question that is open in this conversation, and another task of it is at work: \
+                 say what to do"
+            )
+        }),
     }
-}
-
-/// The answer in a message's data parts.
-fn data(message: &Message) -> Option<Answered> {
-    message.parts.iter().find_map(|part| match &part.content {
-        PartContent::Data(json) => {
-            json.read::<Answered>().ok().filter(|read| read.approval_id.is_some() || read.decision.is_some())
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use switchboard_a2a::PartContent;
 
     use super::*;
 
@@ -249,6 +244,14 @@ mod tests {
         Question::new(approval, Timestamp(1_700_000_000_000))
     }
 
+    fn data(value: &Value) -> Part {
+        Part::data(Json::from_serialize(value).unwrap())
+    }
+
+    fn message(parts: Vec<Part>) -> Message {
+        Message { parts, ..Message::text(Role::User, "") }
+    }
+
     fn deny(reason: Option<&str>) -> Answer {
         Answer::Decided(Decision::Deny { reason: reason.map(str::to_owned) })
     }
@@ -266,10 +269,10 @@ mod tests {
             ("n", deny(None)),
             ("no, use rg instead", deny(Some("use rg instead"))),
             ("deny: too risky", deny(Some("too risky"))),
-            ("yes, but not in /etc", Answer::Unclear),
-            ("nothing", Answer::Unclear),
-            ("", Answer::Unclear),
-            ("please also fix the readme", Answer::Unclear),
+            ("yes, but not in /etc", Answer::Unclear(NEITHER)),
+            ("nothing", Answer::Unclear(NEITHER)),
+            ("", Answer::Unclear(NEITHER)),
+            ("please also fix the readme", Answer::Unclear(NEITHER)),
         ] {
             assert_eq!(read(text), answer, "{text:?}");
         }
@@ -278,18 +281,54 @@ mod tests {
     #[test]
     fn data_is_bound_to_its_question() {
         let question = question(&[]);
-        let read = |value: Value| {
-            let parts = vec![Part::data(Json::from_serialize(&value).unwrap())];
-            question.read(&Message { parts, ..Message::text(Role::User, "") })
-        };
+        let read = |value: Value| question.read(&message(vec![data(&value)]));
         let id = question.id.as_str();
         assert_eq!(read(json!({"approvalId": id, "decision": "allow"})), Answer::Decided(Decision::Allow));
         assert_eq!(read(json!({"decision": "always"})), Answer::Always);
         assert_eq!(read(json!({"approvalId": id, "decision": "deny", "reason": "no"})), deny(Some("no")));
         assert_eq!(read(json!({"approvalId": "old", "decision": "allow"})), Answer::Expired("old".to_owned()));
-        assert_eq!(read(json!({"approvalId": id, "decision": "perhaps"})), Answer::Unclear);
-        assert_eq!(read(json!({"approvalId": id})), Answer::Unclear);
-        assert_eq!(read(json!({"approvalId": 7, "decision": "allow"})), Answer::Unclear);
+        assert_eq!(read(json!({"approvalId": id, "decision": "perhaps"})), Answer::Unclear(NEITHER));
+        assert_eq!(read(json!({"approvalId": id})), Answer::Unclear(NEITHER));
+        for other in [
+            json!({"approvalId": 7, "decision": "allow"}),
+            json!({"approvalId": id, "decision": "allow", "comment": "fine"}),
+            json!({"decision": "allow", "option": "deny"}),
+            json!([id, "allow", "because"]),
+            json!({"reason": "because"}),
+        ] {
+            assert_eq!(read(other.clone()), Answer::Unclear(MORE), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_agree_decides_nothing() {
+        let question = question(&[]);
+        let id = question.id.as_str();
+        let named = |decision: &str| data(&json!({"approvalId": id, "decision": decision}));
+        let (text, unnamed) = (Part::text, |decision: &str| data(&json!({"decision": decision})));
+        let read = |parts: Vec<Part>| question.read(&message(parts));
+        assert_eq!(read(vec![text("y"), named("allow")]), Answer::Decided(Decision::Allow));
+        assert_eq!(read(vec![unnamed("always"), named("always"), text(" ")]), Answer::Always);
+        assert_eq!(read(vec![named("deny"), text("no, use rg")]), deny(Some("use rg")));
+        for divided in [
+            vec![text("n"), named("allow")],
+            vec![text("y"), named("deny")],
+            vec![unnamed("deny"), unnamed("allow")],
+            vec![named("allow"), text("always")],
+            vec![text("n"), text("y")],
+            vec![text("no, yes")],
+        ] {
+            assert_eq!(read(divided.clone()), Answer::Unclear(DIVIDED), "{divided:?}");
+        }
+        let other = || data(&json!({"approvalId": "x", "decision": "deny"}));
+        assert_eq!(read(vec![unnamed("allow"), other()]), Answer::Expired("x".to_owned()));
+        assert_eq!(read(vec![other(), named("deny")]), Answer::Expired("x".to_owned()));
+        for unclear in ["Write this decision down", "yes, but not in /etc"] {
+            assert_eq!(read(vec![text(unclear), named("allow")]), Answer::Unclear(NEITHER), "{unclear}");
+        }
+        let file = Part::new(PartContent::Raw(b"x".to_vec()));
+        assert_eq!(read(vec![text("always"), file]), Answer::Unclear(MORE));
+        assert_eq!(read(vec![text("y"), data(&json!({"title": "use SQLite"}))]), Answer::Unclear(MORE));
     }
 
     #[test]
@@ -335,12 +374,37 @@ mod tests {
 
     #[test]
     fn what_is_surely_an_answer() {
-        let text = |text: &str| is_answer(&Message::text(Role::User, text));
-        assert!(text("y") && text("Always") && text("n"));
-        assert!(!text("no, use rg instead") && !text("fix the bug") && !text(""));
-        let parts = vec![Part::data(Json::parse(r#"{"approvalId":"x","decision":"allow"}"#).unwrap())];
-        let message = Message { parts, ..Message::text(Role::User, "") };
-        assert!(is_answer(&message));
-        assert!(unasked(&message).unwrap().contains("approval x has expired"));
+        let id = "699543ce-b046-4ec7-96a5-dca4bff40eb5";
+        let text = |text: &str| message(vec![Part::text(text)]);
+        let both = |text: &str, value: Value| message(vec![Part::text(text), data(&value)]);
+        let named = || json!({"approvalId": id, "decision": "later"});
+        for answer in [text("y"), text("Always"), text("n"), both("", named()), both("ok", named())] {
+            assert!(is_answer(&answer), "{answer:?}");
+            assert!(unasked(&answer).is_some() && begins_nothing(&answer, true).is_some(), "{answer:?}");
+        }
+        assert!(unasked(&both("", named())).unwrap().contains(&format!("approval {id} has expired")));
+        for work in [
+            text("no, use rg instead"),
+            text("fix the bug"),
+            text(""),
+            both("fix the bug", named()),
+            both("y", json!({"approvalId": "PO-1234", "decision": "approve"})),
+            both("y", json!({"approvalId": id, "decision": "allow", "title": "use SQLite"})),
+            both("ok", json!({"decision": "deploy"})),
+            both("do what it says", json!({"decision": "allow"})),
+            message(vec![Part::text("ok"), Part::new(PartContent::Raw(b"x".to_vec()))]),
+        ] {
+            assert!(!is_answer(&work) && unasked(&work).is_none(), "{work:?}");
+            assert!(begins_nothing(&work, true).is_none(), "{work:?}");
+        }
+        // Too little for a question that is not named by its task, and yet no work.
+        for unnamed in [both("", json!({"decision": "later"})), both("y", json!({"decision": "allow"}))] {
+            assert!(!is_answer(&unnamed), "{unnamed:?}");
+            assert!(unasked(&unnamed).is_some() && begins_nothing(&unnamed, false).is_some(), "{unnamed:?}");
+        }
+        for mute in [json!({"approvalId": "PO-1234"}), json!({"optionId": "later", "title": "use SQLite"})] {
+            let mute = both(" ", mute);
+            assert!(!is_answer(&mute) && unasked(&mute).is_some() && begins_nothing(&mute, true).is_none(), "{mute:?}");
+        }
     }
 }

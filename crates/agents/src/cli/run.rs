@@ -346,8 +346,8 @@ impl<'a> Run<'a> {
                 self.put(question, Some(&note));
                 return Ok(());
             }
-            Answer::Unclear => {
-                self.put(question, Some("That was neither a yes nor a no."));
+            Answer::Unclear(note) => {
+                self.put(question, Some(note));
                 return Ok(());
             }
         };

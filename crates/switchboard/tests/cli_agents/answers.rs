@@ -1,7 +1,7 @@
 //! Answers and the questions they belong to: each decides one question, once.
 
 use serde_json::{Value, json};
-use switchboard_a2a::{Message, TaskState};
+use switchboard_a2a::{Message, Part, TaskState};
 
 use crate::approvals::written;
 use crate::bench::*;
@@ -194,9 +194,106 @@ fn an_approval_that_would_begin_a_task_is_refused_as_expired() {
             let expected = if is_named {
                 format!("the approval {id} is not open here: it has expired")
             } else {
-                "no approval is open here".to_owned()
+                "an answer as data has to say what it answers: add the approvalId".to_owned()
             };
             assert!(status_text(&refused).starts_with(&expected), "{}", status_text(&refused));
         }
+    });
+}
+
+/// Text and data in one message.
+fn both(text: &str, data: Value) -> Said {
+    let mut said = Said::from(data);
+    said.0.parts.insert(0, Part::text(text));
+    said
+}
+
+#[test]
+fn work_that_speaks_of_a_decision_approves_nothing() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let asked = bench.send(within("c", "go")).await;
+        let decision = json!({"decision": "approve", "title": "use SQLite"});
+        let works = [
+            both("Write this decision down in DECISIONS.md", decision),
+            both("Write this down", json!({"approvalId": question(&asked)["approvalId"], "decision": "allow"})),
+            both("y", json!({"approvalId": "PO-1234", "decision": "approve"})),
+        ];
+        let mut begun = Vec::new();
+        for work in works {
+            begun.push(bench.start(work.within("c")).await);
+        }
+        let unnamed = bench.send(Said::from(json!({"decision": "allow"})).within("c")).await;
+        assert_eq!(unnamed.status.state, TaskState::Rejected, "{}", status_text(&unnamed));
+        for id in &begun {
+            assert_ne!(id, &asked.id);
+            bench.until(id, |task| status_text(task).starts_with("Waiting: another task")).await;
+        }
+        assert_eq!(question(&bench.get(&asked.id).await), question(&asked));
+        assert_eq!(written(&place), Vec::<Value>::new());
+        // With its task named it is taken for what it is, and decides nothing either.
+        let again = bench.reply(&asked, both("Write this down", json!({"decision": "approve"}))).await;
+        assert_eq!(question(&again), question(&asked));
+        assert_eq!(bench.reply(&asked, json!({"decision": "deny"})).await.status.state, TaskState::Completed);
+        assert_eq!(written(&place)[0]["decision"], "deny");
+    });
+}
+
+#[test]
+fn a_first_message_may_speak_of_decisions_and_approvals() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; finish ok"));
+    bench.run(async {
+        for (text, data) in [
+            ("please do what the data says", json!({"decision": "deploy", "env": "prod"})),
+            ("choose the database", json!({"approvalId": "PO-1234", "amount": 5})),
+            ("please summarise these options", json!({"option": "A", "optionId": "7"})),
+            ("write it down", json!({"decision": "allow"})),
+        ] {
+            let done = bench.send(both(text, data)).await;
+            assert_eq!(ending(&done), (TaskState::Completed, "ok".to_owned()), "{text}");
+            let heard = place.heard().pop().unwrap();
+            assert!(heard.contains(text) && heard.contains("Data that came with the message"), "{heard}");
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_contradicts_itself_decides_nothing() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        let allow = json!({"approvalId": question(&asked)["approvalId"], "decision": "allow"});
+        let mut another = Said::from(json!({"decision": "allow"}));
+        another.0.parts.extend(Said::from(json!({"approvalId": "x", "decision": "deny"})).0.parts);
+        for (answer, note) in [
+            (both("n", allow.clone()), "That said several things that do not agree.\n"),
+            (another, "The approval x has expired; this is the one that is open.\n"),
+            (both("y", json!({"title": "use SQLite"})), "That was more than an answer, which is words alone"),
+        ] {
+            let again = bench.reply(&asked, answer).await;
+            assert!(status_text(&again).starts_with(note), "{}", status_text(&again));
+            assert_eq!(question(&again), question(&asked));
+        }
+        assert_eq!(written(&place), Vec::<Value>::new());
+        assert_eq!(bench.reply(&asked, both("y", allow)).await.status.state, TaskState::Completed);
+        assert_eq!(written(&place)[0]["decision"], "allow");
+    });
+}
+
+#[test]
+fn data_that_come_too_late_leave_the_ending_as_it_is() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; note began yes; await end; finish Done."));
+    bench.run(async {
+        let id = bench.start("go").await;
+        bench.noted(&place, "began").await;
+        for late in [json!({"decision": "later"}), json!({"approvalId": "x", "decision": "allow", "comment": "fine"})] {
+            bench.start(Said(Message { task_id: Some(id.clone()), ..Said::from(late).0 })).await;
+        }
+        place.allow("end");
+        assert_eq!(ending(&bench.ended(&id).await), (TaskState::Completed, "Done.".to_owned()));
     });
 }

@@ -1,0 +1,154 @@
+//! What a message says, whichever question it may answer, and whether it can be nothing but an answer.
+//!
+//! Work may speak of decisions and approvals too, in words and in data. So a message is taken for an answer only if all
+//! of it is one: a file, other data or other members beside it make it something else.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use switchboard_a2a::{Message, PartContent};
+
+/// What may stand between a word and what follows it.
+const BETWEEN: [char; 6] = [' ', ',', ':', ';', '.', '\n'];
+
+/// The members of data that make it an answer: which question, and what is said to it.
+const ANSWERS: [&str; 4] = ["approvalId", "decision", "option", "optionId"];
+
+/// One thing that a message says.
+pub(super) enum Statement {
+    /// All its text, which may be anything.
+    Text(String),
+    /// A data part.
+    Data(Answered),
+}
+
+/// The data part of an answer. One with other members is none.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Answered {
+    pub(super) approval_id: Option<String>,
+    #[serde(alias = "option", alias = "optionId")]
+    pub(super) decision: Option<String>,
+    pub(super) reason: Option<String>,
+}
+
+/// A message that can be nothing but an answer.
+pub(super) enum Sure {
+    /// It names the question.
+    Named(String),
+    /// Data that names no question.
+    Data,
+    /// A word that people say yes or no with.
+    Word(String),
+}
+
+/// A word of ours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Usual {
+    Allow,
+    Always,
+    Deny,
+}
+
+impl Statement {
+    /// The question it names.
+    pub(super) fn approval_id(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Data(answered) => answered.approval_id.as_deref(),
+        }
+    }
+}
+
+/// All that a message says, or none if it holds something that is no part of an answer.
+pub(super) fn statements(message: &Message) -> Option<Vec<Statement>> {
+    let mut statements = Vec::new();
+    for part in &message.parts {
+        match &part.content {
+            PartContent::Text(_) => {}
+            PartContent::Data(json) => {
+                // A list of texts would be read as the members in their order.
+                let answered: Answered = json.is_object().then(|| json.read().ok())??;
+                if answered.approval_id.is_none() && answered.decision.is_none() {
+                    return None;
+                }
+                statements.push(Statement::Data(answered));
+            }
+            PartContent::Raw(_) | PartContent::Url(_) => return None,
+        }
+    }
+    let text = message.joined_text();
+    if !text.trim().is_empty() {
+        statements.push(Statement::Text(text.trim().to_owned()));
+    }
+    Some(statements)
+}
+
+/// Whether a message can be nothing but an answer. Beside text, data that names no question says no more than the word
+/// in it.
+pub(super) fn sure(message: &Message) -> Option<Sure> {
+    let statements = statements(message)?;
+    let has_text = statements.iter().any(|statement| matches!(statement, Statement::Text(_)));
+    let (mut named, mut data, mut word) = (None, None, None);
+    for statement in statements {
+        match statement {
+            Statement::Data(Answered { approval_id: Some(id), .. }) => {
+                named = named.or(Some(Sure::Named(is_made_here(&id).then_some(id)?)));
+            }
+            Statement::Data(Answered { decision, .. }) => {
+                if has_text {
+                    usual(&decision?)?;
+                }
+                data = Some(Sure::Data);
+            }
+            Statement::Text(text) => {
+                usual(&text)?;
+                word = Some(Sure::Word(text));
+            }
+        }
+    }
+    named.or(data).or(word)
+}
+
+/// Whether a message is data alone and speaks of an approval or a decision. Without text it is no work either, whatever
+/// else the data hold.
+pub(super) fn speaks_of_approval(message: &Message) -> bool {
+    let is_alone = message.parts.iter().all(|part| match &part.content {
+        PartContent::Text(text) => text.trim().is_empty(),
+        PartContent::Data(_) => true,
+        PartContent::Raw(_) | PartContent::Url(_) => false,
+    });
+    let speaks = |members: Map<String, Value>| ANSWERS.iter().any(|member| members.contains_key(*member));
+    is_alone
+        && message.parts.iter().any(|part| match &part.content {
+            PartContent::Data(json) => json.read().is_ok_and(speaks),
+            _ => false,
+        })
+}
+
+/// Whether an id can be that of a question: others have ids of approvals too.
+fn is_made_here(id: &str) -> bool {
+    uuid::Uuid::try_parse(id).is_ok_and(|uuid| uuid.get_version_num() == 4 && uuid.to_string() == id)
+}
+
+/// The words people say yes and no with.
+pub(super) fn usual(word: &str) -> Option<Usual> {
+    match word.trim_end_matches(['.', '!', ',', ':', ';']).to_lowercase().as_str() {
+        "y" | "yes" | "ok" | "okay" | "allow" | "approve" | "approved" | "allow_once" | "allow once" => {
+            Some(Usual::Allow)
+        }
+        "a" | "always" | "allow_always" | "allow always" => Some(Usual::Always),
+        "n" | "no" | "deny" | "denied" | "reject" | "rejected" | "reject_once" => Some(Usual::Deny),
+        _ => None,
+    }
+}
+
+/// A text in words of ours, with the reason it gives. Only a no can be explained: "yes, but …" is no plain yes.
+pub(super) fn spoken(text: &str) -> Option<(Usual, Option<&str>)> {
+    if let Some(word) = usual(text) {
+        return Some((word, None));
+    }
+    let (first, rest) = text.split_once(BETWEEN)?;
+    let reason = rest.trim_start_matches(|between| between == '-' || BETWEEN.contains(&between)).trim();
+    let reason = (!reason.is_empty()).then_some(reason);
+    usual(first).filter(|word| *word == Usual::Deny || reason.is_none()).map(|word| (word, reason))
+}
