@@ -82,8 +82,9 @@ impl Permissions {
             Decision::Choose(id) => question.choices.iter().find(|choice| choice.id == *id),
         };
         if *decision == Decision::Allow && choice.is_none_or(|choice| choice.kind != ChoiceKind::AllowOnce) {
-            let text = "The agent has no yes for this one call, so it was answered no.";
-            steps.event(Event::Notice { text: format!("{text}{}", wider(&question.choices)) });
+            let takes = wider(&question.choices);
+            let text = format!("The agent has no yes for this one call, so it was answered no{takes}.");
+            steps.event(Event::Notice { text });
         }
         let refused = [ChoiceKind::RejectOnce, ChoiceKind::RejectAlways];
         if choice.is_none_or(|choice| refused.contains(&choice.kind)) {

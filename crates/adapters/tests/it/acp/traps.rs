@@ -55,14 +55,17 @@ fn answers_are_chosen_by_kind_and_never_by_order() {
         assert_eq!(approval.choices.len(), offered.len());
         let decided = run.decide("0", decision.clone());
         assert_eq!(outcome(&decided), expected, "{offered:?} {decision:?}");
-        let is_told = events(&decided)
-            .iter()
-            .any(|event| matches!(event, Event::Notice { text } if text.contains("answered no")));
-        assert_eq!(
-            is_told,
-            decision == Decision::Allow && !offered.contains(&"allow_once"),
-            "{offered:?} {decision:?}"
-        );
+        let told = events(&decided).into_iter().find_map(|event| match event {
+            Event::Notice { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let takes = match offered {
+            ["odd"] => "; it takes odd! (odd)",
+            _ => "; it takes allow_always! (allow_always)",
+        };
+        let note = format!("The agent has no yes for this one call, so it was answered no{takes}.");
+        let is_told = decision == Decision::Allow && !offered.contains(&"allow_once");
+        assert_eq!(told, is_told.then_some(note.as_str()), "{offered:?} {decision:?}");
         assert!(run.decide("0", Decision::Allow).is_empty(), "decided twice");
     }
 }
