@@ -83,6 +83,9 @@ pub struct Approval {
     /// Answers of its own that the program takes besides allow and deny; most have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
+    /// Whether the program takes no plain yes: [`Decision::Allow`] would not do what it says, and is not to be offered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_plain_yes: bool,
 }
 
 /// One answer that a program offers.

@@ -45,8 +45,8 @@ impl Permissions {
         let options = params.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let mut choices: Vec<Choice> = options.iter().filter_map(choice).collect();
         let offers = |kind| choices.iter().any(|choice| choice.kind == kind);
-        let is_wide = offers(ChoiceKind::AllowAlways) && !offers(ChoiceKind::AllowOnce);
-        if is_wide {
+        let no_plain_yes = !offers(ChoiceKind::AllowOnce);
+        if no_plain_yes {
             // Nobody is to take what reaches further for a yes: it is offered as what it is.
             for choice in choices.iter_mut().filter(|choice| choice.kind == ChoiceKind::AllowAlways) {
                 choice.kind = ChoiceKind::Other;
@@ -61,12 +61,9 @@ impl Permissions {
         let Some(call) = tools.asked(update, steps) else {
             return cancel(id, steps);
         };
-        let (tool, input, mut prompt) = (call.tool().to_owned(), call.input(), call.prompt());
-        if is_wide {
-            prompt.push_str(&format!(" (the agent has no yes for this one call{})", wider(&choices)));
-        }
+        let (tool, input, prompt) = (call.tool().to_owned(), call.input(), call.prompt());
         self.open.insert(request.clone(), Question { id, tool_call, choices: choices.clone() });
-        steps.event(Event::ApprovalRequired(Approval { request, tool, input, prompt, choices }));
+        steps.event(Event::ApprovalRequired(Approval { request, tool, input, prompt, choices, no_plain_yes }));
     }
 
     /// Somebody has decided.

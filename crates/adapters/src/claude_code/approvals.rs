@@ -65,6 +65,7 @@ impl Approvals {
             tool: tool.to_owned(),
             prompt: if tool == ASK_USER { questions(&input) } else { describe(tool, &input, &self.cwd) },
             choices: if tool == ASK_USER { choices(&input) } else { Vec::new() },
+            no_plain_yes: false,
             input,
         };
         self.open.retain(|question| question.id != *id);

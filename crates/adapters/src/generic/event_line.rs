@@ -119,6 +119,7 @@ impl Line<'_> {
             tool,
             input: self.input(),
             choices: self.choices(),
+            no_plain_yes: false,
         };
         Meaning::Question(approval, spelled)
     }

@@ -95,6 +95,7 @@ impl TextLines {
             input: json!({}),
             prompt: question.prompt.clone(),
             choices: Vec::new(),
+            no_plain_yes: false,
         }));
     }
 }

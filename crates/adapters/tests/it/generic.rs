@@ -268,6 +268,7 @@ fn every_event_can_be_written_by_a_script() {
                 choice("d", ChoiceKind::RejectAlways),
                 choice("e", ChoiceKind::Other),
             ],
+            no_plain_yes: false,
         }),
         Event::ApprovalWithdrawn { request: owned("r1") },
         Event::Usage(Usage {

@@ -10,7 +10,7 @@ mod said;
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_a2a::{Json, Message, Part, Role, Timestamp};
-use switchboard_adapters::{Approval, ChoiceKind, Decision, cut, spelled_out};
+use switchboard_adapters::{Approval, Choice, ChoiceKind, Decision, cut, spelled_out};
 
 use said::{Answered, Statement, Sure, Usual, usual};
 
@@ -20,6 +20,8 @@ const INPUT_BYTES: usize = 256 << 10;
 const INPUT_CHARACTERS: usize = 4_000;
 /// The longest prompt that is shown.
 const PROMPT_CHARACTERS: usize = 2_000;
+/// The longest label of an answer that is shown.
+const LABEL_CHARACTERS: usize = 100;
 
 /// What is said about an answer that is none of those there are.
 const NEITHER: &str = "That was neither a yes nor a no.";
@@ -27,6 +29,8 @@ const NEITHER: &str = "That was neither a yes nor a no.";
 const DIVIDED: &str = "That said several things that do not agree.";
 /// … beside something else.
 const MORE: &str = "That was more than an answer, which is words alone, or data with approvalId, decision and reason.";
+/// … that is a yes where there is none.
+const NO_YES: &str = "A plain yes is not taken here.";
 
 /// A question that waits for an answer.
 pub(super) struct Question {
@@ -84,11 +88,14 @@ impl Question {
         let prompt = cut(&prompt, PROMPT_CHARACTERS);
         let mut text = note.map(|note| format!("{note}\n")).unwrap_or_default();
         text.push_str(&format!("Approve: {prompt}?\n"));
-        text.push_str(&format!(
-            "Answer y (this once), always (every {} of this task) or n, with a reason if you like.",
-            approval.tool
-        ));
-        let own: Vec<&str> = self.own_choices().map(|choice| choice.id.as_str()).collect();
+        text.push_str(&match approval.no_plain_yes {
+            true => "Answer n, with a reason if you like; a plain yes is not taken here.".to_owned(),
+            false => format!(
+                "Answer y (this once), always (every {} of this task) or n, with a reason if you like.",
+                approval.tool
+            ),
+        });
+        let own: Vec<String> = self.own_choices().map(shown).collect();
         if !own.is_empty() {
             text.push_str(&format!(" It also takes {}.", own.join(", ")));
         }
@@ -102,7 +109,8 @@ impl Question {
         let written = input.to_string();
         let is_short = written.len() <= INPUT_BYTES;
         let usual = [("allow", "Allow once"), ("always", "Allow for this task"), ("deny", "Deny")];
-        let usual = usual.into_iter().map(|(id, label)| OfferedOption { id, label });
+        let usual = usual.into_iter().filter(|(id, _)| *id == "deny" || !self.approval.no_plain_yes);
+        let usual = usual.map(|(id, label)| OfferedOption { id, label });
         let own = self.own_choices().map(|choice| OfferedOption { id: &choice.id, label: &choice.label });
         Asked {
             approval_id: &self.id,
@@ -115,7 +123,7 @@ impl Question {
     }
 
     /// What the program offers beyond yes and no.
-    fn own_choices(&self) -> impl Iterator<Item = &switchboard_adapters::Choice> {
+    fn own_choices(&self) -> impl Iterator<Item = &Choice> {
         self.approval.choices.iter().filter(|choice| choice.kind == ChoiceKind::Other)
     }
 
@@ -160,10 +168,20 @@ impl Question {
 
     fn usual(&self, word: Usual, reason: Option<String>) -> Answer {
         match word {
+            Usual::Allow | Usual::Always if self.approval.no_plain_yes => Answer::Unclear(NO_YES),
             Usual::Allow => Answer::Decided(Decision::Allow),
             Usual::Always => Answer::Always,
             Usual::Deny => Answer::Decided(Decision::Deny { reason }),
         }
+    }
+}
+
+/// One of the program's own answers, for people.
+fn shown(choice: &Choice) -> String {
+    let (id, label) = (spelled_out(&choice.id), spelled_out(&choice.label));
+    match id.eq_ignore_ascii_case(&label) {
+        true => id.into_owned(),
+        false => format!("{id} ({})", cut(&label, LABEL_CHARACTERS)),
     }
 }
 
@@ -240,6 +258,7 @@ mod tests {
             input: json!({"command": "cargo test"}),
             prompt: "Bash: cargo test".to_owned(),
             choices: choices.collect(),
+            no_plain_yes: false,
         };
         Question::new(approval, Timestamp(1_700_000_000_000))
     }
@@ -343,6 +362,27 @@ mod tests {
         assert_eq!(read("proceed_once"), Answer::Decided(Decision::Allow));
         assert_eq!(read("edit_first"), Answer::Decided(Decision::Choose("edit_first".to_owned())));
         assert!(question.message(None).joined_text().contains("It also takes edit_first."));
+    }
+
+    #[test]
+    fn a_yes_that_cannot_be_given_is_not_offered_and_decides_nothing() {
+        let mut question = question(&[("aa", ChoiceKind::Other), ("ro", ChoiceKind::RejectOnce)]);
+        question.approval.no_plain_yes = true;
+        "Always\u{1b}[0m".clone_into(&mut question.approval.choices[0].label);
+        let asked = question.message(None).joined_text();
+        let expected = "Answer n, with a reason if you like; a plain yes is not taken here. \
+                        It also takes aa (Always\\u{1b}[0m).";
+        assert_eq!(asked.lines().last(), Some(expected));
+        let options = serde_json::to_value(question.asked()).unwrap()["options"].clone();
+        let ids: Vec<&str> = options.as_array().unwrap().iter().map(|option| option["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["deny", "aa"]);
+        let read = |text: &str| question.read(&message(vec![Part::text(text)]));
+        for yes in ["y", "always", "allow"] {
+            assert_eq!(read(yes), Answer::Unclear(NO_YES), "{yes}");
+            assert_eq!(question.read(&message(vec![data(&json!({"decision": yes}))])), Answer::Unclear(NO_YES));
+        }
+        assert_eq!(read("aa"), Answer::Decided(Decision::Choose("aa".to_owned())));
+        assert_eq!((read("ro"), read("no, not for ever")), (deny(None), deny(Some("not for ever"))));
     }
 
     #[test]

@@ -81,6 +81,7 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
         input,
         prompt: cut(&prompt, LONGEST_PROMPT).into_owned(),
         choices: form.choices(),
+        no_plain_yes: false,
     };
     Ok((approval, Question { id: id.clone(), form, about, is_named }))
 }

@@ -43,13 +43,9 @@ fn answers_are_chosen_by_kind_and_never_by_order() {
         let mut run = Run::prompted();
         let steps = run.say(ask(json!(0), offered));
         let Some(Event::ApprovalRequired(approval)) = events(&steps).last().copied() else { panic!("{steps:?}") };
-        let is_wide = offered.contains(&"allow_always") && !offered.contains(&"allow_once");
-        let wider = if is_wide {
-            " (the agent has no yes for this one call; it takes allow_always! (allow_always))"
-        } else {
-            ""
-        };
-        assert_eq!((approval.request.as_str(), &*approval.prompt), ("0", &*format!("Run ls{wider}")));
+        assert_eq!((approval.request.as_str(), &*approval.prompt), ("0", "Run ls"));
+        assert_eq!(approval.no_plain_yes, !offered.contains(&"allow_once"));
+        let is_wide = offered.contains(&"allow_always") && approval.no_plain_yes;
         let wide = approval.choices.iter().find(|choice| choice.label == "allow_always");
         assert_eq!(wide.is_some_and(|choice| choice.kind == ChoiceKind::Other), is_wide);
         assert_eq!(approval.choices.len(), offered.len());
@@ -91,6 +87,7 @@ fn a_question_that_cannot_be_understood_is_still_asked() {
         let steps = run.say(json!({"id": 5, "method": "session/request_permission", "params": params}));
         let Some(Event::ApprovalRequired(approval)) = events(&steps).last().copied() else { panic!("{steps:?}") };
         assert_eq!((approval.tool.as_str(), approval.choices.len()), ("other", 0));
+        assert!(approval.no_plain_yes);
         assert_eq!(outcome(&run.decide("5", Decision::Allow)), json!({"outcome": "cancelled"}));
     }
 }
