@@ -60,12 +60,14 @@ impl Approvals {
             return;
         }
         let input = asked.get("input").cloned().unwrap_or_else(|| json!({}));
+        let choices = if tool == ASK_USER { choices(&input) } else { Vec::new() };
         let approval = Approval {
             request: name(id),
             tool: tool.to_owned(),
             prompt: if tool == ASK_USER { questions(&input) } else { describe(tool, &input, &self.cwd) },
-            choices: if tool == ASK_USER { choices(&input) } else { Vec::new() },
-            no_plain_yes: false,
+            // A yes would be no answer to what the model wants to know.
+            no_plain_yes: !choices.is_empty(),
+            choices,
             input,
         };
         self.open.retain(|question| question.id != *id);

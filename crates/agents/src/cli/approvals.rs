@@ -5,23 +5,13 @@
 //! words names no id and belongs to the question that was open when it came, by the order of the log. One that came while
 //! none was open decides nothing, also not a later question, and is no work either.
 
+mod asked;
 mod said;
 
-use serde::Serialize;
-use serde_json::Value;
-use switchboard_a2a::{Json, Message, Part, Role, Timestamp};
-use switchboard_adapters::{Approval, Choice, ChoiceKind, Decision, cut, spelled_out};
+use switchboard_a2a::{Message, Timestamp};
+use switchboard_adapters::{Approval, ChoiceKind, Decision};
 
 use said::{Answered, Statement, Sure, Usual, usual};
-
-/// Input of a tool up to this many bytes of JSON is shown whole.
-const INPUT_BYTES: usize = 256 << 10;
-/// Of longer input the beginning is shown.
-const INPUT_CHARACTERS: usize = 4_000;
-/// The longest prompt that is shown.
-const PROMPT_CHARACTERS: usize = 2_000;
-/// The longest label of an answer that is shown.
-const LABEL_CHARACTERS: usize = 100;
 
 /// What is said about an answer that is none of those there are.
 const NEITHER: &str = "That was neither a yes nor a no.";
@@ -54,77 +44,10 @@ pub(super) enum Answer {
     Unclear(&'static str),
 }
 
-/// The data part of a question.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Asked<'a> {
-    approval_id: &'a str,
-    tool: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<&'a Value>,
-    /// The beginning of an input that is too long to show.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input_beginning: Option<String>,
-    options: Vec<OfferedOption<'a>>,
-    expires_at: String,
-}
-
-#[derive(Serialize)]
-struct OfferedOption<'a> {
-    id: &'a str,
-    label: &'a str,
-}
-
 impl Question {
     /// A program's question under a new id.
     pub(super) fn new(approval: Approval, expires_at: Timestamp) -> Self {
         Self { id: uuid::Uuid::new_v4().to_string(), approval, expires_at }
-    }
-
-    /// The message that asks. `note` comes before it, where an answer could not be taken.
-    pub(super) fn message(&self, note: Option<&str>) -> Message {
-        let approval = &self.approval;
-        let prompt = spelled_out(approval.prompt.trim());
-        let prompt = cut(&prompt, PROMPT_CHARACTERS);
-        let mut text = note.map(|note| format!("{note}\n")).unwrap_or_default();
-        text.push_str(&format!("Approve: {prompt}?\n"));
-        text.push_str(&match approval.no_plain_yes {
-            true => "Answer n, with a reason if you like; a plain yes is not taken here.".to_owned(),
-            false => format!(
-                "Answer y (this once), always (every {} of this task) or n, with a reason if you like.",
-                approval.tool
-            ),
-        });
-        let own: Vec<String> = self.own_choices().map(shown).collect();
-        if !own.is_empty() {
-            text.push_str(&format!(" It also takes {}.", own.join(", ")));
-        }
-        let mut message = Message::text(Role::Agent, text);
-        message.parts.extend(Json::from_serialize(&self.asked()).map(Part::data));
-        message
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        let input = &self.approval.input;
-        let written = input.to_string();
-        let is_short = written.len() <= INPUT_BYTES;
-        let usual = [("allow", "Allow once"), ("always", "Allow for this task"), ("deny", "Deny")];
-        let usual = usual.into_iter().filter(|(id, _)| *id == "deny" || !self.approval.no_plain_yes);
-        let usual = usual.map(|(id, label)| OfferedOption { id, label });
-        let own = self.own_choices().map(|choice| OfferedOption { id: &choice.id, label: &choice.label });
-        Asked {
-            approval_id: &self.id,
-            tool: &self.approval.tool,
-            input: is_short.then_some(input),
-            input_beginning: (!is_short).then(|| cut(&written, INPUT_CHARACTERS).into_owned()),
-            options: usual.chain(own).collect(),
-            expires_at: self.expires_at.to_string(),
-        }
-    }
-
-    /// What the program offers beyond yes and no.
-    fn own_choices(&self) -> impl Iterator<Item = &Choice> {
-        self.approval.choices.iter().filter(|choice| choice.kind == ChoiceKind::Other)
     }
 
     /// What a message says to this question.
@@ -142,28 +65,38 @@ impl Question {
     }
 
     fn text(&self, text: &str) -> Answer {
-        match self.word(text, None) {
-            Answer::Unclear(_) => match said::spoken(text) {
-                Some((Usual::Deny, Some(reason))) if usual(reason).is_some_and(|word| word != Usual::Deny) => {
-                    Answer::Unclear(DIVIDED)
-                }
-                Some((word, reason)) => self.usual(word, reason.map(str::to_owned)),
-                None => self.word(text.trim_end_matches(['.', ',', ':', ';', '!']), None),
+        match said::spoken(text) {
+            Some((Usual::Deny, Some(reason))) if usual(reason).is_some_and(|word| word != Usual::Deny) => {
+                Answer::Unclear(DIVIDED)
+            }
+            Some((word, reason)) => self.usual(word, reason.map(str::to_owned)),
+            None => match self.choice(text, None) {
+                Answer::Unclear(_) => self.choice(text.trim_end_matches(['.', ',', ':', ';', '!']), None),
+                answer => answer,
             },
-            answer => answer,
         }
     }
 
     fn word(&self, word: &str, reason: Option<String>) -> Answer {
-        if let Some(choice) = self.approval.choices.iter().find(|choice| choice.id == word) {
-            return match choice.kind {
-                ChoiceKind::AllowAlways => Answer::Always,
-                ChoiceKind::AllowOnce => Answer::Decided(Decision::Allow),
-                ChoiceKind::RejectOnce | ChoiceKind::RejectAlways => Answer::Decided(Decision::Deny { reason }),
-                ChoiceKind::Other => Answer::Decided(Decision::Choose(choice.id.clone())),
-            };
+        match usual(word) {
+            Some(word) => self.usual(word, reason),
+            None => self.choice(word, reason),
         }
-        usual(word).map_or(Answer::Unclear(NEITHER), |word| self.usual(word, reason))
+    }
+
+    /// One of the program's own answers, by its id.
+    fn choice(&self, id: &str, reason: Option<String>) -> Answer {
+        if let Some(own) = self.own_choices().iter().find(|own| own.id == id) {
+            return Answer::Decided(Decision::Choose(own.choice.id.clone()));
+        }
+        let kind = self.approval.choices.iter().find(|choice| choice.id == id).map(|choice| choice.kind);
+        match kind {
+            Some(ChoiceKind::AllowAlways) => self.usual(Usual::Always, None),
+            Some(ChoiceKind::AllowOnce) => self.usual(Usual::Allow, None),
+            Some(ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => self.usual(Usual::Deny, reason),
+            // Its id reads as a word of ours: it is offered under another.
+            Some(ChoiceKind::Other) | None => Answer::Unclear(NEITHER),
+        }
     }
 
     fn usual(&self, word: Usual, reason: Option<String>) -> Answer {
@@ -173,15 +106,6 @@ impl Question {
             Usual::Always => Answer::Always,
             Usual::Deny => Answer::Decided(Decision::Deny { reason }),
         }
-    }
-}
-
-/// One of the program's own answers, for people.
-fn shown(choice: &Choice) -> String {
-    let (id, label) = (spelled_out(&choice.id), spelled_out(&choice.label));
-    match id.eq_ignore_ascii_case(&label) {
-        true => id.into_owned(),
-        false => format!("{id} ({})", cut(&label, LABEL_CHARACTERS)),
     }
 }
 
@@ -227,7 +151,7 @@ pub(super) fn begins_nothing(message: &Message, is_at_work: bool) -> Option<Stri
             "the approval {id} is not open here: it has expired, was answered already or is another conversation's"
         )),
         Sure::Data => Some(
-            "an answer as data has to say what it answers: add the approvalId of the question, or the message's taskId"
+            "an answer as data has to say what it answers: add the approvalId of the question, or the taskId of its task"
                 .to_owned(),
         ),
         Sure::Word(word) => is_at_work.then(|| {
@@ -241,12 +165,12 @@ pub(super) fn begins_nothing(message: &Message, is_at_work: bool) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use switchboard_a2a::PartContent;
+    use serde_json::{Value, json};
+    use switchboard_a2a::{Json, Part, PartContent, Role};
 
     use super::*;
 
-    fn question(choices: &[(&str, ChoiceKind)]) -> Question {
+    pub(super) fn question(choices: &[(&str, ChoiceKind)]) -> Question {
         let choices = choices.iter().map(|(id, kind)| switchboard_adapters::Choice {
             id: (*id).to_owned(),
             label: (*id).to_owned(),
@@ -269,6 +193,10 @@ mod tests {
 
     fn message(parts: Vec<Part>) -> Message {
         Message { parts, ..Message::text(Role::User, "") }
+    }
+
+    fn options(question: &Question) -> Value {
+        serde_json::to_value(question.message(None)).unwrap()["parts"][1]["data"]["options"].clone()
     }
 
     fn deny(reason: Option<&str>) -> Answer {
@@ -365,6 +293,48 @@ mod tests {
     }
 
     #[test]
+    fn our_words_mean_what_they_mean_whatever_a_program_calls_its_answers() {
+        let question = question(&[
+            ("deny", ChoiceKind::Other),
+            ("option-deny", ChoiceKind::Other),
+            ("deny", ChoiceKind::Other),
+            ("No, thanks", ChoiceKind::Other),
+            ("n", ChoiceKind::AllowOnce),
+            ("y", ChoiceKind::RejectOnce),
+            ("always", ChoiceKind::RejectAlways),
+            ("no way", ChoiceKind::AllowAlways),
+        ]);
+        let options = options(&question);
+        let offered = |id: &str, label: &str| json!({"id": id, "label": label});
+        let own = [
+            offered("option-option-deny", "deny"),
+            offered("option-deny", "option-deny"),
+            offered("option-No, thanks", "No, thanks"),
+        ];
+        assert_eq!(options.as_array().unwrap()[3..], own);
+        let asked = question.message(None).joined_text();
+        let expected = "It also takes option-option-deny (deny), option-deny, option-No, thanks (No, thanks).";
+        assert!(asked.ends_with(expected), "{asked}");
+        let text = |text: &str| question.read(&message(vec![Part::text(text)]));
+        let data = |decision: &str| question.read(&message(vec![data(&json!({"decision": decision}))]));
+        let chosen = |id: &str| Answer::Decided(Decision::Choose(id.to_owned()));
+        for (word, answer) in [
+            ("deny", deny(None)),
+            ("n", deny(None)),
+            ("y", Answer::Decided(Decision::Allow)),
+            ("always", Answer::Always),
+            ("option-option-deny", chosen("deny")),
+            ("option-deny", chosen("option-deny")),
+            ("option-No, thanks", chosen("No, thanks")),
+        ] {
+            assert_eq!(text(word), answer, "{word}");
+            assert_eq!(data(word), answer, "{word} as data");
+        }
+        assert_eq!((text("No, thanks"), text("no way")), (deny(Some("thanks")), deny(Some("way"))));
+        assert_eq!(data("No, thanks"), Answer::Unclear(NEITHER));
+    }
+
+    #[test]
     fn a_yes_that_cannot_be_given_is_not_offered_and_decides_nothing() {
         let mut question = question(&[("aa", ChoiceKind::Other), ("ro", ChoiceKind::RejectOnce)]);
         question.approval.no_plain_yes = true;
@@ -373,7 +343,7 @@ mod tests {
         let expected = "Answer n, with a reason if you like; a plain yes is not taken here. \
                         It also takes aa (Always\\u{1b}[0m).";
         assert_eq!(asked.lines().last(), Some(expected));
-        let options = serde_json::to_value(question.asked()).unwrap()["options"].clone();
+        let options = options(&question);
         let ids: Vec<&str> = options.as_array().unwrap().iter().map(|option| option["id"].as_str().unwrap()).collect();
         assert_eq!(ids, ["deny", "aa"]);
         let read = |text: &str| question.read(&message(vec![Part::text(text)]));
@@ -383,33 +353,6 @@ mod tests {
         }
         assert_eq!(read("aa"), Answer::Decided(Decision::Choose("aa".to_owned())));
         assert_eq!((read("ro"), read("no, not for ever")), (deny(None), deny(Some("not for ever"))));
-    }
-
-    #[test]
-    fn a_question_says_what_how_and_until_when() {
-        let question = question(&[]);
-        let message = serde_json::to_value(question.message(Some("I did not understand that."))).unwrap();
-        let text = message["parts"][0]["text"].as_str().unwrap();
-        assert_eq!(
-            text,
-            "I did not understand that.\nApprove: Bash: cargo test?\n\
-             Answer y (this once), always (every Bash of this task) or n, with a reason if you like."
-        );
-        let data = &message["parts"][1]["data"];
-        assert_eq!(data["tool"], "Bash");
-        assert_eq!(data["input"], json!({"command": "cargo test"}));
-        assert_eq!(data["options"][1], json!({"id": "always", "label": "Allow for this task"}));
-        assert_eq!(data["approvalId"], question.id);
-        assert_eq!(data["expiresAt"], "2023-11-14T22:13:20.000Z");
-    }
-
-    #[test]
-    fn long_input_is_shown_in_part() {
-        let mut question = question(&[]);
-        question.approval.input = json!({"content": "ö".repeat(INPUT_BYTES)});
-        let data = serde_json::to_value(question.asked()).unwrap();
-        assert!(data.get("input").is_none());
-        assert!(data["inputBeginning"].as_str().unwrap().ends_with("ö…"));
     }
 
     #[test]

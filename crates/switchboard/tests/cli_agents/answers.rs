@@ -134,6 +134,26 @@ fn an_answer_of_the_programs_own_is_offered_and_taken() {
 }
 
 #[test]
+fn a_no_is_a_no_whatever_a_program_calls_its_own_answers() {
+    let place = Place::new();
+    let ask = r#"{"kind":"approval_required","request":"r","choices":[{"id":"n","label":"Go ahead"},{"id":"deny"}]}"#;
+    let bench =
+        Bench::open(&place, place.settings(&format!("hear; tell '{ask}'; hear; tell '{ask}'; hear; finish ok")));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        let text = status_text(&asked);
+        assert!(text.ends_with("It also takes option-n (Go ahead), option-deny (deny)."), "{text}");
+        let options = question(&asked)["options"].clone();
+        assert_eq!(options[3], json!({"id": "option-n", "label": "Go ahead"}));
+        let asked = bench.reply(&asked, "n").await;
+        assert_eq!(bench.reply(&asked, json!({"optionId": "option-n"})).await.status.state, TaskState::Completed);
+        let no = json!({"kind": "approval", "request": "r", "decision": "deny"});
+        let own = json!({"kind": "approval", "request": "r", "decision": "choose", "choice": "n"});
+        assert_eq!(written(&place), [no, own]);
+    });
+}
+
+#[test]
 fn a_second_yes_that_comes_while_no_question_is_open_decides_nothing_and_is_no_work() {
     let place = Place::new();
     let program = "hear; ask r1 Bash; hear; note first yes; await ask; ask r2 Edit; hear; finish Done.";

@@ -72,6 +72,7 @@ fn a_question_of_the_models_own_is_answered_by_choosing() {
     assert_eq!(approval.prompt, "Which?\n- A: the first\n- B: the second");
     let labels: Vec<&str> = approval.choices.iter().map(|choice| choice.label.as_str()).collect();
     assert_eq!(labels, ["A", "B"]);
+    assert!(approval.no_plain_yes, "a yes would choose neither");
     assert!(played.answer().contains(r#"\"Which?\"=\"B\""#), "{}", played.answer());
 }
 
@@ -89,6 +90,7 @@ fn several_questions_at_once_offer_nothing_to_choose() {
         {
             [Step::Event(Event::ApprovalRequired(approval))] => {
                 assert_eq!((approval.prompt.as_str(), approval.choices.len()), (prompt, 0));
+                assert!(!approval.no_plain_yes);
             }
             other => panic!("{other:?}"),
         }
