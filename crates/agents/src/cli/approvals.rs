@@ -270,6 +270,7 @@ mod tests {
         let other = || data(&json!({"approvalId": "x", "decision": "deny"}));
         assert_eq!(read(vec![unnamed("allow"), other()]), Answer::Expired("x".to_owned()));
         assert_eq!(read(vec![other(), named("deny")]), Answer::Expired("x".to_owned()));
+        assert_eq!(read(vec![named("deny"), other()]), Answer::Expired("x".to_owned()));
         for unclear in ["Write this decision down", "yes, but not in /etc"] {
             assert_eq!(read(vec![text(unclear), named("allow")]), Answer::Unclear(NEITHER), "{unclear}");
         }
