@@ -148,6 +148,21 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+impl Usage {
+    /// Adds what else was spent. Programs say what they like: a sum stays the greatest number there is, and nothing
+    /// is ever paid back.
+    pub(crate) fn add(&mut self, more: &Self) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input_tokens, more.input_tokens);
+        add(&mut self.cached_tokens, more.cached_tokens);
+        add(&mut self.output_tokens, more.output_tokens);
+        add(&mut self.reasoning_tokens, more.reasoning_tokens);
+        if let Some(cost) = more.cost_usd.filter(|cost| *cost >= 0.0) {
+            self.cost_usd = Some((self.cost_usd.unwrap_or_default() + cost).clamp(0.0, f64::MAX));
+        }
+    }
+}
+
 /// Since when a [`Usage`] was counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -157,4 +172,29 @@ pub enum Scope {
     Run,
     /// Since the conversation began, in earlier runs too.
     Session,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_end_at_the_greatest_number_and_nothing_is_paid_back() {
+        let much = |cost| Usage {
+            input_tokens: u64::MAX,
+            cached_tokens: u64::MAX,
+            output_tokens: u64::MAX,
+            reasoning_tokens: u64::MAX,
+            cost_usd: cost,
+            ..Usage::default()
+        };
+        let mut sum = Usage::default();
+        for cost in [1e308, 1e308, -1e308, f64::NAN, f64::INFINITY] {
+            sum.add(&much(Some(cost)));
+        }
+        assert_eq!(sum, much(Some(f64::MAX)));
+        sum = Usage::default();
+        sum.add(&Usage::default());
+        assert_eq!(sum.cost_usd, None, "nothing was said of money");
+    }
 }

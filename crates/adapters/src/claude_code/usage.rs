@@ -29,7 +29,7 @@ pub(super) fn add(usage: &mut Usage, result: &Value) {
             reasoning_tokens: turn.get("output_tokens_details").map_or(0, |details| number(details, "thinking_tokens")),
             cost_usd: None,
         };
-        sum(usage, &more);
+        usage.add(&more);
         usage.cost_usd = result.get("total_cost_usd").and_then(Value::as_f64).or(usage.cost_usd);
     }
 }
@@ -46,16 +46,5 @@ fn add_model(usage: &mut Usage, model: &Value) {
         reasoning_tokens: tokens("thinkingTokens"),
         cost_usd: model.get("costUSD").and_then(Value::as_f64),
     };
-    sum(usage, &more);
-}
-
-fn sum(usage: &mut Usage, more: &Usage) {
-    let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
-    add(&mut usage.input_tokens, more.input_tokens);
-    add(&mut usage.cached_tokens, more.cached_tokens);
-    add(&mut usage.output_tokens, more.output_tokens);
-    add(&mut usage.reasoning_tokens, more.reasoning_tokens);
-    if let Some(cost) = more.cost_usd {
-        usage.cost_usd = Some(usage.cost_usd.unwrap_or_default() + cost);
-    }
+    usage.add(&more);
 }

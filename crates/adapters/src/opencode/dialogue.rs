@@ -141,15 +141,14 @@ impl OpencodeDialogue {
         let number = |value: &Value| value.as_u64().unwrap_or(0);
         let (read, written) = (number(&tokens["cache"]["read"]), number(&tokens["cache"]["write"]));
         let reasoning = number(&tokens["reasoning"]);
-        let add = |sum: &mut u64, more: &[u64]| *sum = more.iter().fold(*sum, |sum, more| sum.saturating_add(*more));
-        add(&mut self.usage.input_tokens, &[number(&tokens["input"]), read, written]);
-        add(&mut self.usage.cached_tokens, &[read]);
-        add(&mut self.usage.output_tokens, &[number(&tokens["output"]), reasoning]);
-        add(&mut self.usage.reasoning_tokens, &[reasoning]);
-        if let Some(cost) = part["cost"].as_f64().filter(|cost| *cost >= 0.0) {
-            let sum = self.usage.cost_usd.unwrap_or(0.0) + cost;
-            self.usage.cost_usd = Some(sum).filter(|sum| sum.is_finite());
-        }
+        self.usage.add(&Usage {
+            scope: Scope::Run,
+            input_tokens: number(&tokens["input"]).saturating_add(read).saturating_add(written),
+            cached_tokens: read,
+            output_tokens: number(&tokens["output"]).saturating_add(reasoning),
+            reasoning_tokens: reasoning,
+            cost_usd: part["cost"].as_f64(),
+        });
         steps.event(Event::Usage(self.usage));
     }
 

@@ -112,11 +112,8 @@ impl Cost {
 
     /// What the task has cost in all.
     fn of_task(&self) -> switchboard_engine::Usage {
-        switchboard_engine::Usage {
-            input_tokens: self.before.input_tokens + self.turn.input_tokens,
-            output_tokens: self.before.output_tokens + self.turn.output_tokens,
-            cost_usd: self.before.cost_usd + self.turn.cost_usd,
-        }
+        let Total { input_tokens, output_tokens, cost_usd, .. } = self.before.plus(self.turn);
+        switchboard_engine::Usage { input_tokens, output_tokens, cost_usd }
     }
 }
 

@@ -100,6 +100,17 @@ impl Total {
         }
     }
 
+    /// With more that came. Programs say what they like: a sum stays the greatest number there is.
+    pub(super) fn plus(self, more: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(more.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(more.reasoning_tokens),
+            cost_usd: (self.cost_usd + more.cost_usd).clamp(0.0, f64::MAX),
+        }
+    }
+
     /// What came since an earlier total. A program that began to count anew has all of it since then.
     pub(super) fn since(self, earlier: Self) -> Self {
         let began_anew = self.input_tokens < earlier.input_tokens || self.output_tokens < earlier.output_tokens;
@@ -107,11 +118,11 @@ impl Total {
             return self;
         }
         Self {
-            input_tokens: self.input_tokens - earlier.input_tokens,
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
             cached_tokens: self.cached_tokens.saturating_sub(earlier.cached_tokens),
-            output_tokens: self.output_tokens - earlier.output_tokens,
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
-            cost_usd: (self.cost_usd - earlier.cost_usd).max(0.0),
+            cost_usd: (self.cost_usd - earlier.cost_usd).clamp(0.0, f64::MAX),
         }
     }
 }

@@ -167,6 +167,25 @@ fn usage_that_is_counted_by_the_run_adds_up_over_the_turns_of_a_task() {
 }
 
 #[test]
+fn a_program_that_says_it_has_cost_more_than_can_be_counted_still_ends_its_turns() {
+    let place = Place::new();
+    let program = r#"hear; text on
+        tell '{"kind":"usage","input_tokens":18446744073709551615,"output_tokens":18446744073709551615,"cost_usd":1e308}'
+        await end; finish ok"#;
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let id = bench.start("one").await;
+        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        bench.start(Said(switchboard_a2a::Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
+        place.allow("end");
+        let task = bench.ended(&id).await;
+        assert_eq!(ending(&task), (TaskState::Completed, "ok".to_owned()));
+        let most = json!({"inputTokens": u64::MAX, "outputTokens": u64::MAX, "costUsd": f64::MAX});
+        assert_eq!(usage(&task), most);
+    });
+}
+
+#[test]
 fn a_session_is_found_however_many_messages_come_at_once() {
     let place = Place::new();
     let settings = Settings::new("coder", Worker::new(Resuming::new(place.asking(TALKER))), place.work());
