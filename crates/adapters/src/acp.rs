@@ -146,6 +146,10 @@ impl Adapter for Acp {
         permissions.of_any(&self.names(tool))
     }
 
+    fn knows_its_version(&self) -> bool {
+        self.kind != Kind::Any
+    }
+
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
         match self.kind {
             Kind::Any | Kind::Gemini => Ok(()),

@@ -36,6 +36,12 @@ pub trait Adapter: Send + Sync {
     /// If it cannot do what is ordered.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
 
+    /// Whether it is known to say its version when it is asked as [`Binary`] says. Where that is a guess, a program that
+    /// does not take the question may still be a good one.
+    fn knows_its_version(&self) -> bool {
+        true
+    }
+
     /// What the operator should know although the order can be done; what to do about it stands after the last colon.
     fn caution(&self, _: &Order) -> Option<String> {
         None

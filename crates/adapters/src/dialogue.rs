@@ -142,7 +142,7 @@ impl Steps {
 }
 
 impl Exit {
-    /// How it ended, for people: `exited with code 1: no such model`, with the last line of standard error if any.
+    /// How it ended, for people: `exited with code 1: no such model`, with what standard error ends with, if anything.
     #[must_use]
     pub fn describe(&self) -> String {
         let how = match (self.code, self.signal) {
@@ -150,9 +150,51 @@ impl Exit {
             (None, Some(signal)) => format!("was ended by signal {signal}"),
             (None, None) => "ended".to_owned(),
         };
-        match self.stderr.lines().map(str::trim).rfind(|line| !line.is_empty()) {
-            Some(last) => format!("{how}: {}", crate::cut(last, 500)),
+        match telling_line(&self.stderr) {
+            Some(line) => format!("{how}: {}", crate::cut(line, 500)),
             None => how,
         }
+    }
+}
+
+/// The last line; but runtimes of JavaScript write which version they are after what has gone wrong, and details of that
+/// before it.
+fn telling_line(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let last = lines.next_back()?;
+    if !is_runtime_banner(last) {
+        return Some(last.trim());
+    }
+    let rest: Vec<&str> = lines.collect();
+    // Details are indented.
+    let wrong = rest.iter().rfind(|line| !line.starts_with(char::is_whitespace) && line.contains(": "));
+    Some(wrong.or(rest.last()).copied().unwrap_or(last).trim())
+}
+
+/// `Bun v1.3.14 (Linux x64 baseline)`, `Node.js v22.20.0`.
+fn is_runtime_banner(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_runtime = matches!(words.next(), Some("Bun" | "Node.js"));
+    let version = words.next().and_then(|word| word.strip_prefix('v'));
+    is_runtime && version.is_some_and(|version| version.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_gone_wrong_is_told_and_not_the_version_of_the_runtime_below_it() {
+        let told = |stderr: &str| Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }.describe();
+        let bun = "EACCES: permission denied, mkdir '/nonexistent'\n    path: \"/nonexistent\",\n   errno: -13,\n    \
+                   code: \"EACCES\"\n\n\nBun v1.3.14 (Linux x64 baseline)\n";
+        assert_eq!(told(bun), "exited with code 1: EACCES: permission denied, mkdir '/nonexistent'");
+        let node = "node:internal/modules/cjs/loader:1143\n  throw err;\n  ^\n\nError: Cannot find module 'x'\n\
+                    Require stack:\n- /a.js\n    at b (c:1:2) {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.20.0\n";
+        assert_eq!(told(node), "exited with code 1: Error: Cannot find module 'x'");
+        assert_eq!(told("oops\nBun v1.3.14"), "exited with code 1: oops");
+        assert_eq!(told("Bun v1.3.14"), "exited with code 1: Bun v1.3.14", "better than nothing");
+        assert_eq!(told("a: b\n  last\n\n"), "exited with code 1: last");
+        assert_eq!(told(" \n"), "exited with code 1");
     }
 }

@@ -36,7 +36,7 @@ use switchboard_engine::{
 
 pub use environment::{COMMON_VARIABLES, environment};
 pub use metric_definitions::describe_metrics;
-pub use program::{ProgramError, find, is_tested, version};
+pub use program::{ProgramError, Version, find, is_tested, version};
 pub use routing::{ByDifficulty, Difficulty, Workers};
 pub use settings::{Settings, Worker};
 pub use worktree::WorktreePolicy;
@@ -137,10 +137,17 @@ impl CliAgent {
                 continue;
             }
             match version(&self.shared.children, &self.settings, worker).await {
-                Ok(printed) if is_tested(about, &printed) => {
+                Ok(Version::Silent) => {
+                    tracing::info!(agent = %self.settings.name, cli = %about.name, "found; it does not say its version");
+                }
+                Ok(Version::NotTaken { how }) => tracing::warn!(
+                    agent = %self.settings.name, cli = %about.name, %how,
+                    "found; its version is unknown, and whether it works will show in its first task"
+                ),
+                Ok(Version::Said(printed)) if is_tested(about, &printed) => {
                     tracing::info!(agent = %self.settings.name, cli = %about.name, version = %printed, "found");
                 }
-                Ok(printed) => tracing::warn!(
+                Ok(Version::Said(printed)) => tracing::warn!(
                     agent = %self.settings.name, cli = %about.name, version = %printed,
                     tested = %about.binary.tested.join(", "), "this version was not tested; what it says is read leniently"
                 ),

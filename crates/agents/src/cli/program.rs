@@ -14,6 +14,9 @@ use super::settings::{Settings, Worker};
 /// How long a program may take to say its version: some take seconds to start.
 const VERSION_PATIENCE: Duration = Duration::from_secs(20);
 
+/// Codes of whoever should have started a program and could not; shells use the same.
+const CANNOT_RUN: [i32; 2] = [126, 127];
+
 /// A program that cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
@@ -27,6 +30,12 @@ pub enum ProgramError {
         /// How to install it.
         install: String,
     },
+    /// It is there, and may not be run.
+    #[error("{path} is there and is not executable: run chmod +x {path}")]
+    NotExecutable {
+        /// Where it is.
+        path: String,
+    },
     /// The operator named a program that is not there.
     #[error("{path} is not a program that can be started: check `program` or `command` of this agent")]
     NoSuchProgram {
@@ -35,26 +44,51 @@ pub enum ProgramError {
     },
 }
 
+/// What a program says of its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// This.
+    Said(String),
+    /// Nothing, and it ended well: it starts, and does not know the question.
+    Silent,
+    /// It did not take the question, and nobody has said that it would.
+    NotTaken {
+        /// How it ended, as the rest of a sentence that begins with the program.
+        how: String,
+    },
+}
+
 /// Finds a worker's program as its child would: on the path that the child sees, or relative to its folder.
 pub fn find(worker: &Worker, path: Option<&OsStr>, cwd: &Path) -> Result<PathBuf, ProgramError> {
     let about = worker.adapter.about();
-    if let Some(program) = &worker.program {
-        let found = look(program, path, cwd);
-        return found.ok_or_else(|| ProgramError::NoSuchProgram { path: program.display().to_string() });
+    let names: Vec<&Path> = match &worker.program {
+        Some(program) => vec![program],
+        None => about.binary.names.iter().map(Path::new).collect(),
+    };
+    let places: Vec<PathBuf> = names.into_iter().flat_map(|name| places(name, path, cwd)).collect();
+    if let Some(found) = places.iter().find(|place| is_program(place)) {
+        return Ok(found.clone());
     }
-    let found = about.binary.names.iter().find_map(|name| look(Path::new(name), path, cwd));
-    found.ok_or_else(|| ProgramError::NotFound {
-        title: about.title.clone(),
-        names: about.binary.names.join(" or "),
-        install: about.binary.install.clone(),
+    if let Some(file) = places.iter().find(|place| place.is_file()) {
+        return Err(ProgramError::NotExecutable { path: file.display().to_string() });
+    }
+    Err(match &worker.program {
+        Some(program) => ProgramError::NoSuchProgram { path: program.display().to_string() },
+        None => ProgramError::NotFound {
+            title: about.title.clone(),
+            names: about.binary.names.join(" or "),
+            install: about.binary.install.clone(),
+        },
     })
 }
 
-fn look(program: &Path, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+/// Where a program may be.
+fn places(program: &Path, path: Option<&OsStr>, cwd: &Path) -> Vec<PathBuf> {
     if program.components().count() > 1 {
-        return Some(cwd.join(program)).filter(|program| is_program(program));
+        return vec![cwd.join(program)];
     }
-    std::env::split_paths(path?).map(|folder| cwd.join(folder).join(program)).find(|program| is_program(program))
+    let folders = path.into_iter().flat_map(std::env::split_paths);
+    folders.map(|folder| cwd.join(folder).join(program)).collect()
 }
 
 fn is_program(path: &Path) -> bool {
@@ -82,27 +116,38 @@ pub(super) fn command(
     })
 }
 
-/// What a worker's program says of its version, or why it says nothing.
-pub async fn version(children: &Children, settings: &Settings, worker: &Worker) -> Result<String, String> {
+/// What a worker's program says of its version, or why it cannot be used.
+pub async fn version(children: &Children, settings: &Settings, worker: &Worker) -> Result<Version, String> {
     let about = worker.adapter.about();
     let launch = Launch { args: about.binary.version_args.clone(), ..Launch::default() };
     let label = format!("{} --version", about.name);
     let command = command(settings, worker, &launch, &settings.cwd, label).map_err(|error| error.to_string())?;
     let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
     let child = children.spawn(command, limits).await.map_err(|error| error.to_string())?;
+    let may_not_know = !worker.adapter.knows_its_version();
     match tokio::time::timeout(VERSION_PATIENCE, first_line(child)).await {
-        Ok(said) => said,
-        Err(_) => Err(format!("it did not say its version within {} s", VERSION_PATIENCE.as_secs())),
+        Ok((Some(said), Exit { code: Some(0), .. })) => Ok(Version::Said(said)),
+        Ok((None, Exit { code: Some(0), .. })) => Ok(Version::Silent),
+        Ok((_, exit)) if may_not_know && exit.code.is_some_and(|code| !CANNOT_RUN.contains(&code)) => {
+            Ok(Version::NotTaken { how: exit.describe() })
+        }
+        Ok((_, exit)) => Err(format!("it {}", exit.describe())),
+        Err(_) if may_not_know => Ok(Version::NotTaken { how: late() }),
+        Err(_) => Err(format!("it {}", late())),
     }
 }
 
-async fn first_line(mut child: Child) -> Result<String, String> {
+fn late() -> String {
+    format!("did not say its version within {} s", VERSION_PATIENCE.as_secs())
+}
+
+/// The first line that is not empty, and how it ended.
+async fn first_line(mut child: Child) -> (Option<String>, Exit) {
     let mut said = None;
     loop {
         match child.next().await {
             Output::Line(line) if said.is_none() && !line.trim().is_empty() => said = Some(line.trim().to_owned()),
-            Output::Ended(Exit { code: Some(0), .. }) if said.is_some() => return Ok(said.unwrap_or_default()),
-            Output::Ended(exit) => return Err(format!("it {}", exit.describe())),
+            Output::Ended(exit) => return (said, exit),
             _ => {}
         }
     }

@@ -204,6 +204,45 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
 }
 
 #[test]
+fn a_program_that_does_not_know_its_version_is_no_problem_where_nobody_said_that_it_would() {
+    let agents = "agents:
+  - { name: silent, cli: acp, command: [./silent] }
+  - { name: strict, cli: acp, command: [./strict] }
+  - { name: nameless, cli: acp, command: [./nameless] }
+  - { name: coder, cli: codex }
+";
+    let workspace = program(workspace(agents), "silent", "while read -r line; do :; done");
+    let workspace = program(workspace, "strict", "echo 'unknown option --version' >&2; exit 2");
+    let workspace = program(workspace, "bin/codex", "exit 0");
+    let answer = doctor(&workspace.file("nameless", "#!/nowhere\n"));
+    says(&answer, "silent", "ok", "silent starts; its version is unknown: it says nothing of it", "");
+    let strict = "strict is there; its version is unknown: it exited with code 2: unknown option --version";
+    says(&answer, "strict", "warning", strict, "if its tasks fail, run ");
+    says(&answer, "coder", "warning", "bin/codex starts; its version is unknown", "the program that is meant");
+    let codex = &answer["programs"][1];
+    assert_eq!((&codex["starts"], &codex["version"]), (&json!(true), &json!(null)));
+    says(&answer, "nameless", "problem", "nameless is there and is not executable", "run chmod +x ");
+    assert_eq!(answer["problems"], 1, "{answer}");
+}
+
+#[test]
+fn a_file_that_is_not_executable_is_said_to_be_there() {
+    let agents = "agents:
+  - { name: path, cli: codex }
+  - { name: named, cli: claude-code, program: ./mine }
+  - { name: unreal, cli: acp, command: [./unreal] }
+";
+    let workspace = workspace(agents).file("bin/codex", "#!/bin/sh\n").file("mine", "#!/bin/sh\n");
+    let answer = doctor(&program(workspace, "unreal", "exit 127"));
+    says(&answer, "path", "problem", "bin/codex is there and is not executable", "run chmod +x ");
+    says(&answer, "named", "problem", "mine is there and is not executable", "run chmod +x ");
+    says(&answer, "unreal", "problem", "unreal does not start: it exited with code 127", "to see why");
+    let codex = &answer["programs"][1]["findings"][0];
+    assert_eq!(codex["level"], "warning");
+    assert!(codex["text"].as_str().unwrap().ends_with("bin/codex is there and is not executable"), "{codex}");
+}
+
+#[test]
 fn copies_need_git_and_a_repository_with_a_commit() {
     let agents = "agents:\n  - { name: coder, cli: codex, cwd: repo, worktree: remove }\n";
     let workspace = program(on_path(agents, SYSTEM_PATH).file("repo/a", ""), "bin/codex", "echo codex-cli 0.166.0");

@@ -11,7 +11,7 @@ use super::account::{may_become, runs_as_root, user_finding};
 use super::bench::Bench;
 use super::finding::{Finding, Level};
 use super::folder;
-use super::program::Program;
+use super::program::{Program, not_executable};
 use crate::config::cli_agent::{CliAgent, Worktree};
 use crate::serve::programs;
 
@@ -187,9 +187,10 @@ fn not_found(error: &ProgramError, has_path: bool) -> Finding {
             let text = format!("{title} is not installed: {names} is not on the path");
             Finding::problem(text, format!("to install it: {install}"))
         }
+        ProgramError::NotExecutable { path } => not_executable(Level::Problem, path),
         ProgramError::NoSuchProgram { path } => {
             let text = format!("{path} is not a program that can be started");
-            Finding::problem(text, "correct program, or make the file a program (chmod +x)")
+            Finding::problem(text, "correct program")
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_agents::cli::process::{ChildCommand, Children, ChildrenOptions, Output, OutputLimits, User};
-use switchboard_agents::cli::{Settings, Worker, version};
+use switchboard_agents::cli::{Settings, Version, Worker, version};
 use tokio::sync::Semaphore;
 
 use crate::serve::programs::children_options;
@@ -45,8 +45,8 @@ impl Bench {
     /// What a program says of its version.
     ///
     /// # Errors
-    /// Why it says nothing.
-    pub(super) async fn version(&self, settings: &Settings, worker: &Worker) -> Result<String, String> {
+    /// Why it cannot be used.
+    pub(super) async fn version(&self, settings: &Settings, worker: &Worker) -> Result<Version, String> {
         let _place = self.places.acquire().await;
         version(&self.children, settings, worker).await
     }

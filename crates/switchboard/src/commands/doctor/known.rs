@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde::Serialize;
 use switchboard_adapters::{ClaudeCode, Codex, Cursor, Gemini, Opencode};
-use switchboard_agents::cli::{Settings, Worker};
+use switchboard_agents::cli::{ProgramError, Settings, Worker};
 
 use super::bench::Bench;
 use super::finding::{Finding, Level};
 use super::login::Login;
-use super::program::Program;
+use super::program::{Program, not_executable};
 
 /// What was found out about a program.
 #[derive(Debug, Serialize)]
@@ -43,20 +43,21 @@ pub(super) fn all() -> [Worker; 5] {
 pub(super) async fn look(bench: &Bench, folder: &Path, worker: Worker) -> ProgramReport {
     let about = worker.adapter.about().clone();
     let settings = Settings::new(&about.name, worker.clone(), folder);
-    let program = Program::look(bench, &settings, &worker).await.ok();
+    let program = Program::look(bench, &settings, &worker).await;
     let findings = match &program {
+        Err(ProgramError::NotExecutable { path }) => vec![not_executable(Level::Warning, path)],
         // Nobody may want it. An agent that does says so itself.
-        None => vec![Finding::new(Level::Ok, "not installed", format!("to install it: {}", about.binary.install))],
-        Some(program) => program.findings(&about.binary, Level::Warning),
+        Err(_) => vec![Finding::new(Level::Ok, "not installed", format!("to install it: {}", about.binary.install))],
+        Ok(program) => program.findings(&about.binary, Level::Warning),
     };
-    let version = program.as_ref().and_then(|program| program.version.clone()).and_then(Result::ok);
+    let program = program.ok();
     ProgramReport {
         name: about.name,
         title: about.title,
         installed: program.is_some(),
         path: program.as_ref().map(|program| program.path.display().to_string()),
-        starts: version.is_some(),
-        version,
+        starts: program.as_ref().is_some_and(Program::starts),
+        version: program.as_ref().and_then(Program::said).map(str::to_owned),
         tested: program.as_ref().and_then(|program| program.is_tested),
         login: program.map(|program| program.login),
         findings,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use switchboard_adapters::{Binary, Launch, cut};
-use switchboard_agents::cli::{ProgramError, Settings, Worker, environment, find, is_tested};
+use switchboard_agents::cli::{ProgramError, Settings, Version, Worker, environment, find, is_tested};
 
 use super::bench::Bench;
 use super::finding::{Finding, Level};
@@ -16,8 +16,8 @@ const LONGEST: usize = 100;
 /// A program that was found.
 pub(super) struct Program {
     pub(super) path: PathBuf,
-    /// What it says, or why it says nothing. Nothing if it cannot be asked.
-    pub(super) version: Option<Result<String, String>>,
+    /// What it says, or why it cannot be used. Nothing if it cannot be asked.
+    pub(super) version: Option<Result<Version, String>>,
     /// Whether that version was tested; nothing if that is not known, or any will do.
     pub(super) is_tested: Option<bool>,
     pub(super) login: Login,
@@ -38,36 +38,69 @@ impl Program {
             // Without arguments it would begin to work.
             return Ok(Self { path, version: None, is_tested: None, login });
         }
-        let version = bench.version(settings, worker).await.map(|version| cut(&version, LONGEST).into_owned());
-        let said = version.as_ref().ok().filter(|_| !about.binary.tested.is_empty());
-        let is_tested = said.map(|version| is_tested(about, version));
-        Ok(Self { path, version: Some(version), is_tested, login })
+        let version = bench.version(settings, worker).await.map(|version| match version {
+            Version::Said(said) => Version::Said(cut(&said, LONGEST).into_owned()),
+            other => other,
+        });
+        let mut program = Self { path, version: Some(version), is_tested: None, login };
+        let said = program.said().filter(|_| !about.binary.tested.is_empty());
+        program.is_tested = said.map(|version| is_tested(about, version));
+        Ok(program)
+    }
+
+    /// Its version, in its own words.
+    pub(super) fn said(&self) -> Option<&str> {
+        match &self.version {
+            Some(Ok(Version::Said(said))) => Some(said),
+            _ => None,
+        }
+    }
+
+    /// Whether it was started and ended well.
+    pub(super) fn starts(&self) -> bool {
+        matches!(self.version, Some(Ok(Version::Said(_) | Version::Silent)))
     }
 
     /// What is to be said of it. Not to start is as bad as `broken` says.
     pub(super) fn findings(&self, binary: &Binary, broken: Level) -> Vec<Finding> {
         let path = self.path.display();
+        let command = format!("{path} {}", binary.version_args.join(" "));
         let first = match (&self.version, self.is_tested) {
             (None, _) => Finding::ok(format!("{path} is there")),
+            (Some(Ok(Version::Silent)), _) if binary.tested.is_empty() => {
+                Finding::ok(format!("{path} starts; its version is unknown: it says nothing of it"))
+            }
+            (Some(Ok(Version::Silent)), _) => {
+                let text = format!("{path} starts; its version is unknown: it says nothing of it");
+                Finding::warning(text, format!("run {command} to see whether this is the program that is meant"))
+            }
+            (Some(Ok(Version::NotTaken { how })), _) => {
+                let text = format!("{path} is there; its version is unknown: it {how}");
+                Finding::warning(text, format!("if its tasks fail, run {command} to see why"))
+            }
             (Some(Err(problem)), _) => {
                 let text = format!("{path} does not start: {problem}");
-                let command = format!("{path} {}", binary.version_args.join(" "));
                 Finding::new(broken, text, format!("run {command} to see why, or install it again: {}", binary.install))
             }
-            (Some(Ok(version)), Some(false)) => {
+            (Some(Ok(Version::Said(version))), Some(false)) => {
                 let tested = binary.tested.iter().map(|tested| format!("{tested}x")).collect::<Vec<_>>().join(" or ");
                 let text = format!("{path} starts; its version, {version}, was not tested");
                 Finding::warning(text, format!("if it does not work, install a version {tested}"))
             }
-            (Some(Ok(version)), Some(true)) => {
+            (Some(Ok(Version::Said(version))), Some(true)) => {
                 Finding::ok(format!("{path} starts; its version, {version}, was tested"))
             }
-            (Some(Ok(version)), None) => Finding::ok(format!("{path} starts; its version is {version}")),
+            (Some(Ok(Version::Said(version))), None) => Finding::ok(format!("{path} starts; its version is {version}")),
         };
         // Of a plain command nobody has said that it logs in at all.
         let login = matches!(self.version, Some(Ok(_))).then(|| self.login.finding(&binary.login));
         std::iter::once(first).chain(login).collect()
     }
+}
+
+/// A program that lacks only the leave to be run.
+pub(super) fn not_executable(level: Level, path: &str) -> Finding {
+    Finding::new(level, format!("{path} is there and is not executable"), format!("run chmod +x {path}"))
 }
 
 /// What a child of this agent sees before it is told anything.
