@@ -36,6 +36,11 @@ pub trait Adapter: Send + Sync {
     /// If it cannot do what is ordered.
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError>;
 
+    /// What a conversation that is taken up again can be told. The rest it keeps as it began.
+    fn retold(&self) -> Told {
+        Told { model: true, effort: true }
+    }
+
     /// Whether it is known to say its version when it is asked as [`Binary`] says. Where that is a guess, a program that
     /// does not take the question may still be a good one.
     fn knows_its_version(&self) -> bool {
@@ -80,6 +85,15 @@ pub struct Binary {
     pub login_signs: Vec<LoginSign>,
     /// Whether it refuses to run as root, at least in some ways.
     pub refuses_root: bool,
+}
+
+/// What a program can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which model to use.
+    pub model: bool,
+    /// How hard to think.
+    pub effort: bool,
 }
 
 /// What a program can do.

@@ -69,7 +69,7 @@ use std::sync::Arc;
 
 pub use error::DeclaredError;
 
-use crate::adapter::{About, Adapter};
+use crate::adapter::{About, Adapter, Told};
 use crate::dialogue::Dialogue;
 use crate::field_error::FieldError;
 use crate::generic::opening::Opening;
@@ -107,6 +107,13 @@ struct Turn {
     prompt_is_input: bool,
 }
 
+impl Turn {
+    fn told(&self) -> Told {
+        let has = |placeholder| self.arguments.uses(placeholder) > 0;
+        Told { model: has(Placeholder::Model), effort: has(Placeholder::Effort) }
+    }
+}
+
 impl Declared {
     /// Reads a declaration in YAML. `file_name` is what errors call it.
     ///
@@ -116,11 +123,18 @@ impl Declared {
         document::parse(yaml, file_name)
     }
 
-    /// Refuses what the program has no argument for.
+    /// What a new conversation can be told.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        self.start.told()
+    }
+
+    /// Refuses what the program has no argument for. What a conversation was told when it began it keeps, so that it
+    /// need not be told again.
     fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
         let wishes = [(order.model.is_some(), Placeholder::Model), (order.effort.is_some(), Placeholder::Effort)];
         for (wished, placeholder) in wishes {
-            if wished && turn.arguments.uses(placeholder) == 0 {
+            if wished && turn.arguments.uses(placeholder) == 0 && self.start.arguments.uses(placeholder) == 0 {
                 let (title, word) = (&self.about.title, placeholder.word());
                 return Err(OrderError::Unsupported(format!("{title} has no argument for {word}: remove {word}")));
             }
@@ -147,6 +161,10 @@ impl Adapter for Declared {
             Some(_) => vec![QUESTION],
             None => vec!["*"],
         }
+    }
+
+    fn retold(&self) -> Told {
+        self.resume.as_ref().unwrap_or(&self.start).told()
     }
 
     fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {

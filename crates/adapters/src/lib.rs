@@ -26,7 +26,7 @@ mod plain_text;
 mod repository;
 
 pub use acp::Acp;
-pub use adapter::{About, Adapter, Binary, Capabilities};
+pub use adapter::{About, Adapter, Binary, Capabilities, Told};
 pub use claude_code::ClaudeCode;
 pub use codex::Codex;
 pub use cursor::Cursor;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_adapters::{
-    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Session, Step,
+    Adapter, Declared, Ending, Event, Exit, FailureKind, Order, OrderError, Permission, Session, Step, Told,
 };
 
 mod problems;
@@ -366,6 +366,25 @@ fn absent_values_take_their_flags_with_them_and_added_arguments_find_their_place
     assert_eq!(added("start: { args: [a, --, b, '{prompt}'] }"), ["a", "+", "--", "b", "fix it"]);
     assert_eq!(added("start: { args: [a, b], input: prompt }"), ["a", "b", "+"]);
     assert_eq!(added("start: { args: [a, '--p={prompt}', b] }"), ["a", "+", "--p=fix it", "b"]);
+}
+
+#[test]
+fn what_a_conversation_was_told_when_it_began_need_not_be_told_again() {
+    let start = "start: { args: [[--model, '{model}'], '--name={session}', '--p={prompt}'] }";
+    let declared = read(&with(&format!("{start}\nresume: {{ args: ['--resume={{session}}', '--p={{prompt}}'] }}")));
+    let model = |order: &mut Order| order.model = Some("m".to_owned());
+    let resumed = arguments(&declared, |order| {
+        model(order);
+        order.session = Session::Resume("s".to_owned());
+    });
+    assert_eq!(resumed, ["--resume=s", "--p=fix it"]);
+    let retold = Told { model: false, effort: false };
+    assert_eq!((declared.told(), declared.retold()), (Told { model: true, effort: false }, retold));
+    let error = refused(&declared, |order| {
+        order.effort = Some("high".to_owned());
+        order.session = Session::Resume("s".to_owned());
+    });
+    assert_eq!(error.to_string(), "x has no argument for effort: remove effort", "it was never told");
 }
 
 #[test]

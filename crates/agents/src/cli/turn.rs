@@ -106,6 +106,9 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
     }
+    if !is_recovered && let Err(refusal) = wishes.fit(worker, past.as_ref()) {
+        return Ok(task.reject(refusal).await?);
+    }
     let repo = wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone()));
     let folder = match workspace::choose(&agent.settings, repo.as_deref()) {
         Ok(folder) => folder,
@@ -138,7 +141,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let past = past.filter(same);
     let facts = Facts {
         cli: worker.name().to_owned(),
-        model: wishes.model.clone().or_else(|| worker.model.clone()),
+        model: wishes.model_at_work(worker, past.as_ref()),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo,
@@ -279,7 +282,7 @@ impl Job<'_> {
             prompt,
             session,
             cwd: self.workspace.folder.clone(),
-            model: self.facts.model.clone(),
+            model: self.wishes.model.clone().or_else(|| self.worker.model.clone()),
             effort: self.wishes.effort.clone().or_else(|| self.worker.effort.clone()),
             permissions: self.agent.settings.permissions.clone(),
             args: self.worker.args.clone(),

@@ -3,7 +3,8 @@
 use switchboard_a2a::Metadata;
 use switchboard_engine::Turn;
 
-use super::settings::Settings;
+use super::sessions::Past;
+use super::settings::{Settings, Worker};
 
 /// What a request wishes.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,6 +26,41 @@ impl Wishes {
         among(model.as_deref(), "model", &settings.models)?;
         among(effort.as_deref(), "effort", &settings.efforts)?;
         Ok(Self { repo: text(&places, "repo")?, model, effort })
+    }
+
+    /// Whether the program can still be told, now that it is known who works and where the conversation stands.
+    ///
+    /// # Errors
+    /// What it keeps as it began, for the caller.
+    pub(super) fn fit(&self, worker: &Worker, past: Option<&Past>) -> Result<(), String> {
+        let Some(past) = past.filter(|past| self.goes_on(worker, past)) else { return Ok(()) };
+        let told = worker.adapter.retold();
+        let other_model = self.model.is_some() && self.model != past.facts.model;
+        let refused = [("model", other_model && !told.model), ("effort", self.effort.is_some() && !told.effort)];
+        match refused.into_iter().find(|(_, is_refused)| *is_refused) {
+            Some((key, _)) => Err(format!(
+                "metadata.{key}: {} keeps the {key} that a conversation began with: leave it out, or begin a new \
+                 conversation",
+                worker.adapter.about().title
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The model that will be at work, as far as it is known by now.
+    pub(super) fn model_at_work(&self, worker: &Worker, past: Option<&Past>) -> Option<String> {
+        let kept = past.filter(|past| self.goes_on(worker, past) && !worker.adapter.retold().model);
+        match kept {
+            Some(past) => past.facts.model.clone(),
+            None => self.model.clone().or_else(|| worker.model.clone()),
+        }
+    }
+
+    /// Whether a session goes on.
+    fn goes_on(&self, worker: &Worker, past: &Past) -> bool {
+        let facts = &past.facts;
+        let is_same = facts.cli == worker.name() && (self.repo.is_none() || self.repo == facts.repo);
+        is_same && facts.session_id.is_some() && worker.adapter.about().capabilities.resume
     }
 }
 

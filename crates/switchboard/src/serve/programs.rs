@@ -141,7 +141,7 @@ fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Pe
     let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
         Some(known) => known,
         None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
-        None => generic(agent, permissions)?,
+        None => generic(agent, selected, permissions)?,
     };
     Ok(Worker {
         adapter,
@@ -157,7 +157,11 @@ fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
     Ok(Acp::any(Cli::Acp.name(), program, args))
 }
 
-fn generic(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Arc<dyn Adapter>, String> {
+fn generic(
+    agent: &cli_agent::CliAgent,
+    selected: &Selected<'_>,
+    permissions: &Permissions,
+) -> Result<Arc<dyn Adapter>, String> {
     if let Some(file) = &agent.adapter {
         let shown = file.display().to_string();
         let unreadable =
@@ -181,6 +185,18 @@ fn generic(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Arc
             return Err(format!(
                 "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
             ));
+        }
+        let told = declared.told();
+        for (key, is_set, is_told, word) in [
+            ("model", selected.model.is_some(), told.model, "model"),
+            ("models", !agent.models.is_empty(), told.model, "model"),
+            ("effort", selected.effort.is_some(), told.effort, "effort"),
+            ("efforts", !agent.efforts.is_empty(), told.effort, "effort"),
+        ] {
+            if is_set && !is_told {
+                let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");
+                return Err(format!("{key}: {name} has no argument for it: {right}"));
+            }
         }
         return Ok(Arc::new(declared));
     }
@@ -278,6 +294,24 @@ mod tests {
         assert!(asks("cli: generic, command: [x], output: jsonl, approval: { events: true }"));
         assert!(asks("cli: generic, command: [x], approval: { pattern: sure }"));
         assert!(!asks("cli: generic, command: [x], output: jsonl"));
+    }
+
+    #[test]
+    fn what_a_described_program_cannot_be_told_is_said_before_anybody_asks() {
+        let adapter = "cli: generic, adapter: aider.yaml, permissions: { default: allow }";
+        for (key, value, word) in [
+            ("model", "x", "model"),
+            ("models", "[x]", "model"),
+            ("effort", "x", "effort"),
+            ("efforts", "[x]", "effort"),
+            ("profiles", "{ complex: {}, mid: { model: x }, routine: {} }", "model"),
+        ] {
+            let refused = worker(&format!("{adapter}, {key}: {value}")).err().unwrap();
+            let key = if key == "profiles" { "model" } else { key };
+            let begin =
+                format!("{key}: aider has no argument for it: remove {key}, or write {{{word}}} in start.args of");
+            assert!(refused.starts_with(&begin), "{refused}");
+        }
     }
 
     #[test]

@@ -53,6 +53,49 @@ fn a_request_chooses_among_the_models_and_efforts_that_it_may() {
 }
 
 #[test]
+fn a_conversation_keeps_the_model_that_its_program_is_told_only_once() {
+    let place = Place::new();
+    let program = place.script("program", r#"printf '%s|' "$@" > "$NOTES/arguments"; tell '{"type":"end"}'"#);
+    let yaml = format!(
+        "name: x\nbinary: {{ names: [sh] }}\n\
+         start: {{ args: ['{0}', [--model, '{{model}}'], [--effort, '{{effort}}'], '--name={{session}}', '--p={{prompt}}'] }}\n\
+         resume: {{ args: ['{0}', --resume, '--name={{session}}', '--p={{prompt}}'] }}\n\
+         permissions: {{ allow: {{}} }}\noutput: jsonl\nrules: [{{ when: {{ type: end }}, done: {{}} }}]\n",
+        program[1]
+    );
+    let declared = Declared::parse(&yaml, "x.yaml").unwrap_or_else(|error| panic!("{error}"));
+    let permissions = Permissions { default: Permission::Allow, ..Permissions::default() };
+    let worker = Worker { model: Some("small".to_owned()), effort: Some("low".to_owned()), ..Worker::new(declared) };
+    let [models, efforts] = [["small", "large"], ["low", "high"]].map(|names| names.map(str::to_owned).to_vec());
+    let settings = Settings { permissions, models, efforts, ..Settings::new("coder", worker, place.work()) };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        for (context, text, model) in [("c", "one", "small"), ("c", "two", "small"), ("d", "one", "large")] {
+            let wish = within(context, text);
+            let wish = if model == "large" { wish.with("model", "large") } else { wish };
+            let done = bench.send(wish).await;
+            assert_eq!(done.status.state, TaskState::Completed, "{context} {text}: {}", status_text(&done));
+            assert_eq!(data(&done, "agent-metadata")["model"], model);
+        }
+        // The one that it has may be named again; of another it cannot be told.
+        for wish in [within("d", "two"), within("d", "three").with("model", "large")] {
+            let done = bench.send(wish).await;
+            assert_eq!(done.status.state, TaskState::Completed, "{}", status_text(&done));
+            assert_eq!(data(&done, "agent-metadata")["model"], "large");
+        }
+        assert!(place.noted("arguments").unwrap().starts_with("--resume|--name="));
+        for (key, value) in [("model", "small"), ("effort", "high")] {
+            let task = bench.send(within("d", "four").with(key, value)).await;
+            let expected = format!(
+                "metadata.{key}: x keeps the {key} that a conversation began with: leave it out, or begin a new \
+                 conversation"
+            );
+            assert_eq!(ending(&task), (TaskState::Rejected, expected));
+        }
+    });
+}
+
+#[test]
 fn without_a_choice_every_wish_is_refused() {
     let place = Place::new();
     let bench = Bench::open(&place, told_of_models(&place));
