@@ -309,17 +309,13 @@ impl CliAgent {
         programs.filter(|program| program.components().count() > 1 || program.has_root()).for_each(full);
     }
 
-    /// What is named and is not there, each as a sentence. It may still come, so that this is no error.
+    /// Folders that are named and are not there, each as a sentence. They may still come, so that this is no error.
     pub(super) fn missing(&self) -> Vec<String> {
         let folders = std::iter::once(("cwd", &self.cwd)).chain(self.repos.iter().map(|folder| ("repos", folder)));
         let absent = |(key, folder): (&str, &PathBuf)| {
             format!("{key}: there is no folder {}: create it, or correct {key}", folder.display())
         };
-        let mut missing: Vec<String> = folders.filter(|(_, folder)| !folder.is_dir()).map(absent).collect();
-        if let Some(adapter) = self.adapter.as_ref().filter(|adapter| !adapter.is_file()) {
-            missing.push(format!("adapter: there is no file {}: write it, or correct adapter", adapter.display()));
-        }
-        missing
+        folders.filter(|(_, folder)| !folder.is_dir()).map(absent).collect()
     }
 
     /// What a task is done with: by its profile, or as the agent itself says.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_adapters::{
-    Acp, Adapter, ApprovalPattern, Approvals, Declared, Generic, GenericOptions, Input, Output, Permissions, Separator,
-    can_fit,
+    Acp, Adapter, ApprovalPattern, Approvals, Declared, DeclaredError, FieldError, Generic, GenericOptions, Input,
+    Output, Permissions, Separator, can_fit,
 };
 use switchboard_agents::cli::process::{Children, ChildrenOptions, OutputLimits, User};
 use switchboard_agents::cli::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy};
@@ -46,7 +46,7 @@ impl Programs {
 
     /// One more agent.
     pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
-        let problem = |problem: String| StartError::Agent { name: name.to_owned(), problem };
+        let problem = |refusal: Refusal| StartError::Agent { name: name.to_owned(), problem: refusal.to_string() };
         let settings = settings(name, agent).map_err(problem)?;
         let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
         self.agents.push(agent.clone());
@@ -86,6 +86,42 @@ impl Programs {
     }
 }
 
+/// Why an agent cannot be what its configuration says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// The file that describes its program is no description.
+    #[error(transparent)]
+    Declaration(#[from] DeclaredError),
+    /// Something else; what would be right stands after the last colon.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Refusal {
+    /// Each thing that is wrong, with what would be right.
+    pub(crate) fn each(&self) -> Vec<(String, &str)> {
+        let of_field = |file: &str, problem: &FieldError| match problem.field.is_empty() {
+            true => format!("{file}: {}", problem.wrong),
+            false => format!("{file}: {}: {}", problem.field, problem.wrong),
+        };
+        match self {
+            Self::Declaration(DeclaredError { file, problems }) => {
+                problems.iter().map(|problem| (of_field(file, problem), problem.right.as_str())).collect()
+            }
+            Self::Other(text) => {
+                let (wrong, right) = text.rsplit_once(": ").unwrap_or((text, ""));
+                vec![(wrong.to_owned(), right)]
+            }
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
 /// How a server starts programs.
 pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
     let helper = vec![OsString::from("/proc/self/exe"), OsString::from(exec_child::NAME)];
@@ -96,17 +132,8 @@ pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
 ///
 /// # Errors
 /// What is wrong and how to mend it.
-pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, String> {
-    let permissions = agent.permissions.rules();
-    let worker = |profile| worker(agent, &agent.selected(profile), &permissions);
-    let workers = match agent.profiles {
-        None => Workers::One(worker(None)?),
-        Some(_) => Workers::ByDifficulty(Box::new(ByDifficulty {
-            complex: worker(Some(ProfileName::Complex))?,
-            mid: worker(Some(ProfileName::Mid))?,
-            routine: worker(Some(ProfileName::Routine))?,
-        })),
-    };
+pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Refusal> {
+    let workers = workers(agent)?;
     let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
     Ok(Settings {
         name: name.to_owned(),
@@ -121,7 +148,7 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
         repo_lock: agent.repo_lock,
         env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
         user,
-        permissions,
+        permissions: agent.permissions.rules(),
         approval_expiry: agent.permissions.expiry.duration(),
         timeout: agent.timeout.duration(),
         idle: agent.idle.duration(),
@@ -137,7 +164,24 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
     })
 }
 
-fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, String> {
+/// Who works, from an agent's configuration and the file that describes its program, if there is one.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, Refusal> {
+    let permissions = agent.permissions.rules();
+    let worker = |profile| worker(agent, &agent.selected(profile), &permissions);
+    Ok(match agent.profiles {
+        None => Workers::One(worker(None)?),
+        Some(_) => Workers::ByDifficulty(Box::new(ByDifficulty {
+            complex: worker(Some(ProfileName::Complex))?,
+            mid: worker(Some(ProfileName::Mid))?,
+            routine: worker(Some(ProfileName::Routine))?,
+        })),
+    })
+}
+
+fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, Refusal> {
     let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
         Some(known) => known,
         None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
@@ -161,19 +205,19 @@ fn generic(
     agent: &cli_agent::CliAgent,
     selected: &Selected<'_>,
     permissions: &Permissions,
-) -> Result<Arc<dyn Adapter>, String> {
+) -> Result<Arc<dyn Adapter>, Refusal> {
     if let Some(file) = &agent.adapter {
         let shown = file.display().to_string();
         let unreadable =
             |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
         let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
-        let declared = Declared::parse(&yaml, &shown).map_err(|error| error.to_string())?;
+        let declared = Declared::parse(&yaml, &shown)?;
         let name = &declared.about().name;
         if Cli::named(name).is_some() {
             // Tasks remember whose session they hold by this name.
-            return Err(format!(
+            return Err(Refusal::Other(format!(
                 "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
-            ));
+            )));
         }
         // What a described program can be held to is known only now.
         declared.check(permissions).map_err(|error| error.within("permissions").to_string())?;
@@ -182,9 +226,9 @@ fn generic(
             permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
         {
             let names = names.join(", ");
-            return Err(format!(
+            return Err(Refusal::Other(format!(
                 "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
-            ));
+            )));
         }
         let told = declared.told();
         for (key, is_set, is_told, word) in [
@@ -195,7 +239,7 @@ fn generic(
         ] {
             if is_set && !is_told {
                 let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");
-                return Err(format!("{key}: {name} has no argument for it: {right}"));
+                return Err(Refusal::Other(format!("{key}: {name} has no argument for it: {right}")));
             }
         }
         return Ok(Arc::new(declared));
@@ -262,7 +306,8 @@ mod tests {
         std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
         let workspace = Workspace::load(folder.path(), &Overrides::default()).unwrap();
         let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
-        settings("a", agent).map(|settings| settings.workers.all()[0].clone())
+        let settings = settings("a", agent).map_err(|refusal| refusal.to_string())?;
+        Ok(settings.workers.all()[0].clone())
     }
 
     fn order(prompt: &str) -> Order {

@@ -237,3 +237,35 @@ fn profiles_are_all_three_or_none_and_each_fits_its_agent() {
         "agents.yaml:20: agents[3].profiles: has no complex and no mid and no routine: write complex, mid and routine; one that is {} is like the agent itself",
     ]);
 }
+
+#[test]
+fn a_file_that_describes_a_program_is_read_as_serve_reads_it() {
+    let good = "name: aider\nbinary: { names: [aider] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
+    let wrong = good.replace("output: text", "output: words\ncolour: red");
+    let each = [
+        (
+            "absent.yaml",
+            "adapter: FOLDER/absent.yaml cannot be read (No such file or directory (os error 2)): name a file that the server may read",
+        ),
+        ("wrong.yaml", "FOLDER/wrong.yaml: output: is \"words\": write text or jsonl"),
+        ("broken.yaml", "FOLDER/broken.yaml: this is not YAML that can be read"),
+        ("good.yaml", "permissions.default: aider cannot be run with ask: write allow"),
+    ];
+    for (file, text) in each {
+        let content =
+            format!("agents:\n  - {{ name: a, builtin: echo }}\n  - {{ name: b, cli: generic, adapter: {file} }}\n");
+        let workspace =
+            agents(&content).file("good.yaml", good).file("wrong.yaml", &wrong).file("broken.yaml", "a: [b");
+        let folder = workspace.path().canonicalize().unwrap();
+        let text = format!("agent b: {}", text.replace("FOLDER", folder.to_str().unwrap()));
+        let checked = workspace.run(&["config", "check"]);
+        let expected = format!("agents.yaml:3: {text}");
+        assert!(checked.errors()[0].starts_with(&expected), "{expected}\n{}", checked.stderr);
+        assert_eq!((checked.code, checked.stdout.as_str()), (Some(1), ""));
+        assert_eq!(checked.errors().len(), if file == "wrong.yaml" { 2 } else { 1 }, "{}", checked.stderr);
+        let served = workspace.run(&["serve", "--bind", "127.0.0.1:0"]);
+        assert!(served.errors()[0].starts_with(&text), "{text}\n{}", served.stderr);
+        let answer = workspace.run(&["config", "check", "-o", "json"]).json();
+        assert_eq!((&answer["ok"], &answer["problems"][0]["origin"]["line"]), (&false.into(), &3.into()));
+    }
+}

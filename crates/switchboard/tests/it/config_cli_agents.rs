@@ -85,16 +85,16 @@ fn relative_paths_start_at_the_workspace_folder_and_names_stay_names() {
 
     let content = "agents:
   - { name: linter, cli: generic, command: [./lint.sh, ' a b ', '', 1.10] }
-  - { name: other, cli: generic, adapter: other.yaml, program: other, args: [-v] }
+  - { name: other, cli: generic, adapter: other.yaml, program: other, args: [-v], permissions: { default: allow } }
 ";
-    let workspace = agents(content);
+    let adapter = "name: other\nbinary: { names: [x] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
+    let workspace = agents(content).file("other.yaml", adapter);
     let answer = workspace.good().json();
     let folder = workspace.path().canonicalize().unwrap();
     assert_eq!(answer["agents"][0]["command"], json!([folder.join("lint.sh"), " a b ", "", "1.10"]));
     assert_eq!(answer["agents"][1]["adapter"], json!(folder.join("other.yaml")));
     assert_eq!(answer["agents"][1]["program"], "other");
-    let missing = format!("agents.yaml:3: agent other: adapter: there is no file {}/other.yaml", folder.display());
-    assert_eq!(answer["warnings"], json!([format!("{missing}: write it, or correct adapter")]));
+    assert_eq!(answer["warnings"], json!([]));
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::tls::Issued;
 /// Every key of `switchboard.yaml`, with the values the documentation shows.
 const SWITCHBOARD: &str = include_str!("documented/switchboard.yaml");
 const AGENTS: &str = include_str!("documented/agents.yaml");
+/// The file that one of them names.
+const AIDER: &str = include_str!("../../../adapters/tests/declarations/aider.yaml");
 
 fn schema(arguments: &[&str]) -> jsonschema::Validator {
     let run = Workspace::new().run(arguments);
@@ -81,6 +83,7 @@ fn the_documented_files_are_read_and_hold_the_defaults() {
     let workspace = Workspace::new()
         .file("switchboard.yaml", SWITCHBOARD)
         .file("agents.yaml", AGENTS)
+        .file("adapters/aider.yaml", AIDER)
         .file("cert.pem", &issued.certificate_pem)
         .file("key.pem", &issued.key_pem);
     let documented = workspace.good();
@@ -121,7 +124,7 @@ fn the_documented_command_line_agents_show_every_key_and_its_default() {
             assert!(shown, "{place}/{key} is not documented");
         }
     }
-    let workspace = Workspace::new().file("agents.yaml", AGENTS);
+    let workspace = Workspace::new().file("agents.yaml", AGENTS).file("adapters/aider.yaml", AIDER);
     let read = workspace.good().json()["agents"].clone();
     let spelled_out = &read[2];
     assert_eq!(read[5]["approval"], json!({ "pattern": "\\[y/N\\] *$", "yes": "y", "no": "n", "events": false }));

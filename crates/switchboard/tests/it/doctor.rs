@@ -322,9 +322,12 @@ fn a_folder_whose_name_is_no_text_is_shown_as_far_as_it_is() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     std::fs::create_dir(&folder).unwrap();
-    let agents = "agents:\n  - { name: a, cli: generic, command: [./x], repos: [.] }\n  - { name: b, cli: codex, program: ./y }\n";
-    std::fs::write(folder.join("agents.yaml"), agents).unwrap();
-    for command in [&["doctor", "-o", "json"][..], &["config", "check", "-o", "json"]] {
+    // A command in that folder could not be served, which is for the doctor alone to show.
+    for (command, program) in [(&["doctor", "-o", "json"][..], "./x"), (&["config", "check", "-o", "json"], "x")] {
+        let agents = format!(
+            "agents:\n  - {{ name: a, cli: generic, command: [{program}], repos: [.] }}\n  - {{ name: b, cli: codex, program: ./y }}\n"
+        );
+        std::fs::write(folder.join("agents.yaml"), agents).unwrap();
         let mut run = Command::new(env!("CARGO_BIN_EXE_switchboard"));
         let run = run.args(command).arg("--workspace").arg(&folder).env_clear().output().unwrap();
         let answer: Value = serde_json::from_slice(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"));

@@ -5,13 +5,16 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::ConfigFlags;
-use crate::config::{Problems, Workspace};
+use crate::config::agents::Kind;
+use crate::config::problem::Mismatch;
+use crate::config::{Problem, Problems, Workspace};
 use crate::printer::Printer;
+use crate::serve::programs;
 
-/// Reads the configuration as `serve` would, and starts nothing.
+/// Reads the configuration as `serve` would, with the files that agents name, and starts nothing.
 #[must_use]
 pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    match flags.load() {
+    match flags.load().and_then(with_agents) {
         Ok(workspace) => {
             if printer.is_json() {
                 printer.json(&json!({
@@ -35,6 +38,20 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Refuses agents whose programs could not be spoken to, in the words in which a server that starts refuses the first of them.
+fn with_agents(workspace: Workspace) -> Result<Workspace, Problems> {
+    let mut problems = Vec::new();
+    for agent in &workspace.agents {
+        let Kind::Cli(cli) = &agent.kind else { continue };
+        let Err(refusal) = programs::workers(cli) else { continue };
+        problems.extend(refusal.each().into_iter().map(|(wrong, right)| {
+            let mismatch = Mismatch::new(format!("agent {}: {wrong}", agent.name), right);
+            Problem::new(agent.origin.clone(), "", mismatch)
+        }));
+    }
+    if problems.is_empty() { Ok(workspace) } else { Err(Problems(problems)) }
 }
 
 /// Prints problems in the form that was asked for. Every command that loads the configuration ends here if it must.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use switchboard_adapters::{Declared, FieldError, Order, Session};
+use switchboard_adapters::{Order, Session};
 use switchboard_agents::cli::process::User;
 use switchboard_agents::cli::{Difficulty, ProgramError, Settings, Worker, Workers};
 
@@ -13,7 +13,7 @@ use super::finding::{Finding, Level};
 use super::folder;
 use super::program::{Program, not_executable};
 use crate::config::cli_agent::{CliAgent, Worktree};
-use crate::serve::programs;
+use crate::serve::programs::{self, Refusal};
 
 /// What was found out about an agent.
 #[derive(Debug, Serialize)]
@@ -28,24 +28,18 @@ pub(super) async fn look(bench: &Bench, name: String, agent: &CliAgent) -> Agent
     let (cli, mut findings) = (agent.cli.to_string(), Vec::new());
     match programs::settings(&name, agent) {
         Ok(settings) => all(bench, agent, settings, &mut findings).await,
-        Err(problems) => {
-            findings.extend(declaration(agent).unwrap_or_else(|| Finding::refused(&problems)));
+        Err(refusal) => {
+            findings.extend(refused(&refusal));
             findings.push(folder::look("cwd", &agent.cwd, None));
         }
     }
     AgentReport { name, cli, findings }
 }
 
-/// What is wrong with the file that describes the program, if that can be read and is no description.
-fn declaration(agent: &CliAgent) -> Option<Vec<Finding>> {
-    let file = agent.adapter.as_ref()?;
-    let shown = file.display().to_string();
-    let error = Declared::parse(&std::fs::read_to_string(file).ok()?, &shown).err()?;
-    let finding = |problem: &FieldError| {
-        let place = if problem.field.is_empty() { String::new() } else { format!("{}: ", problem.field) };
-        Finding::problem(format!("adapter: {shown}: {place}{}", problem.wrong), &problem.right)
-    };
-    Some(error.problems.iter().map(finding).collect())
+/// What keeps it from being served.
+fn refused(refusal: &Refusal) -> Vec<Finding> {
+    let place = if matches!(refusal, Refusal::Declaration(_)) { "adapter: " } else { "" };
+    refusal.each().into_iter().map(|(wrong, right)| Finding::problem(format!("{place}{wrong}"), right)).collect()
 }
 
 async fn all(bench: &Bench, agent: &CliAgent, mut settings: Settings, findings: &mut Vec<Finding>) {
