@@ -41,10 +41,6 @@ pub struct Settings {
     pub output: OutputLimits,
     /// How many things a program may tell in one turn.
     pub events: u64,
-    /// Models that a request may choose.
-    pub models: Vec<String>,
-    /// Efforts that a request may choose.
-    pub efforts: Vec<String>,
     /// Whether a summary of the repository goes before the prompt.
     pub context: bool,
 }
@@ -60,8 +56,12 @@ pub struct Worker {
     pub args: Vec<String>,
     /// The model to use.
     pub model: Option<String>,
+    /// Models that a request may choose: in the words of this program, which another one would not know.
+    pub models: Vec<String>,
     /// How hard to think.
     pub effort: Option<String>,
+    /// Efforts that a request may choose.
+    pub efforts: Vec<String>,
 }
 
 impl Settings {
@@ -82,8 +82,6 @@ impl Settings {
             idle: Some(Duration::from_secs(5 * 60)),
             output: OutputLimits { line: 16 << 20, stderr: 64 << 10, output: 256 << 20 },
             events: 100_000,
-            models: Vec::new(),
-            efforts: Vec::new(),
             context: false,
         }
     }
@@ -92,7 +90,15 @@ impl Settings {
 impl Worker {
     /// A program under its usual name.
     pub fn new(adapter: impl Adapter + 'static) -> Self {
-        Self { adapter: Arc::new(adapter), program: None, args: Vec::new(), model: None, effort: None }
+        Self {
+            adapter: Arc::new(adapter),
+            program: None,
+            args: Vec::new(),
+            model: None,
+            models: Vec::new(),
+            effort: None,
+            efforts: Vec::new(),
+        }
     }
 
     /// What `cli:` calls it.

@@ -106,7 +106,8 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
     }
-    if !is_recovered && let Err(refusal) = wishes.fit(worker, past.as_ref()) {
+    // A turn that goes on has been told already.
+    if let Err(refusal) = wishes.fit(worker, difficulty, past.as_ref().filter(|_| !is_recovered)) {
         return Ok(task.reject(refusal).await?);
     }
     let repo = wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone()));

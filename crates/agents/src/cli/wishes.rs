@@ -3,6 +3,7 @@
 use switchboard_a2a::Metadata;
 use switchboard_engine::Turn;
 
+use super::routing::{Difficulty, Workers};
 use super::sessions::Past;
 use super::settings::{Settings, Worker};
 
@@ -21,18 +22,26 @@ impl Wishes {
     /// What is wrong, with what would be right, for the caller.
     pub(super) fn read(turn: &Turn, settings: &Settings) -> Result<Self, String> {
         let places = [turn.message.metadata.as_ref(), turn.metadata.as_ref()];
-        let model = text(&places, "model")?;
-        let effort = text(&places, "effort")?;
-        among(model.as_deref(), "model", &settings.models)?;
-        among(effort.as_deref(), "effort", &settings.efforts)?;
-        Ok(Self { repo: text(&places, "repo")?, model, effort })
+        let [repo, model, effort] = ["repo", "model", "effort"].map(|key| text(&places, key));
+        let wishes = Self { repo: repo?, model: model?, effort: effort? };
+        if let Workers::One(worker) = &settings.workers {
+            wishes.allowed(worker, None)?;
+        }
+        Ok(wishes)
     }
 
-    /// Whether the program can still be told, now that it is known who works and where the conversation stands.
+    /// Whether the worker may be told. Which one it is may depend on the conversation.
+    fn allowed(&self, worker: &Worker, profile: Option<Difficulty>) -> Result<(), String> {
+        among(self.model.as_deref(), "model", &worker.models, profile)?;
+        among(self.effort.as_deref(), "effort", &worker.efforts, profile)
+    }
+
+    /// Whether the program may be told, and can be, now that it is known who works and where the conversation stands.
     ///
     /// # Errors
-    /// What it keeps as it began, for the caller.
-    pub(super) fn fit(&self, worker: &Worker, past: Option<&Past>) -> Result<(), String> {
+    /// What it may not be told, or keeps as it began, for the caller.
+    pub(super) fn fit(&self, worker: &Worker, profile: Option<Difficulty>, past: Option<&Past>) -> Result<(), String> {
+        self.allowed(worker, profile)?;
         let Some(past) = past.filter(|past| self.goes_on(worker, past)) else { return Ok(()) };
         let told = worker.adapter.retold();
         let other_model = self.model.is_some() && self.model != past.facts.model;
@@ -79,13 +88,13 @@ fn text(places: &[Option<&Metadata>], key: &str) -> Result<Option<String>, Strin
     Ok(None)
 }
 
-fn among(wish: Option<&str>, key: &str, allowed: &[String]) -> Result<(), String> {
-    match wish {
-        Some(wish) if !allowed.iter().any(|allowed| allowed == wish) => Err(if allowed.is_empty() {
-            format!("metadata.{key}: this agent does not let requests choose the {key}; leave it out")
-        } else {
-            format!("metadata.{key}: {wish:?} is not one of {}", allowed.join(", "))
-        }),
-        _ => Ok(()),
+fn among(wish: Option<&str>, key: &str, allowed: &[String], profile: Option<Difficulty>) -> Result<(), String> {
+    let Some(wish) = wish.filter(|wish| !allowed.iter().any(|allowed| allowed == wish)) else { return Ok(()) };
+    let profile = profile.map(Difficulty::name);
+    let who = profile.map_or_else(|| "this agent".to_owned(), |name| format!("profile {name} of this agent"));
+    if allowed.is_empty() {
+        return Err(format!("metadata.{key}: {who} does not let requests choose the {key}; leave it out"));
     }
+    let of_profile = profile.map(|_| format!(", which {who} takes")).unwrap_or_default();
+    Err(format!("metadata.{key}: {wish:?} is not one of {}{of_profile}", allowed.join(", ")))
 }

@@ -143,7 +143,7 @@ pub struct CliAgent {
     pub model: Option<String>,
     /// Models that a request may choose with `metadata.model`.
     ///
-    /// Without any, a request cannot choose.
+    /// Without any, a request cannot choose. A profile of another program has its own.
     #[schemars(default)]
     pub models: Vec<String>,
     /// How hard to think, in the program's own words, if it is not the program's own choice.
@@ -151,7 +151,7 @@ pub struct CliAgent {
     pub effort: Option<String>,
     /// Efforts that a request may choose with `metadata.effort`.
     ///
-    /// Without any, a request cannot choose.
+    /// Without any, a request cannot choose. A profile of another program has its own.
     #[schemars(default)]
     pub efforts: Vec<String>,
     /// What hard, middling and routine tasks are done with.
@@ -326,7 +326,9 @@ impl CliAgent {
             program: self.program.as_deref(),
             args: self.args.iter().collect(),
             model: self.model.as_deref(),
+            models: &self.models,
             effort: self.effort.as_deref(),
+            efforts: &self.efforts,
         };
         match (&self.profiles, profile) {
             (Some(profiles), Some(name)) => profiles.get(name).over(own),

@@ -158,8 +158,6 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
             output: agent.limits.output.bytes(),
         },
         events: agent.limits.events.get() as u64,
-        models: agent.models.clone(),
-        efforts: agent.efforts.clone(),
         context: agent.context,
     })
 }
@@ -192,7 +190,9 @@ fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Pe
         program: selected.program.map(Path::to_owned),
         args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
         model: selected.model.map(str::to_owned),
+        models: selected.models.to_vec(),
         effort: selected.effort.map(str::to_owned),
+        efforts: selected.efforts.to_vec(),
     })
 }
 
@@ -233,9 +233,9 @@ fn generic(
         let told = declared.told();
         for (key, is_set, is_told, word) in [
             ("model", selected.model.is_some(), told.model, "model"),
-            ("models", !agent.models.is_empty(), told.model, "model"),
+            ("models", !selected.models.is_empty(), told.model, "model"),
             ("effort", selected.effort.is_some(), told.effort, "effort"),
-            ("efforts", !agent.efforts.is_empty(), told.effort, "effort"),
+            ("efforts", !selected.efforts.is_empty(), told.effort, "effort"),
         ] {
             if is_set && !is_told {
                 let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");

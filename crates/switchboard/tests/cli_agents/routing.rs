@@ -50,6 +50,49 @@ fn a_conversation_stays_with_whom_it_began_unless_the_caller_says_otherwise() {
 }
 
 #[test]
+fn a_request_chooses_among_the_models_of_whoever_works() {
+    let place = Place::new();
+    let mut settings = settings(&place);
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+    if let Workers::ByDifficulty(workers) = &mut settings.workers {
+        (workers.complex.models, workers.complex.efforts) = (names(&["large", "huge"]), names(&["high"]));
+        workers.mid.models = names(&["small"]);
+    }
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let task = bench.send(Said::from("refactor it").with("model", "huge").with("effort", "high")).await;
+        assert_eq!((who(&task).as_str(), &data(&task, "agent-metadata")["model"]), ("thinker new", &"huge".into()));
+        for (text, key, wish, expected) in [
+            (
+                "refactor",
+                "model",
+                "small",
+                "\"small\" is not one of large, huge, which profile COMPLEX of this agent takes",
+            ),
+            ("add tests", "model", "huge", "\"huge\" is not one of small, which profile MID of this agent takes"),
+            (
+                "fix a typo",
+                "model",
+                "small",
+                "profile ROUTINE of this agent does not let requests choose the model; leave it out",
+            ),
+            (
+                "add tests",
+                "effort",
+                "high",
+                "profile MID of this agent does not let requests choose the effort; leave it out",
+            ),
+        ] {
+            let task = bench.send(Said::from(text).with(key, wish)).await;
+            assert_eq!(ending(&task), (TaskState::Rejected, format!("metadata.{key}: {expected}")));
+        }
+        // The conversation decides who works, and so what may be chosen.
+        bench.send(within("c", "refactor it")).await;
+        assert_eq!(who(&bench.send(within("c", "fix a typo").with("model", "large")).await), "thinker resume");
+    });
+}
+
+#[test]
 fn a_program_of_another_kind_knows_nothing_of_the_session() {
     let place = Place::new();
     let mut settings = settings(&place);

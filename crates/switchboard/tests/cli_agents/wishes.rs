@@ -6,7 +6,7 @@ use std::path::Path;
 use switchboard_a2a::TaskState;
 use switchboard_adapters::{Declared, Permission, Permissions};
 use switchboard_agents::cli::process::{MARKER, User};
-use switchboard_agents::cli::{COMMON_VARIABLES, Settings, Worker};
+use switchboard_agents::cli::{COMMON_VARIABLES, Settings, Worker, Workers};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -31,7 +31,10 @@ fn told_of_models(place: &Place) -> Settings {
 fn a_request_chooses_among_the_models_and_efforts_that_it_may() {
     let place = Place::new();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
-    let settings = Settings { models: names(&["small", "large"]), efforts: names(&["high"]), ..told_of_models(&place) };
+    let mut settings = told_of_models(&place);
+    if let Workers::One(worker) = &mut settings.workers {
+        (worker.models, worker.efforts) = (names(&["small", "large"]), names(&["high"]));
+    }
     let bench = Bench::open(&place, settings);
     bench.run(async {
         let done = bench.send("go").await;
@@ -65,9 +68,10 @@ fn a_conversation_keeps_the_model_that_its_program_is_told_only_once() {
     );
     let declared = Declared::parse(&yaml, "x.yaml").unwrap_or_else(|error| panic!("{error}"));
     let permissions = Permissions { default: Permission::Allow, ..Permissions::default() };
-    let worker = Worker { model: Some("small".to_owned()), effort: Some("low".to_owned()), ..Worker::new(declared) };
     let [models, efforts] = [["small", "large"], ["low", "high"]].map(|names| names.map(str::to_owned).to_vec());
-    let settings = Settings { permissions, models, efforts, ..Settings::new("coder", worker, place.work()) };
+    let [model, effort] = ["small", "low"].map(|name| Some(name.to_owned()));
+    let worker = Worker { model, models, effort, efforts, ..Worker::new(declared) };
+    let settings = Settings { permissions, ..Settings::new("coder", worker, place.work()) };
     let bench = Bench::open(&place, settings);
     bench.run(async {
         for (context, text, model) in [("c", "one", "small"), ("c", "two", "small"), ("d", "one", "large")] {

@@ -223,6 +223,18 @@ fn profiles_are_all_three_or_none_and_each_fits_its_agent() {
   - name: d
     cli: codex
     profiles:
+  - name: e
+    cli: codex
+    model: middle
+    models: [middle, large]
+    profiles:
+      complex: { model: huge, models: [large], effort: high, efforts: low }
+      mid: { models: [large] }
+      routine: { cli: gemini, models: [quick] }
+  - name: f
+    cli: generic
+    command: [f]
+    profiles: { complex: { models: [large], efforts: [high] }, mid: {}, routine: { cli: codex, models: [x] } }
 ";
     agents(content).refused(&[
         "agents.yaml:4: agents[0].profiles.MID: mid is the same profile: keep one of the two",
@@ -235,6 +247,11 @@ fn profiles_are_all_three_or_none_and_each_fits_its_agent() {
         "agents.yaml:15: agents[2].profiles.complex.model: a generic command is told nothing but the prompt: put it into args",
         "agents.yaml:16: agents[2].profiles.mid.program: the agent's command names the program already: put the difference into args",
         "agents.yaml:20: agents[3].profiles: has no complex and no mid and no routine: write complex, mid and routine; one that is {} is like the agent itself",
+        "agents.yaml:26: agents[4].profiles.complex.model: \"huge\" is not among models: add it to models, or write one of large",
+        "agents.yaml:26: agents[4].profiles.complex.effort: \"high\" is not among efforts: add it to efforts, or write one of low",
+        "agents.yaml:27: agents[4].profiles.mid.models: \"middle\" is not among models: add it to models, or write one of large",
+        "agents.yaml:32: agents[5].profiles.complex.models: a generic command is told nothing but the prompt: put it into args",
+        "agents.yaml:32: agents[5].profiles.complex.efforts: a generic command is told nothing but the prompt: put it into args",
     ]);
 }
 

@@ -264,23 +264,39 @@ fn a_profile_stands_over_the_agent_unless_it_is_another_program() {
     program: codex-next
     args: [-v]
     model: middle
+    models: [middle, large]
     effort: low
+    efforts: [low]
     profiles:
-      COMPLEX: { model: large, args: [--deep] }
+      COMPLEX: { model: large, models: [large], efforts: [], args: [--deep] }
       MID:
       ROUTINE: { cli: gemini, model: quick, args: [-q] }
 ";
     let agent = loaded(&agents(content));
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
+    let (both, large, low) = (names(&["middle", "large"]), names(&["large"]), names(&["low"]));
     let codex = Selected {
         cli: Cli::Codex,
         program: Some("codex-next".as_ref()),
         args: vec!["-v"],
         model: Some("middle"),
+        models: &both,
         effort: Some("low"),
+        efforts: &low,
     };
-    let gemini = Selected { cli: Cli::Gemini, program: None, args: vec!["-q"], model: Some("quick"), effort: None };
+    let gemini = Selected {
+        cli: Cli::Gemini,
+        program: None,
+        args: vec!["-q"],
+        model: Some("quick"),
+        // Its requests may choose nothing: what the agent allows are words of another program.
+        models: &[],
+        effort: None,
+        efforts: &[],
+    };
     let profile = |name: &str| agent.selected(Some(ProfileName::from_word(name).unwrap()));
-    assert_eq!(profile("complex"), Selected { args: vec!["-v", "--deep"], model: Some("large"), ..codex.clone() });
+    let own = Selected { models: &large, efforts: &[], ..codex.clone() };
+    assert_eq!(profile("complex"), Selected { args: vec!["-v", "--deep"], model: Some("large"), ..own });
     assert_eq!((profile("MID"), agent.selected(None)), (codex.clone(), codex));
     assert_eq!(profile("ROUTINE"), gemini);
     assert_eq!(ProfileName::from_word("Mid"), None);

@@ -322,7 +322,7 @@ fn a_folder_whose_name_is_no_text_is_shown_as_far_as_it_is() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     std::fs::create_dir(&folder).unwrap();
-    // A command in that folder could not be served, which is for the doctor alone to show.
+    // A command in that folder cannot be served, which config check would say instead.
     for (command, program) in [(&["doctor", "-o", "json"][..], "./x"), (&["config", "check", "-o", "json"], "x")] {
         let agents = format!(
             "agents:\n  - {{ name: a, cli: generic, command: [{program}], repos: [.] }}\n  - {{ name: b, cli: codex, program: ./y }}\n"

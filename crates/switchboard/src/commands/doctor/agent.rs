@@ -109,8 +109,8 @@ fn orders(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (difficulty, worker) in workers(settings) {
         let own = || std::iter::once((worker.model.clone(), worker.effort.clone()));
-        let models = settings.models.iter().map(|model| (Some(model.clone()), worker.effort.clone()));
-        let efforts = settings.efforts.iter().map(|effort| (worker.model.clone(), Some(effort.clone())));
+        let models = worker.models.iter().map(|model| (Some(model.clone()), worker.effort.clone()));
+        let efforts = worker.efforts.iter().map(|effort| (worker.model.clone(), Some(effort.clone())));
         for (model, effort) in own().chain(models).chain(efforts) {
             let order = order(settings, worker, model, effort);
             let found = match worker.adapter.start(&order) {

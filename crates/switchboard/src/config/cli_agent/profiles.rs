@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::config::cli_agent::arguments::Arguments;
 use crate::config::cli_agent::cli::Cli;
-use crate::config::cli_agent::{CliAgent, refuse_tilde};
+use crate::config::cli_agent::{CliAgent, refuse_stranger, refuse_tilde};
 use crate::config::section::Section;
 use crate::config::shown_path;
 
@@ -31,7 +31,8 @@ pub struct Profiles {
 pub struct Profile {
     /// Program; without it, the agent's.
     ///
-    /// Of another program than the agent's, the agent's `program`, `args`, `model` and `effort` say nothing.
+    /// Of another program than the agent's, the agent's `program`, `args`, `model`, `models`, `effort` and `efforts` say
+    /// nothing.
     pub cli: Option<Cli>,
     /// Path or name of the program, instead of the agent's `program`.
     #[serde(serialize_with = "shown_path::option")]
@@ -40,8 +41,12 @@ pub struct Profile {
     pub args: Arguments,
     /// Model, instead of the agent's.
     pub model: Option<String>,
+    /// Models that a request may choose, instead of the agent's.
+    pub models: Option<Vec<String>>,
     /// Effort, instead of the agent's.
     pub effort: Option<String>,
+    /// Efforts that a request may choose, instead of the agent's.
+    pub efforts: Option<Vec<String>>,
 }
 
 /// The name of a profile.
@@ -66,8 +71,12 @@ pub struct Selected<'a> {
     pub args: Vec<&'a str>,
     /// Model, if it is not the program's own choice.
     pub model: Option<&'a str>,
+    /// Models that a request may choose.
+    pub models: &'a [String],
     /// Effort, if it is not the program's own choice.
     pub effort: Option<&'a str>,
+    /// Efforts that a request may choose.
+    pub efforts: &'a [String],
 }
 
 impl ProfileName {
@@ -140,7 +149,9 @@ impl Profile {
         refuse_tilde(section, "program", &self.program);
         section.read("args", &mut self.args);
         section.read("model", &mut self.model);
+        self.models = list(section, "models");
         section.read("effort", &mut self.effort);
+        self.efforts = list(section, "efforts");
         let own = self.cli.filter(|cli| *cli != agent.cli);
         if let Some(cli) = own.filter(|cli| !cli.is_known()) {
             let right = format!("write cli: {cli} for the agent itself, or a program that is known by its name");
@@ -150,11 +161,25 @@ impl Profile {
             section.refuse("program", "the agent's command names the program already", "put the difference into args");
         }
         if own.is_none() && agent.is_untold() {
-            for key in ["model", "effort"] {
+            for key in ["model", "models", "effort", "efforts"] {
                 if section.is_set(key) {
                     section.refuse(key, "a generic command is told nothing but the prompt", "put it into args");
                 }
             }
+        }
+        self.refuse_strangers(section, agent);
+    }
+
+    /// Refuses a list of its own without what is used where a request chooses nothing.
+    fn refuse_strangers(&self, section: &mut Section<'_, '_>, agent: &CliAgent) {
+        let selected = self.over(agent.selected(None));
+        for (key, value, list_key, list) in
+            [("model", selected.model, "models", &self.models), ("effort", selected.effort, "efforts", &self.efforts)]
+        {
+            let Some(list) = list else { continue };
+            // Where the value is the agent's, the list is what is wrong.
+            let at = if section.is_set(key) { key } else { list_key };
+            refuse_stranger(section, at, value, list_key, list);
         }
     }
 
@@ -163,16 +188,27 @@ impl Profile {
         let cli = self.cli.unwrap_or(own.cli);
         let base = match cli == own.cli {
             true => own,
-            false => Selected { cli, program: None, args: Vec::new(), model: None, effort: None },
+            false => {
+                Selected { cli, program: None, args: Vec::new(), model: None, models: &[], effort: None, efforts: &[] }
+            }
         };
         Selected {
             cli,
             program: self.program.as_deref().or(base.program),
             args: base.args.into_iter().chain(self.args.iter()).collect(),
             model: self.model.as_deref().or(base.model),
+            models: self.models.as_deref().unwrap_or(base.models),
             effort: self.effort.as_deref().or(base.effort),
+            efforts: self.efforts.as_deref().unwrap_or(base.efforts),
         }
     }
+}
+
+/// A list that may be absent, which is not the same as empty.
+fn list(section: &mut Section<'_, '_>, key: &'static str) -> Option<Vec<String>> {
+    let mut list = Vec::new();
+    section.read(key, &mut list);
+    section.is_set(key).then_some(list)
 }
 
 /// The same keys in capitals, as other programs name these profiles.
