@@ -13,6 +13,7 @@ mod metric_definitions;
 pub mod process;
 mod program;
 mod report;
+mod repositories;
 mod routing;
 mod run;
 mod sessions;
@@ -44,6 +45,7 @@ pub use worktree::WorktreePolicy;
 use git::Git;
 use locks::Locks;
 use process::Children;
+use repositories::Repositories;
 use sessions::Saved;
 use summary::Summaries;
 use worktree::Copies;
@@ -67,7 +69,7 @@ pub struct Shared {
     children: Children,
     clock: Arc<dyn Clock>,
     /// One turn at a time per repository, whichever agent's.
-    repositories: Arc<Locks<PathBuf>>,
+    repositories: Arc<Repositories>,
     /// One at a time at a repository's list of copies.
     lists: Arc<Locks<PathBuf>>,
     summaries: Summaries,

@@ -1,6 +1,5 @@
-//! One at a time per key, in the order of arrival: per conversation, and per repository.
+//! One at a time per key, in the order of arrival: per conversation, and per copy of a repository.
 
-use std::borrow::Borrow;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -35,8 +34,6 @@ pub(super) struct Place<K: Key> {
     key: K,
     number: u64,
     moved: Arc<Notify>,
-    /// How many were there before.
-    pub(super) ahead: usize,
     /// A child that works under it. While anything of that is left, nobody else may be let in.
     remains: Option<Remains>,
 }
@@ -52,13 +49,12 @@ impl<K: Key> Locks<K> {
     pub(super) fn line_up(self: &Arc<Self>, key: K) -> Place<K> {
         let mut lines = self.lines.lock();
         let line = lines.entry(key.clone()).or_default();
-        let ahead = line.members.len();
         line.last += 1;
         let number = line.last;
         line.members.push_back(number);
         let moved = line.moved.clone();
         drop(lines);
-        Place { locks: self.clone(), key, number, moved, ahead, remains: None }
+        Place { locks: self.clone(), key, number, moved, remains: None }
     }
 
     fn leave(&self, key: &K, number: u64) {
@@ -84,15 +80,6 @@ impl<K: Key> Place<K> {
     pub(super) fn is_held(&self) -> bool {
         let lines = self.locks.lines.lock();
         lines.get(&self.key).is_some_and(|line| line.members.front() == Some(&self.number))
-    }
-
-    /// Whether it is a place in the line for this.
-    pub(super) fn is_for<Q>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-        Q: Eq + ?Sized,
-    {
-        self.key.borrow() == key
     }
 
     /// Waits for one's turn.
@@ -148,7 +135,6 @@ mod tests {
         let mut second = locks.line_up("a");
         let other = locks.line_up("b");
         assert!(first.is_held() && other.is_held() && !second.is_held());
-        assert_eq!((first.ahead, second.ahead), (0, 1));
         first.wait().await;
         let waiting = tokio::time::timeout(Duration::from_millis(10), second.wait());
         assert!(waiting.await.is_err(), "the first still has it");

@@ -99,6 +99,7 @@ pub(super) async fn run(
     let began = Instant::now();
     let _running = Running::new(about.name.clone());
     let settled = run.work().await;
+    agent.shared.repositories.set_asks(task.id(), false);
     if let Err(Stopped::Canceled) = &settled {
         run.stop_in_order().await;
     }
@@ -321,6 +322,7 @@ impl<'a> Run<'a> {
     fn ask(&mut self, approval: Approval) {
         let now = self.agent.shared.clock.now();
         self.deadlines.wait_for_human(true, now);
+        self.agent.shared.repositories.set_asks(self.task.id(), true);
         let question = Question::new(approval, later(now, self.agent.settings.approval_expiry));
         self.put(question, None);
     }
@@ -390,6 +392,7 @@ impl<'a> Run<'a> {
         if self.open.is_none() {
             let now = self.agent.shared.clock.now();
             self.deadlines.wait_for_human(false, now);
+            self.agent.shared.repositories.set_asks(self.task.id(), false);
             self.deadlines.heard(now);
             self.tell_kept_back().await?;
         }

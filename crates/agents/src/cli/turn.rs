@@ -50,7 +50,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
     let folder = saved.folder.as_deref().filter(|_| is_recovered).map(Path::new);
-    let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder));
+    let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder, &task));
     let was_stopped = turn.was_stopped;
     let turn = match saved.seq {
         // If its program has asked, the newest message is only somebody's answer.
@@ -111,7 +111,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         return Ok(task.reject(refusal).await?);
     }
     let repo = wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone()));
-    let folder = match workspace::choose(&agent.settings, repo.as_deref()) {
+    let folder = match workspace::choose(&agent.settings, repo.as_deref()).await {
         Ok(folder) => folder,
         Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
         Err(error) => return Ok(task.reject(error.to_string()).await?),

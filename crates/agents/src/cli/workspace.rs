@@ -1,21 +1,27 @@
 //! Where a turn works: the agent's folder, or a repository that the request chose within the allowed ones.
 
+mod repository;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use switchboard_engine::{Stopped, TaskHandle};
 
-use super::locks::{Locks, Place};
 use super::process::Remains;
+use super::repositories::{Ahead, Place, Repositories};
 use super::settings::Settings;
 use super::worktree::Worktree;
+
+/// Of so many questions of others a task that waits for them says that they are open. Its own log must not grow without
+/// end because another one's questions do.
+const MOST_QUESTIONS: u32 = 20;
 
 /// A folder that a turn works in: a copy, or the folder itself with a place in the line for it.
 pub(super) struct Workspace {
     /// The folder; absolute.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
-    place: Option<Place<PathBuf>>,
+    place: Option<Place>,
 }
 
 /// A folder that cannot be worked in.
@@ -27,6 +33,12 @@ pub(super) enum WorkspaceError {
     /// What it chose is outside, or not there: which of the two is not for the caller to know.
     #[error("metadata.repo: {0:?} is not a folder within those that this agent may work in")]
     NotAllowed(String),
+    /// What it chose belongs to git.
+    #[error("metadata.repo: {0:?} is where git keeps a repository; name the folder with the repository's files")]
+    OfGit(String),
+    /// What it chose is above repositories, and so above what git keeps in each of them.
+    #[error("metadata.repo: {0:?} is no repository but may hold some; name a repository within it")]
+    Above(String),
     /// The agent's own folder is missing.
     #[error("the folder of this agent cannot be worked in: {0}")]
     Missing(String),
@@ -35,24 +47,44 @@ pub(super) enum WorkspaceError {
     Moved,
 }
 
-/// The folder for a turn: canonical, and within the allowed ones if the request chose it.
-pub(super) fn choose(settings: &Settings, repo: Option<&str>) -> Result<PathBuf, WorkspaceError> {
-    let Some(repo) = repo else {
-        let shown = settings.cwd.display();
-        let folder = settings.cwd.canonicalize();
-        let folder = folder.map_err(|error| WorkspaceError::Missing(format!("{shown}: {error}")))?;
-        let is_folder = folder.is_dir();
-        return is_folder.then_some(folder).ok_or_else(|| WorkspaceError::Missing(format!("{shown} is not a folder")));
-    };
-    if settings.repos.is_empty() {
+/// The folder for a turn: canonical, and if the request chose it, a repository or a plain folder within the allowed ones.
+pub(super) async fn choose(settings: &Settings, repo: Option<&str>) -> Result<PathBuf, WorkspaceError> {
+    let (cwd, repos, repo) = (settings.cwd.clone(), settings.repos.clone(), repo.map(str::to_owned));
+    // It may look through many folders.
+    let found = tokio::task::spawn_blocking(move || match repo {
+        Some(repo) => find_allowed(&repos, &repo),
+        None => find_own(&cwd),
+    });
+    found.await.unwrap_or_else(|error| Err(WorkspaceError::Missing(error.to_string())))
+}
+
+fn find_own(cwd: &Path) -> Result<PathBuf, WorkspaceError> {
+    let shown = cwd.display();
+    let folder = cwd.canonicalize().map_err(|error| WorkspaceError::Missing(format!("{shown}: {error}")))?;
+    let is_folder = folder.is_dir();
+    is_folder.then_some(folder).ok_or_else(|| WorkspaceError::Missing(format!("{shown} is not a folder")))
+}
+
+fn find_allowed(repos: &[PathBuf], repo: &str) -> Result<PathBuf, WorkspaceError> {
+    if repos.is_empty() {
         return Err(WorkspaceError::NoChoice);
     }
-    let roots: Vec<PathBuf> = settings.repos.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let roots: Vec<PathBuf> = repos.iter().filter_map(|root| root.canonicalize().ok()).collect();
     let within = |folder: &Path| roots.iter().any(|root| folder.starts_with(root));
-    let candidates = roots.iter().map(|root| root.join(repo));
-    let found =
-        candidates.filter_map(|folder| folder.canonicalize().ok()).find(|folder| within(folder) && folder.is_dir());
-    found.ok_or_else(|| WorkspaceError::NotAllowed(repo.to_owned()))
+    let candidates = roots.iter().filter_map(|root| root.join(repo).canonicalize().ok());
+    let mut problem = None;
+    for folder in candidates.filter(|folder| within(folder) && folder.is_dir()) {
+        if repository::is_of_git(&folder) {
+            problem.get_or_insert_with(|| WorkspaceError::OfGit(repo.to_owned()));
+        } else if repository::top(&folder).is_none()
+            && (roots.contains(&folder) || repository::may_hold_repositories(&folder))
+        {
+            problem.get_or_insert_with(|| WorkspaceError::Above(repo.to_owned()));
+        } else {
+            return Ok(folder);
+        }
+    }
+    Err(problem.unwrap_or_else(|| WorkspaceError::NotAllowed(repo.to_owned())))
 }
 
 /// Whether a folder that was chosen now leads to another place: a link may have been put there while the task waited.
@@ -60,41 +92,34 @@ pub(super) fn is_elsewhere(folder: &Path) -> bool {
     folder.canonicalize().ok().as_deref() != Some(folder)
 }
 
-/// The repository a folder belongs to; the folder itself if it is in none.
-fn repository(folder: &Path) -> &Path {
-    // A file in copies and submodules. An empty folder of that name is no repository; some programs leave such.
-    let is_top = |folder: &&Path| folder.join(".git").is_file() || folder.join(".git/HEAD").exists();
-    folder.ancestors().find(is_top).unwrap_or(folder)
-}
-
 impl Workspace {
     /// A place in the line for the folder of a turn that goes on, which is to be the first there.
     pub(super) fn line_up(
         settings: &Settings,
-        repositories: &Arc<Locks<PathBuf>>,
+        repositories: &Arc<Repositories>,
         folder: &Path,
-    ) -> Option<Place<PathBuf>> {
-        settings.repo_lock.then(|| repositories.line_up(repository(folder).to_owned()))
+        task: &TaskHandle,
+    ) -> Option<Place> {
+        settings.repo_lock.then(|| repositories.line_up(repository::top(folder).unwrap_or(folder), task.id()))
     }
 
     /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
     /// repository, and says so meanwhile. Nothing if the task is to stop before that.
     pub(super) async fn open(
         settings: &Settings,
-        repositories: &Arc<Locks<PathBuf>>,
+        repositories: &Arc<Repositories>,
         folder: PathBuf,
-        kept: Option<Place<PathBuf>>,
+        kept: Option<Place>,
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
         if !settings.repo_lock {
             return Ok(Self { folder, worktree: None, place: None });
         }
-        let kept = kept.filter(|place| place.is_for(repository(&folder)));
-        let mut place = kept.unwrap_or_else(|| repositories.line_up(repository(&folder).to_owned()));
-        if !place.is_held() {
-            let ahead = place.ahead;
-            task.status(format!("Waiting: another task works in this repository ({ahead} ahead).")).await?;
-            task.step_aside(place.wait()).await?;
+        let top = repository::top(&folder).unwrap_or(&folder);
+        let kept = kept.filter(|place| place.is_for(top));
+        let place = kept.unwrap_or_else(|| repositories.line_up(top, task.id()));
+        if place.ahead().is_some() {
+            task.step_aside(wait(&place, task)).await??;
         }
         Ok(Self { folder, worktree: None, place: Some(place) })
     }
@@ -115,45 +140,27 @@ impl Workspace {
     }
 }
 
+/// Waits for one's turn. Says what for, and again when it changes whether somebody's answer would bring it nearer.
+async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
+    let mut told: Option<Ahead> = None;
+    let mut questions = 0;
+    loop {
+        let mut changed = std::pin::pin!(place.changed());
+        changed.as_mut().enable();
+        let Some(mut ahead) = place.ahead() else { return Ok(()) };
+        ahead.asks &= questions < MOST_QUESTIONS || told.is_some_and(|told| told.asks);
+        if told.is_none_or(|told| told.asks != ahead.asks) {
+            questions += u32::from(ahead.asks);
+            task.status(ahead.to_string()).await?;
+            told = Some(ahead);
+        }
+        changed.await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use switchboard_adapters::{About, Adapter, Binary, Capabilities, Dialogue, Launch, Order, OrderError};
-
     use super::*;
-    use crate::cli::settings::Worker;
-
-    struct Nobody(About);
-
-    impl Adapter for Nobody {
-        fn about(&self) -> &About {
-            &self.0
-        }
-
-        fn start(&self, _: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
-            Err(OrderError::NoPrompt)
-        }
-    }
-
-    fn settings(cwd: &Path, repos: &[&Path]) -> Settings {
-        let binary = Binary {
-            names: Vec::new(),
-            version_args: Vec::new(),
-            tested: Vec::new(),
-            install: String::new(),
-            login: String::new(),
-            login_signs: Vec::new(),
-            refuses_root: false,
-        };
-        let about = About {
-            name: "nobody".to_owned(),
-            title: "Nobody".to_owned(),
-            binary,
-            capabilities: Capabilities::default(),
-            variables: Vec::new(),
-        };
-        let repos = repos.iter().map(|repo| repo.to_path_buf()).collect();
-        Settings { repos, ..Settings::new("a", Worker::new(Nobody(about)), cwd) }
-    }
 
     #[test]
     fn a_request_stays_within_the_allowed_folders_whatever_it_writes() {
@@ -164,18 +171,46 @@ mod tests {
         std::fs::write(root.path().join("file"), "").unwrap();
         std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
         std::os::unix::fs::symlink("app", root.path().join("same")).unwrap();
-        let settings = settings(root.path(), &[root.path()]);
+        let roots = [root.path().to_owned()];
         let real = root.path().canonicalize().unwrap();
-        assert_eq!(choose(&settings, None).unwrap(), real);
-        assert_eq!(choose(&settings, Some("app")).unwrap(), real.join("app"));
-        assert_eq!(choose(&settings, Some("same/src")).unwrap(), real.join("app/src"));
-        assert_eq!(choose(&settings, Some(repo.to_str().unwrap())).unwrap(), real.join("app/src"));
+        assert_eq!(find_own(root.path()).unwrap(), real);
+        assert_eq!(find_allowed(&roots, "app").unwrap(), real.join("app"));
+        assert_eq!(find_allowed(&roots, "same/src").unwrap(), real.join("app/src"));
+        assert_eq!(find_allowed(&roots, repo.to_str().unwrap()).unwrap(), real.join("app/src"));
         let beside = format!("{}-beside", root.path().display());
         std::fs::create_dir(&beside).unwrap();
         for refused in ["link", "..", "app/../..", "/", "/etc", "missing", "file", "app\0", &beside] {
-            assert_eq!(choose(&settings, Some(refused)), Err(WorkspaceError::NotAllowed(refused.to_owned())));
+            assert_eq!(find_allowed(&roots, refused), Err(WorkspaceError::NotAllowed(refused.to_owned())));
         }
         std::fs::remove_dir(&beside).unwrap();
+    }
+
+    #[test]
+    fn a_request_chooses_nothing_of_git_and_nothing_above_repositories() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for git in ["a/.git", "group/b/.git", "bare.git"] {
+            for part in ["objects", "refs", "hooks"] {
+                std::fs::create_dir_all(root.join(git).join(part)).unwrap();
+            }
+            std::fs::write(root.join(git).join("HEAD"), "").unwrap();
+        }
+        std::fs::create_dir_all(root.join("a/src")).unwrap();
+        std::fs::create_dir_all(root.join("plain")).unwrap();
+        std::os::unix::fs::symlink("a/.git/hooks", root.join("link")).unwrap();
+        let roots = [root.clone()];
+        for allowed in ["a", "a/src", "group/b", "plain"] {
+            assert_eq!(find_allowed(&roots, allowed), Ok(root.join(allowed)));
+        }
+        for of_git in ["a/.git", "a/.git/hooks", "a/src/../.git", "link", "bare.git", "bare.git/hooks"] {
+            assert_eq!(find_allowed(&roots, of_git), Err(WorkspaceError::OfGit(of_git.to_owned())));
+        }
+        for above in [".", "a/..", "group", root.to_str().unwrap()] {
+            assert_eq!(find_allowed(&roots, above), Err(WorkspaceError::Above(above.to_owned())));
+        }
+        assert_eq!(find_allowed(&[root.join("a")], "."), Ok(root.join("a")), "it is a repository itself");
+        assert_eq!(find_allowed(&[root.join("a/src")], "."), Ok(root.join("a/src")), "it is within one");
+        assert_eq!(find_allowed(&[root.clone(), root.join("a")], "."), Ok(root.join("a")), "the other one fits");
     }
 
     #[test]
@@ -195,21 +230,8 @@ mod tests {
     fn without_allowed_folders_there_is_no_choice_and_a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("gone");
-        assert_eq!(choose(&settings(folder.path(), &[]), Some(".")), Err(WorkspaceError::NoChoice));
-        let error = choose(&settings(&missing, &[]), None).unwrap_err();
+        assert_eq!(find_allowed(&[], "."), Err(WorkspaceError::NoChoice));
+        let error = find_own(&missing).unwrap_err();
         assert!(error.to_string().contains("gone: No such file"), "{error}");
-    }
-
-    #[test]
-    fn folders_of_one_repository_share_it() {
-        let root = tempfile::tempdir().unwrap();
-        for folder in ["app/.git", "app/a/b", "plain/.git", "plain/x", "copy/x"] {
-            std::fs::create_dir_all(root.path().join(folder)).unwrap();
-        }
-        std::fs::write(root.path().join("app/.git/HEAD"), "").unwrap();
-        std::fs::write(root.path().join("copy/.git"), "").unwrap();
-        assert_eq!(repository(&root.path().join("app/a/b")), root.path().join("app"));
-        assert_eq!(repository(&root.path().join("copy/x")), root.path().join("copy"));
-        assert_eq!(repository(&root.path().join("plain/x")), root.path().join("plain/x"));
     }
 }

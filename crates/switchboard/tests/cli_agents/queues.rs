@@ -68,6 +68,86 @@ fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahea
 }
 
 #[test]
+fn who_waits_for_a_repository_says_whether_the_one_at_work_waits_for_an_answer() {
+    let place = Place::new();
+    let program =
+        r#"hear; await ask; ask r1 Bash; hear; text on; await "end-$(grep -c prompt "$NOTES/heard")"; finish ok"#;
+    let bench = Bench::open(&place, place.settings(program));
+    let waiting = "Waiting: another task works in this repository (1 ahead).";
+    let asks = "Waiting: another task works in this repository and waits for an answer (1 ahead).";
+    bench.run(async {
+        let first = bench.start("one").await;
+        bench.wait_for(|| (place.heard().len() == 1).then_some(())).await;
+        let second = bench.start("two").await;
+        bench.until(&second, |task| status_text(task) == waiting).await;
+        place.allow("ask");
+        bench.until(&second, |task| status_text(task) == asks).await;
+        let third = bench.start("three").await;
+        bench.until(&third, |task| status_text(task) == asks.replace("(1", "(2")).await;
+        let asked = bench.until(&first, |task| task.status.state == TaskState::InputRequired).await;
+        bench.start(Said(switchboard_a2a::Message { task_id: Some(asked.id), ..Said::from("y").0 })).await;
+        bench.until(&first, is_at_work).await;
+        bench.until(&second, |task| status_text(task) == waiting).await;
+        bench.until(&third, |task| status_text(task) == waiting.replace("(1", "(2")).await;
+        place.allow("end-1");
+        assert_eq!(bench.ended(&first).await.status.state, TaskState::Completed);
+        bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
+        bench.until(&third, |task| status_text(task) == asks).await;
+    });
+}
+
+#[test]
+fn a_task_that_waits_does_not_repeat_every_question_of_another() {
+    let place = Place::new();
+    let program = "hear; for number in $(seq 22); do ask r$number Bash; hear; await go-$number; done
+        text on; await end; finish ok";
+    let bench = Bench::open(&place, place.settings(program));
+    let asks = |task: &Task| status_text(task).contains("and waits for an answer");
+    bench.run(async {
+        let first = bench.send("one").await;
+        let second = bench.start("two").await;
+        for number in 1..=22 {
+            let is_asked = |task: &Task| {
+                task.status.state == TaskState::InputRequired && status_text(task).contains(&format!("for r{number}?"))
+            };
+            bench.until(&first.id, is_asked).await;
+            if number <= 20 {
+                bench.until(&second, asks).await;
+            }
+            let yes = switchboard_a2a::Message { task_id: Some(first.id.clone()), ..Said::from("y").0 };
+            bench.start(Said(yes)).await;
+            bench.until(&second, |task| !asks(task)).await;
+            place.allow(&format!("go-{number}"));
+        }
+        bench.until(&first.id, is_at_work).await;
+        bench.cancel(&second).await.unwrap();
+        let told = bench.told(&second).await;
+        assert_eq!(told.iter().filter(|told| told.contains("and waits for an answer")).count(), 20, "{told:?}");
+    });
+}
+
+#[test]
+fn a_folder_and_a_repository_below_it_are_not_worked_in_at_once() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.work().join("a")).unwrap();
+    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let above = bench.start("one").await;
+        bench.until(&above, is_at_work).await;
+        let below = bench.start(Said::from("two").with("repo", "a")).await;
+        bench.until(&below, |task| status_text(task).starts_with("Waiting: another task works in this")).await;
+        let above_again = bench.start("three").await;
+        bench.until(&above_again, |task| status_text(task).ends_with("(2 ahead).")).await;
+        assert_eq!(bench.children.running(), 1);
+        place.allow("end");
+        for id in [&above, &below, &above_again] {
+            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+        }
+    });
+}
+
+#[test]
 fn other_repositories_and_agents_without_the_lock_do_not_wait() {
     for repo_lock in [true, false] {
         let place = Place::new();

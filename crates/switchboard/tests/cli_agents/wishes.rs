@@ -139,6 +139,28 @@ fn a_request_chooses_a_repository_and_its_conversation_stays_there() {
     });
 }
 
+#[test]
+fn a_request_gets_at_no_repository_from_within_git_or_from_above() {
+    let place = Place::new();
+    place.repository();
+    let settings =
+        Settings { repos: vec![place.path().to_owned()], ..place.settings("hear; note began yes; finish ok") };
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        for (repo, problem) in [
+            ("work/.git", "is where git keeps a repository; name the folder with the repository's files"),
+            ("work/.git/hooks", "is where git keeps a repository; name the folder with the repository's files"),
+            (".", "is no repository but may hold some; name a repository within it"),
+        ] {
+            let task = bench.send(Said::from("go").with("repo", repo)).await;
+            assert_eq!(ending(&task), (TaskState::Rejected, format!("metadata.repo: {repo:?} {problem}")));
+            assert_eq!(reason(&task), "rejected");
+        }
+        assert_eq!(place.noted("began"), None);
+        assert_eq!(bench.send(Said::from("go").with("repo", "work")).await.status.state, TaskState::Completed);
+    });
+}
+
 /// The names of the variables that the program was started with.
 fn variables(place: &Place, env: Option<Vec<String>>) -> Vec<String> {
     let program = r#"hear; tr '\0' '\n' < /proc/$$/environ | cut -d= -f1 | sort > "$NOTES/variables"; finish ok"#;
