@@ -37,7 +37,8 @@ pub(super) struct Report {
     task: TaskHandle,
     /// What is at work.
     pub(super) facts: Facts,
-    /// Those of the conversation, the newest first; for those who come after.
+    /// Where it works, and the branches of the conversation, the newest first; for those who come after.
+    folder: String,
     branches: Vec<String>,
     told_facts: Option<Facts>,
     /// That it is at work has been said.
@@ -118,13 +119,14 @@ impl Cost {
 }
 
 impl Report {
-    pub(super) fn new(task: TaskHandle, facts: Facts, branches: Vec<String>, cost: Cost) -> Self {
+    pub(super) fn new(task: TaskHandle, facts: Facts, folder: String, branches: Vec<String>, cost: Cost) -> Self {
         let begun: HashSet<String> =
             task.snapshot().artifacts.iter().map(|artifact| artifact.artifact_id.to_string()).collect();
         let separate = begun.contains(RESPONSE_ARTIFACT);
         Self {
             task,
             facts,
+            folder,
             branches,
             told_facts: None,
             is_working: false,
@@ -224,7 +226,8 @@ impl Report {
     /// Notes for the conversation where its session is, and what that has cost.
     async fn note(&self) -> Result<(), Stopped> {
         let (facts, branches) = (self.facts.clone(), self.branches.clone());
-        self.task.note(&Past { facts, branches, total: self.cost.session }).await
+        let folder = Some(self.folder.clone());
+        self.task.note(&Past { facts, folder, branches, total: self.cost.session }).await
     }
 
     async fn text(&mut self, text: &str) -> Result<(), Stopped> {

@@ -75,6 +75,9 @@ pub(super) struct Total {
 #[serde(default)]
 pub(super) struct Past {
     pub(super) facts: Facts,
+    /// The folder that the name in the facts led to, or the agent's own. A link may lead elsewhere later. None in notes
+    /// from before this was noted.
+    pub(super) folder: Option<String>,
     /// Branches of its tasks, the newest first.
     pub(super) branches: Vec<String>,
     /// What the session had cost by then, if the program counts that. Noted whenever the program tells, since the turn

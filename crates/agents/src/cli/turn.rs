@@ -20,7 +20,7 @@ use super::sessions::{self, Facts, Past, Saved, Total};
 use super::settings::Worker;
 use super::transcript;
 use super::wishes::Wishes;
-use super::workspace::{self, Workspace, WorkspaceError};
+use super::workspace::{self, Chosen, Workspace, WorkspaceError};
 use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
 
 /// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
@@ -110,17 +110,18 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     if let Err(refusal) = wishes.fit(worker, difficulty, past.as_ref().filter(|_| !is_recovered)) {
         return Ok(task.reject(refusal).await?);
     }
-    let repo = wishes.repo.clone().or_else(|| past.as_ref().and_then(|past| past.facts.repo.clone()));
-    let folder = match workspace::choose(&agent.settings, repo.as_deref()).await {
-        Ok(folder) => folder,
+    let chosen = match Chosen::find(&agent.settings, wishes.repo.as_deref(), past.as_ref()).await {
+        Ok(chosen) => chosen,
         Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
     let workspace = match agent.settings.worktree {
-        WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, folder.clone(), kept, &task).await?,
+        WorktreePolicy::Off => {
+            Workspace::open(&agent.settings, repositories, chosen.folder.clone(), kept, &task).await?
+        }
         policy => {
             let wanted = Wanted {
-                folder: &folder,
+                folder: &chosen.folder,
                 context: &format!("{}\n{}", turn.caller, task.context_id()),
                 branch: (policy == WorktreePolicy::Keep).then(|| format!("{OURS}{}", task.id())),
                 earlier: &earlier,
@@ -133,23 +134,39 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             }
         }
     };
-    if workspace::is_elsewhere(&folder) {
+    if workspace::is_elsewhere(&chosen.folder) {
         return Ok(task.reject(WorkspaceError::Moved.to_string()).await?);
     }
     // Another program, or another place, knows nothing of the session.
-    let same =
-        |past: &Past| past.facts.cli == worker.name() && (wishes.repo.is_none() || wishes.repo == past.facts.repo);
-    let past = past.filter(same);
+    if let Some(note) = past.as_ref().and_then(|past| chosen.moved_since(past)) {
+        task.status(note).await?;
+        saved.session = None;
+    }
+    let past = past.filter(|past| past.facts.cli == worker.name() && chosen.is_where(past));
     let facts = Facts {
         cli: worker.name().to_owned(),
         model: wishes.model_at_work(worker, past.as_ref()),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
-        repo,
+        repo: chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
-    let mut job =
-        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
+    let mut job = Job {
+        agent,
+        turn,
+        task,
+        saved,
+        is_recovered,
+        worker,
+        wishes,
+        place,
+        chosen,
+        workspace,
+        past,
+        earlier,
+        facts,
+        text,
+    };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -188,6 +205,7 @@ struct Job<'a> {
     wishes: Wishes,
     /// Its turn in the conversation.
     place: Place<(CallerId, ContextId)>,
+    chosen: Chosen,
     workspace: Workspace,
     past: Option<Past>,
     /// Branches of the conversation's earlier tasks, the newest first.
@@ -304,7 +322,7 @@ impl Job<'_> {
         let facts = Facts { session_id, ..self.facts.clone() };
         let earlier = self.earlier.iter().filter(|branch| facts.branch.as_ref() != Some(branch));
         let branches = facts.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
-        Report::new(self.task.clone(), facts, branches, Cost::new(before, session_before))
+        Report::new(self.task.clone(), facts, self.chosen.noted(), branches, Cost::new(before, session_before))
     }
 
     async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {

@@ -9,6 +9,7 @@ use switchboard_engine::{Stopped, TaskHandle};
 
 use super::process::Remains;
 use super::repositories::{Ahead, Place, Repositories};
+use super::sessions::Past;
 use super::settings::Settings;
 use super::worktree::Worktree;
 
@@ -39,6 +40,12 @@ pub(super) enum WorkspaceError {
     /// What it chose is above repositories, and so above what git keeps in each of them.
     #[error("metadata.repo: {0:?} is no repository but may hold some; name a repository within it")]
     Above(String),
+    /// What an earlier request of the conversation chose cannot be chosen any more.
+    #[error(
+        "this conversation worked in {0:?}, which is not among the folders that this agent may work in any more; begin a \
+         new conversation"
+    )]
+    NoLonger(String),
     /// The agent's own folder is missing.
     #[error("the folder of this agent cannot be worked in: {0}")]
     Missing(String),
@@ -47,15 +54,59 @@ pub(super) enum WorkspaceError {
     Moved,
 }
 
-/// The folder for a turn: canonical, and if the request chose it, a repository or a plain folder within the allowed ones.
-pub(super) async fn choose(settings: &Settings, repo: Option<&str>) -> Result<PathBuf, WorkspaceError> {
-    let (cwd, repos, repo) = (settings.cwd.clone(), settings.repos.clone(), repo.map(str::to_owned));
-    // It may look through many folders.
-    let found = tokio::task::spawn_blocking(move || match repo {
-        Some(repo) => find_allowed(&repos, &repo),
-        None => find_own(&cwd),
-    });
-    found.await.unwrap_or_else(|error| Err(WorkspaceError::Missing(error.to_string())))
+/// The folder for a turn.
+pub(super) struct Chosen {
+    /// As a request named it, this one or an earlier one of the conversation.
+    pub(super) repo: Option<String>,
+    /// Canonical; if a request named it, a repository or a plain folder within the allowed ones.
+    pub(super) folder: PathBuf,
+}
+
+impl Chosen {
+    /// Where a request wishes to work; else where its conversation does.
+    pub(super) async fn find(
+        settings: &Settings,
+        wish: Option<&str>,
+        past: Option<&Past>,
+    ) -> Result<Self, WorkspaceError> {
+        let earlier = past.and_then(|past| past.facts.repo.clone()).filter(|_| wish.is_none());
+        let repo = wish.map(str::to_owned).or_else(|| earlier.clone());
+        let (cwd, repos, name) = (settings.cwd.clone(), settings.repos.clone(), repo.clone());
+        let known = past.and_then(|past| past.folder.clone());
+        // It may look through many folders.
+        let found = tokio::task::spawn_blocking(move || match name {
+            Some(name) => find_allowed(&repos, &name, known.as_deref()),
+            None => find_own(&cwd),
+        });
+        let found = found.await.unwrap_or_else(|error| Err(WorkspaceError::Missing(error.to_string())));
+        match (found, earlier) {
+            (Ok(folder), _) => Ok(Self { repo, folder }),
+            (Err(error @ WorkspaceError::Missing(_)), _) | (Err(error), None) => Err(error),
+            // The request has named nothing that it could leave out.
+            (Err(_), Some(name)) => Err(WorkspaceError::NoLonger(name)),
+        }
+    }
+
+    /// Whether a conversation has worked here.
+    pub(super) fn is_where(&self, past: &Past) -> bool {
+        match &past.folder {
+            // The agent's own folder is its operator's to move.
+            _ if self.repo.is_none() => true,
+            Some(folder) => *folder == self.noted(),
+            None => self.repo == past.facts.repo,
+        }
+    }
+
+    /// What the task is told if the name that its conversation used leads elsewhere now.
+    pub(super) fn moved_since(&self, past: &Past) -> Option<String> {
+        let name = self.repo.as_ref().filter(|_| self.repo == past.facts.repo && !self.is_where(past))?;
+        Some(format!("{name:?} leads to another folder than before in this conversation; a new session begins there."))
+    }
+
+    /// The folder as it is noted for the conversation.
+    pub(super) fn noted(&self) -> String {
+        self.folder.to_string_lossy().into_owned()
+    }
 }
 
 fn find_own(cwd: &Path) -> Result<PathBuf, WorkspaceError> {
@@ -65,7 +116,8 @@ fn find_own(cwd: &Path) -> Result<PathBuf, WorkspaceError> {
     is_folder.then_some(folder).ok_or_else(|| WorkspaceError::Missing(format!("{shown} is not a folder")))
 }
 
-fn find_allowed(repos: &[PathBuf], repo: &str) -> Result<PathBuf, WorkspaceError> {
+/// `known` is where the conversation has worked before.
+fn find_allowed(repos: &[PathBuf], repo: &str, known: Option<&str>) -> Result<PathBuf, WorkspaceError> {
     if repos.is_empty() {
         return Err(WorkspaceError::NoChoice);
     }
@@ -76,15 +128,23 @@ fn find_allowed(repos: &[PathBuf], repo: &str) -> Result<PathBuf, WorkspaceError
     for folder in candidates.filter(|folder| within(folder) && folder.is_dir()) {
         if repository::is_of_git(&folder) {
             problem.get_or_insert_with(|| WorkspaceError::OfGit(repo.to_owned()));
-        } else if repository::top(&folder).is_none()
-            && (roots.contains(&folder) || repository::may_hold_repositories(&folder))
-        {
+        } else if is_above(&folder, &roots, known) {
             problem.get_or_insert_with(|| WorkspaceError::Above(repo.to_owned()));
         } else {
             return Ok(folder);
         }
     }
     Err(problem.unwrap_or_else(|| WorkspaceError::NotAllowed(repo.to_owned())))
+}
+
+/// Whether repositories may be below a folder that is part of none.
+fn is_above(folder: &Path, roots: &[PathBuf], known: Option<&str>) -> bool {
+    if repository::top(folder).is_some() {
+        return false;
+    }
+    // Those that a conversation has made in its folder do not shut it out.
+    let is_known = known == Some(&*folder.to_string_lossy());
+    roots.iter().any(|root| root == folder) || (!is_known && repository::may_hold_repositories(folder))
 }
 
 /// Whether a folder that was chosen now leads to another place: a link may have been put there while the task waited.
@@ -174,13 +234,13 @@ mod tests {
         let roots = [root.path().to_owned()];
         let real = root.path().canonicalize().unwrap();
         assert_eq!(find_own(root.path()).unwrap(), real);
-        assert_eq!(find_allowed(&roots, "app").unwrap(), real.join("app"));
-        assert_eq!(find_allowed(&roots, "same/src").unwrap(), real.join("app/src"));
-        assert_eq!(find_allowed(&roots, repo.to_str().unwrap()).unwrap(), real.join("app/src"));
+        assert_eq!(find_allowed(&roots, "app", None).unwrap(), real.join("app"));
+        assert_eq!(find_allowed(&roots, "same/src", None).unwrap(), real.join("app/src"));
+        assert_eq!(find_allowed(&roots, repo.to_str().unwrap(), None).unwrap(), real.join("app/src"));
         let beside = format!("{}-beside", root.path().display());
         std::fs::create_dir(&beside).unwrap();
         for refused in ["link", "..", "app/../..", "/", "/etc", "missing", "file", "app\0", &beside] {
-            assert_eq!(find_allowed(&roots, refused), Err(WorkspaceError::NotAllowed(refused.to_owned())));
+            assert_eq!(find_allowed(&roots, refused, None), Err(WorkspaceError::NotAllowed(refused.to_owned())));
         }
         std::fs::remove_dir(&beside).unwrap();
     }
@@ -200,17 +260,45 @@ mod tests {
         std::os::unix::fs::symlink("a/.git/hooks", root.join("link")).unwrap();
         let roots = [root.clone()];
         for allowed in ["a", "a/src", "group/b", "plain"] {
-            assert_eq!(find_allowed(&roots, allowed), Ok(root.join(allowed)));
+            assert_eq!(find_allowed(&roots, allowed, None), Ok(root.join(allowed)));
         }
         for of_git in ["a/.git", "a/.git/hooks", "a/src/../.git", "link", "bare.git", "bare.git/hooks"] {
-            assert_eq!(find_allowed(&roots, of_git), Err(WorkspaceError::OfGit(of_git.to_owned())));
+            assert_eq!(find_allowed(&roots, of_git, None), Err(WorkspaceError::OfGit(of_git.to_owned())));
         }
         for above in [".", "a/..", "group", root.to_str().unwrap()] {
-            assert_eq!(find_allowed(&roots, above), Err(WorkspaceError::Above(above.to_owned())));
+            assert_eq!(find_allowed(&roots, above, None), Err(WorkspaceError::Above(above.to_owned())));
         }
-        assert_eq!(find_allowed(&[root.join("a")], "."), Ok(root.join("a")), "it is a repository itself");
-        assert_eq!(find_allowed(&[root.join("a/src")], "."), Ok(root.join("a/src")), "it is within one");
-        assert_eq!(find_allowed(&[root.clone(), root.join("a")], "."), Ok(root.join("a")), "the other one fits");
+        assert_eq!(find_allowed(&[root.join("a")], ".", None), Ok(root.join("a")), "it is a repository itself");
+        assert_eq!(find_allowed(&[root.join("a/src")], ".", None), Ok(root.join("a/src")), "it is within one");
+        assert_eq!(find_allowed(&[root.clone(), root.join("a")], ".", None), Ok(root.join("a")), "the other one fits");
+    }
+
+    #[test]
+    fn repositories_that_a_conversation_has_made_do_not_shut_it_out() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("plain/made/.git")).unwrap();
+        std::fs::write(root.join("plain/made/.git/HEAD"), "").unwrap();
+        let (roots, plain) = ([root.clone()], root.join("plain"));
+        let above = |name: &str| Err(WorkspaceError::Above(name.to_owned()));
+        assert_eq!(find_allowed(&roots, "plain", None), above("plain"));
+        assert_eq!(find_allowed(&roots, "plain", Some("/elsewhere")), above("plain"));
+        assert_eq!(find_allowed(&roots, "plain", plain.to_str()), Ok(plain));
+        assert_eq!(find_allowed(&roots, ".", root.to_str()), above("."));
+    }
+
+    #[test]
+    fn notes_from_before_the_folder_was_noted_go_by_the_name() {
+        let chosen = |repo: Option<&str>| Chosen { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
+        let old: Past = serde_json::from_str(r#"{"facts":{"cli":"x","repo":"a"}}"#).unwrap();
+        assert!(chosen(Some("a")).is_where(&old) && !chosen(Some("b")).is_where(&old));
+        let new = Past { folder: Some("/r/a".to_owned()), ..old };
+        assert!(chosen(Some("./a")).is_where(&new), "another name for the same folder");
+        let elsewhere = Past { folder: Some("/r/b".to_owned()), ..new };
+        assert!(!chosen(Some("a")).is_where(&elsewhere));
+        assert_eq!(chosen(Some("./a")).moved_since(&elsewhere), None, "the request itself moves");
+        let own = Past { facts: crate::cli::sessions::Facts::default(), ..elsewhere };
+        assert!(chosen(None).is_where(&own), "the operator moved the agent's folder");
     }
 
     #[test]
@@ -230,7 +318,7 @@ mod tests {
     fn without_allowed_folders_there_is_no_choice_and_a_missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("gone");
-        assert_eq!(find_allowed(&[], "."), Err(WorkspaceError::NoChoice));
+        assert_eq!(find_allowed(&[], ".", None), Err(WorkspaceError::NoChoice));
         let error = find_own(&missing).unwrap_err();
         assert!(error.to_string().contains("gone: No such file"), "{error}");
     }

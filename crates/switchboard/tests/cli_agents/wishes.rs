@@ -140,6 +140,71 @@ fn a_request_chooses_a_repository_and_its_conversation_stays_there() {
 }
 
 #[test]
+fn a_conversation_whose_repository_is_another_one_now_begins_a_new_session_and_says_so() {
+    let place = Place::new();
+    for folder in ["repos/a", "repos/b"] {
+        std::fs::create_dir_all(place.path().join(folder)).unwrap();
+    }
+    let link = place.path().join("repos/link");
+    std::os::unix::fs::symlink("a", &link).unwrap();
+    let program = r#"hear; tell '{"kind":"init","session":"s"}'; finish "$1 in $(basename "$PWD")""#;
+    let settings = |repos: &[&str]| {
+        let worker = Worker::new(Resuming::new(place.asking(program)));
+        let repos = repos.iter().map(|repo| place.path().join(repo)).collect();
+        Settings { repos, ..Settings::new("coder", worker, place.work()) }
+    };
+    let bench = Bench::open(&place, settings(&["repos"]));
+    bench.run(async {
+        let first = bench.send(within("c", "go").with("repo", "link")).await;
+        assert_eq!(status_text(&first), "new in a");
+        assert_eq!(data(&first, "agent-metadata")["repo"], "link", "callers are not told the server's own paths");
+        assert_eq!(status_text(&bench.send(within("c", "on")).await), "resume in a");
+        assert_eq!(status_text(&bench.send(within("c", "same").with("repo", "a")).await), "resume in a");
+        assert_eq!(status_text(&bench.send(within("c", "same").with("repo", "link")).await), "resume in a");
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink("b", &link).unwrap();
+        let moved = bench.send(within("c", "on")).await;
+        assert_eq!(status_text(&moved), "new in b");
+        let note = "\"link\" leads to another folder than before in this conversation; a new session begins there.";
+        let told = bench.told(&moved.id).await;
+        assert_eq!(told.iter().filter(|told| **told == format!("WORKING: {note}")).count(), 1, "{told:?}");
+        assert_eq!(status_text(&bench.send(within("c", "on")).await), "resume in b");
+    });
+    bench.kill();
+    for repos in [&[][..], &["notes"][..]] {
+        let bench = Bench::open(&place, settings(repos));
+        let refused = bench.run(bench.send(within("c", "on")));
+        let expected = "this conversation worked in \"link\", which is not among the folders that this agent may work in \
+                        any more; begin a new conversation";
+        assert_eq!(ending(&refused), (TaskState::Rejected, expected.to_owned()));
+        bench.kill();
+    }
+}
+
+#[test]
+fn a_turn_that_is_taken_up_again_takes_no_session_to_another_repository() {
+    let place = Place::new();
+    for folder in ["repos/a", "repos/b"] {
+        std::fs::create_dir_all(place.path().join(folder)).unwrap();
+    }
+    let link = place.path().join("repos/link");
+    std::os::unix::fs::symlink("a", &link).unwrap();
+    let program = r#"hear; tell '{"kind":"init","session":"s"}'; text on; here=$(basename "$PWD")
+        [ "$here" = a ] && await never; finish "$1 in $here""#;
+    let settings = || {
+        let worker = Worker::new(Resuming::new(place.asking(program)));
+        Settings { repos: vec![place.path().join("repos")], ..Settings::new("coder", worker, place.work()) }
+    };
+    let bench = Bench::open(&place, settings());
+    let id = crate::worktrees::at_work(&bench, Said::from("go").with("repo", "link"));
+    bench.kill();
+    std::fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink("b", &link).unwrap();
+    let bench = Bench::open(&place, settings());
+    assert_eq!(status_text(&bench.run(bench.ended(&id))), "new in b");
+}
+
+#[test]
 fn a_request_gets_at_no_repository_from_within_git_or_from_above() {
     let place = Place::new();
     place.repository();
