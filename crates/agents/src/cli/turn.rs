@@ -249,6 +249,9 @@ impl Job<'_> {
                 Err(stopped) => {
                     // Whoever stopped it writes the end; that no more comes of what was begun can be said before.
                     let _ = report.end_texts().await;
+                    if stopped == Stopped::Canceled {
+                        self.workspace.tell_changes(&mut report, &self.turn.text()).await;
+                    }
                     return Err(stopped.into());
                 }
             };

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use switchboard_engine::{Stopped, TaskHandle};
 
 use super::process::Remains;
+use super::report::Report;
 use super::repositories::{Ahead, Place, Repositories};
 use super::sessions::Past;
 use super::settings::Settings;
@@ -197,6 +198,25 @@ impl Workspace {
         if let Some(place) = self.worktree.as_mut().and_then(|worktree| worktree.place.as_mut()) {
             place.keep_for(remains);
         }
+    }
+
+    /// Tells what was changed in the copy of a task that was stopped, as far as who stopped it leaves time for that.
+    pub(super) async fn tell_changes(&mut self, report: &mut Report, about: &str) {
+        let Some(mut worktree) = self.worktree.take() else { return };
+        let about = about.to_owned();
+        // On its own: git is never stopped halfway. If nobody waits for it any more, the copy is put away after it.
+        let committing = tokio::spawn(async move {
+            let changes = worktree.changes(&about).await;
+            (worktree, changes)
+        });
+        let Ok((worktree, changes)) = committing.await else { return };
+        match changes {
+            Ok(changes) => drop(report.changes(&worktree, changes).await),
+            Err(error) => {
+                tracing::warn!(%error, branch = worktree.branch(), "what a stopped task has changed cannot be told");
+            }
+        }
+        self.worktree = Some(worktree);
     }
 }
 

@@ -243,7 +243,9 @@ async fn make_room(left: &Checkout) -> Result<(), String> {
 
 impl Drop for Worktree {
     fn drop(&mut self) {
-        if self.is_closed || !(self.task.is_over() || self.is_given_up) {
+        // The kernel ends the task of a turn that panics, and nobody will go on in its copy.
+        let is_left = self.task.is_over() || self.is_given_up || std::thread::panicking();
+        if self.is_closed || !is_left {
             return;
         }
         let (left, place, is_committed) = (self.checkout.clone(), self.place.take(), self.tip.is_some());

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use switchboard_a2a::{Task, TaskId, TaskState};
+use switchboard_adapters::{About, Adapter, Dialogue, Exit, Generic, Launch, Order, OrderError, Steps};
 use switchboard_agents::cli::{Settings, Worker, WorktreePolicy};
 
 use crate::bench::*;
@@ -163,6 +164,7 @@ fn a_task_that_is_stopped_leaves_no_copy_and_keeps_its_work_on_its_branch() {
             bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
             let task = bench.cancel(&id).await.unwrap();
             assert_eq!(task.status.state, TaskState::Canceled);
+            assert!(text(&task, "diff").unwrap().contains("+half"), "with `remove` this is all that stays");
             bench.wait_for(|| (copies(&place) == 0).then_some(())).await;
             match policy {
                 WorktreePolicy::Keep => {
@@ -174,6 +176,83 @@ fn a_task_that_is_stopped_leaves_no_copy_and_keeps_its_work_on_its_branch() {
                 }
                 _ => bench.wait_for(|| branches(&place).is_empty().then_some(())).await,
             }
+        });
+    }
+}
+
+#[test]
+fn a_task_that_asks_and_is_canceled_tells_what_it_changed() {
+    let place = Place::new();
+    place.repository();
+    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Remove, "echo half > half; ask r1 Bash; hear"));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        let task = bench.cancel(&asked.id).await.unwrap();
+        assert!(text(&task, "diff").unwrap().contains("+half"));
+        let told = bench.told(&task.id).await;
+        assert_eq!(told.last().unwrap(), "CANCELED: ", "the diff comes before the end: {told:?}");
+        put_away(&bench, &place).await;
+    });
+}
+
+#[test]
+fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
+    for milliseconds in [5, 15, 30, 60, 120] {
+        let place = Place::new();
+        place.repository();
+        let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "echo half > half; text on; hear"));
+        let id = at_work(&bench, "go");
+        bench.run(async {
+            let late = async {
+                tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
+                bench.clock.advance(std::time::Duration::from_secs(3));
+            };
+            let (task, ()) = tokio::join!(bench.cancel(&id), late);
+            let task = task.unwrap();
+            put_away(&bench, &place).await;
+            assert_eq!(branches(&place), [branch(&task)], "after {milliseconds} ms");
+            assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+        });
+    }
+}
+
+/// A program whose lines are read with a panic.
+struct Unreadable(Generic);
+
+struct Panics;
+
+impl Adapter for Unreadable {
+    fn about(&self) -> &About {
+        self.0.about()
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        self.0.start(order).map(|(launch, _)| (launch, Box::new(Panics) as Box<dyn Dialogue>))
+    }
+}
+
+impl Dialogue for Panics {
+    fn line(&mut self, line: &str, _: &mut Steps) {
+        panic!("{line}");
+    }
+
+    fn ended(&mut self, _: &Exit, _: &mut Steps) {}
+}
+
+#[test]
+fn a_turn_that_panics_leaves_no_copy() {
+    for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
+        let place = Place::new();
+        place.repository();
+        let worker = Worker::new(Unreadable(place.asking("echo half > half; text on; await never")));
+        let bench = Bench::open(&place, Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) });
+        bench.run(async {
+            let task = bench.send("go").await;
+            assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "panic"));
+            put_away(&bench, &place).await;
+            let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
+            assert_eq!(branches(&place), expected);
+            bench.wait_for(|| (bench.children.running() == 0).then_some(())).await;
         });
     }
 }
