@@ -116,9 +116,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
     let workspace = match agent.settings.worktree {
-        WorktreePolicy::Off => {
-            Workspace::open(&agent.settings, repositories, chosen.folder.clone(), kept, &task).await?
-        }
+        WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, chosen, kept, &task).await?,
         policy => {
             let wanted = Wanted {
                 folder: &chosen.folder,
@@ -129,44 +127,30 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
                 tip: saved.tip.as_deref(),
             };
             match Worktree::open(&agent.git(), &agent.copies, wanted, &task).await {
-                Ok(worktree) => Workspace::copied(worktree),
+                Ok(worktree) => Workspace::copied(worktree, chosen),
                 Err(problem) => return Ok(task.fail(problem).await?),
             }
         }
     };
-    if workspace::is_elsewhere(&chosen.folder) {
+    if workspace::is_elsewhere(&workspace.chosen.folder) {
         return Ok(task.reject(WorkspaceError::Moved.to_string()).await?);
     }
-    // Another program, or another place, knows nothing of the session.
-    if let Some(note) = past.as_ref().and_then(|past| chosen.moved_since(past)) {
+    if let Some(note) = past.as_ref().and_then(|past| workspace.chosen.moved_since(past)) {
         task.status(note).await?;
         saved.session = None;
     }
-    let past = past.filter(|past| past.facts.cli == worker.name() && chosen.is_where(past));
+    // Another program, or another place, knows nothing of the session.
+    let past = past.filter(|past| past.facts.cli == worker.name() && workspace.chosen.is_where(past));
     let facts = Facts {
         cli: worker.name().to_owned(),
         model: wishes.model_at_work(worker, past.as_ref()),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
-        repo: chosen.repo.clone(),
+        repo: workspace.chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
-    let mut job = Job {
-        agent,
-        turn,
-        task,
-        saved,
-        is_recovered,
-        worker,
-        wishes,
-        place,
-        chosen,
-        workspace,
-        past,
-        earlier,
-        facts,
-        text,
-    };
+    let mut job =
+        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -205,7 +189,6 @@ struct Job<'a> {
     wishes: Wishes,
     /// Its turn in the conversation.
     place: Place<(CallerId, ContextId)>,
-    chosen: Chosen,
     workspace: Workspace,
     past: Option<Past>,
     /// Branches of the conversation's earlier tasks, the newest first.
@@ -325,7 +308,8 @@ impl Job<'_> {
         let facts = Facts { session_id, ..self.facts.clone() };
         let earlier = self.earlier.iter().filter(|branch| facts.branch.as_ref() != Some(branch));
         let branches = facts.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
-        Report::new(self.task.clone(), facts, self.chosen.noted(), branches, Cost::new(before, session_before))
+        let folder = self.workspace.chosen.noted();
+        Report::new(self.task.clone(), facts, folder, branches, Cost::new(before, session_before))
     }
 
     async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {

@@ -20,7 +20,8 @@ const MOST_QUESTIONS: u32 = 20;
 
 /// A folder that a turn works in: a copy, or the folder itself with a place in the line for it.
 pub(super) struct Workspace {
-    /// The folder; absolute.
+    pub(super) chosen: Chosen,
+    /// The folder to work in: the chosen one, or the one in the copy.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
     place: Option<Place>,
@@ -169,12 +170,13 @@ impl Workspace {
     pub(super) async fn open(
         settings: &Settings,
         repositories: &Arc<Repositories>,
-        folder: PathBuf,
+        chosen: Chosen,
         kept: Option<Place>,
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
+        let folder = chosen.folder.clone();
         if !settings.repo_lock {
-            return Ok(Self { folder, worktree: None, place: None });
+            return Ok(Self { chosen, folder, worktree: None, place: None });
         }
         let top = repository::top(&folder).unwrap_or(&folder);
         let kept = kept.filter(|place| place.is_for(top));
@@ -182,12 +184,12 @@ impl Workspace {
         if place.ahead().is_some() {
             task.step_aside(wait(&place, task)).await??;
         }
-        Ok(Self { folder, worktree: None, place: Some(place) })
+        Ok(Self { chosen, folder, worktree: None, place: Some(place) })
     }
 
     /// A copy needs no place in a line.
-    pub(super) fn copied(worktree: Worktree) -> Self {
-        Self { folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
+    pub(super) fn copied(worktree: Worktree, chosen: Chosen) -> Self {
+        Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
     }
 
     /// A child works here from now on: nobody else does until nothing of it is left.

@@ -2,8 +2,8 @@
 //!
 //! The copy of a conversation is always at the same place, because programs find their sessions by the folder they were
 //! begun in. What a task changed is committed and told as a diff, and the copy is removed; where the policy says so, a
-//! branch names what was committed. If the task is stopped on the way, that happens in the background; if the server is,
-//! the copy stays for the next one to go on in, or to put away if nobody will.
+//! branch names what was committed. If the task is stopped on the way and there is no time to tell, it is put away in the
+//! background; if the server is, the copy stays for the next one to go on in, or to put away if nobody will.
 
 mod checkout;
 mod copies;
