@@ -3,10 +3,12 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use switchboard_a2a::{Message, TaskId, TaskState};
+use switchboard_adapters::{About, Adapter, Dialogue, Exit, Generic, Launch, Order, OrderError, Steps};
 use switchboard_agents::cli::process::User;
-use switchboard_agents::cli::{Settings, WorktreePolicy};
+use switchboard_agents::cli::{Settings, Worker, WorktreePolicy};
 use switchboard_engine::Switches;
 
 use crate::bench::*;
@@ -212,4 +214,66 @@ fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
         }
         assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
     });
+}
+
+#[test]
+fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
+    for milliseconds in [5, 15, 30, 60, 120] {
+        let place = Place::new();
+        place.repository();
+        let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "echo half > half; text on; hear"));
+        let id = at_work(&bench, "go");
+        bench.run(async {
+            let late = async {
+                tokio::time::sleep(Duration::from_millis(milliseconds)).await;
+                bench.clock.advance(Duration::from_secs(3));
+            };
+            let (task, ()) = tokio::join!(bench.cancel(&id), late);
+            let task = task.unwrap();
+            put_away(&bench, &place).await;
+            assert_eq!(branches(&place), [branch(&task)], "after {milliseconds} ms");
+            assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+        });
+    }
+}
+
+/// A program whose lines are read with a panic.
+struct Unreadable(Generic);
+
+struct Panics;
+
+impl Adapter for Unreadable {
+    fn about(&self) -> &About {
+        self.0.about()
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        self.0.start(order).map(|(launch, _)| (launch, Box::new(Panics) as Box<dyn Dialogue>))
+    }
+}
+
+impl Dialogue for Panics {
+    fn line(&mut self, line: &str, _: &mut Steps) {
+        panic!("{line}");
+    }
+
+    fn ended(&mut self, _: &Exit, _: &mut Steps) {}
+}
+
+#[test]
+fn a_turn_that_panics_leaves_no_copy() {
+    for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
+        let place = Place::new();
+        place.repository();
+        let worker = Worker::new(Unreadable(place.asking("echo half > half; text on; await never")));
+        let bench = Bench::open(&place, Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) });
+        bench.run(async {
+            let task = bench.send("go").await;
+            assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "panic"));
+            put_away(&bench, &place).await;
+            let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
+            assert_eq!(branches(&place), expected);
+            bench.wait_for(|| (bench.children.running() == 0).then_some(())).await;
+        });
+    }
 }
