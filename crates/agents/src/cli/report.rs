@@ -10,6 +10,7 @@
 //! | changes in a copy | artifact `diff` |
 //! | done | artifact `result`, then COMPLETED with the answer as its message |
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
@@ -25,6 +26,8 @@ const REASONING_ARTIFACT: &str = "reasoning";
 const DIFF_ARTIFACT: &str = "diff";
 /// Of a tool's output so many characters are shown.
 const OUTPUT_CHARACTERS: usize = 200;
+/// Text is told in pieces of at most this: a line of a program may be longer than the largest event.
+const PIECE_BYTES: usize = 1 << 20;
 /// The longest notice.
 const NOTICE_CHARACTERS: usize = 1_000;
 /// So much of the answer is repeated in the final message and in the result.
@@ -156,7 +159,7 @@ impl Report {
                 self.end_message();
                 Ok(())
             }
-            Event::Reasoning { text } => self.append(REASONING_ARTIFACT, plain(&text).into_owned()).await,
+            Event::Reasoning { text } => self.append(REASONING_ARTIFACT, &plain(&text)).await,
             Event::ToolUse { id, tool, input } => {
                 self.tools.insert(id.clone(), tool.clone());
                 self.end_message();
@@ -237,8 +240,8 @@ impl Report {
         }
         keep(&mut self.saying, &text);
         let begins_another = std::mem::take(&mut self.separate) && self.begun.contains(RESPONSE_ARTIFACT);
-        let text = if begins_another { format!("\n\n{text}") } else { text.into_owned() };
-        self.append(RESPONSE_ARTIFACT, text).await
+        let text = if begins_another { Cow::Owned(format!("\n\n{text}")) } else { text };
+        self.append(RESPONSE_ARTIFACT, &text).await
     }
 
     fn end_message(&mut self) {
@@ -249,11 +252,19 @@ impl Report {
         self.separate = true;
     }
 
-    async fn append(&mut self, id: &str, text: String) -> Result<(), Stopped> {
-        let begun = !self.begun.insert(id.to_owned());
-        let name = (!begun).then(|| id.to_owned());
-        let artifact = Artifact { artifact_id: ArtifactId::from(id), name, ..Artifact::text(text) };
-        self.task.chunk(artifact, begun, false).await
+    async fn append(&mut self, id: &str, text: &str) -> Result<(), Stopped> {
+        let mut rest = text;
+        loop {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            let begun = !self.begun.insert(id.to_owned());
+            let name = (!begun).then(|| id.to_owned());
+            let artifact = Artifact { artifact_id: ArtifactId::from(id), name, ..Artifact::text(piece) };
+            self.task.chunk(artifact, begun, false).await?;
+            if after.is_empty() {
+                return Ok(());
+            }
+            rest = after;
+        }
     }
 
     async fn data(&mut self, id: &str, data: &impl Serialize) -> Result<(), Stopped> {

@@ -117,6 +117,24 @@ fn a_line_that_is_too_long_is_left_out_and_that_is_said() {
 }
 
 #[test]
+fn a_line_within_its_limit_is_told_whole_however_large_an_event_may_be() {
+    let place = Place::new();
+    // An odd number of bytes before the pairs, so that pieces of even length would end within a character.
+    let program = r#"hear; printf '{"kind":"text","text":"x'; head -c 4700000 /dev/zero | tr '\0' y | sed 's/y/ö/g'
+        printf '"}\n'; tell '{"kind":"done"}'"#;
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let task = bench.send("go").await;
+        assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
+        let whole = format!("x{}", "ö".repeat(4_700_000));
+        assert!(text(&task, "assistant-response").is_some_and(|said| said == whole));
+        let pieces = bench.told(&task.id).await;
+        let pieces: Vec<&String> = pieces.iter().filter(|told| told.starts_with("assistant-response")).collect();
+        assert_eq!(pieces.len(), 10, "nine of a mebibyte at most, and the end");
+    });
+}
+
+#[test]
 fn too_many_events_stop_the_turn() {
     let place = Place::new();
     let program = "hear; note pid $$; while :; do text x; done";
