@@ -198,7 +198,7 @@ fn a_task_that_asks_and_is_canceled_tells_what_it_changed() {
 fn a_task_that_says_more_than_a_task_can_hold_leaves_no_copy() {
     let place = Place::new();
     place.repository();
-    let program = r#"note pid $$; printf '{"kind":"text","text":"%s"}\n' "$(head -c 9000000 /dev/zero | tr '\0' x)"; await never"#;
+    let program = r#"note pid $$; printf '{"kind":"tool_use","id":"1","tool":"%s"}\n' "$(head -c 9000000 /dev/zero | tr '\0' x)"; await never"#;
     let bench = Bench::open(&place, copying(&place, WorktreePolicy::Remove, program));
     bench.run(async {
         let task = bench.send("go").await;
