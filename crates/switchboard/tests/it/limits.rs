@@ -82,8 +82,8 @@ const FIXED: &[(&str, &str, &str)] = &[
     ("crates/server/src/edge/connection.rs", "CONCURRENT_STREAMS: u32 = 64;", "| requests at a time on one HTTP/2 connection | 64 |"),
     // The HTTP library's own number: a test sends one byte more.
     ("crates/server/tests/it/edge/connections.rs", "LONGEST: usize = 65_534;", "| address of a request over HTTP/1.1 | 65,534 bytes |"),
-    ("crates/engine/src/submit.rs", "CONTEXT_ID_BYTES: usize = 256;", "| `contextId` | 256 bytes |"),
-    ("crates/engine/src/submit.rs", "REFERENCES: usize = 100;", "| `referenceTaskIds` of a message | 100 |"),
+    ("crates/engine/src/submit/admission.rs", "CONTEXT_ID_BYTES: usize = 256;", "| `contextId` | 256 bytes |"),
+    ("crates/engine/src/submit/admission.rs", "REFERENCES: usize = 100;", "| `referenceTaskIds` of a message | 100 |"),
     ("crates/engine/src/final_message.rs", "ANSWER_BYTES: usize = 32 << 10;", "| answer that the last status message repeats whole | 32 KiB |"),
     ("crates/engine/src/final_message.rs", "BEGINNING_CHARACTERS: usize = 500;", "| beginning of a longer one | 500 characters |"),
     ("crates/engine/src/turn/conclude.rs", "REASON_BYTES: usize = 8 << 10;", "| reason of a failure in the status message | 8 KiB |"),
