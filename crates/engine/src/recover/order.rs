@@ -94,14 +94,13 @@ impl Inner {
         }
     }
 
-    /// Takes up what was left of one agent.
+    /// Takes up what was left of one agent. What the store fails on does not keep the others.
     async fn take_up(self: &Arc<Self>, rows: Vec<TaskRow>) {
         let at_once = self.settings.parallel_recoveries.max(1);
-        let had_begun = |row: &TaskRow| row.state.phase != Phase::Queued || row.state.recoveries > 0;
         let (begun, queued): (Vec<TaskRow>, Vec<TaskRow>) = rows.into_iter().partition(had_begun);
         let mut waiting = Vec::new();
         let mut going_on = Vec::new();
-        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_for_sure(row)).buffered(at_once);
+        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_or_later(row)).buffered(at_once);
         while let Some(decided) = decisions.next().await {
             match decided {
                 Some(decided) if decided.waits => waiting.push((decided.row.key, Waiting::Again(Box::new(decided)))),
@@ -112,7 +111,7 @@ impl Inner {
         for decided in going_on {
             self.go_on(decided).await;
         }
-        let mut still = stream::iter(queued).map(|row| self.clone().still_waiting(row)).buffered(at_once);
+        let mut still = stream::iter(queued).map(|row| self.clone().look_after_or_later(row)).buffered(at_once);
         while let Some(found) = still.next().await {
             waiting.extend(found.map(|(key, live)| (key, Waiting::Still(live))));
         }
@@ -125,39 +124,63 @@ impl Inner {
         }
     }
 
-    async fn decide_for_sure(self: Arc<Self>, row: TaskRow) -> Option<Decided> {
+    async fn decide_or_later(self: Arc<Self>, row: TaskRow) -> Option<Decided> {
         let mut claimed = false;
-        loop {
-            match self.decide(&row, &mut claimed).await {
-                Ok(decided) => return decided,
-                Err(error) if self.may_try_again(&row, &error).await => {}
-                Err(_) => return None,
+        match self.decide(&row, &mut claimed).await {
+            Ok(decided) => decided,
+            Err(error) => {
+                self.take_up_later(row, claimed, error);
+                None
             }
         }
+    }
+
+    async fn look_after_or_later(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
+        match self.look_after(&row).await {
+            Ok(live) => live.map(|live| (row.key, live)),
+            Err(error) => {
+                self.take_up_later(row, false, error);
+                None
+            }
+        }
+    }
+
+    /// Takes one task up by itself, for as long as it takes the store to let it.
+    fn take_up_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
+        let engine = self.clone();
+        let tell = move |row: &TaskRow, error: &Error| {
+            tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
+        };
+        tell(&row, &error);
+        self.work.spawn(async move {
+            while engine.pause().await {
+                match engine.take_up_one(&row, &mut claimed).await {
+                    Ok(()) => return,
+                    Err(error) => tell(&row, &error),
+                }
+            }
+        });
+    }
+
+    async fn take_up_one(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
+        if !had_begun(row) {
+            self.look_after(row).await?.into_iter().for_each(|live| self.enqueue_before_new(live));
+            return Ok(());
+        }
+        match self.decide(row, claimed).await? {
+            Some(decided) if decided.waits => self.wait_again(decided).await,
+            Some(decided) => self.go_on(decided).await,
+            None => {}
+        }
+        Ok(())
     }
 
     /// A task that was queued and had not begun, if it still waits.
-    async fn still_waiting(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
-        loop {
-            match self.look_after(&row).await {
-                Ok(live) => return live.map(|live| (row.key, live)),
-                Err(error) if self.may_try_again(&row, &error).await => {}
-                Err(_) => return None,
-            }
-        }
-    }
-
     async fn look_after(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
         let is_queued = |core: &Core| core.row.phase == Phase::Queued;
         let live = self.find_left(row).await?.filter(|live| is_queued(&live.core.lock()));
         let Some(unserved) = live.as_ref().filter(|live| live.hosted.is_none()) else { return Ok(live) };
         self.end_unserved(unserved, is_queued).await.map(|()| None)
-    }
-
-    /// Waits a little after the store has failed; false if the server stops meanwhile.
-    async fn may_try_again(&self, row: &TaskRow, error: &Error) -> bool {
-        tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
-        self.pause().await
     }
 
     /// Lets a turn that had begun go on, in a place of its own if there is one.
@@ -184,16 +207,17 @@ impl Inner {
 
     /// A turn for which there is no place, or which had not begun to work, waits for one before all that come new.
     async fn wait_again(self: &Arc<Self>, decided: Decided) {
-        let Decided { row, live, begin, .. } = decided;
-        loop {
-            match self.queue_again(&live).await {
-                Ok(true) => break,
-                Ok(false) => return,
-                Err(error) if self.may_try_again(&row, &error).await => {}
-                Err(_) => return,
+        match self.queue_again(&decided.live).await {
+            Ok(true) => {
+                decided.live.core.lock().recovered = decided.begin;
+                self.enqueue_before_new(decided.live);
             }
+            Ok(false) => {}
+            Err(error) => self.take_up_later(decided.row, true, error),
         }
-        live.core.lock().recovered = begin;
-        self.enqueue_before_new(live);
     }
+}
+
+fn had_begun(row: &TaskRow) -> bool {
+    row.state.phase != Phase::Queued || row.state.recoveries > 0
 }

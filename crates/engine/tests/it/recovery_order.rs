@@ -127,3 +127,28 @@ fn who_had_not_begun_to_work_waits_for_those_that_had_though_it_is_older() {
         }
     });
 }
+
+#[test]
+fn a_task_that_cannot_be_read_keeps_no_other_from_going_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, holding()));
+    let (broken, good) = kernel.run(async {
+        let (broken, good) = (kernel.send("first").await, kernel.send("second").await);
+        for sent in [&broken, &good] {
+            kernel.reach(sent.id(), TaskState::Working).await;
+        }
+        (broken.id().clone(), good.id().clone())
+    });
+    kernel.kill();
+    let database = rusqlite::Connection::open(folder.path().join("switchboard.db")).unwrap();
+    let spoil = "UPDATE event SET blob = x'ff' WHERE task_key = (SELECT min(key) FROM task)";
+    assert!(database.execute(spoil, []).unwrap() > 0);
+    drop(database);
+    let ending = Script::new(|_: Turn, task: TaskHandle| async move { Ok(task.complete_with("done").await?) });
+    let kernel = Kernel::serving(folder.path(), Hosted::new(AGENT, ending.recovering(Recovery::Resume)));
+    kernel.run(async {
+        kernel.reach(&good, TaskState::Completed).await;
+        assert_eq!(answer_task(&kernel.send("new").await).await.status.state, TaskState::Completed);
+        assert!(kernel.get(&broken).await.is_err());
+    });
+}
