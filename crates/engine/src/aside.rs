@@ -9,7 +9,7 @@ use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::handle::{Stopped, TaskHandle};
 use crate::live::{Core, LiveTask};
-use crate::queue::Place;
+use crate::queue::{Place, Rank};
 
 /// How a turn stands to its place to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Core {
 /// Counts a turn that stands aside as one that waits, while it lives.
 ///
 /// The queue's limit does not keep it from standing aside: if it kept its place, whoever it waits for might find none.
-/// Instead its agent begins no further turns while there are more than the queue may hold ([`Inner::is_crowded`]).
+/// Instead its agent takes no further work while more of its turns do than the queue may hold ([`Inner::is_crowded`]).
 struct Counted {
     hosted: Arc<Hosted>,
     _place: Option<Place>,
@@ -114,7 +114,7 @@ impl Returning {
         live.core.lock().output.standing = Standing::Returns;
         // It was let in once, so there is no limit to it now.
         if let Some(place) = engine.caps.place(usize::MAX) {
-            engine.caps.enqueue_first(live.clone(), place);
+            engine.caps.enqueue(Rank::Begun, live.clone(), place);
         }
         // A place may have become free between the refusal and now.
         engine.start_queued();
@@ -129,9 +129,9 @@ impl Drop for Returning {
 }
 
 impl Inner {
-    /// Whether an agent's turns stand aside, and more turns wait than the queue may hold.
+    /// Whether more turns of an agent stand aside than the queue may hold.
     pub(crate) fn is_crowded(&self, hosted: &Hosted) -> bool {
-        hosted.aside.load(Ordering::Acquire) > 0 && self.caps.queued() > self.settings.queued_turns
+        hosted.aside.load(Ordering::Acquire) > self.settings.queued_turns
     }
 
     /// Gives a place to a turn that waits for one in order to go on. The place comes back if the turn is none of these.

@@ -13,7 +13,7 @@ use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::ids::CallerId;
 use crate::live::LiveTask;
-use crate::queue::{Lane, Place, Queue};
+use crate::queue::{Lane, Place, Queue, Rank};
 
 /// Counts and queue of a process.
 #[derive(Default)]
@@ -122,18 +122,10 @@ impl Caps {
         Place::take(&self.queued, limit)
     }
 
-    pub(crate) fn enqueue(&self, live: Arc<LiveTask>, place: Place) {
+    pub(crate) fn enqueue(&self, rank: Rank, live: Arc<LiveTask>, place: Place) {
         if let Some(hosted) = live.hosted.clone() {
             let caller = self.caller(&live.task.owner);
-            self.queue.lock().push(live, &hosted, caller, place);
-        }
-    }
-
-    /// Puts a task that has begun before all that have not.
-    pub(crate) fn enqueue_first(&self, live: Arc<LiveTask>, place: Place) {
-        if let Some(hosted) = live.hosted.clone() {
-            let caller = self.caller(&live.task.owner);
-            self.queue.lock().push_first(live, &hosted, caller, place);
+            self.queue.lock().push(rank, live, &hosted, caller, place);
         }
     }
 

@@ -30,15 +30,25 @@ impl Drop for Place {
     }
 }
 
-/// Numbers of those that have not begun are above this.
-const NOT_BEGUN: u64 = 1 << 32;
+/// Who comes before whom, whenever they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// It has begun and goes on.
+    Begun,
+    /// It waited in the process before this one.
+    Left,
+    /// It has come to this process.
+    New,
+}
+
+/// Numbers of one rank are below those of the next.
+const PER_RANK: u64 = 1 << 32;
 
 /// All that wait.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// How many numbers were given out to those that have not begun, and to those that have and come before them.
-    last: u64,
-    last_begun: u64,
+    /// How many numbers were given out in each rank.
+    last: [u64; 3],
     lanes: HashMap<(AgentName, CallerId), Lane>,
 }
 
@@ -57,18 +67,10 @@ struct Waiting {
 }
 
 impl Queue {
-    /// Puts a task at the end, unless it waits already.
-    pub(crate) fn push(&mut self, live: Arc<LiveTask>, hosted: &Arc<Hosted>, caller: Arc<CallerCounts>, place: Place) {
-        if live.queue_number.load(Ordering::Acquire) != 0 {
-            return;
-        }
-        self.last += 1;
-        self.insert(NOT_BEGUN + self.last, live, hosted, caller, place);
-    }
-
-    /// Puts a task that has begun behind others of its kind and before all that have not, unless it waits already.
-    pub(crate) fn push_first(
+    /// Puts a task at the end of its rank, unless it waits already.
+    pub(crate) fn push(
         &mut self,
+        rank: Rank,
         live: Arc<LiveTask>,
         hosted: &Arc<Hosted>,
         caller: Arc<CallerCounts>,
@@ -77,18 +79,9 @@ impl Queue {
         if live.queue_number.load(Ordering::Acquire) != 0 {
             return;
         }
-        self.last_begun += 1;
-        self.insert(self.last_begun, live, hosted, caller, place);
-    }
-
-    fn insert(
-        &mut self,
-        number: u64,
-        live: Arc<LiveTask>,
-        hosted: &Arc<Hosted>,
-        caller: Arc<CallerCounts>,
-        place: Place,
-    ) {
+        let rank = rank as usize;
+        self.last[rank] += 1;
+        let number = rank as u64 * PER_RANK + self.last[rank];
         live.queue_number.store(number, Ordering::Release);
         let key = (live.task.agent.clone(), live.task.owner.clone());
         let new = || Lane { hosted: hosted.clone(), caller, waiting: VecDeque::new() };

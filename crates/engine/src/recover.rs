@@ -82,7 +82,9 @@ impl Inner {
         if canceled {
             return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
         }
-        if !*claimed && recoveries >= self.settings.max_recoveries {
+        // One that waits for its place uses up nothing meanwhile.
+        let waited = row.state.phase == Phase::Queued;
+        if !*claimed && !waited && recoveries >= self.settings.max_recoveries {
             let text = format!("given up after {recoveries} recoveries without progress");
             return self.end_lost(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit).await;
         }
@@ -128,8 +130,7 @@ impl Inner {
         self.end(live, state, text, reason, lost).await.map(|()| None)
     }
 
-    /// Writes down that a recovered turn waits for a place like any other; false if that is not needed any more. Only a
-    /// recovery that got a place is counted, but one remains: it tells such a turn from one that never began.
+    /// Writes down that a recovered turn waits for a place like any other; false if that is not needed any more.
     async fn queue_again(&self, live: &LiveTask) -> Result<bool, Error> {
         let queued = live.inbox::<(), NotWritten>(self, |core| {
             if !lost(core) {
@@ -139,7 +140,6 @@ impl Inner {
                 phase: Phase::Queued,
                 fence: core.row.fence.next(),
                 expires_at: self.deadline_of(core),
-                recoveries: core.row.recoveries.saturating_sub(1).max(1),
                 ..core.row.clone()
             };
             let burst = Burst::default();
@@ -171,7 +171,8 @@ impl Inner {
             row.phase = Phase::Running;
             row.fence = row.fence.next();
             row.expires_at = None;
-            row.recoveries += 1;
+            // Who waited in the queue has not been tried since it was counted.
+            row.recoveries += u32::from(core.row.phase != Phase::Queued);
             let burst = Burst::of(vec![Event::Recovered]);
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });

@@ -21,6 +21,7 @@ use crate::ids::{Cursor, Fence, Seq};
 use crate::live::LiveTask;
 use crate::manifest::{Replies, Start};
 use crate::modes;
+use crate::queue::Rank;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides, StoreError};
 use crate::turn::{self, Begin};
@@ -244,7 +245,7 @@ impl Inner {
                 room => match (task.flush(&engine, sides).await, room) {
                     (Err(error), _) => task.give_up(error),
                     (Ok(()), Room::Runs(permit)) => turn::drive(engine, task, permit, begin, Sides::default()).await,
-                    (Ok(()), Room::Waits(place)) => engine.enqueue(task, place),
+                    (Ok(()), Room::Waits(place)) => engine.enqueue(Rank::New, task, place),
                 },
             }
         });
@@ -359,7 +360,7 @@ impl Inner {
         let (seq, (wakes, first)) = appended?;
         match room.filter(|_| wakes) {
             Some(Room::Runs(permit)) => drop(self.wake_turn(live, permit)),
-            Some(Room::Waits(place)) => self.enqueue(live, place),
+            Some(Room::Waits(place)) => self.enqueue(Rank::New, live, place),
             None => {}
         }
         Ok((seq, first))

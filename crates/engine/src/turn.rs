@@ -34,6 +34,7 @@ use crate::fold::Numbered;
 use crate::handle::TaskHandle;
 use crate::live::{Core, LiveTask};
 use crate::output::push;
+use crate::queue::Rank;
 use crate::reason::Reason;
 use crate::recover::NotWritten;
 use crate::store::{Phase, Sides, StoreError};
@@ -181,11 +182,14 @@ impl Driver {
         }
         let stopping = done || core.output.stop.is_some();
         let asks = core.output.asking && core.row.state.is_interrupted();
+        let is_aside = matches!(core.output.standing, Standing::Aside | Standing::Returns);
         drop(core);
         self.set_timers(running, waits, stopping);
-        // Its question is asked again by the next process, so a stop need not wait for the answer.
+        // Its question is asked again by the next process, so a stop need not wait for the answer, nor for whoever waits
+        // for another turn.
+        let rests = (asks || (is_aside && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
-        counts.into_iter().flatten().for_each(|busy| busy.rest(asks && !stopping));
+        counts.into_iter().flatten().for_each(|busy| busy.rest(rests));
         Look::Wait
     }
 
@@ -252,7 +256,7 @@ impl Driver {
         match queued.await {
             Ok(_) => {
                 self.live.core.lock().leave();
-                engine.enqueue_again(self.live.clone());
+                engine.enqueue_again(Rank::New, self.live.clone());
                 true
             }
             Err(NotWritten::NotNeeded) => {

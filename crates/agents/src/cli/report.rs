@@ -163,7 +163,7 @@ impl Report {
             Event::ToolUse { id, tool, input } => {
                 self.tools.insert(id.clone(), tool.clone());
                 self.end_message();
-                let words = format!("Using tool: {tool}");
+                let words = format!("Using tool: {}", plain(&tool));
                 self.task.tool_call(ToolCall::started(id, tool).args(&input).saying(words)).await
             }
             Event::ToolResult { id, tool, output, is_error } => {

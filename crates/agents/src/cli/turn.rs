@@ -49,7 +49,8 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let mut saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
-    let folder = saved.folder.as_deref().filter(|_| is_recovered).map(Path::new);
+    // Only who is first in its conversation: others would wait for each other in both lines.
+    let folder = saved.folder.as_deref().filter(|_| is_recovered && place.is_held()).map(Path::new);
     let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder, &task));
     let was_stopped = turn.was_stopped;
     let turn = match saved.seq {
@@ -106,18 +107,20 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
     }
-    // A turn that goes on has been told already.
-    if let Err(refusal) = wishes.fit(worker, difficulty, past.as_ref().filter(|_| !is_recovered)) {
-        return Ok(task.reject(refusal).await?);
-    }
     let chosen = match Chosen::find(&agent.settings, wishes.repo.as_deref(), past.as_ref()).await {
         Ok(chosen) => chosen,
         Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
+    // A turn that goes on has been told already.
+    let goes_on_from = past.as_ref().filter(|past| !is_recovered && chosen.is_where(past));
+    if let Err(refusal) = wishes.fit(worker, difficulty, goes_on_from) {
+        return Ok(task.reject(refusal).await?);
+    }
     let workspace = match agent.settings.worktree {
         WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, chosen, kept, &task).await?,
         policy => {
+            drop(kept);
             let wanted = Wanted {
                 folder: &chosen.folder,
                 context: &format!("{}\n{}", turn.caller, task.context_id()),
@@ -363,7 +366,8 @@ impl Job<'_> {
             Settled::Expired(tool) => {
                 let limit = shown(Some(settings.approval_expiry));
                 let text = format!(
-                    "nobody answered within {limit} whether {tool} may be used (permissions.expiry). {}",
+                    "nobody answered within {limit} whether {} may be used (permissions.expiry). {}",
+                    plain(&tool),
                     self.how_to_go_on(&report)
                 );
                 task.fail_because(Reason::InputExpired, Some("approval_expired"), text).await?;
@@ -390,20 +394,21 @@ impl Job<'_> {
             FailureKind::Limit => (Reason::AgentError, Some("limit")),
             FailureKind::NotReady => (Reason::AgentError, Some("not_started")),
         };
+        let message = plain(&failure.message);
         let text = match failure.kind {
             FailureKind::NotLoggedIn => {
-                let (message, login) = (failure.message.as_str(), self.worker.adapter.about().binary.login.as_str());
+                let login = self.worker.adapter.about().binary.login.as_str();
                 match message.contains("log in") || message.contains("login") {
-                    true => message.to_owned(),
+                    true => message.into_owned(),
                     false => {
                         format!("{}. To log in: {}.", message.trim_end_matches('.'), login.trim_end_matches('.'))
                     }
                 }
             }
             _ if self.is_refused_to_root(failure) => {
-                format!("{}. Set `user` of this agent to an account that is not root.", failure.message)
+                format!("{message}. Set `user` of this agent to an account that is not root.")
             }
-            _ => plain(&failure.message).into_owned(),
+            _ => message.into_owned(),
         };
         self.task.fail_because(reason, detail, text).await
     }

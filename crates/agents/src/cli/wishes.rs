@@ -68,8 +68,7 @@ impl Wishes {
     /// Whether a session goes on.
     fn goes_on(&self, worker: &Worker, past: &Past) -> bool {
         let facts = &past.facts;
-        let is_same = facts.cli == worker.name() && (self.repo.is_none() || self.repo == facts.repo);
-        is_same && facts.session_id.is_some() && worker.adapter.about().capabilities.resume
+        facts.cli == worker.name() && facts.session_id.is_some() && worker.adapter.about().capabilities.resume
     }
 }
 

@@ -17,6 +17,7 @@ use crate::engine::Inner;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
 use crate::live::{Core, LiveTask};
+use crate::queue::Rank;
 use crate::store::{Phase, StoreError, TaskRow};
 
 /// Keeps an agent from beginning turns that had not begun, while it lives.
@@ -118,7 +119,7 @@ impl Inner {
         waiting.sort_by_key(|(key, _)| *key);
         for (_, waits) in waiting {
             match waits {
-                Waiting::Still(live) => self.enqueue_before_new(live),
+                Waiting::Still(live) => self.enqueue_again(Rank::Left, live),
                 Waiting::Again(decided) => self.wait_again(*decided).await,
             }
         }
@@ -164,7 +165,7 @@ impl Inner {
 
     async fn take_up_one(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
         if !had_begun(row) {
-            self.look_after(row).await?.into_iter().for_each(|live| self.enqueue_before_new(live));
+            self.look_after(row).await?.into_iter().for_each(|live| self.enqueue_again(Rank::Left, live));
             return Ok(());
         }
         match self.decide(row, claimed).await? {
@@ -210,7 +211,8 @@ impl Inner {
         match self.queue_again(&decided.live).await {
             Ok(true) => {
                 decided.live.core.lock().recovered = decided.begin;
-                self.enqueue_before_new(decided.live);
+                let rank = if decided.waits { Rank::Left } else { Rank::Begun };
+                self.enqueue_again(rank, decided.live);
             }
             Ok(false) => {}
             Err(error) => self.take_up_later(decided.row, true, error),

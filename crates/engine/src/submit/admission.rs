@@ -77,7 +77,10 @@ impl Inner {
         }
         // A place that was given back while this was counted may have looked taken to whoever gave it back.
         self.start_queued();
-        Err(full("every place to run is taken and the queue is full"))
+        Err(full(match is_taking_up {
+            true => "what was left before a restart goes on first, and the queue is full",
+            false => "every place to run is taken and the queue is full",
+        }))
     }
 
     pub(super) fn check_parked(&self, caller: &Caller) -> Result<(), Error> {

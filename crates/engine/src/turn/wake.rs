@@ -11,7 +11,7 @@ use crate::caps::Permit;
 use crate::engine::Inner;
 use crate::live::LiveTask;
 use crate::metric_definitions as metric;
-use crate::queue::Place;
+use crate::queue::{Place, Rank};
 use crate::recover::NotWritten;
 use crate::store::{Phase, RowState, Sides};
 use crate::turn::{Begin, RETRY, drive};
@@ -53,31 +53,19 @@ impl Inner {
         has_begun
     }
 
-    /// Lets a task that was queued before wait for its turn again, whatever the limit of the queue is now.
-    pub(crate) fn enqueue_again(self: &Arc<Self>, live: Arc<LiveTask>) {
+    /// Lets a task that was let in before wait for its turn, whatever the limit of the queue is now.
+    pub(crate) fn enqueue_again(self: &Arc<Self>, rank: Rank, live: Arc<LiveTask>) {
         if let Some(place) = self.caps.place(usize::MAX) {
-            self.enqueue(live, place);
+            self.enqueue(rank, live, place);
         }
     }
 
-    /// The same before all that have come to this process.
-    pub(crate) fn enqueue_before_new(self: &Arc<Self>, live: Arc<LiveTask>) {
-        let Some(place) = self.caps.place(usize::MAX) else { return };
+    pub(crate) fn enqueue(self: &Arc<Self>, rank: Rank, live: Arc<LiveTask>, place: Place) {
         live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue_first(live.clone(), place);
-        self.after_enqueueing(&live);
-    }
-
-    pub(crate) fn enqueue(self: &Arc<Self>, live: Arc<LiveTask>, place: Place) {
-        live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue(live.clone(), place);
-        self.after_enqueueing(&live);
-    }
-
-    fn after_enqueueing(self: &Arc<Self>, live: &LiveTask) {
+        self.caps.enqueue(rank, live.clone(), place);
         if live.core.lock().is_done() {
             // Canceled between the log and the queue.
-            self.caps.withdraw(live);
+            self.caps.withdraw(&live);
         }
         // A place may have become free between the refusal and now.
         self.start_queued();
@@ -108,9 +96,7 @@ impl Inner {
                 return Err(NotWritten::NotNeeded);
             }
             let fence = core.row.fence.next();
-            // A recovery counts from here on, where it waited for its place.
-            let recoveries = core.row.recoveries + u32::from(core.recovered.is_some());
-            let row = RowState { phase: Phase::Running, fence, expires_at: None, recoveries, ..core.row.clone() };
+            let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
             let burst = Burst::default();
             core.waking = true;
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
@@ -133,13 +119,17 @@ impl Inner {
             }
             Err(NotWritten::NotNeeded) => None,
             Err(NotWritten::Store(error)) => {
-                live.core.lock().waking = false;
+                let rank = {
+                    let mut core = live.core.lock();
+                    core.waking = false;
+                    if core.recovered.is_some() { Rank::Begun } else { Rank::Left }
+                };
                 tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                 drop(permit);
                 let engine = self.clone();
                 self.work.spawn(async move {
                     engine.clock.sleep(RETRY).await;
-                    engine.enqueue_again(live);
+                    engine.enqueue_again(rank, live);
                 });
                 None
             }

@@ -1,6 +1,7 @@
 //! Turns that wait for others and let somebody else have their place meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use switchboard_a2a::{Task, TaskState};
 use switchboard_engine::*;
@@ -131,5 +132,19 @@ fn who_need_not_wait_keeps_its_place_and_a_full_queue_makes_nobody_keep_one() {
         bell.notify_one();
         kernel.reach(second.id(), TaskState::Completed).await;
         assert_eq!(answer_task(&kernel.send("quick").await).await.status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn a_stop_waits_for_nobody_who_waits_for_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let bell = Arc::new(Notify::new());
+    let day = Duration::from_secs(86_400);
+    let settings = Settings { running_tasks: 1, drain: day, ..Settings::default() };
+    let kernel = Kernel::with_settings(folder.path(), script(&bell), settings);
+    kernel.run(async {
+        let aside = kernel.send("aside").await;
+        kernel.reach(aside.id(), TaskState::Working).await;
+        kernel.stop_before(day).await;
     });
 }

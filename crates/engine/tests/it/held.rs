@@ -56,16 +56,7 @@ fn a_stop_waits_for_no_answer() {
     kernel.run(async {
         let asked = kernel.send("ask").await;
         kernel.reach(asked.id(), TaskState::InputRequired).await;
-        let engine = kernel.engine.clone();
-        let stopping = tokio::spawn(async move { engine.shutdown().await });
-        let mut passed = Duration::ZERO;
-        while !stopping.is_finished() {
-            passed += Duration::from_millis(20);
-            assert!(passed < day, "the whole time for running turns went by");
-            kernel.clock.advance(Duration::from_millis(20));
-            tokio::task::yield_now().await;
-        }
-        stopping.await.unwrap().unwrap();
+        kernel.stop_before(day).await;
     });
 }
 

@@ -235,6 +235,20 @@ impl Kernel {
         }
     }
 
+    /// Stops in order, before so much time has passed.
+    pub(crate) async fn stop_before(&self, limit: Duration) {
+        let engine = self.engine.clone();
+        let stopping = tokio::spawn(async move { engine.shutdown().await });
+        let mut passed = Duration::ZERO;
+        while !stopping.is_finished() {
+            passed += Duration::from_millis(20);
+            assert!(passed < limit, "it was waited for");
+            self.clock.advance(Duration::from_millis(20));
+            tokio::task::yield_now().await;
+        }
+        stopping.await.unwrap().unwrap();
+    }
+
     /// Turns the clock as soon as at least `sleepers` wait for it.
     pub(crate) async fn advance(&self, sleepers: usize, duration: Duration) {
         while self.clock.sleepers() < sleepers {

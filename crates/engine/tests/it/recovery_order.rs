@@ -83,13 +83,17 @@ fn a_turn_that_finds_no_place_uses_up_no_recovery() {
         });
         script.recovering(Recovery::Resume)
     };
+    let kernel = || {
+        let settings = Settings { running_tasks: 1, max_recoveries: 1, ..Settings::default() };
+        Kernel::with_settings(folder.path(), speaking(), settings)
+    };
     for _ in 0..6 {
-        let kernel = one_place(folder.path(), speaking());
+        let kernel = kernel();
         kernel.run(all_wait(&kernel, std::slice::from_ref(&second)));
         assert_eq!(kernel.run(kernel.get(&first)).unwrap().status.state, TaskState::Working);
         kernel.kill();
     }
-    let kernel = one_place(folder.path(), speaking());
+    let kernel = kernel();
     kernel.run(async {
         all_wait(&kernel, std::slice::from_ref(&second)).await;
         kernel.cancel(&first).await.unwrap();

@@ -66,7 +66,7 @@ impl Question {
         if !own.is_empty() {
             text.push_str(&format!(" It also takes {}.", own.join(", ")));
         }
-        let mut message = Message::text(Role::Agent, text);
+        let mut message = Message::text(Role::Agent, spelled_out(&text));
         message.parts.extend(Json::from_serialize(&self.asked()).map(Part::data));
         message
     }
