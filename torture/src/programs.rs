@@ -31,7 +31,7 @@ const KILLS: u64 = 2;
 const WARM_UP: u64 = 50;
 
 /// Memory that has grown may shrink again; what leaks does not. So many rounds more are given to tell the two apart.
-const EXTRA_ROUNDS: u64 = 2;
+const EXTRA_ROUNDS: u64 = 8;
 /// Their tasks have numbers that no others have.
 const EXTRA_NUMBERS: u64 = 1_000;
 

@@ -44,6 +44,8 @@ impl Place {
             .arg(&self.workspace)
             .env("SWITCHBOARD_STORE_DURABILITY", self.durability)
             .env("SWITCHBOARD_LOG_LEVEL", "warn")
+            // The C library keeps freed memory for each of many arenas, and what is in use cannot be told from that.
+            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::null());
         command
     }
