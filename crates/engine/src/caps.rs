@@ -19,7 +19,7 @@ use crate::queue::{Lane, Place, Queue, Rank};
 #[derive(Default)]
 pub(crate) struct Caps {
     running: AtomicUsize,
-    /// Turns that run or still have output to commit, and do not wait for an answer; a stop waits for these.
+    /// Turns that run or still have output to commit, and do not only wait; a stop waits for these.
     busy: Arc<AtomicUsize>,
     parked: AtomicUsize,
     callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
@@ -59,7 +59,7 @@ impl Busy {
         Self { count, rests: false }
     }
 
-    /// Whether a stop need not wait for it: it only waits for an answer itself.
+    /// Whether a stop need not wait for it: it only waits itself, for an answer or for another turn.
     pub(crate) fn rest(&mut self, rests: bool) {
         match (self.rests, rests) {
             (false, true) => drop(self.count.fetch_sub(1, Ordering::AcqRel)),

@@ -54,7 +54,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Resolves when no turn runs but those that wait for an answer, and none has output to commit.
+    /// Resolves when no turn runs but those that only wait themselves, and none has output to commit.
     async fn idle(&self) {
         while self.caps.busy() > 0 {
             tokio::select! {

@@ -1,7 +1,7 @@
 //! One conversation of A2A is one conversation of the program.
 
 use serde_json::{Value, json};
-use switchboard_a2a::{Task, TaskState};
+use switchboard_a2a::{Message, Task, TaskState};
 use switchboard_adapters::Declared;
 use switchboard_adapters::{Permission, Permissions};
 use switchboard_agents::cli::{Settings, Worker};
@@ -150,20 +150,23 @@ fn usage_that_is_counted_over_the_session_is_told_for_each_task() {
     });
 }
 
+/// A task whose second message came while its program, which waits for `end`, worked on the first.
+async fn after_two_turns(bench: &Bench, place: &Place) -> Task {
+    let id = bench.start("one").await;
+    bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+    bench.start(Said(Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
+    place.allow("end");
+    bench.ended(&id).await
+}
+
 #[test]
 fn usage_that_is_counted_by_the_run_adds_up_over_the_turns_of_a_task() {
     let place = Place::new();
     let program = r#"hear; text on; tell '{"kind":"usage","input_tokens":5,"output_tokens":1,"cost_usd":0.5}'
         tell '{"kind":"usage","input_tokens":10,"output_tokens":2,"cost_usd":1}'; await end; finish ok"#;
     let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let id = bench.start("one").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        bench.start(Said(switchboard_a2a::Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
-        place.allow("end");
-        let task = bench.ended(&id).await;
-        assert_eq!(usage(&task), json!({"inputTokens": 20, "outputTokens": 4, "costUsd": 2.0}));
-    });
+    let task = bench.run(after_two_turns(&bench, &place));
+    assert_eq!(usage(&task), json!({"inputTokens": 20, "outputTokens": 4, "costUsd": 2.0}));
 }
 
 #[test]
@@ -173,16 +176,10 @@ fn a_program_that_says_it_has_cost_more_than_can_be_counted_still_ends_its_turns
         tell '{"kind":"usage","input_tokens":18446744073709551615,"output_tokens":18446744073709551615,"cost_usd":1e308}'
         await end; finish ok"#;
     let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let id = bench.start("one").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        bench.start(Said(switchboard_a2a::Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
-        place.allow("end");
-        let task = bench.ended(&id).await;
-        assert_eq!(ending(&task), (TaskState::Completed, "ok".to_owned()));
-        let most = json!({"inputTokens": u64::MAX, "outputTokens": u64::MAX, "costUsd": f64::MAX});
-        assert_eq!(usage(&task), most);
-    });
+    let task = bench.run(after_two_turns(&bench, &place));
+    assert_eq!(ending(&task), (TaskState::Completed, "ok".to_owned()));
+    let most = json!({"inputTokens": u64::MAX, "outputTokens": u64::MAX, "costUsd": f64::MAX});
+    assert_eq!(usage(&task), most);
 }
 
 #[test]

@@ -51,8 +51,7 @@ impl Question {
     /// The message that asks. `note` comes before it, where an answer could not be taken.
     pub(in crate::cli) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
-        let prompt = spelled_out(approval.prompt.trim());
-        let prompt = cut(&prompt, PROMPT_CHARACTERS);
+        let prompt = cut(approval.prompt.trim(), PROMPT_CHARACTERS);
         let mut text = note.map(|note| format!("{note}\n")).unwrap_or_default();
         text.push_str(&format!("Approve: {prompt}?\n"));
         text.push_str(&match approval.no_plain_yes {
