@@ -1,5 +1,6 @@
 //! How late the events of command-line agents are: from the moment a program writes one to the moment its caller has
-//! read it, with the released binary. The package `torture` measures, and holds the debug build to the promise as well.
+//! read it, with the released binary. The package `torture` measures; the promise is judged here alone, because it is a
+//! figure of this machine.
 
 use std::fmt::Write;
 use std::process::Command;
