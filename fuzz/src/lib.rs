@@ -1,7 +1,7 @@
 //! Everything that reads bytes from outside, as plain functions that must hold for any bytes: [`targets`].
 //!
 //! Two drivers call them: the seeded loop in this crate, which needs nothing but stable Rust, and libFuzzer through
-//! `fuzz_targets/`. A target panics when something does not hold; both drivers take that as a finding.
+//! `libfuzzer/`. A target panics when something does not hold; both drivers take that as a finding.
 
 pub mod corpus;
 pub mod dictionary;

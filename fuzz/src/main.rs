@@ -14,7 +14,7 @@ use switchboard_fuzz::targets::{self, Target};
 use switchboard_fuzz::{corpus, mutate, record};
 
 /// An input that takes longer is a finding too: decoders are linear, and inputs are small.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(30);
 /// So many executions pass between two looks at the clock.
 const BETWEEN_LOOKS: u64 = 64;
 

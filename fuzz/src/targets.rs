@@ -1,5 +1,5 @@
 //! One target per decoder, and the table of them. A new one is a file, a line here, a corpus folder and a file in
-//! `fuzz_targets/`; the tests below say which of these is missing.
+//! `libfuzzer/`; the tests below say which of these is missing.
 
 pub mod address;
 pub mod card;
@@ -63,12 +63,13 @@ mod tests {
 
     #[test]
     fn every_target_holds_for_its_own_corpus_and_has_a_libfuzzer_twin() {
-        let manifest = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
+        let libfuzzer = Path::new(env!("CARGO_MANIFEST_DIR")).join("libfuzzer");
+        let manifest = std::fs::read_to_string(libfuzzer.join("Cargo.toml")).unwrap();
         for target in ALL {
             let inputs = crate::corpus::load(target.name).unwrap();
             inputs.iter().for_each(|input| (target.run)(input));
             let twin = format!("fuzz_targets/{}.rs", target.name);
-            assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(&twin).exists(), "{twin} is missing");
+            assert!(libfuzzer.join(&twin).exists(), "{twin} is missing");
             assert!(manifest.contains(&twin), "{twin} is not in Cargo.toml");
         }
     }

@@ -30,8 +30,7 @@ pub(crate) fn step() -> anyhow::Result<Counts> {
 
 fn checks(only: Option<&str>) -> anyhow::Result<Counts> {
     let installed = install::install()?;
-    program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "coding-agents-tests"]))?;
-    let built = program::root().join("target/debug");
+    let built = program::build_workspace()?;
     let mut command = Command::new(built.join("coding-agents-tests"));
     command.args(only).env("CODING_AGENTS", installed).env("SWITCHBOARD", built.join("switchboard"));
     let mut results = Results::default();

@@ -2,7 +2,8 @@
 //! schema and code cannot drift apart. The test command checks that the page is current.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -41,8 +42,9 @@ fn page() -> PathBuf {
 }
 
 fn render() -> anyhow::Result<String> {
-    let settings = schema(&[])?;
-    let agents = schema(&["agents"])?;
+    let program = program::build_workspace()?.join("switchboard");
+    let settings = schema(&program, &[])?;
+    let agents = schema(&program, &["agents"])?;
     let mut page = HEAD.to_owned();
     page.push_str("\n## switchboard.yaml\n");
     for (section, value) in members(&settings["properties"]) {
@@ -62,9 +64,9 @@ fn render() -> anyhow::Result<String> {
     Ok(page)
 }
 
-fn schema(arguments: &[&str]) -> anyhow::Result<Value> {
-    let mut command = program::cargo(&["run", "--quiet", "-p", "switchboard", "--", "config", "schema"]);
-    Ok(serde_json::from_str(&program::output(command.args(arguments))?)?)
+fn schema(program: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
+    let mut command = Command::new(program);
+    Ok(serde_json::from_str(&program::output(command.args(["config", "schema"]).args(arguments))?)?)
 }
 
 /// One row a key; a nested section's keys follow with their path.

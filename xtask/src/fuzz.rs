@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 }
 
 /// The test command tries each target for so long, two at a time on two cores.
-const TEST_SECONDS: u64 = 10;
+const TEST_SECONDS: u64 = 8;
 const TEST_SEED: u64 = 1;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -48,27 +48,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
 /// The step of `cargo xtask test`.
 pub(crate) fn step() -> anyhow::Result<Counts> {
-    program::run(&mut cargo(&["fmt", "--check"]))?;
-    program::run(&mut cargo(&["test", "--lib"]))?;
-    let program = build()?;
+    // Slower than the optimized build, but that would compile the whole tree a second time.
+    let program = program::build_workspace()?.join("fuzz");
     let targets = targets(&program, None)?;
     all(&program, targets, TEST_SECONDS, TEST_SEED)
 }
 
-fn target_folder() -> PathBuf {
+/// Findings and records.
+fn folder() -> PathBuf {
     program::root().join("target/fuzz")
 }
 
-/// In the workspace under `fuzz/`, which keeps its build apart.
-fn cargo(arguments: &[&str]) -> Command {
-    let mut command = program::cargo(arguments);
-    command.current_dir(program::root().join("fuzz")).env("CARGO_TARGET_DIR", target_folder());
-    command
-}
-
 fn build() -> anyhow::Result<PathBuf> {
-    program::run(&mut cargo(&["build", "--bin", "fuzz"]))?;
-    Ok(target_folder().join("debug/fuzz"))
+    program::run(&mut program::cargo(&["build", "--profile", "fuzz", "--package", "switchboard-fuzz"]))?;
+    Ok(program::root().join("target/fuzz/fuzz"))
 }
 
 fn targets(program: &Path, only: Option<&str>) -> anyhow::Result<Vec<String>> {
@@ -81,7 +74,7 @@ fn targets(program: &Path, only: Option<&str>) -> anyhow::Result<Vec<String>> {
 
 /// As many targets at a time as there are cores.
 fn all(program: &Path, targets: Vec<String>, seconds: u64, seed: u64) -> anyhow::Result<Counts> {
-    std::fs::create_dir_all(target_folder().join("found"))?;
+    std::fs::create_dir_all(folder().join("found"))?;
     let waiting = Mutex::new(targets);
     let counts = Mutex::new(Counts::default());
     let work = || {
@@ -103,7 +96,7 @@ fn all(program: &Path, targets: Vec<String>, seconds: u64, seed: u64) -> anyhow:
 
 /// One target in a process of its own; whatever ends that process is a finding, and its input is kept.
 fn one(program: &Path, target: &str, seconds: u64, seed: u64) -> anyhow::Result<bool> {
-    let record = target_folder().join(format!("{target}.record"));
+    let record = folder().join(format!("{target}.record"));
     let mut command = Command::new(program);
     command.args(["run", target, "--seconds", &seconds.to_string(), "--seed", &seed.to_string(), "--record"]);
     let output = command.arg(&record).output().with_context(|| format!("cannot start {}", program.display()))?;
@@ -112,7 +105,7 @@ fn one(program: &Path, target: &str, seconds: u64, seed: u64) -> anyhow::Result<
         return Ok(true);
     }
     let mut keep = Command::new(program);
-    keep.args(["keep", target, "--record"]).arg(&record).arg("--folder").arg(target_folder().join("found"));
+    keep.args(["keep", target, "--record"]).arg(&record).arg("--folder").arg(folder().join("found"));
     let kept = program::output(&mut keep)?;
     let said = String::from_utf8_lossy(&output.stderr);
     let said: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(4).collect();

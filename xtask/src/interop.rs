@@ -85,7 +85,7 @@ fn both_ways(only: Option<&str>) -> anyhow::Result<Counts> {
     let readme = sources.join("README.md");
     let readme = std::fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
     let environments = Environments::new(&sources, program::root().join("target/interop"), Python::find()?)?;
-    program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "callers"]))?;
+    program::build_workspace()?;
 
     let mut jobs = Vec::new();
     for (folder, language) in sdks {

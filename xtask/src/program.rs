@@ -32,6 +32,14 @@ pub(crate) fn bench_cargo(arguments: &[&str]) -> Command {
     cargo_in("bench", arguments)
 }
 
+/// Builds every target of the workspace as the tests are built, and returns the folder with the programs. One build
+/// serves every step: a build of some packages alone enables other features of their dependencies, and compiles most of
+/// the tree again.
+pub(crate) fn build_workspace() -> anyhow::Result<PathBuf> {
+    run(&mut cargo(&["build", "--workspace", "--all-targets"]))?;
+    Ok(root().join("target/debug"))
+}
+
 /// Runs to the end; anything but success is an error that names the command line.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let line = display(command);

@@ -24,6 +24,7 @@ pub(crate) struct Arguments {
 
 /// In the order they run. A new kind of test is one line here.
 const STEPS: &[Step] = &[
+    Step { name: "build", run: build },
     Step { name: "tests", run: workspace_tests },
     Step { name: "doc tests", run: doc_tests },
     Step { name: "configuration page", run: docs::check },
@@ -39,6 +40,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let steps: Vec<&Step> = lint::CHECKS.iter().chain(STEPS).filter(wanted).collect();
     anyhow::ensure!(!steps.is_empty(), "no step has {:?} in its name", arguments.only.as_deref().unwrap_or_default());
     steps::run(steps)
+}
+
+/// A step of its own, so that the summary says what is compiling and what is testing.
+fn build() -> anyhow::Result<Counts> {
+    program::build_workspace()?;
+    Ok(Counts::ONE)
 }
 
 fn workspace_tests() -> anyhow::Result<Counts> {

@@ -41,7 +41,7 @@ pub(crate) fn step() -> anyhow::Result<Counts> {
 }
 
 fn all(rounds: u64, seed: u64) -> anyhow::Result<Counts> {
-    program::run(&mut program::cargo(&["build", "--package", "switchboard", "--package", "torture"]))?;
+    let programs = program::build_workspace()?;
     let (rounds, seed, planted) = (rounds.to_string(), seed.to_string(), PLANTED_ROUNDS.to_string());
     let mut counts = Counts::default();
     for arguments in [
@@ -52,7 +52,6 @@ fn all(rounds: u64, seed: u64) -> anyhow::Result<Counts> {
         &["programs", "--tasks", PROGRAM_TASKS, "--seed", &seed],
         &["overhead"],
     ] {
-        let programs = program::root().join("target/debug");
         let mut command = Command::new(programs.join("torture"));
         command.args(arguments).arg("--binary").arg(programs.join("switchboard"));
         match program::run(&mut command) {

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run --features libfuzzer dialogue`
+//! `cargo +nightly fuzz run --fuzz-dir fuzz/libfuzzer dialogue`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::dialogue::target(data));

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run --features libfuzzer page_token`
+//! `cargo +nightly fuzz run --fuzz-dir fuzz/libfuzzer page_token`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::page_token::target(data));

@@ -1,4 +1,4 @@
-//! `cargo +nightly fuzz run --features libfuzzer texts`
+//! `cargo +nightly fuzz run --fuzz-dir fuzz/libfuzzer texts`
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| switchboard_fuzz::targets::texts::target(data));
