@@ -140,11 +140,30 @@ impl TaskHandle {
             .await
     }
 
-    /// Puts something by that survives a restart; the next turn finds it in [`crate::Turn::saved`].
+    /// Puts something by that survives a restart; the next turn finds it in [`crate::Turn::saved`]. It is queued for the
+    /// next commit: what must not happen before it is stored needs [`Self::save_committed`].
     pub async fn save(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
+        self.push_saved(value).await.map(drop)
+    }
+
+    /// The same, and returns once it is committed. To be used before an effect outside, such as starting a process or
+    /// calling another server: a crash in between must not leave an effect that the next turn knows nothing of.
+    ///
+    /// # Errors
+    /// [`Stopped::Canceled`] if the task is to stop before the commit: the effect must not happen then.
+    pub async fn save_committed(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
+        let mark = self.push_saved(value).await?;
+        let stop_or_commit = |core: &mut Core| match core.output.stop {
+            Some(_) => Some(Err(Stopped::Canceled)),
+            None => core.committed(mark),
+        };
+        self.live.wait_for(stop_or_commit).await
+    }
+
+    async fn push_saved(&self, value: &impl serde::Serialize) -> Result<u64, Stopped> {
         let value = Json::from_serialize(value).map_err(|error| Stopped::TooLarge(error.to_string()))?;
         self.room(value.as_str().len()).await?;
-        self.push(&mut self.live.core.lock(), Event::Saved(value)).map(drop)
+        self.push(&mut self.live.core.lock(), Event::Saved(value))
     }
 
     /// Reports what the work has cost so far, in all; also while the task is being stopped.
@@ -318,16 +337,7 @@ impl TaskHandle {
 
     /// Waits until an event is committed.
     pub(crate) async fn committed(&self, mark: u64) -> Result<(), Stopped> {
-        self.live
-            .wait_for(|core| match &core.lost {
-                _ if core.output.committed >= mark => Some(Ok(())),
-                Some(StoreError::Fenced) if core.is_done() => Some(Err(Stopped::Ended)),
-                Some(_) => Some(Err(Stopped::Lost)),
-                // Ended by somebody else, and what is not under way by now is never stored.
-                None if core.is_done() && core.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),
-                None => None,
-            })
-            .await
+        self.live.wait_for(|core| core.committed(mark)).await
     }
 
     /// Adds a status to the run's output; says which count of committed events will include it.
@@ -376,6 +386,20 @@ impl TaskHandle {
     pub(crate) fn push(&self, core: &mut Core, event: Event) -> Result<u64, Stopped> {
         self.check_run(core)?;
         push(&self.engine, &self.live, core, event)
+    }
+}
+
+impl Core {
+    /// Whether the event that makes up this count is committed, or never will be; nothing while that is open.
+    fn committed(&self, mark: u64) -> Option<Result<(), Stopped>> {
+        match &self.lost {
+            _ if self.output.committed >= mark => Some(Ok(())),
+            Some(StoreError::Fenced) if self.is_done() => Some(Err(Stopped::Ended)),
+            Some(_) => Some(Err(Stopped::Lost)),
+            // Ended by somebody else, and what is not under way by now is never stored.
+            None if self.is_done() && self.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),
+            None => None,
+        }
     }
 }
 

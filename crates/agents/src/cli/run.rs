@@ -70,11 +70,12 @@ pub(super) async fn run(
         Session::Resume(id) => Some(id.clone()),
         Session::New(id) => about.capabilities.chosen_session.then(|| id.clone()),
     };
-    // Before the start: after a crash it must be known that the program may have done something.
+    // Committed before the start: after a crash it must be known that the program may have done something, or the next
+    // server starts it a second time.
     about.name.clone_into(&mut saved.cli);
     saved.session = session;
     saved.started = true;
-    task.save(saved).await?;
+    task.save_committed(saved).await?;
     let child = match agent.shared.children.spawn(command, agent.settings.output).await {
         Ok(child) => child,
         Err(error) => return Ok(Settled::NotStarted(error.to_string())),

@@ -1,9 +1,14 @@
 //! What agents can say besides their answer: how far they are, what their tools do, and where the answer is.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use switchboard_a2a::{Artifact, Json, Part, Task, TaskState};
 use switchboard_engine::*;
 
+use crate::faults::Faults;
 use crate::kernel::*;
 
 async fn frames(kernel: &Kernel, task: &Task) -> Vec<Value> {
@@ -183,5 +188,56 @@ fn the_first_frame_of_a_follow_up_has_the_time_of_the_status_that_follows() {
             let shown = serde_json::to_value(first.status.timestamp).unwrap();
             assert_eq!(next["statusUpdate"]["status"]["timestamp"], shown);
         }
+    });
+}
+
+/// Has an effect outside once what it saved is stored.
+fn careful(effects: &Arc<AtomicUsize>) -> Script {
+    let effects = effects.clone();
+    Script::new(move |_turn: Turn, task: TaskHandle| {
+        let effects = effects.clone();
+        async move {
+            task.save_committed(&"about to").await?;
+            effects.fetch_add(1, Ordering::SeqCst);
+            Ok(task.complete_with("done").await?)
+        }
+    })
+}
+
+#[test]
+fn what_is_saved_before_an_effect_is_stored_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (faults, effects) = (Faults::default(), Arc::new(AtomicUsize::new(0)));
+    let kernel = Kernel::with_faults(folder.path(), careful(&effects), Settings::default(), &faults);
+    kernel.run(async {
+        faults.fail_after(1);
+        let sent = kernel.send("go").await;
+        while faults.failed() < 3 {
+            kernel.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(effects.load(Ordering::SeqCst), 0, "the disk is full, and it has been told so three times");
+        faults.fail(false);
+        let task = kernel.while_time_passes(kernel.ended(sent.id())).await;
+        assert_eq!((task.status.state, effects.load(Ordering::SeqCst)), (TaskState::Completed, 1));
+    });
+}
+
+#[test]
+fn a_task_that_is_stopped_before_that_is_stored_has_no_effect() {
+    let folder = tempfile::tempdir().unwrap();
+    let (faults, effects) = (Faults::default(), Arc::new(AtomicUsize::new(0)));
+    let settings = Settings { deadline: Some(Duration::from_secs(60)), ..Settings::default() };
+    let kernel = Kernel::with_faults(folder.path(), careful(&effects), settings, &faults);
+    kernel.run(async {
+        faults.fail_after(1);
+        let sent = kernel.send("go").await;
+        while faults.failed() < 100 {
+            kernel.clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        faults.fail(false);
+        let task = kernel.while_time_passes(kernel.ended(sent.id())).await;
+        assert_eq!((reason(&task).as_str(), effects.load(Ordering::SeqCst)), ("timed_out", 0));
     });
 }

@@ -11,6 +11,7 @@ use switchboard_a2a::{
 use switchboard_agents::cli::process::{Children, ChildrenOptions};
 use switchboard_agents::cli::{CliAgent, Settings, Shared};
 use switchboard_engine::clock::SimulatedClock;
+use switchboard_engine::store::Store;
 use switchboard_engine::{
     Address, Answer, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, Send, Seq, Submitted, Switches, Until, ids,
     reason,
@@ -38,6 +39,16 @@ impl Bench {
     }
 
     pub(crate) fn serving(place: &Place, settings: Settings, switches: Switches) -> Self {
+        Self::with_store(place, settings, switches, |store| Arc::new(store))
+    }
+
+    /// With the tasks in a store that `wrap` puts around the usual one.
+    pub(crate) fn with_store(
+        place: &Place,
+        settings: Settings,
+        switches: Switches,
+        wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
+    ) -> Self {
         let options = ChildrenOptions {
             helper: [env!("CARGO_BIN_EXE_switchboard"), "exec-child"].map(OsString::from).into(),
             ledger: place.data().join("children"),
@@ -52,7 +63,7 @@ impl Bench {
         let agent = Arc::new(CliAgent::new(settings, shared, place.data().join("worktrees")));
         let directory = FixedDirectory::new(vec![Hosted::new("coder", agent.clone()).switches(switches)], None);
         let options = Options { durability: Durability::Process, ..Options::default() };
-        let store = Arc::new(SqliteStore::open(&place.data().join("store"), options).unwrap());
+        let store = wrap(SqliteStore::open(&place.data().join("store"), options).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let kernel = switchboard_engine::Settings::default();
         let engine = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), kernel);

@@ -8,6 +8,7 @@ mod bench;
 mod cancels;
 mod diffs;
 mod endings;
+mod held_store;
 mod hostile_copies;
 mod limits;
 mod mapping;

@@ -1,5 +1,6 @@
-//! Programs that end before they begin, and may begin if they are started again.
+//! When programs are started, and that they are started again if they end before they begin.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::{Task, TaskId, TaskState};
@@ -7,8 +8,10 @@ use switchboard_adapters::{
     About, Adapter, Decision, Dialogue, Exit, FailureKind, Generic, Launch, Order, OrderError, Steps,
 };
 use switchboard_agents::cli::{Settings, Worker};
+use switchboard_engine::Switches;
 
 use crate::bench::*;
+use crate::held_store::{Gate, HeldStore};
 use crate::place::Place;
 
 /// The code with which programs here say that they are not ready.
@@ -113,5 +116,55 @@ fn a_task_that_waits_for_the_next_start_can_be_canceled() {
         bench.cancel(&id).await.unwrap();
         assert_eq!(bench.ended(&id).await.status.state, TaskState::Canceled);
         assert_eq!(starts(&place), 1);
+    });
+}
+
+/// Works on `one` until it may end.
+const HELD: &str = r#"hear; case "$line" in *one*) await end;; esac; finish ok"#;
+
+fn held(place: &Place) -> (Bench, Gate) {
+    let gate = Gate::closed();
+    let settings = Settings { repo_lock: false, ..place.settings(HELD) };
+    let wrap = gate.clone();
+    let bench = Bench::with_store(place, settings, Switches::default(), |store| {
+        Arc::new(HeldStore { store: Arc::new(store), gate: wrap })
+    });
+    (bench, gate)
+}
+
+#[test]
+fn a_program_is_not_started_before_the_log_says_that_it_may_have_been() {
+    let place = Place::new();
+    let (bench, gate) = held(&place);
+    bench.run(async {
+        let first = bench.start("one").await;
+        gate.reached().await;
+        // Children are started one after the other, in the order in which they are asked for.
+        assert_eq!(bench.send("two").await.status.state, TaskState::Completed);
+        assert_eq!(bench.children.running(), 0, "the first one's child was started before its commit");
+        gate.open();
+        bench.wait_for(|| (place.heard().len() == 2).then_some(())).await;
+        place.allow("end");
+        assert_eq!(bench.ended(&first).await.status.state, TaskState::Completed);
+    });
+}
+
+#[test]
+fn a_server_that_dies_before_that_is_stored_leaves_a_program_that_runs_once() {
+    let place = Place::new();
+    let (bench, gate) = held(&place);
+    let id = bench.run(async {
+        let id = bench.start("one").await;
+        gate.reached().await;
+        assert_eq!(bench.send("two").await.status.state, TaskState::Completed);
+        id
+    });
+    bench.kill();
+    place.allow("end");
+    let bench = Bench::open(&place, place.settings(HELD));
+    bench.run(async {
+        assert_eq!(bench.ended(&id).await.status.state, TaskState::Completed);
+        let prompts = place.heard().into_iter().filter(|line| line.contains("one"));
+        assert_eq!(prompts.count(), 1);
     });
 }
