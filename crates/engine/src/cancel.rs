@@ -72,7 +72,7 @@ impl Inner {
                 return Err(Refusal::Error(Error::NotCancelable { id, state: core.row.state }));
             }
             let mut row = core.row.clone();
-            let was_queued = row.phase == Phase::Queued;
+            let was_queued = row.phase.is_queued();
             let events = match row.phase {
                 // The turn hears of it with the commit.
                 Phase::Running | Phase::Interrupted if core.driven => {

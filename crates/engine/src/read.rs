@@ -118,7 +118,7 @@ impl Inner {
     pub(crate) fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         let waits = {
             let core = live.core.lock();
-            core.row.phase == Phase::Queued || core.output.standing == Standing::Returns
+            core.row.phase.is_queued() || core.output.standing == Standing::Returns
         };
         if waits
             && let Some(position) = self.caps.position(live)

@@ -82,9 +82,10 @@ impl Inner {
         if canceled {
             return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
         }
-        // One that waits for its place uses up nothing meanwhile.
-        let waited = row.state.phase == Phase::Queued;
-        if !*claimed && !waited && recoveries >= self.settings.max_recoveries {
+        // Only a turn that goes down with its process may be what takes it down. One that a graceful shutdown interrupted,
+        // or that waited for a slot, uses up nothing.
+        let was_lost = row.state.phase == Phase::Running;
+        if !*claimed && was_lost && recoveries >= self.settings.max_recoveries {
             let text = format!("given up after {recoveries} recoveries without progress");
             return self.end_lost(&live, TaskState::Failed, Some(text), Reason::RecoveryLimit).await;
         }
@@ -113,9 +114,7 @@ impl Inner {
                 self.received(&live, first).await.map_err(|error| Error::from_store(&error))?
             }
         };
-        // What was left running has gone down with its process.
-        let was_stopped = row.state.phase != Phase::Running;
-        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message, was_stopped));
+        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message, !was_lost));
         Ok(Some(Decided { row: row.clone(), live, begin, waits }))
     }
 
@@ -137,7 +136,7 @@ impl Inner {
                 return Err(NotWritten::NotNeeded);
             }
             let row = RowState {
-                phase: Phase::Queued,
+                phase: Phase::Requeued,
                 fence: core.row.fence.next(),
                 expires_at: self.deadline_of(core),
                 ..core.row.clone()
@@ -161,7 +160,8 @@ impl Inner {
         })
     }
 
-    /// Marks a lost turn as ours and counts the attempt; false if it has ended in the meantime.
+    /// Marks a turn that nobody runs as ours, and counts the process if it has lost one; false if it has ended in the
+    /// meantime.
     async fn claim(&self, live: &LiveTask) -> Result<bool, Error> {
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
             if !lost(core) {
@@ -171,8 +171,7 @@ impl Inner {
             row.phase = Phase::Running;
             row.fence = row.fence.next();
             row.expires_at = None;
-            // Who waited in the queue has not been tried since it was counted.
-            row.recoveries += u32::from(core.row.phase != Phase::Queued);
+            row.recoveries += u32::from(core.row.phase == Phase::Running);
             let burst = Burst::of(vec![Event::Recovered]);
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
@@ -214,13 +213,13 @@ impl Inner {
     }
 }
 
-/// Whether a task has a turn that nobody runs or is about to. One that was recovered before and never got its place
+/// Whether a task has a turn that nobody runs or is about to. One that was recovered before and never got its slot
 /// is such a turn as well, unless it already waits here.
 fn lost(core: &Core) -> bool {
     let begun = match core.row.phase {
         Phase::Running | Phase::Interrupted => true,
-        Phase::Queued => core.row.recoveries > 0 && core.recovered.is_none(),
-        Phase::Parked | Phase::Done => false,
+        Phase::Requeued => core.recovered.is_none(),
+        Phase::Queued | Phase::Parked | Phase::Done => false,
     };
     begun && !core.driven && !core.waking
 }

@@ -76,7 +76,7 @@ impl Inner {
                     row.fence = row.fence.next();
                     Burst::of(vec![Event::Interrupted])
                 }
-                Phase::Queued if core.row.hidden => Burst::default(),
+                phase if phase.is_queued() && core.row.hidden => Burst::default(),
                 _ => return Err(NotWritten::NotNeeded),
             };
             Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))

@@ -172,7 +172,7 @@ pub struct RowState {
     pub expires_at: Option<Timestamp>,
     /// Not shown to anybody: a direct reply, or a task whose agent has not yet said what it will be.
     pub hidden: bool,
-    /// Recoveries since the last event that went out on the wire.
+    /// Processes that its turn has lost since the last event that went out on the wire. A graceful shutdown is none.
     pub recoveries: u32,
 }
 
@@ -181,6 +181,9 @@ pub struct RowState {
 pub enum Phase {
     /// A message waits for a turn; nobody owns it.
     Queued,
+    /// A turn that had begun, and was then lost or interrupted, waits for a slot to go on; nobody owns it. Unlike a queued
+    /// one its agent is asked how, and it goes before those that have not begun.
+    Requeued,
     /// A turn runs; its node holds the lease.
     Running,
     /// Was running when its node stopped in order; nobody owns it.
@@ -189,6 +192,13 @@ pub enum Phase {
     Parked,
     /// Ended.
     Done,
+}
+
+impl Phase {
+    /// Whether a turn waits for a slot, begun or not.
+    pub fn is_queued(self) -> bool {
+        matches!(self, Self::Queued | Self::Requeued)
+    }
 }
 
 /// What an append came to.

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::live::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::store::{Phase, Retention, TaskRow};
+use crate::store::{Retention, TaskRow};
 
 /// How often the sweeper looks.
 const EXPIRY_PERIOD: Duration = Duration::from_secs(1);
@@ -90,7 +90,7 @@ impl Inner {
             };
             // The answer may have come since the row was read.
             let due = |core: &Core| {
-                let waits = core.row.state.is_interrupted() || core.row.phase == Phase::Queued;
+                let waits = core.row.state.is_interrupted() || core.row.phase.is_queued();
                 waits && core.row.expires_at.is_some_and(|at| at <= now)
             };
             let ended = engine.end(&live, TaskState::Failed, Some(text.to_owned()), reason, due).await;

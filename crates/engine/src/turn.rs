@@ -163,7 +163,7 @@ impl Driver {
             core.output.standing = Standing::Aside;
             self.permit = None;
         }
-        let waits = matches!(core.row.phase, Phase::Parked | Phase::Queued);
+        let waits = core.row.phase == Phase::Parked || core.row.phase.is_queued();
         let done = core.is_done();
         let ends = core.output.state.is_terminal() && core.next_unread().is_none();
         if waits || ends {

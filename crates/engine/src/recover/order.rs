@@ -221,5 +221,5 @@ impl Inner {
 }
 
 fn had_begun(row: &TaskRow) -> bool {
-    row.state.phase != Phase::Queued || row.state.recoveries > 0
+    row.state.phase != Phase::Queued
 }

@@ -92,7 +92,7 @@ impl Inner {
 
     async fn claim_queued(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), NotWritten> {
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
-            if core.row.phase != Phase::Queued {
+            if !core.row.phase.is_queued() {
                 return Err(NotWritten::NotNeeded);
             }
             let fence = core.row.fence.next();

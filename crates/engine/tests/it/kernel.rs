@@ -235,6 +235,16 @@ impl Kernel {
         }
     }
 
+    /// Stops in order, as for a deploy, whatever still runs.
+    pub(crate) fn stop(self) {
+        self.run(async {
+            let engine = self.engine.clone();
+            let stopping = tokio::spawn(async move { engine.shutdown().await });
+            self.while_time_passes(stopping).await.unwrap().unwrap();
+        });
+        self.kill();
+    }
+
     /// Stops in order, before so much time has passed.
     pub(crate) async fn stop_before(&self, limit: Duration) {
         let engine = self.engine.clone();

@@ -1,10 +1,11 @@
 //! After a crash and after a stop: nothing is left behind.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use switchboard_a2a::TaskState;
+use switchboard_a2a::{TaskId, TaskState};
 use switchboard_engine::*;
 
 use crate::kernel::*;
@@ -43,6 +44,16 @@ fn a_killed_turn_resumes_with_its_message_and_what_it_saved() {
 
 #[test]
 fn lost_turns_without_a_place_are_asked_about_all_the_same() {
+    asked_about_when_they_end(Kernel::kill);
+}
+
+#[test]
+fn interrupted_turns_without_a_place_are_asked_about_all_the_same() {
+    asked_about_when_they_end(Kernel::stop);
+}
+
+/// Turns that had begun and wait for a slot have to be told from those that had not, however their processes end.
+fn asked_about_when_they_end(end: fn(Kernel)) {
     let folder = tempfile::tempdir().unwrap();
     let kernel = Kernel::open(folder.path(), resumable());
     let ids = kernel.run(async {
@@ -54,7 +65,7 @@ fn lost_turns_without_a_place_are_asked_about_all_the_same() {
         }
         ids
     });
-    kernel.kill();
+    end(kernel);
     let one_at_a_time = || Settings { running_tasks: 1, ..Settings::default() };
     let kernel = Kernel::with_settings(folder.path(), holds_when_recovered(), one_at_a_time());
     kernel.run(async {
@@ -68,7 +79,7 @@ fn lost_turns_without_a_place_are_asked_about_all_the_same() {
             }
         }
     });
-    kernel.kill();
+    end(kernel);
     // They were recovered, waited, and lost their process again: still lost turns, not new ones.
     let kernel = Kernel::with_settings(folder.path(), resumable(), one_at_a_time());
     kernel.run(async {
@@ -195,46 +206,92 @@ fn a_stop_answers_a_message_that_is_stored_with_its_task_even_if_it_might_have_b
     kernel.run(async { kernel.reach(&id, TaskState::Working).await });
 }
 
-#[test]
-fn a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries() {
-    let folder = tempfile::tempdir().unwrap();
-    let runs = Arc::new(AtomicUsize::new(0));
-    let script = |runs: &Arc<AtomicUsize>| {
-        let runs = runs.clone();
-        Script::new(move |turn: Turn, task: TaskHandle| {
-            runs.fetch_add(1, Ordering::SeqCst);
-            async move {
-                if turn.cause == Cause::Begin {
-                    task.status("at work").await?;
-                }
-                task.canceled().await;
-                Ok(())
+/// Says once that it is at work, and nothing more however often it is taken up again. Counts its runs.
+fn silent(runs: &Arc<AtomicUsize>) -> Script {
+    let runs = runs.clone();
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            if turn.cause == Cause::Begin {
+                task.status("at work").await?;
             }
-        })
-        .recovering(Recovery::Resume)
-    };
-    let kernel = Kernel::open(folder.path(), script(&runs));
+            let next = task.next_message().await?;
+            Ok(task.complete_with(next.joined_text()).await?)
+        }
+    });
+    script.recovering(Recovery::Resume)
+}
+
+/// Serves a silent task once more until it has begun again, and then ends the process in this way.
+fn one_process(folder: &Path, id: &TaskId, runs: &Arc<AtomicUsize>, end: fn(Kernel)) {
+    let before = runs.load(Ordering::SeqCst);
+    let kernel = Kernel::open(folder, silent(runs));
+    kernel.run(async {
+        while runs.load(Ordering::SeqCst) == before {
+            kernel.reach(id, TaskState::Working).await;
+        }
+    });
+    end(kernel);
+}
+
+fn begin_silent(folder: &Path, runs: &Arc<AtomicUsize>, end: fn(Kernel)) -> TaskId {
+    let kernel = Kernel::open(folder, silent(runs));
     let id = kernel.run(async {
         let sent = kernel.send("the work").await;
         kernel.reach(sent.id(), TaskState::Working).await;
         sent.id().clone()
     });
-    kernel.kill();
-    for attempt in 2..=4 {
-        let kernel = Kernel::open(folder.path(), script(&runs));
-        kernel.run(async {
-            while runs.load(Ordering::SeqCst) < attempt {
-                tokio::task::yield_now().await;
-            }
-        });
-        kernel.kill();
+    end(kernel);
+    id
+}
+
+#[test]
+fn a_task_that_never_gets_anywhere_is_given_up_after_three_recoveries() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let id = begin_silent(folder.path(), &runs, Kernel::kill);
+    for _ in 0..3 {
+        one_process(folder.path(), &id, &runs, Kernel::kill);
     }
-    let kernel = Kernel::open(folder.path(), script(&runs));
+    let kernel = Kernel::open(folder.path(), silent(&runs));
     kernel.run(async {
         let task = kernel.reach(&id, TaskState::Failed).await;
         assert_eq!(reason(&task), "recovery_limit");
     });
     assert_eq!(runs.load(Ordering::SeqCst), 4);
+}
+
+#[test]
+fn a_silent_task_lives_through_ten_deploys() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let id = begin_silent(folder.path(), &runs, Kernel::stop);
+    for _ in 0..10 {
+        one_process(folder.path(), &id, &runs, Kernel::stop);
+    }
+    let kernel = Kernel::open(folder.path(), silent(&runs));
+    kernel.run(async {
+        kernel.say(&id, "done at last").await.unwrap();
+        assert_eq!(status_text(&kernel.reach(&id, TaskState::Completed).await), "done at last");
+    });
+    assert_eq!(runs.load(Ordering::SeqCst), 12);
+}
+
+#[test]
+fn deploys_between_crashes_neither_count_nor_make_them_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let id = begin_silent(folder.path(), &runs, Kernel::stop);
+    for end in [Kernel::kill, Kernel::stop, Kernel::kill, Kernel::stop, Kernel::kill, Kernel::stop, Kernel::stop] {
+        one_process(folder.path(), &id, &runs, end);
+    }
+    // The fourth crash, of which three are forgiven.
+    one_process(folder.path(), &id, &runs, Kernel::kill);
+    let kernel = Kernel::open(folder.path(), silent(&runs));
+    kernel.run(async {
+        assert_eq!(reason(&kernel.reach(&id, TaskState::Failed).await), "recovery_limit");
+    });
+    assert_eq!(runs.load(Ordering::SeqCst), 9);
 }
 
 #[test]

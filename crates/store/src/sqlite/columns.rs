@@ -40,9 +40,11 @@ pub(crate) fn state_from(column: usize, number: i64) -> rusqlite::Result<TaskSta
     })
 }
 
-/// Ordered so that `phase < 3` is everything a turn should be working on and `phase < 4` everything alive.
+/// Ordered so that `phase < 3` is everything a turn should be working on and `phase < 4` everything alive; a partial index
+/// stands for each, so that a phase that came later has a number below them.
 pub(crate) fn phase_number(phase: Phase) -> i64 {
     match phase {
+        Phase::Requeued => -1,
         Phase::Queued => 0,
         Phase::Running => 1,
         Phase::Interrupted => 2,
@@ -53,6 +55,7 @@ pub(crate) fn phase_number(phase: Phase) -> i64 {
 
 pub(crate) fn phase_from(column: usize, number: i64) -> rusqlite::Result<Phase> {
     Ok(match number {
+        -1 => Phase::Requeued,
         0 => Phase::Queued,
         1 => Phase::Running,
         2 => Phase::Interrupted,
@@ -166,13 +169,13 @@ mod tests {
             let terminal = TERMINAL_STATES.contains(&number.to_string());
             assert_eq!(state_from(0, number).unwrap().is_terminal(), terminal);
         }
-        for number in 0..5 {
+        for number in -1..5 {
             assert_eq!(phase_number(phase_from(0, number).unwrap()), number);
         }
         for number in 0..4 {
             assert_eq!(webhook_state_number(webhook_state_from(0, number).unwrap()), number);
         }
-        assert!(state_from(0, 9).is_err() && phase_from(0, 5).is_err());
+        assert!(state_from(0, 9).is_err() && phase_from(0, 5).is_err() && phase_from(0, -2).is_err());
         assert!(webhook_state_from(0, 4).is_err() && delivery_state_from(0, 3).is_err());
     }
 }

@@ -32,9 +32,9 @@ pub struct Tasks {
     ///
     /// Then the caller gets the task as it is, which the specification does not foresee.
     pub max_blocking: TimeLimit,
-    /// Restarts of a task that makes no progress.
+    /// Crashes that a task may be lost in without making progress.
     ///
-    /// Then it fails with the reason `recovery_limit`.
+    /// With the next one it fails with the reason `recovery_limit`. Graceful shutdowns are not counted.
     pub max_recoveries: u32,
     /// Tasks recovered at a time after a crash.
     pub parallel_recoveries: Count,

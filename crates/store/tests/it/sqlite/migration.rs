@@ -3,7 +3,7 @@
 use switchboard_engine::ids::Seq;
 use switchboard_engine::store::callbacks::CallbackStore;
 use switchboard_engine::store::webhooks::WebhookStore;
-use switchboard_engine::store::{Append, Store};
+use switchboard_engine::store::{Append, Phase, Store};
 use switchboard_store::check;
 
 use super::SqliteFixture;
@@ -45,6 +45,35 @@ async fn a_file_of_the_first_version_keeps_its_tasks() {
     prepare(&store, hook.key, delivery(3, 3, 40)).await;
     assert!(store.open_callback(&"task 1".into(), [1; 32]).await.unwrap());
     assert!(store.row(&"task 1".into()).await.unwrap().unwrap().watched);
+    store.close().await.unwrap();
+    assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
+}
+
+/// Two queued turns, the first of which had begun and was recovered twice, as the third version told them apart.
+const THIRD_VERSION: &str = "
+    INSERT INTO meta (name, value) VALUES ('schema', 3), ('epoch', 4), ('start', 9), ('clean', 1), ('secret', zeroblob(32)),
+        ('highest_task', 7), ('highest_event', 20);
+    INSERT INTO name (id, text) VALUES (1, 'ann'), (2, 'echo');
+    INSERT INTO task (key, id, owner, agent, context, state, status_at, phase, fence, lease, expires_at, hidden, recoveries,
+        last_seq, first_row, snapshot_row, bytes, created_at)
+        VALUES (5, 'begun', 1, 2, 'c', 1, 30, 0, 1, NULL, NULL, 0, 2, 1, 11, NULL, 1, 10),
+               (6, 'new', 1, 2, 'c', 1, 31, 0, 1, NULL, NULL, 0, 0, 1, 12, NULL, 1, 10);
+    INSERT INTO event (id, task_key, first_seq, count, epoch, blob) VALUES (11, 5, 1, 1, 3, x'61'), (12, 6, 1, 1, 3, x'62');
+    INSERT INTO tally (owner, agent, state, hidden, parked, n) VALUES (1, 2, 1, 0, 0, 2);
+";
+
+#[tokio::test]
+async fn a_turn_that_had_begun_and_waits_is_still_told_from_one_that_had_not() {
+    let fixture = SqliteFixture::new();
+    fixture.tamper("PRAGMA auto_vacuum = INCREMENTAL; CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID");
+    fixture.tamper(include_str!("../../../src/sqlite/migrations/0001_tasks.sql"));
+    fixture.tamper(include_str!("../../../src/sqlite/migrations/0002_webhooks.sql"));
+    fixture.tamper(include_str!("../../../src/sqlite/migrations/0003_notes.sql"));
+    fixture.tamper(THIRD_VERSION);
+    let store = fixture.open();
+    for (id, phase) in [("begun", Phase::Requeued), ("new", Phase::Queued)] {
+        assert_eq!(store.row(&id.into()).await.unwrap().unwrap().state.phase, phase);
+    }
     store.close().await.unwrap();
     assert_eq!(check(fixture.directory.path()).unwrap().problems, Vec::<String>::new());
 }

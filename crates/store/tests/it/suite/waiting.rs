@@ -17,14 +17,18 @@ pub(crate) async fn unowned_tasks_are_unfinished(fixture: impl Fixture) {
     let (_, queued) = make(&store, "ann", "echo", "c", row(1)).await;
     make(&store, "ann", "echo", "c", working(1, 1)).await;
     let (_, stopped) = make(&store, "ann", "echo", "c", interrupted).await;
+    let (_, requeued) = make(&store, "ann", "echo", "c", RowState { phase: Phase::Requeued, ..row(1) }).await;
     make(&store, "ann", "echo", "c", parked(1, 100)).await;
     make(&store, "ann", "echo", "c", done(1, 1)).await;
     let (_, unseen) = make(&store, "ann", "echo", "c", hidden(row(1))).await;
-    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [queued, stopped, unseen]);
+    let all = store.unfinished(TaskKey(0), 10).await.unwrap();
+    let phases: Vec<Phase> = all.iter().map(|row| row.state.phase).collect();
+    assert_eq!(phases, [Phase::Queued, Phase::Interrupted, Phase::Requeued, Phase::Queued]);
+    assert_eq!(keys(all), [queued, stopped, requeued, unseen]);
     assert_eq!(keys(store.unfinished(TaskKey(0), 2).await.unwrap()), [queued, stopped]);
-    assert_eq!(keys(store.unfinished(queued, 10).await.unwrap()), [stopped, unseen]);
+    assert_eq!(keys(store.unfinished(queued, 10).await.unwrap()), [stopped, requeued, unseen]);
     store.append(inbox(queued, 1, &["claimed"], working(2, 1))).await.unwrap();
-    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [stopped, unseen]);
+    assert_eq!(keys(store.unfinished(TaskKey(0), 10).await.unwrap()), [stopped, requeued, unseen]);
 }
 
 pub(crate) async fn a_restart_voids_leases(fixture: impl Fixture) {
