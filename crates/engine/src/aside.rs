@@ -56,7 +56,8 @@ impl TaskHandle {
         let _queued = Returning::new(self);
         self.live
             .wait_for(|core| {
-                if core.output.stop.is_some() || core.is_done() || core.lost.is_some() || core.run != self.run {
+                if self.must_stop(core) {
+                    self.observe_stop(core);
                     return Some(Err(Stopped::Canceled));
                 }
                 (core.output.standing == Standing::Runs).then_some(Ok(()))

@@ -1,4 +1,6 @@
-//! What an agent works with while it runs: say how it goes, produce, ask, and end.
+//! What an agent works with while it runs: say how it goes, produce, ask, save. How it ends is in `endings`.
+
+mod endings;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,10 +12,8 @@ use switchboard_a2a::{
 use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::event::{Event, Usage};
-use crate::final_message::ANSWER_BYTES;
 use crate::live::{Core, LiveTask};
 use crate::output::{push, push_status};
-use crate::reason::{REASON_DETAIL_KEY, Reason};
 use crate::store::{Phase, StoreError};
 
 /// A running turn's hold on its task. Clones share it.
@@ -127,7 +127,7 @@ impl TaskHandle {
                     return Some(Err(Stopped::Lost));
                 }
                 if core.is_done() || core.output.stop.is_some() {
-                    return Some(Err(Stopped::Canceled));
+                    return Some(Err(core.observe_stop()));
                 }
                 // An answer that still waits for a place to run is not delivered yet.
                 let has_place = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
@@ -154,7 +154,7 @@ impl TaskHandle {
     pub async fn save_committed(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
         let mark = self.push_saved(value).await?;
         let stop_or_commit = |core: &mut Core| match core.output.stop {
-            Some(_) => Some(Err(Stopped::Canceled)),
+            Some(_) => Some(Err(core.observe_stop())),
             None => core.committed(mark),
         };
         self.live.wait_for(stop_or_commit).await
@@ -183,7 +183,7 @@ impl TaskHandle {
                     return Some(Err(Stopped::Lost));
                 }
                 if core.output.stop.is_some() {
-                    return Some(Err(Stopped::Canceled));
+                    return Some(Err(core.observe_stop()));
                 }
                 if core.output.turn_over {
                     // The turn is over but for its return; what is unread is the next one's.
@@ -203,16 +203,30 @@ impl TaskHandle {
             .await
     }
 
-    /// Resolves when the task is to stop. Select over this and the work.
+    /// Resolves when the task is to stop. Select over this and the work. The run cannot complete the task after that.
     pub async fn canceled(&self) {
-        let stopped =
-            |core: &mut Core| (core.output.stop.is_some() || core.is_done() || core.lost.is_some()).then_some(());
+        let stopped = |core: &mut Core| {
+            let must_stop = core.output.stop.is_some() || core.is_done() || core.lost.is_some();
+            must_stop.then(|| self.observe_stop(core))
+        };
         self.live.wait_for(stopped).await;
     }
 
-    /// Whether the task is to stop.
+    /// Whether the task is to stop. Once this has said so, the run cannot complete the task any more.
     pub fn is_canceled(&self) -> bool {
-        self.must_stop(&self.live.core.lock())
+        let core = &mut self.live.core.lock();
+        let must_stop = self.must_stop(core);
+        if must_stop {
+            self.observe_stop(core);
+        }
+        must_stop
+    }
+
+    pub(crate) fn observe_stop(&self, core: &mut Core) {
+        // A run that is over observes nothing for the one that took over.
+        if core.run == self.run && core.output.stop.is_some() {
+            core.observe_stop();
+        }
     }
 
     /// Whether somebody stopped the task or it has ended. A task that was only lost with its server is neither: the next
@@ -222,101 +236,13 @@ impl TaskHandle {
         core.output.stop.is_some() || core.is_done()
     }
 
-    fn must_stop(&self, core: &Core) -> bool {
+    pub(crate) fn must_stop(&self, core: &Core) -> bool {
         core.output.stop.is_some() || core.is_done() || self.is_lost(core)
     }
 
     /// Whether the run this handle belongs to is over, or its task has been taken away.
     fn is_lost(&self, core: &Core) -> bool {
         core.lost.is_some() || core.run != self.run
-    }
-
-    /// Ends the task well, with nothing more to say. The final message repeats the text of the last artifact, up to
-    /// 32 KiB; for a longer one, or where there is no text, it says which artifact the answer is in.
-    pub async fn complete(&self) -> Result<(), Stopped> {
-        self.finish(None).await
-    }
-
-    /// Ends the task well with an answer: the final status message, and an artifact if there is none yet. One longer
-    /// than 32 KiB is always an artifact, and the message begins it and says where the rest is.
-    pub async fn complete_with(&self, answer: impl Into<String>) -> Result<(), Stopped> {
-        let answer = answer.into();
-        self.room(answer.len()).await?;
-        {
-            let mut core = self.live.core.lock();
-            if !core.output.has_artifact || answer.len() > ANSWER_BYTES {
-                let artifact = Artifact::text(answer.clone()).named("answer");
-                self.push_artifact(&mut core, artifact, false, true)?;
-            }
-        }
-        let message = (answer.len() <= ANSWER_BYTES).then(|| Message::text(Role::Agent, answer));
-        self.finish(message).await
-    }
-
-    async fn finish(&self, message: Option<Message>) -> Result<(), Stopped> {
-        let message = {
-            let mut core = self.live.core.lock();
-            if let Some(artifact_id) = core.output.text_artifact.take() {
-                // Marks the end of the streamed answer without saying any of it again.
-                let end = Artifact { artifact_id, ..Artifact::text("") };
-                self.push_artifact(&mut core, end, true, true)?;
-            }
-            let produced = std::mem::take(&mut core.output.produced);
-            message.or_else(|| produced.into_words().map(|words| Message::text(Role::Agent, words)))
-        };
-        self.end(TaskState::Completed, message, None).await
-    }
-
-    /// Ends the task badly.
-    pub async fn fail(&self, reason: impl Into<String>) -> Result<(), Stopped> {
-        let message = Message::text(Role::Agent, reason);
-        self.end(TaskState::Failed, Some(message), Reason::AgentError.metadata()).await
-    }
-
-    /// Ends the task badly for one of the known reasons; `detail` is the agent's own word for it.
-    pub async fn fail_because(
-        &self,
-        reason: Reason,
-        detail: Option<&str>,
-        text: impl Into<String>,
-    ) -> Result<(), Stopped> {
-        let mut metadata = reason.metadata().unwrap_or_default();
-        if let Some(detail) = detail.and_then(|detail| Json::from_serialize(detail).ok()) {
-            metadata.insert(REASON_DETAIL_KEY, detail);
-        }
-        self.end(TaskState::Failed, Some(Message::text(Role::Agent, text)), Some(metadata)).await
-    }
-
-    /// Will not do it.
-    pub async fn reject(&self, reason: impl Into<String>) -> Result<(), Stopped> {
-        let message = Message::text(Role::Agent, reason);
-        self.end(TaskState::Rejected, Some(message), Reason::Rejected.metadata()).await
-    }
-
-    /// Answers with a message instead of a task, where the agent's manifest allows it and nothing was produced yet;
-    /// otherwise the message is the final status.
-    pub async fn reply(&self, parts: Vec<Part>) -> Result<(), Stopped> {
-        let message = Message { parts, context_id: Some(self.context_id().clone()), ..Message::text(Role::Agent, "") };
-        let direct = {
-            let mut core = self.live.core.lock();
-            let is_direct = core.row.hidden && core.output.burst.events.iter().all(|event| !event.kind().is_sent());
-            if is_direct {
-                let mark = self.push(&mut core, Event::Replied(message.clone()))?;
-                core.output.state = TaskState::Completed;
-                Some(mark)
-            } else {
-                None
-            }
-        };
-        match direct {
-            Some(mark) => self.committed(mark).await,
-            None => self.end(TaskState::Completed, Some(message), None).await,
-        }
-    }
-
-    async fn end(&self, state: TaskState, message: Option<Message>, metadata: Option<Metadata>) -> Result<(), Stopped> {
-        let mark = self.push_status(state, message, metadata)?;
-        self.committed(mark).await
     }
 
     /// Waits until there is room for so many more bytes of uncommitted output, or for one piece that is larger alone.
@@ -350,7 +276,7 @@ impl TaskHandle {
         let mut core = self.live.core.lock();
         self.check_run(&core)?;
         if core.output.stop.is_some() && !state.is_terminal() {
-            return Err(Stopped::Canceled);
+            return Err(core.observe_stop());
         }
         let mark = push_status(&self.engine, &self.live, &mut core, state, message, metadata)?;
         core.output.asking = state.is_interrupted();
@@ -390,6 +316,12 @@ impl TaskHandle {
 }
 
 impl Core {
+    /// The run hears that the task is to stop.
+    pub(crate) fn observe_stop(&mut self) -> Stopped {
+        self.output.stop_observed = true;
+        Stopped::Canceled
+    }
+
     /// Whether the event that makes up this count is committed, or never will be; nothing while that is open.
     fn committed(&self, mark: u64) -> Option<Result<(), Stopped>> {
         match &self.lost {

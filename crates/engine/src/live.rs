@@ -114,6 +114,8 @@ pub(crate) struct Output {
     pub(crate) usage: Option<Usage>,
     /// Why the turn has to stop.
     pub(crate) stop: Option<Reason>,
+    /// The run has heard that it has to, and cannot complete its task any more.
+    pub(crate) stop_observed: bool,
 }
 
 impl LiveTask {
@@ -198,6 +200,7 @@ impl Core {
             has_artifact: !fold.task.artifacts.is_empty(),
             usage: None,
             stop: None,
+            stop_observed: false,
         };
         let turn_fence = row.fence;
         Self {

@@ -415,6 +415,7 @@ impl Core {
         self.output.asking = false;
         self.output.standing = Standing::Runs;
         self.output.turn_over = false;
+        self.output.stop_observed = false;
         self.output.text_artifact = None;
         self.output.produced = Produced::default();
         self.run

@@ -55,6 +55,22 @@ impl Part {
         }
     }
 
+    /// The bytes, if it holds a file. A file that is only referred to has its address in [`PartContent::Url`].
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match &self.content {
+            PartContent::Raw(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The value, if it is a data part.
+    pub fn as_data(&self) -> Option<&Json> {
+        match &self.content {
+            PartContent::Data(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Joins the text of another text part to this one; nothing happens if either is no text.
     pub fn push_text(&mut self, more: &Part) {
         if let (PartContent::Text(text), PartContent::Text(addition)) = (&mut self.content, &more.content) {

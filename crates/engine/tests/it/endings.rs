@@ -1,10 +1,13 @@
 //! Endings: every way a task can stop, with its reason; cancel above all.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use switchboard_a2a::TaskState;
+use parking_lot::Mutex;
+use switchboard_a2a::{Json, Message, Metadata, Part, Role, TaskState};
 use switchboard_engine::*;
+use tokio::sync::Notify;
 
 use crate::faults::Faults;
 use crate::kernel::*;
@@ -31,11 +34,6 @@ fn by_word() -> Script {
                 let canceled = task.ask("?").await;
                 assert_eq!(canceled, Err(Stopped::Canceled));
                 Ok(())
-            }
-            "stubborn" => {
-                task.working().await?;
-                task.canceled().await;
-                Ok(task.complete_with("finished all the same").await?)
             }
             _ => Ok(task.complete().await?),
         }
@@ -106,13 +104,146 @@ fn an_agent_that_does_not_hear_is_dropped_after_the_grace() {
 #[test]
 fn a_completion_that_wins_against_a_cancel_is_told_to_the_canceler() {
     let folder = tempfile::tempdir().unwrap();
-    let kernel = Kernel::open(folder.path(), by_word());
+    let go_on = Arc::new(Notify::new());
+    let waits = go_on.clone();
+    let deaf = Script::new(move |_turn: Turn, task: TaskHandle| {
+        let waits = waits.clone();
+        async move {
+            task.working().await?;
+            waits.notified().await;
+            Ok(task.complete_with("finished all the same").await?)
+        }
+    });
+    let kernel = Kernel::open(folder.path(), deaf);
     kernel.run(async {
-        let sent = kernel.send("stubborn").await;
+        let sent = kernel.send("go").await;
         kernel.reach(sent.id(), TaskState::Working).await;
-        let refused = kernel.cancel(sent.id()).await.unwrap_err();
+        let sleepers = kernel.clock.sleepers();
+        let mut canceling = Box::pin(kernel.cancel(sent.id()));
+        // Its grace has begun, and the agent has not looked.
+        while kernel.clock.sleepers() == sleepers {
+            assert!(canceling.as_mut().now_or_never().is_none());
+            tokio::task::yield_now().await;
+        }
+        go_on.notify_one();
+        let refused = canceling.await.unwrap_err();
         assert!(matches!(refused, Error::NotCancelable { state: TaskState::Completed, .. }), "{refused}");
         assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, TaskState::Completed);
+    });
+}
+
+/// Hears of the cancel in the first way, ends in the second one, and says what came of that.
+fn hears_and_ends(outcome: &Arc<Mutex<Option<Result<(), Stopped>>>>) -> Script {
+    let outcome = outcome.clone();
+    Script::new(move |turn: Turn, task: TaskHandle| {
+        let outcome = outcome.clone();
+        async move {
+            let text = turn.text();
+            let (hears, ends) = text.split_once(' ').unwrap();
+            task.working().await?;
+            match hears {
+                "canceled" => task.canceled().await,
+                "looks" => {
+                    while !task.is_canceled() {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                "status" => {
+                    while task.status("on").await != Err(Stopped::Canceled) {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                "next" => assert_eq!(task.next_message().await, Err(Stopped::Canceled)),
+                "asks" => assert_eq!(task.ask("?").await, Err(Stopped::Canceled)),
+                "aside" => assert_eq!(task.step_aside(std::future::pending::<()>()).await, Err(Stopped::Canceled)),
+                "saves" => {
+                    while task.save_committed(&1).await != Err(Stopped::Canceled) {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                other => panic!("{other}"),
+            }
+            let said = Message::text(Role::Agent, "finished all the same");
+            let ended = match ends {
+                "complete" => task.complete().await,
+                "with" => task.complete_with("finished all the same").await,
+                "message" => task.complete_message(said).await,
+                "reply" => task.reply(said.parts).await,
+                "fail" => task.fail("could not stop").await,
+                "reject" => task.reject("will not stop").await,
+                other => panic!("{other}"),
+            };
+            *outcome.lock() = Some(ended);
+            Ok(())
+        }
+    })
+}
+
+#[test]
+fn a_run_that_has_heard_of_the_cancel_cannot_complete_its_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = Arc::default();
+    let script = hears_and_ends(&outcome).with(|manifest| manifest.park = Park::Never);
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        for hears in ["canceled", "looks", "status", "next", "asks", "aside", "saves"] {
+            for ends in ["complete", "with", "message", "reply"] {
+                let sent = kernel.send(&format!("{hears} {ends}")).await;
+                while kernel.get(sent.id()).await.unwrap().status.state == TaskState::Submitted {
+                    tokio::task::yield_now().await;
+                }
+                let task = kernel.cancel(sent.id()).await.unwrap_or_else(|error| panic!("{hears} {ends}: {error}"));
+                assert_eq!((task.status.state, task.artifacts.len()), (TaskState::Canceled, 0), "{hears} {ends}");
+                assert_eq!(outcome.lock().take(), Some(Err(Stopped::Canceled)), "{hears} {ends}");
+            }
+        }
+    });
+}
+
+#[test]
+fn what_went_wrong_while_it_stopped_is_still_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let outcome = Arc::default();
+    let kernel = Kernel::open(folder.path(), hears_and_ends(&outcome));
+    kernel.run(async {
+        for (ends, state) in [("fail", TaskState::Failed), ("reject", TaskState::Rejected)] {
+            let sent = kernel.send(&format!("canceled {ends}")).await;
+            kernel.reach(sent.id(), TaskState::Working).await;
+            let refused = kernel.cancel(sent.id()).await.unwrap_err();
+            assert!(matches!(refused, Error::NotCancelable { state: ended, .. } if ended == state), "{refused}");
+            assert_eq!(kernel.get(sent.id()).await.unwrap().status.state, state);
+        }
+    });
+}
+
+#[test]
+fn a_task_ends_with_a_whole_message_and_its_metadata() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new(|turn: Turn, task: TaskHandle| async move {
+        let mut metadata = Metadata::default();
+        metadata.insert("source", Json::from_serialize("ledger").unwrap());
+        let parts = vec![Part::text("42"), Part::data(Json::from_serialize(&[4, 2]).unwrap())];
+        // An agent that passes on what it was told passes it on as its own words.
+        let message = Message { parts, metadata: Some(metadata), ..turn.message.clone() };
+        match turn.text().as_str() {
+            "fail" => Ok(task.fail_message(message).await?),
+            _ => Ok(task.complete_message(message).await?),
+        }
+    });
+    let kernel = Kernel::open(folder.path(), script);
+    kernel.run(async {
+        for (word, state) in [("go", TaskState::Completed), ("fail", TaskState::Failed)] {
+            let task = answer_task(&kernel.send(word).await).await;
+            let message = task.status.message.clone().unwrap();
+            assert_eq!((task.status.state, message.role, task.artifacts.len()), (state, Role::Agent, 0));
+            assert_eq!((message.parts[0].as_text(), message.parts[0].as_data()), (Some("42"), None));
+            assert_eq!(message.parts[1].as_data().unwrap().as_str(), "[4,2]");
+            assert_eq!(message.metadata.unwrap().get("source").unwrap().as_text().unwrap(), "ledger");
+            assert_eq!(message.task_id, Some(task.id.clone()));
+            if state == TaskState::Failed {
+                assert_eq!(reason(&task), "agent_error");
+            }
+        }
     });
 }
 

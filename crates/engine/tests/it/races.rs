@@ -1,11 +1,13 @@
 //! Races, by seed, with a point to yield at after each call of the store: cancel against complete in ten thousand
 //! interleavings, and answers against agents that are put away, queued, or on their way out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use switchboard_a2a::TaskState;
 use switchboard_engine::*;
 
@@ -99,6 +101,76 @@ async fn race(kernel: &Kernel, seed: u64) {
     let endings = log.iter().filter(|event| event.kind.is_terminal()).count();
     assert_eq!(endings, 1, "RACE_SEED={seed}: {endings} endings");
     assert!(log.last().unwrap().kind.is_terminal(), "RACE_SEED={seed}: something after the ending");
+}
+
+/// What a run came to: whether it had heard of the cancel, and whether it could complete.
+type Heard = Arc<Mutex<HashMap<String, (bool, Result<(), Stopped>)>>>;
+
+#[test]
+fn a_run_completes_unless_it_has_heard_of_the_cancel_and_the_canceler_is_told_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let seed = std::env::var("RACE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(3u64);
+    let heard = Heard::default();
+    let told = heard.clone();
+    let script = Script::new(move |turn: Turn, task: TaskHandle| {
+        let told = told.clone();
+        async move {
+            let dice = Dice::seeded(turn.text().parse().unwrap());
+            let mut has_heard = false;
+            for _ in 0..dice.roll(8) {
+                dice.dawdle().await;
+                has_heard |= match dice.roll(4) {
+                    0 => task.is_canceled(),
+                    1 => task.canceled().now_or_never().is_some(),
+                    2 => task.status("on").await == Err(Stopped::Canceled),
+                    _ => task.save_committed(&1).await == Err(Stopped::Canceled),
+                };
+            }
+            let completed = task.complete_with("done").await;
+            told.lock().insert(turn.text(), (has_heard, completed.clone()));
+            Ok(completed?)
+        }
+    });
+    let faults = Faults::dawdle(seed);
+    let kernel = Arc::new(Kernel::with_faults(folder.path(), script, Settings::default(), &faults));
+    let work = kernel.clone();
+    kernel.run(async move {
+        let mut racing = tokio::task::JoinSet::new();
+        let mut have_heard = 0;
+        for round in 0..ROUNDS / 4 {
+            while racing.len() >= 64 {
+                have_heard += u64::from(racing.join_next().await.unwrap().unwrap());
+            }
+            let (kernel, heard) = (work.clone(), heard.clone());
+            racing.spawn(async move { cancel_against_hearing(&kernel, seed + round, &heard).await });
+        }
+        while let Some(result) = racing.join_next().await {
+            have_heard += u64::from(result.unwrap());
+        }
+        println!("{have_heard} of {} runs had heard of the cancel", ROUNDS / 4);
+        assert!(have_heard > 0 && have_heard < ROUNDS / 4, "no race: {have_heard} had heard");
+    });
+}
+
+/// Says whether the run had heard.
+async fn cancel_against_hearing(kernel: &Kernel, seed: u64, heard: &Heard) -> bool {
+    let dice = Dice::seeded(seed ^ 0xabcd);
+    let id = kernel.send(&seed.to_string()).await.id().clone();
+    for _ in 0..dice.roll(6) {
+        dice.dawdle().await;
+    }
+    let canceled = kernel.cancel(&id).await;
+    let state = kernel.ended(&id).await.status.state;
+    // The commit that ends the task is seen by others before the run returns. A task that is canceled before its run
+    // begins has none.
+    let ran = heard.lock().get(&seed.to_string()).cloned();
+    let was_canceled = canceled.is_ok();
+    let expected = if was_canceled { TaskState::Canceled } else { TaskState::Completed };
+    assert_eq!(state, expected, "RACE_SEED={seed}: {canceled:?}");
+    let Some((has_heard, completed)) = ran else { return false };
+    assert!(!has_heard || was_canceled, "RACE_SEED={seed}: it had heard of the cancel and completed all the same");
+    assert_eq!(completed.is_ok(), !was_canceled, "RACE_SEED={seed}: the run was told {completed:?}");
+    has_heard
 }
 
 /// Answers every question until the task ends, and says how often the agent ran.
