@@ -41,4 +41,4 @@ pub use login_sign::{LoginFile, LoginSign};
 pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};
 pub use permissions::{Permission, Permissions, can_fit};
-pub use plain_text::{plain, plain_lines, spelled_out};
+pub use plain_text::{plain, plain_lines};

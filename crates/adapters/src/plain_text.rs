@@ -24,30 +24,6 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Text with its codes spelled out, for people who decide by it: what is hidden must not be decided unseen.
-#[must_use]
-pub fn spelled_out(text: &str) -> Cow<'_, str> {
-    if !text.contains(|character| hides(character) || character == '\r') {
-        return Cow::Borrowed(text);
-    }
-    let mut spelled = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        // One that ends a line writes nothing over.
-        let writes_over = character == '\r' && rest.peek() != Some(&'\n');
-        match hides(character) || writes_over {
-            true => spelled.extend(character.escape_default()),
-            false => spelled.push(character),
-        }
-    }
-    Cow::Owned(spelled)
-}
-
-/// Codes, and what turns the direction of a text around.
-fn hides(character: char) -> bool {
-    is_code(character) || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Carriage returns are none: in a message they are how some end their lines.
 fn is_code(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\r' | '\t')
@@ -138,12 +114,5 @@ mod tests {
         for text in ["one\r\ntwo\r\n", "a\tb", "ö🦀", ""] {
             assert!(matches!(plain(text), Cow::Borrowed(same) if same == text), "{text:?}");
         }
-    }
-
-    #[test]
-    fn codes_are_shown_to_those_who_decide() {
-        assert_eq!(spelled_out("rm -rf ~\u{1b}[2K\u{8}\techo ö\n"), "rm -rf ~\\u{1b}[2K\\u{8}\techo ö\n");
-        assert_eq!(spelled_out("rm #\rls\r\n\u{202e}x"), "rm #\\rls\r\n\\u{202e}x");
-        assert!(matches!(spelled_out("ls\n"), Cow::Borrowed("ls\n")));
     }
 }

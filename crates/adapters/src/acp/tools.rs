@@ -173,7 +173,11 @@ impl Call {
     pub(super) fn prompt(&self) -> String {
         match self.kind {
             _ if self.title.is_empty() => format!("Use the tool {}", self.tool()),
-            ToolKind::Execute => format!("Run {}", self.title),
+            ToolKind::Execute => match self.input.get("command").and_then(Value::as_str) {
+                // A title may be a summary, or be cut.
+                Some(command) if !self.title.contains(command) => format!("Run {command} ({})", self.title),
+                _ => format!("Run {}", self.title),
+            },
             // Some titles are but the file's name.
             ToolKind::Edit if self.places.contains(&self.title) => format!("Edit {}", self.title),
             ToolKind::Read if self.places.contains(&self.title) => format!("Read {}", self.title),

@@ -6,11 +6,15 @@ use serde_json::{Value, json};
 
 use super::read::{list, text};
 use super::tools::describe;
+use crate::cut::cut;
 use crate::dialogue::Steps;
 use crate::event::{Approval, Choice, ChoiceKind, Decision, Event};
 
 /// Questions that may be open at once.
 const MOST_OPEN: usize = 1000;
+
+/// The longest description of a refused call, in characters.
+const LONGEST_DESCRIPTION: usize = 2000;
 
 /// What the model is told when a tool is refused without a reason.
 const REFUSED: &str = "This was refused. Do not try it again in another way.";
@@ -120,7 +124,8 @@ impl Approvals {
 
     /// A refused call, as a result tells it, for people.
     pub(super) fn describe(&self, denial: &Value) -> String {
-        describe(text(denial, "tool_name"), denial.get("tool_input").unwrap_or(&Value::Null), &self.cwd)
+        let call = describe(text(denial, "tool_name"), denial.get("tool_input").unwrap_or(&Value::Null), &self.cwd);
+        cut(&call, LONGEST_DESCRIPTION).into_owned()
     }
 
     /// Whether somebody was asked about a refused call, as a result tells it.
@@ -149,7 +154,7 @@ fn questions(input: &Value) -> String {
         lines.join("\n")
     };
     let questions: Vec<String> = list(input, "questions").iter().map(question).collect();
-    if questions.is_empty() { ASK_USER.to_owned() } else { questions.join("\n\n") }
+    if questions.is_empty() { ASK_USER.to_owned() } else { questions.join("\n") }
 }
 
 /// What can be chosen, if there is one question with one answer. Others can be answered only by words: those of a

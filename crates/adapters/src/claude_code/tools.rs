@@ -6,16 +6,12 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::read::text;
-use crate::cut::cut;
 use crate::dialogue::Steps;
 use crate::event::Event;
 use crate::permissions::{Permission, Permissions};
 
 /// Calls that are remembered until they are answered. No model makes so many at once.
 const MOST_OPEN: usize = 1000;
-
-/// The longest description of a call. The whole call is told besides.
-const LONGEST_DESCRIPTION: usize = 2000;
 
 /// What tools are mostly about, and whether it is a place: `Edit src/main.rs`, but `Bash: cargo test`.
 const SUBJECTS: [(&str, bool); 10] = [
@@ -105,13 +101,12 @@ pub(super) fn describe(tool: &str, input: &Value, cwd: &Path) -> String {
         let subject = text(input, member);
         (!subject.is_empty()).then_some((subject, *place))
     });
-    let description = match subject {
+    match subject {
         Some((place, true)) => format!("{tool} {}", within(place, cwd)),
         Some((subject, false)) => format!("{tool}: {subject}"),
         None if input.as_object().is_none_or(serde_json::Map::is_empty) => tool.to_owned(),
         None => format!("{tool}: {input}"),
-    };
-    cut(&description, LONGEST_DESCRIPTION).into_owned()
+    }
 }
 
 /// A path as seen from the working directory, if it is in it.
@@ -142,8 +137,8 @@ mod tests {
         ] {
             assert_eq!(describe(tool, &input, Path::new("/home/agent/project")), description);
         }
-        let long = describe("Bash", &json!({"command": "ü".repeat(3000)}), Path::new("/"));
-        assert_eq!(long.chars().count(), LONGEST_DESCRIPTION);
+        let long = "ü".repeat(3000);
+        assert_eq!(describe("Bash", &json!({"command": long}), Path::new("/")), format!("Bash: {long}"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod asked;
 mod said;
+mod visible;
 
 use switchboard_a2a::{Message, Timestamp};
 use switchboard_adapters::{Approval, ChoiceKind, Decision};
@@ -21,6 +22,8 @@ const DIVIDED: &str = "That said several things that do not agree.";
 const MORE: &str = "That was more than an answer, which is words alone, or data with approvalId, decision and reason.";
 /// … that is a yes where there is none.
 const NO_YES: &str = "A plain yes is not taken here.";
+/// … that is a plain yes to a command that is not shown whole.
+const NOT_WHOLE: &str = "The command is not shown whole, so a plain yes is not taken.";
 
 /// A question that waits for an answer.
 pub(super) struct Question {
@@ -57,11 +60,26 @@ impl Question {
             return Answer::Expired(id.to_owned());
         }
         let answers = statements.into_iter().map(|statement| match statement {
-            Statement::Text(text) => self.text(&text),
-            Statement::Data(Answered { decision: Some(decision), reason, .. }) => self.word(&decision, reason),
+            Statement::Text(text) => self.guard(&text, |text| self.text(text)),
+            Statement::Data(Answered { decision: Some(decision), reason, .. }) => {
+                self.guard(&decision, |decision| self.word(decision, reason.clone()))
+            }
             Statement::Data(_) => Answer::Unclear(NEITHER),
         });
         answers.reduce(Answer::agreed).unwrap_or(Answer::Unclear(NEITHER))
+    }
+
+    /// What an answer says, if a yes to a command that is not shown whole says that this was seen.
+    fn guard(&self, words: &str, read: impl Fn(&str) -> Answer) -> Answer {
+        match read(words) {
+            answer if !self.is_incomplete() => answer,
+            no @ Answer::Decided(Decision::Deny { .. }) => no,
+            answer => match (said::seen_incomplete(words), answer) {
+                (Some(words), _) => read(words),
+                (None, unclear @ Answer::Unclear(_)) => unclear,
+                (None, _) => Answer::Unclear(NOT_WHOLE),
+            },
+        }
     }
 
     fn text(&self, text: &str) -> Answer {
@@ -354,6 +372,38 @@ mod tests {
         }
         assert_eq!(read("aa"), Answer::Decided(Decision::Choose("aa".to_owned())));
         assert_eq!((read("ro"), read("no, not for ever")), (deny(None), deny(Some("not for ever"))));
+    }
+
+    #[test]
+    fn a_command_that_is_not_shown_whole_takes_no_plain_yes() {
+        let mut question = question(&[("edit_first", ChoiceKind::Other), ("once", ChoiceKind::AllowOnce)]);
+        question.approval.prompt = "x".repeat(asked::PROMPT_CHARACTERS + 1);
+        let allow = || Answer::Decided(Decision::Allow);
+        let edit = || Answer::Decided(Decision::Choose("edit_first".to_owned()));
+        for (words, answer) in [
+            ("y", Answer::Unclear(NOT_WHOLE)),
+            ("allow", Answer::Unclear(NOT_WHOLE)),
+            ("always", Answer::Unclear(NOT_WHOLE)),
+            ("once", Answer::Unclear(NOT_WHOLE)),
+            ("edit_first", Answer::Unclear(NOT_WHOLE)),
+            ("incomplete", Answer::Unclear(NEITHER)),
+            ("allow incomplete", allow()),
+            ("Yes  Incomplete", allow()),
+            ("once incomplete", allow()),
+            ("always incomplete", Answer::Always),
+            ("edit_first incomplete", edit()),
+            ("n", deny(None)),
+            ("deny", deny(None)),
+        ] {
+            assert_eq!(question.read(&message(vec![Part::text(words)])), answer, "{words}");
+            assert_eq!(question.read(&message(vec![data(&json!({"decision": words}))])), answer, "{words} as data");
+        }
+        let reason = "no, that is incomplete";
+        assert_eq!(question.read(&message(vec![Part::text(reason)])), deny(Some("that is incomplete")));
+        question.approval.prompt.pop();
+        assert_eq!(question.read(&message(vec![Part::text("y")])), allow());
+        assert_eq!(question.read(&message(vec![Part::text("allow incomplete")])), Answer::Unclear(NEITHER));
+        assert!(is_answer(&message(vec![Part::text("allow incomplete")])));
     }
 
     #[test]

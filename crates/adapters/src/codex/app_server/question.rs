@@ -6,9 +6,6 @@ use crate::codex::items::{Call, Items, changes, mcp_tool, shell_input, text};
 use crate::cut;
 use crate::event::{Approval, Choice, ChoiceKind, Decision};
 
-/// The longest prompt for people, in characters. What it is about is in the input, whole.
-const LONGEST_PROMPT: usize = 2000;
-
 /// A question that waits for an answer.
 pub(super) struct Question {
     /// Echoed exactly: it may be 0, and it may be a text.
@@ -75,14 +72,8 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
         }
     };
     let prompt = if reason.is_empty() { prompt } else { format!("{prompt} ({reason})") };
-    let approval = Approval {
-        request: id.to_string(),
-        tool,
-        input,
-        prompt: cut(&prompt, LONGEST_PROMPT).into_owned(),
-        choices: form.choices(),
-        no_plain_yes: false,
-    };
+    let approval =
+        Approval { request: id.to_string(), tool, input, prompt, choices: form.choices(), no_plain_yes: false };
     Ok((approval, Question { id: id.clone(), form, about, is_named }))
 }
 

@@ -81,7 +81,7 @@ fn several_questions_at_once_offer_nothing_to_choose() {
     let one = json!({"question": "One?", "options": [{"label": "A"}], "multiSelect": false});
     let many = json!({"question": "Many?", "options": [{"label": "A"}], "multiSelect": true});
     for (questions, prompt) in [
-        (json!([one, many]), "One?\n- A\n\nMany?\n- A"),
+        (json!([one, many]), "One?\n- A\nMany?\n- A"),
         (json!([many]), "Many?\n- A"),
         (json!("none"), "AskUserQuestion"),
     ] {

@@ -71,6 +71,8 @@ fn people_see_the_command_without_its_shell_where_that_is_the_same() {
         assert_eq!((asked.prompt.as_str(), asked.tool.as_str()), (shown, "shell"));
         assert_eq!(asked.input["command"], given, "rules and people can look at the real one");
     }
+    let padded = format!("echo ok{}; touch EVIL", " ".repeat(100_000));
+    assert_eq!(command(dialogue.as_mut(), json!(1), &padded).prompt, format!("Run {padded}"), "the whole command");
     let method = "item/commandExecution/requestApproval";
     let escalated = json!({ "command": "make install", "cwd": "/src", "reason": "needs root" });
     let asked = ask(dialogue.as_mut(), json!(1), method, escalated).0.unwrap();

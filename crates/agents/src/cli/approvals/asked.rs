@@ -6,16 +6,19 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::Value;
 use switchboard_a2a::{Json, Message, Part, Role};
-use switchboard_adapters::{Choice, ChoiceKind, cut, spelled_out};
+use switchboard_adapters::{Choice, ChoiceKind, cut};
 
+use super::visible::visible;
 use super::{Question, said};
 
 /// Input of a tool up to this many bytes of JSON is shown whole.
 const INPUT_BYTES: usize = 256 << 10;
 /// Of longer input the beginning is shown.
 const INPUT_CHARACTERS: usize = 4_000;
-/// The longest prompt that is shown.
-const PROMPT_CHARACTERS: usize = 2_000;
+/// The longest command that is shown whole.
+pub(super) const PROMPT_CHARACTERS: usize = 16_000;
+/// Of a longer one so many characters are shown of its beginning, and as many of its end.
+const EXCERPT_CHARACTERS: usize = 4_000;
 /// The longest label of an answer that is shown.
 const LABEL_CHARACTERS: usize = 100;
 
@@ -30,6 +33,9 @@ struct Asked<'a> {
     /// The beginning of an input that is too long to show.
     #[serde(skip_serializing_if = "Option::is_none")]
     input_beginning: Option<String>,
+    /// How much of the command the text leaves out, if it is too long to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted_characters: Option<usize>,
     options: Vec<OfferedOption<'a>>,
     expires_at: String,
 }
@@ -38,6 +44,12 @@ struct Asked<'a> {
 struct OfferedOption<'a> {
     id: Cow<'a, str>,
     label: &'a str,
+}
+
+/// A command as people see it.
+struct Excerpt {
+    text: String,
+    omitted: usize,
 }
 
 /// One of the program's own answers.
@@ -51,38 +63,65 @@ impl Question {
     /// The message that asks. `note` comes before it, where an answer could not be taken.
     pub(in crate::cli) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
-        let prompt = cut(approval.prompt.trim(), PROMPT_CHARACTERS);
-        let mut text = note.map(|note| format!("{note}\n")).unwrap_or_default();
-        text.push_str(&format!("Approve: {prompt}?\n"));
+        let excerpt = excerpt(&approval.prompt);
+        let mut text = note.map(|note| format!("{}\n", visible(note))).unwrap_or_default();
+        text.push_str(&format!("Approve: {}?\n", excerpt.text));
+        let (yes, always) = (self.guarded("y", "allow"), self.guarded("always", "always"));
+        if excerpt.omitted > 0 {
+            let omitted = excerpt.omitted;
+            text.push_str(&format!(
+                "This is not all of it: {omitted} characters are left out, so a plain y is not taken. "
+            ));
+        }
+        let tool = visible(&cut(&approval.tool, LABEL_CHARACTERS));
         text.push_str(&match approval.no_plain_yes {
             true => "Answer n, with a reason if you like; a plain yes is not taken here.".to_owned(),
             false => format!(
-                "Answer y (this once), always (every {} of this task) or n, with a reason if you like.",
-                approval.tool
+                "Answer {yes} (this once), {always} (every {tool} of this task) or n, with a reason if you like."
             ),
         });
-        let own: Vec<String> = self.own_choices().iter().map(OwnChoice::shown).collect();
+        let own: Vec<String> = self.own_choices().iter().map(|own| self.shown(own)).collect();
         if !own.is_empty() {
             text.push_str(&format!(" It also takes {}.", own.join(", ")));
         }
-        let mut message = Message::text(Role::Agent, spelled_out(&text));
-        message.parts.extend(Json::from_serialize(&self.asked()).map(Part::data));
+        let mut message = Message::text(Role::Agent, text);
+        message.parts.extend(Json::from_serialize(&self.asked(excerpt.omitted)).map(Part::data));
         message
     }
 
-    fn asked(&self) -> Asked<'_> {
+    /// Whether the command is too long to be shown whole, so that a yes has to say that this was seen.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.approval.prompt.chars().nth(PROMPT_CHARACTERS).is_some()
+    }
+
+    /// What to type for a yes: `plain`, or more than that where the command is not shown whole.
+    fn guarded<'a>(&self, plain: &'a str, word: &str) -> Cow<'a, str> {
+        match self.is_incomplete() {
+            true => format!("{word} {}", said::INCOMPLETE).into(),
+            false => plain.into(),
+        }
+    }
+
+    fn asked(&self, omitted: usize) -> Asked<'_> {
         let input = &self.approval.input;
         let written = input.to_string();
         let is_short = written.len() <= INPUT_BYTES;
         let usual = [("allow", "Allow once"), ("always", "Allow for this task"), ("deny", "Deny")];
         let usual = usual.into_iter().filter(|(id, _)| *id == "deny" || !self.approval.no_plain_yes);
-        let usual = usual.map(|(id, label)| OfferedOption { id: id.into(), label });
-        let own = self.own_choices().into_iter().map(|own| OfferedOption { id: own.id, label: &own.choice.label });
+        let usual = usual.map(|(id, label)| OfferedOption {
+            id: if id == "deny" { id.into() } else { self.guarded(id, id) },
+            label,
+        });
+        let own = self.own_choices().into_iter().map(|OwnChoice { id, choice }| OfferedOption {
+            id: self.guarded(&id, &id).into_owned().into(),
+            label: &choice.label,
+        });
         Asked {
             approval_id: &self.id,
             tool: &self.approval.tool,
             input: is_short.then_some(input),
             input_beginning: (!is_short).then(|| cut(&written, INPUT_CHARACTERS).into_owned()),
+            omitted_characters: Some(omitted).filter(|omitted| *omitted > 0),
             options: usual.chain(own).collect(),
             expires_at: self.expires_at.to_string(),
         }
@@ -107,17 +146,28 @@ impl Question {
         });
         own.collect()
     }
-}
 
-impl OwnChoice<'_> {
-    /// For people.
-    fn shown(&self) -> String {
-        let (id, label) = (spelled_out(&self.id), spelled_out(&self.choice.label));
+    /// One of the program's own answers, for people.
+    fn shown(&self, own: &OwnChoice<'_>) -> String {
+        let (id, label) = (visible(&self.guarded(&own.id, &own.id)), visible(&own.choice.label));
         match id.eq_ignore_ascii_case(&label) {
-            true => id.into_owned(),
+            true => id,
             false => format!("{id} ({})", cut(&label, LABEL_CHARACTERS)),
         }
     }
+}
+
+/// A command with everything in it made visible; of a long one the beginning and the end.
+fn excerpt(prompt: &str) -> Excerpt {
+    let characters = prompt.chars().count();
+    if characters <= PROMPT_CHARACTERS {
+        return Excerpt { text: visible(prompt), omitted: 0 };
+    }
+    let byte = |character| prompt.char_indices().nth(character).map_or(prompt.len(), |(byte, _)| byte);
+    let (head, tail) = (byte(EXCERPT_CHARACTERS), byte(characters - EXCERPT_CHARACTERS));
+    let omitted = characters - 2 * EXCERPT_CHARACTERS;
+    let text = format!("{}\n«{omitted} characters left out»\n{}", visible(&prompt[..head]), visible(&prompt[tail..]));
+    Excerpt { text, omitted }
 }
 
 #[cfg(test)]
@@ -149,8 +199,48 @@ mod tests {
     fn long_input_is_shown_in_part() {
         let mut question = question(&[]);
         question.approval.input = json!({"content": "ö".repeat(INPUT_BYTES)});
-        let data = serde_json::to_value(question.asked()).unwrap();
+        let data = serde_json::to_value(question.asked(0)).unwrap();
         assert!(data.get("input").is_none());
         assert!(data["inputBeginning"].as_str().unwrap().ends_with("ö…"));
+    }
+
+    #[test]
+    fn what_stands_behind_a_screenful_of_spaces_is_shown() {
+        let mut question = question(&[]);
+        question.approval.prompt = format!("Bash: echo ok{}; touch EVIL", " ".repeat(1_985));
+        let asked = question.message(None).joined_text();
+        assert!(asked.starts_with("Approve: Bash: echo ok«1985 spaces»; touch EVIL?\nAnswer y "), "{asked}");
+        question.approval.prompt = "Bash: echo \u{202e}ok\u{200b}; \u{e0041}\r".to_owned();
+        let asked = question.message(Some("not \u{1b}[2K yet")).joined_text();
+        let expected = "not \\u{1b}[2K yet\nApprove: Bash: echo \\u{202e}ok\\u{200b}; \\u{e0041}\\u{d}?\n";
+        assert!(asked.starts_with(expected), "{asked}");
+    }
+
+    #[test]
+    fn a_command_of_the_greatest_length_is_shown_whole_and_of_a_longer_one_both_ends() {
+        let mut question = question(&[("edit_first", ChoiceKind::Other)]);
+        question.approval.prompt = format!("ö{}", "x".repeat(PROMPT_CHARACTERS - 1));
+        let asked = question.message(None).joined_text();
+        assert!(asked.starts_with(&format!("Approve: {}?\nAnswer y ", question.approval.prompt)));
+        assert!(question.asked(0).omitted_characters.is_none());
+
+        question.approval.prompt = format!("begin{}; touch EVIL", "ö".repeat(PROMPT_CHARACTERS));
+        let message = serde_json::to_value(question.message(None)).unwrap();
+        let omitted = question.approval.prompt.chars().count() - 2 * EXCERPT_CHARACTERS;
+        let (begin, end) = ("ö".repeat(EXCERPT_CHARACTERS - 5), "ö".repeat(EXCERPT_CHARACTERS - 12));
+        assert_eq!(
+            message["parts"][0]["text"],
+            format!(
+                "Approve: begin{begin}\n«{omitted} characters left out»\n{end}; touch EVIL?\nThis is not all of it: \
+                 {omitted} characters are left out, so a plain y is not taken. Answer allow incomplete (this once), \
+                 always incomplete (every Bash of this task) or n, with a reason if you like. It also takes \
+                 edit_first incomplete (edit_first)."
+            )
+        );
+        let data = &message["parts"][1]["data"];
+        assert_eq!(data["omittedCharacters"], omitted);
+        let options = data["options"].as_array().unwrap();
+        let ids: Vec<&str> = options.iter().map(|option| option["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["allow incomplete", "always incomplete", "deny", "edit_first incomplete"]);
     }
 }

@@ -13,6 +13,9 @@ const BETWEEN: [char; 6] = [' ', ',', ':', ';', '.', '\n'];
 /// The members of data that make it an answer: which question, and what is said to it.
 const ANSWERS: [&str; 4] = ["approvalId", "decision", "option", "optionId"];
 
+/// What a yes to a command that is not shown whole ends with, so that nobody gives it without having seen that.
+pub(super) const INCOMPLETE: &str = "incomplete";
+
 /// One thing that a message says.
 pub(super) enum Statement {
     /// All its text, which may be anything.
@@ -96,12 +99,12 @@ pub(super) fn sure(message: &Message) -> Option<Sure> {
             }
             Statement::Data(Answered { decision, .. }) => {
                 if has_text {
-                    usual(&decision?)?;
+                    word_of_ours(&decision?)?;
                 }
                 data = Some(Sure::Data);
             }
             Statement::Text(text) => {
-                usual(&text)?;
+                word_of_ours(&text)?;
                 word = Some(Sure::Word(text));
             }
         }
@@ -140,6 +143,17 @@ pub(super) fn usual(word: &str) -> Option<Usual> {
         "n" | "no" | "deny" | "denied" | "reject" | "rejected" | "reject_once" => Some(Usual::Deny),
         _ => None,
     }
+}
+
+/// The same also where they say that a command was not shown whole.
+fn word_of_ours(words: &str) -> Option<Usual> {
+    usual(words).or_else(|| usual(seen_incomplete(words)?))
+}
+
+/// The words of a yes that says that a command was not shown whole, without that.
+pub(super) fn seen_incomplete(words: &str) -> Option<&str> {
+    let (rest, last) = words.rsplit_once(' ')?;
+    last.trim_end_matches('.').eq_ignore_ascii_case(INCOMPLETE).then(|| rest.trim_end())
 }
 
 /// A text in words of ours, with the reason it gives. Only a no can be explained: "yes, but …" is no plain yes.
