@@ -86,6 +86,9 @@ pub struct Approval {
     /// Whether the program takes no plain yes: [`Decision::Allow`] would not do what it says, and is not to be offered.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_plain_yes: bool,
+    /// Whether the program is told the reason of a [`Decision::Deny`]. Else none is to be asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub takes_reason: bool,
 }
 
 /// One answer that a program offers.
@@ -123,7 +126,7 @@ pub enum Decision {
     Allow,
     /// Do not.
     Deny {
-        /// Why; told to the model where the program can.
+        /// Why; told to the model where [`Approval::takes_reason`] says so.
         reason: Option<String>,
     },
     /// One of the program's own answers, by its id.

@@ -63,7 +63,10 @@ impl Permissions {
         };
         let (tool, input, prompt) = (call.tool().to_owned(), call.input(), call.prompt());
         self.open.insert(request.clone(), Question { id, tool_call, choices: choices.clone() });
-        steps.event(Event::ApprovalRequired(Approval { request, tool, input, prompt, choices, no_plain_yes }));
+        // The protocol's answer is the id of an option and nothing else.
+        let takes_reason = false;
+        let approval = Approval { request, tool, input, prompt, choices, no_plain_yes, takes_reason };
+        steps.event(Event::ApprovalRequired(approval));
     }
 
     /// Somebody has decided.

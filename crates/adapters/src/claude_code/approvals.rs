@@ -71,6 +71,7 @@ impl Approvals {
             prompt: if tool == ASK_USER { questions(&input) } else { describe(tool, &input, &self.cwd) },
             // A yes would be no answer to what the model wants to know.
             no_plain_yes: !choices.is_empty(),
+            takes_reason: true,
             choices,
             input,
         };

@@ -120,6 +120,7 @@ impl Line<'_> {
             input: self.input(),
             choices: self.choices(),
             no_plain_yes: false,
+            takes_reason: true,
         };
         Meaning::Question(approval, spelled)
     }

@@ -96,6 +96,7 @@ impl TextLines {
             prompt: question.prompt.clone(),
             choices: Vec::new(),
             no_plain_yes: false,
+            takes_reason: false,
         }));
     }
 }

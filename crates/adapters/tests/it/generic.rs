@@ -269,6 +269,7 @@ fn every_event_can_be_written_by_a_script() {
                 choice("e", ChoiceKind::Other),
             ],
             no_plain_yes: false,
+            takes_reason: true,
         }),
         Event::ApprovalWithdrawn { request: owned("r1") },
         Event::Usage(Usage {
@@ -315,7 +316,7 @@ fn the_older_spelling_is_understood() {
             {"event": {"kind": "tool_use", "id": "1", "tool": "edit", "input": {"path": "src/main.rs"}}},
             {"event": {"kind": "tool_result", "id": "1", "tool": "edit", "output": "{\"ok\":1}", "is_error": true}},
             {"event": {"kind": "approval_required", "request": "1", "tool": "prompt", "input": {},
-                       "prompt": "Run cargo test"}},
+                       "prompt": "Run cargo test", "takes_reason": true}},
             {"event": {"kind": "usage", "scope": "run", "input_tokens": 900, "cached_tokens": 0,
                        "output_tokens": 120, "reasoning_tokens": 0}},
             {"finish": {"done": {"answer": "Edited"}}},

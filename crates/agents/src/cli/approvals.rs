@@ -201,6 +201,7 @@ mod tests {
             prompt: "Bash: cargo test".to_owned(),
             choices: choices.collect(),
             no_plain_yes: false,
+            takes_reason: true,
         };
         Question::new(approval, Timestamp(1_700_000_000_000))
     }

@@ -360,6 +360,10 @@ impl<'a> Run<'a> {
             Decision::Choose(_) => "chosen",
         });
         let mut steps = Steps::default();
+        if matches!(decision, Decision::Deny { reason: Some(_) }) && !question.approval.takes_reason {
+            let text = "The reason was not passed on: this program takes only a yes or a no.".to_owned();
+            steps.event(Event::Notice { text });
+        }
         self.dialogue.decide(&question.approval.request, &decision, &mut steps);
         self.go_on(&mut steps).await
     }

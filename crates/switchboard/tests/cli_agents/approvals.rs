@@ -277,11 +277,33 @@ fn a_program_that_only_speaks_text_can_ask_with_an_unfinished_line() {
     let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
     bench.run(async {
         let asked = bench.send("delete").await;
-        assert!(status_text(&asked).starts_with("Approve: Delete all? [y/N]?"), "{}", status_text(&asked));
+        assert_eq!(
+            status_text(&asked),
+            "Approve: Delete all? [y/N]?\nAnswer y (this once), always (every prompt of this task) or n."
+        );
         let done = bench.reply(&asked, "y").await;
         assert_eq!(done.status.state, TaskState::Completed);
         assert!(status_text(&done).contains("Deleted."), "{}", status_text(&done));
         assert_eq!(place.heard(), ["yes"]);
+    });
+}
+
+#[test]
+fn a_reason_that_a_program_cannot_be_told_is_said_to_be_lost() {
+    let place = Place::new();
+    let program = place.generic("read -r line; printf 'Delete all? [y/N] '; hear; echo; echo Kept.", |options| {
+        options.output = Output::Text;
+        options.approvals = Approvals::Pattern(ApprovalPattern::new(r"\[y/N\]\s*$", "yes", "no").unwrap());
+    });
+    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
+    bench.run(async {
+        let asked = bench.send("delete").await;
+        let done = bench.reply(&asked, "no, keep the logs").await;
+        assert_eq!(done.status.state, TaskState::Completed);
+        assert_eq!(place.heard(), ["no"]);
+        let told = bench.told(&asked.id).await;
+        let lost = "WORKING: The reason was not passed on: this program takes only a yes or a no.";
+        assert!(told.iter().any(|told| told == lost), "{told:?}");
     });
 }
 

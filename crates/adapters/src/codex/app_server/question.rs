@@ -72,8 +72,16 @@ pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Re
         }
     };
     let prompt = if reason.is_empty() { prompt } else { format!("{prompt} ({reason})") };
-    let approval =
-        Approval { request: id.to_string(), tool, input, prompt, choices: form.choices(), no_plain_yes: false };
+    let approval = Approval {
+        request: id.to_string(),
+        tool,
+        input,
+        prompt,
+        choices: form.choices(),
+        no_plain_yes: false,
+        // None of its answers has a member for it.
+        takes_reason: false,
+    };
     Ok((approval, Question { id: id.clone(), form, about, is_named }))
 }
 

@@ -74,11 +74,10 @@ impl Question {
             ));
         }
         let tool = visible(&cut(&approval.tool, LABEL_CHARACTERS));
+        let no = if approval.takes_reason { "n, with a reason if you like" } else { "n" };
         text.push_str(&match approval.no_plain_yes {
-            true => "Answer n, with a reason if you like; a plain yes is not taken here.".to_owned(),
-            false => format!(
-                "Answer {yes} (this once), {always} (every {tool} of this task) or n, with a reason if you like."
-            ),
+            true => format!("Answer {no}; a plain yes is not taken here."),
+            false => format!("Answer {yes} (this once), {always} (every {tool} of this task) or {no}."),
         });
         let own: Vec<String> = self.own_choices().iter().map(|own| self.shown(own)).collect();
         if !own.is_empty() {
@@ -193,6 +192,16 @@ mod tests {
         assert_eq!(data["options"][1], json!({"id": "always", "label": "Allow for this task"}));
         assert_eq!(data["approvalId"], question.id);
         assert_eq!(data["expiresAt"], "2023-11-14T22:13:20.000Z");
+    }
+
+    #[test]
+    fn a_reason_is_not_asked_for_where_the_program_would_never_hear_it() {
+        let mut question = question(&[]);
+        question.approval.takes_reason = false;
+        let last = |question: &Question| question.message(None).joined_text().lines().last().unwrap().to_owned();
+        assert_eq!(last(&question), "Answer y (this once), always (every Bash of this task) or n.");
+        question.approval.no_plain_yes = true;
+        assert_eq!(last(&question), "Answer n; a plain yes is not taken here.");
     }
 
     #[test]
