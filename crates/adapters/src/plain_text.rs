@@ -15,7 +15,7 @@ pub fn plain_lines(text: &str) -> String {
     lines.join("\n")
 }
 
-/// What a program said in a message. Without codes it is left as it is.
+/// What a program said in a message, or a piece of it. Without codes it is left as it is.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     match text.contains(is_code) {
@@ -29,8 +29,8 @@ fn is_code(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\r' | '\t')
 }
 
-/// A line as a terminal would show it in the end: without escape sequences and control characters other than tabs; of
-/// text that was written over with carriage returns, as progress bars do, the last version.
+/// A line without escape sequences and control characters other than tabs. A carriage return within it begins another
+/// line: a terminal would write over what stands before it, but that was said too.
 pub(crate) fn plain_line(line: &str) -> String {
     let mut shown = String::with_capacity(line.len());
     let mut characters = line.trim_end_matches('\r').chars().peekable();
@@ -39,7 +39,8 @@ pub(crate) fn plain_line(line: &str) -> String {
             ESCAPE => skip_sequence(&mut characters),
             '\u{9b}' => skip_control_sequence(&mut characters),
             '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut characters),
-            '\r' => shown.clear(),
+            '\r' if shown.is_empty() || shown.ends_with('\n') => {}
+            '\r' => shown.push('\n'),
             '\t' => shown.push(character),
             character if character.is_control() => {}
             character => shown.push(character),
@@ -96,7 +97,8 @@ mod tests {
             ("\u{1b}(Bletters\u{1b}=", "letters"),
             ("\u{9b}31mred\u{9d}title\u{9c}!", "red!"),
             ("\u{1b}Psecret\u{1b}\\seen", "seen"),
-            ("10 %\r50 %\r100 %\r", "100 %"),
+            ("a\rb", "a\nb"),
+            ("\r10 %\r\r\u{1b}[2K50 %\r100 %\r", "10 %\n50 %\n100 %"),
             ("a\u{0}b\u{8}c\u{7f}d\u{85}", "abcd"),
             ("\u{1b}", ""),
             ("\u{1b}[", ""),
@@ -110,8 +112,9 @@ mod tests {
 
     #[test]
     fn a_text_keeps_its_lines_and_one_without_codes_everything() {
-        assert_eq!(plain("\u{1b}[1mone\u{1b}[0m\r\n10 %\r20 %\ntwo\u{1b}]never ended\nthree"), "one\n20 %\ntwo\nthree");
-        for text in ["one\r\ntwo\r\n", "a\tb", "ö🦀", ""] {
+        let coded = "\u{1b}[1mone\u{1b}[0m\r\n10 %\r20 %\ntwo\u{1b}]never ended\nthree";
+        assert_eq!(plain(coded), "one\n10 %\n20 %\ntwo\nthree");
+        for text in ["one\r\ntwo\r\n", "a\rb", "a\tb", "ö🦀", ""] {
             assert!(matches!(plain(text), Cow::Borrowed(same) if same == text), "{text:?}");
         }
     }

@@ -78,11 +78,7 @@ impl TaskHandle {
         let mut core = self.live.core.lock();
         let begun = core.output.text_artifact.clone();
         let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
-        let artifact = Artifact {
-            artifact_id: artifact_id.clone(),
-            name: begun.is_none().then(|| "answer".to_owned()),
-            ..Artifact::text(delta)
-        };
+        let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(delta).named("answer") };
         self.push_artifact(&mut core, artifact, begun.is_some(), false)?;
         core.output.text_artifact = Some(artifact_id);
         Ok(())

@@ -65,7 +65,9 @@ impl TextLines {
     fn look(&mut self, line: &str, steps: &mut Steps) -> bool {
         let Some(approval) = &self.approval else { return false };
         let new = plain_line(line.strip_prefix(self.seen.as_str()).unwrap_or(line));
-        if new.len() > LONGEST_QUESTION || !approval.fits(&new) || is_json(&plain_line(line)) {
+        // What a terminal would show: patterns may be tied to the beginning of a line.
+        let last = new.rsplit('\n').next().unwrap_or_default();
+        if new.len() > LONGEST_QUESTION || !approval.fits(last) || is_json(&plain_line(line)) {
             return false;
         }
         if self.questions.len() == MOST_QUESTIONS {

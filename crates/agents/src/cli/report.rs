@@ -257,9 +257,7 @@ impl Report {
         loop {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
             let begun = !self.begun.insert(id.to_owned());
-            let name = (!begun).then(|| id.to_owned());
-            let artifact = Artifact { artifact_id: ArtifactId::from(id), name, ..Artifact::text(piece) };
-            self.task.chunk(artifact, begun, false).await?;
+            self.task.chunk(chunk(id, piece), begun, false).await?;
             if after.is_empty() {
                 return Ok(());
             }
@@ -324,8 +322,7 @@ impl Report {
     pub(super) async fn end_texts(&mut self) -> Result<(), Stopped> {
         for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
             if self.begun.contains(id) {
-                let artifact = Artifact { artifact_id: ArtifactId::from(id), ..Artifact::text("") };
-                self.task.chunk(artifact, true, true).await?;
+                self.task.chunk(chunk(id, ""), true, true).await?;
             }
         }
         Ok(())
@@ -349,6 +346,11 @@ impl Report {
         self.data(RESULT_ARTIFACT, &data).await?;
         Ok(summary)
     }
+}
+
+/// A piece of a text artifact. Each has the name: clients may look at one piece alone.
+fn chunk(id: &str, text: &str) -> Artifact {
+    Artifact { artifact_id: ArtifactId::from(id), ..Artifact::text(text).named(id) }
 }
 
 /// Adds to what is kept of a message: no more than is repeated at the end.

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Dialect, TaskState};
+use switchboard_adapters::{Approvals, Output};
+use switchboard_agents::cli::{Settings, Worker};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -85,6 +87,20 @@ tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
 }
 
 #[test]
+fn text_before_a_carriage_return_is_not_lost() {
+    let place = Place::new();
+    let program = place.generic(r"hear; printf 'a\rb\n10 %%\r\033[2K20 %%\r\n'", |options| {
+        options.output = Output::Text;
+        options.approvals = Approvals::Never;
+    });
+    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
+    bench.run(async {
+        let task = bench.send("look").await;
+        assert_eq!(text(&task, "assistant-response").as_deref(), Some("a\nb\n10 %\n20 %\n"));
+    });
+}
+
+#[test]
 fn pieces_say_what_they_are_added_to_and_which_is_the_last_in_both_versions() {
     let place = Place::new();
     let bench = Bench::open(&place, place.settings(RICH));
@@ -97,6 +113,7 @@ fn pieces_say_what_they_are_added_to_and_which_is_the_last_in_both_versions() {
             });
             let short = |update: &Value| {
                 let id = update["artifact"]["artifactId"].as_str().unwrap().to_owned();
+                assert_eq!(update["artifact"]["name"], id.as_str(), "every piece has the name");
                 (id, update["append"] == true, update["lastChunk"] == true)
             };
             updates.map(short).filter(|(id, ..)| id == "assistant-response" || id == "result").collect()
