@@ -85,6 +85,13 @@ pub(super) struct Past {
     pub(super) total: Total,
 }
 
+impl Past {
+    /// Whether a session of this program can be taken up.
+    pub(super) fn has_session_of(&self, cli: &str) -> bool {
+        self.facts.cli == cli && self.facts.session_id.is_some()
+    }
+}
+
 /// What a task has cost so far.
 pub(super) fn cost(task: &Task) -> Total {
     let usage = task.metadata.as_ref().and_then(|all| all.get(switchboard_engine::fold::USAGE_KEY));

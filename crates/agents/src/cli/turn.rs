@@ -142,8 +142,10 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         task.status(note).await?;
         saved.session = None;
     }
-    // Another program, or another place, knows nothing of the session.
-    let past = past.filter(|past| past.facts.cli == worker.name() && workspace.chosen.is_where(past));
+    let past = past.filter(|past| workspace.chosen.is_where(past));
+    // Another program has no session of the conversation, and neither has one that never came to begin it.
+    let lacks_session = past.as_ref().is_some_and(|past| !past.has_session_of(worker.name()));
+    let past = past.filter(|past| past.facts.cli == worker.name());
     let facts = Facts {
         cli: worker.name().to_owned(),
         model: wishes.model_at_work(worker, past.as_ref()),
@@ -152,8 +154,22 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         repo: workspace.chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
-    let mut job =
-        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
+    let mut job = Job {
+        agent,
+        turn,
+        task,
+        saved,
+        is_recovered,
+        worker,
+        wishes,
+        place,
+        workspace,
+        past,
+        lacks_session,
+        earlier,
+        facts,
+        text,
+    };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -194,6 +210,8 @@ struct Job<'a> {
     place: Place<(CallerId, ContextId)>,
     workspace: Workspace,
     past: Option<Past>,
+    /// The conversation has begun, and this program has no session of it.
+    lacks_session: bool,
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
     facts: Facts,
@@ -209,6 +227,12 @@ impl Job<'_> {
         let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
         let mut starts = 1;
         let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
+        if self.lacks_session && resumable.is_none() && self.worker.adapter.about().capabilities.resume {
+            let title = &self.worker.adapter.about().title;
+            let status = format!("{title} has no session of this conversation; one begins with its transcript.");
+            self.task.status(status).await?;
+            prompt = self.with_transcript(&prompt).await;
+        }
         let began = self.agent.shared.clock.now();
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
         let mut session = resumable.map_or_else(fresh, Session::Resume);
@@ -248,8 +272,7 @@ impl Job<'_> {
                 self.task
                     .status("The program has lost the earlier conversation; a new one begins with its transcript.")
                     .await?;
-                let said = self.task.context_history(transcript::MESSAGES).await;
-                prompt = transcript::before(&said, &self.prompt(is_recovered, false).await);
+                prompt = self.with_transcript(&self.prompt(is_recovered, false).await).await;
                 session = fresh();
                 continue;
             }
@@ -283,6 +306,15 @@ impl Job<'_> {
             Some(summary) => format!("{summary}\n\n{text}"),
             None => text,
         }
+    }
+
+    /// A prompt with what was said before in the conversation, for a program that has no session of it.
+    async fn with_transcript(&self, prompt: &str) -> String {
+        let mut said = self.task.context_history(transcript::MESSAGES).await;
+        let snapshot = self.task.snapshot();
+        let current = &self.turn.message.message_id;
+        said.extend(snapshot.history.iter().take_while(|message| message.message_id != *current).cloned());
+        transcript::before(&said, prompt)
     }
 
     fn order(&self, session: Session, prompt: String) -> Order {

@@ -1,5 +1,6 @@
 //! Which of an agent's programs does a task.
 
+use serde_json::Value;
 use switchboard_a2a::TaskState;
 use switchboard_agents::cli::{ByDifficulty, Settings, Worker, Workers};
 
@@ -105,6 +106,47 @@ fn a_program_of_another_kind_knows_nothing_of_the_session() {
         assert_eq!(who(&bench.send(within("c", "refactor it")).await), "thinker new");
         let task = bench.send(within("c", "fix a typo").with("profile", "ROUTINE")).await;
         assert_eq!(who(&task), "other new");
+    });
+}
+
+#[test]
+fn a_conversation_that_moves_to_another_program_is_remembered_there() {
+    let place = Place::new();
+    let mut settings = settings(&place);
+    let other = r#"hear; [ -e "$NOTES/ready" ] || { tell '{"kind":"error","message":"no key","failure":"not_logged_in"}'; exit 1; }
+        tell '{"kind":"init","session":"s-other"}'; finish "other $1 $2""#;
+    let program = Resuming::new(place.asking(other)).named("other");
+    let forgetful = place.asking("hear; finish forgetful");
+    if let Workers::ByDifficulty(workers) = &mut settings.workers {
+        workers.routine = Worker::new(program);
+        workers.mid = Worker::new(forgetful);
+    }
+    let bench = Bench::open(&place, settings);
+    let prompt = || {
+        let heard: Value = serde_json::from_str(place.heard().last().unwrap()).unwrap();
+        heard["text"].as_str().unwrap().to_owned()
+    };
+    bench.run(async {
+        let send = |text: &str, profile: &str| bench.send(within("c", text).with("profile", profile));
+        send("refactor the blue module", "COMPLEX").await;
+        assert_eq!(prompt(), "refactor the blue module");
+        assert_eq!(reason(&send("fix a typo", "ROUTINE").await), "agent_error/not_logged_in");
+        place.allow("ready");
+        let task = send("fix a typo now", "ROUTINE").await;
+        assert_eq!(who(&task), "other new");
+        let told = prompt();
+        assert!(told.contains("User: refactor the blue module\n\nYou: thinker new"), "{told}");
+        assert!(told.contains("User: fix a typo\n") && told.ends_with("The new message:\n\nfix a typo now"), "{told}");
+        let notice = "WORKING: sh has no session of this conversation; one begins with its transcript.";
+        let log = bench.told(&task.id).await;
+        assert!(log.iter().any(|told| told == notice), "{log:?}");
+
+        assert_eq!(status_text(&send("again", "ROUTINE").await), "other resume s-other");
+        assert_eq!(prompt(), "again", "its own session knows the rest");
+        send("and back", "COMPLEX").await;
+        assert!(prompt().contains("You: other resume s-other") && prompt().ends_with("and back"), "{}", prompt());
+        send("just this", "MID").await;
+        assert_eq!(prompt(), "just this", "a program without sessions knows only its message anyway");
     });
 }
 
