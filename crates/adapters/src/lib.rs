@@ -6,6 +6,7 @@
 
 mod acp;
 mod adapter;
+mod auth_failures;
 mod claude_code;
 mod codex;
 mod cursor;

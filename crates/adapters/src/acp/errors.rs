@@ -3,6 +3,7 @@
 use agent_client_protocol_schema::v1::{Error, ErrorCode};
 use serde_json::Value;
 
+use crate::auth_failures::is_auth_failure;
 use crate::cut::cut;
 use crate::dialogue::FailureKind;
 
@@ -14,6 +15,8 @@ pub(super) fn kind(error: &Error) -> FailureKind {
     match error.code {
         // Gemini gives the status of its model's server as the code.
         ErrorCode::AuthRequired | ErrorCode::Other(401) => FailureKind::NotLoggedIn,
+        // Opencode has the words of its model's server, and no status.
+        _ if is_auth_failure(&describe(error)) => FailureKind::NotLoggedIn,
         _ => FailureKind::Reported,
     }
 }

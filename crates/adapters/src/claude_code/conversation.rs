@@ -10,6 +10,7 @@ use super::rules::{Reply, Rules};
 use super::tools::Calls;
 use super::usage;
 use super::words::Words;
+use crate::auth_failures::AuthFailures;
 use crate::cut::cut;
 use crate::dialogue::{Dialogue, Ending, Exit, Steps};
 use crate::event::{Decision, Event, Usage};
@@ -34,6 +35,7 @@ pub(super) struct Conversation {
     usage: Usage,
     /// What kind of error the program has called the last one.
     error: String,
+    auth_failures: AuthFailures,
     /// How the turn ends if no other result follows.
     result: Option<Ending>,
     interrupted: bool,
@@ -55,6 +57,7 @@ impl Conversation {
             background: Background::default(),
             usage: Usage::default(),
             error: String::new(),
+            auth_failures: AuthFailures::default(),
             result: None,
             interrupted: false,
             finished: false,
@@ -94,7 +97,7 @@ impl Conversation {
         let optional = |member| Some(text(line, member)).filter(|text| !text.is_empty()).map(str::to_owned);
         match text(line, "subtype") {
             "init" => steps.event(Event::Init { session: optional("session_id"), model: optional("model") }),
-            "api_retry" => notice(&retry(line), steps),
+            "api_retry" => self.retry(line, steps),
             "permission_denied" => notice(&format!("{}: {}", text(line, "tool_name"), text(line, "message")), steps),
             "compact_boundary" => notice("the conversation was shortened to fit the model", steps),
             // Those of commands in the foreground have no file, and their result is told anyway. An agent's may go on
@@ -108,12 +111,32 @@ impl Conversation {
         self.settle(steps);
     }
 
+    /// The model's service did not answer and is asked again.
+    fn retry(&mut self, line: &Value, steps: &mut Steps) {
+        let error = text(line, "error");
+        let mut why = error.replace('_', " ");
+        let status = line.get("error_status").and_then(Value::as_u64);
+        if let Some(status) = status {
+            why = format!("{why} ({status})");
+        }
+        let is_rejected = error == "authentication_failed" || status == Some(401);
+        if is_rejected && self.auth_failures.add() {
+            return self.finish(Ending::Failed(outcome::rejected(&why)), steps);
+        }
+        let (attempt, most, delay) =
+            (number(line, "attempt"), number(line, "max_retries"), number(line, "retry_delay_ms"));
+        notice(&format!("the model did not answer: {why}; retry {attempt} of {most} in {delay} ms"), steps);
+    }
+
     fn stream(&mut self, line: &Value, steps: &mut Steps) {
         let Some(event) = line.get("event").filter(|_| !by_another_agent(line)) else {
             return;
         };
         match text(event, "type") {
-            "message_start" => self.words.begin(event.get("message").map_or("", |message| text(message, "id")), steps),
+            "message_start" => {
+                self.auth_failures.reset();
+                self.words.begin(event.get("message").map_or("", |message| text(message, "id")), steps);
+            }
             "content_block_delta" => {
                 let delta = event.get("delta").unwrap_or(&Value::Null);
                 match text(delta, "type") {
@@ -277,14 +300,4 @@ fn notice(text: &str, steps: &mut Steps) {
     if !text.is_empty() {
         steps.event(Event::Notice { text: cut(text, LONGEST_NOTICE).into_owned() });
     }
-}
-
-/// That the model's service did not answer and is asked again.
-fn retry(line: &Value) -> String {
-    let mut why = text(line, "error").replace('_', " ");
-    if let Some(status) = line.get("error_status").and_then(Value::as_u64) {
-        why = format!("{why} ({status})");
-    }
-    let (attempt, most, delay) = (number(line, "attempt"), number(line, "max_retries"), number(line, "retry_delay_ms"));
-    format!("the model did not answer: {why}; retry {attempt} of {most} in {delay} ms")
 }

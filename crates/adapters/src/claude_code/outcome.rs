@@ -87,6 +87,11 @@ pub(super) fn unruled(why: &str) -> Failure {
     failed(FailureKind::Reported, &message)
 }
 
+/// That the model's service has rejected the credentials again.
+pub(super) fn rejected(why: &str) -> Failure {
+    failed(FailureKind::NotLoggedIn, &format!("the model's service rejected the credentials twice: {why}: {LOGIN}"))
+}
+
 /// That the turn was stopped.
 pub(super) fn stopped() -> Failure {
     failed(FailureKind::Interrupted, "stopped, as it was told to")

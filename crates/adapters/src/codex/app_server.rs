@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::failure;
 use super::items::{Call, Items, text, usage};
+use crate::auth_failures::AuthFailures;
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Decision, Event};
 use crate::order::Order;
@@ -47,6 +48,7 @@ pub(super) struct AppServer {
     /// The turn, once it is known.
     turn: Option<String>,
     items: Items,
+    auth_failures: AuthFailures,
     /// Questions that wait for an answer, by the JSON text of their id.
     questions: BTreeMap<String, Question>,
     interrupted: bool,
@@ -77,6 +79,7 @@ impl AppServer {
             thread: String::new(),
             turn: None,
             items: Items::default(),
+            auth_failures: AuthFailures::default(),
             questions: BTreeMap::new(),
             interrupted: false,
         }
@@ -207,7 +210,7 @@ impl AppServer {
                 }
             }
             "serverRequest/resolved" => self.resolved(params, steps),
-            "error" => error_notice(params.get("error").unwrap_or(&Value::Null), steps),
+            "error" => self.error(params.get("error").unwrap_or(&Value::Null), steps),
             "warning" | "guardianWarning" => notice(text(params, "message", "message"), steps),
             "configWarning" => notice(text(params, "summary", "summary"), steps),
             "model/rerouted" => {
@@ -224,7 +227,21 @@ impl AppServer {
         params.get("threadId").and_then(Value::as_str).is_none_or(|thread| thread == self.thread)
     }
 
+    /// An error on the way, after which it tries again.
+    fn error(&mut self, error: &Value, steps: &mut Steps) {
+        let (message, details) =
+            (text(error, "message", "message"), text(error, "additionalDetails", "additionalDetails"));
+        let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
+        let said = if details.is_empty() { message } else { details };
+        match failure::rejected(said, info) {
+            Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
+            _ if details.is_empty() => notice(message, steps),
+            _ => notice(&format!("{} ({})", failure::readable(message), failure::readable(details)), steps),
+        }
+    }
+
     fn started(&mut self, item: &Value, steps: &mut Steps) {
+        self.auth_failures.reset();
         self.items.started(item, steps);
         let call = self.items.known(item).filter(|call| self.is_checked(call));
         let unasked = call.and_then(|call| unasked::begun(&call, item, &self.permissions));
@@ -353,14 +370,6 @@ impl Dialogue for AppServer {
 }
 
 /// An error is never the end, whatever it says: a retry is told so as well, its cause apart.
-fn error_notice(error: &Value, steps: &mut Steps) {
-    let message = failure::readable(text(error, "message", "message"));
-    match text(error, "additionalDetails", "additionalDetails") {
-        "" => notice(&message, steps),
-        details => notice(&format!("{message} ({})", failure::readable(details)), steps),
-    }
-}
-
 fn notice(text: &str, steps: &mut Steps) {
     if !text.is_empty() {
         steps.event(Event::Notice { text: failure::readable(text) });

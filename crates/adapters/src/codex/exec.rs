@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::failure;
 use super::items::{Call, Items, text, usage};
+use crate::auth_failures::AuthFailures;
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::Event;
 use crate::order::{Order, Session};
@@ -14,6 +15,7 @@ pub(super) struct Exec {
     /// The conversation that must be taken up, if one must.
     resumed: Option<String>,
     items: Items,
+    auth_failures: AuthFailures,
     has_begun: bool,
     interrupted: bool,
     finished: bool,
@@ -29,6 +31,7 @@ impl Exec {
                 Session::Resume(id) => Some(id.clone()),
             },
             items: Items::default(),
+            auth_failures: AuthFailures::default(),
             has_begun: false,
             interrupted: false,
             finished: false,
@@ -45,6 +48,14 @@ impl Exec {
             return self.fail(Failure { kind: FailureKind::UnknownSession, message }, steps);
         }
         steps.event(Event::Init { session: Some(session.to_owned()), model: self.model.clone() });
+    }
+
+    /// Never the end by itself, whatever it says: a retry is told so as well.
+    fn error(&mut self, message: &str, steps: &mut Steps) {
+        match failure::rejected(message, &Value::Null) {
+            Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
+            _ => steps.event(Event::Notice { text: failure::readable(message) }),
+        }
     }
 
     /// It cannot ask, and so refuses tools of MCP servers that want an approval. All is allowed, so that surprises.
@@ -88,6 +99,9 @@ impl Dialogue for Exec {
             return;
         }
         let item = line.get("item").unwrap_or(&Value::Null);
+        if item.is_object() && text(item, "type", "type") != "error" {
+            self.auth_failures.reset();
+        }
         match text(&line, "type", "type") {
             "thread.started" => self.thread_started(&line, steps),
             "item.started" => self.items.started(item, steps),
@@ -96,8 +110,7 @@ impl Dialogue for Exec {
                 let call = self.items.completed(item, steps);
                 Self::explain(call.as_ref(), item, steps);
             }
-            // Never the end, whatever it says: a retry is told so as well.
-            "error" => steps.event(Event::Notice { text: failure::readable(text(&line, "message", "message")) }),
+            "error" => self.error(text(&line, "message", "message"), steps),
             "turn.completed" => self.turn_completed(&line, steps),
             "turn.failed" => {
                 let error = line.get("error").unwrap_or(&Value::Null);

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use crate::auth_failures::is_auth_failure;
 use crate::cut;
 use crate::dialogue::{Exit, Failure, FailureKind};
 
@@ -25,6 +26,14 @@ pub(super) fn reported(message: &str, info: &Value) -> Failure {
     let told_limit = message.contains("context window") || message.contains("usage limit");
     let kind = if named_limit || told_limit { FailureKind::Limit } else { FailureKind::Reported };
     Failure { kind, message }
+}
+
+/// What an error on the way says, if it is that the credentials were rejected: Codex tries again all the same.
+pub(super) fn rejected(message: &str, info: &Value) -> Option<Failure> {
+    // `Reconnecting... 2/5 (unexpected status 401 Unauthorized: …)`
+    let inside = message.strip_prefix("Reconnecting").and_then(|rest| rest.split_once('(')?.1.strip_suffix(')'));
+    let is_rejected = is_unauthorized(info) || is_auth_failure(message);
+    is_rejected.then(|| not_logged_in(&readable(inside.unwrap_or(message))))
 }
 
 /// A conversation that could not be begun or taken up again.

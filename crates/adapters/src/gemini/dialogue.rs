@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::auth_failures::{AuthFailures, is_auth_failure};
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Event, Scope, Usage};
 use crate::lines::{ended_without_result, message, object, refused_by_itself, text};
@@ -32,6 +33,7 @@ pub(super) struct GeminiDialogue {
     open: HashMap<String, (String, Option<String>)>,
     /// Something went wrong although it may call the turn a success.
     failure: Option<Failure>,
+    auth_failures: AuthFailures,
     interrupted: bool,
     finished: bool,
 }
@@ -46,6 +48,7 @@ impl GeminiDialogue {
             saying: false,
             open: HashMap::new(),
             failure: None,
+            auth_failures: AuthFailures::default(),
             interrupted: false,
             finished: false,
         }
@@ -128,8 +131,16 @@ impl GeminiDialogue {
         let Some(text) = text(&event["message"]) else { return };
         let is_loop = text.starts_with("Loop detected");
         if event["severity"] == "error" || is_loop {
-            let is_limit = is_loop || text.starts_with("Maximum session turns");
-            let kind = if is_limit { FailureKind::Limit } else { FailureKind::Reported };
+            let kind = match is_loop || text.starts_with("Maximum session turns") {
+                true => FailureKind::Limit,
+                false if is_auth_failure(&text) => FailureKind::NotLoggedIn,
+                false => FailureKind::Reported,
+            };
+            if kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
+                self.end_message(steps);
+                self.finished = true;
+                return steps.fail(kind, message(&text));
+            }
             self.failure = Some(Failure { kind, message: message(&text) });
         }
         steps.event(Event::Notice { text: message(&text) });
@@ -212,13 +223,11 @@ impl Dialogue for GeminiDialogue {
 /// What a failed turn says of itself.
 fn failure_of(error: &Value) -> Option<Failure> {
     let text = text(&error["message"])?;
-    let key_not_taken =
-        ["API_KEY_INVALID", "API key not valid", "UNAUTHENTICATED"].iter().any(|sign| text.contains(sign));
     let kind = match error["type"].as_str() {
         Some("FatalAuthenticationError" | "UnauthorizedError") => FailureKind::NotLoggedIn,
         Some("FatalTurnLimitedError") => FailureKind::Limit,
         Some("FatalCancellationError" | "CanceledError") => FailureKind::Interrupted,
-        _ if key_not_taken => FailureKind::NotLoggedIn,
+        _ if is_auth_failure(&text) => FailureKind::NotLoggedIn,
         _ => FailureKind::Reported,
     };
     Some(Failure { kind, message: message(&text) })

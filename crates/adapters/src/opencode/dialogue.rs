@@ -7,6 +7,7 @@
 use serde_json::Value;
 
 use super::permission::is_denied;
+use crate::auth_failures::{AuthFailures, is_auth_failure};
 use crate::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
 use crate::event::{Event, Scope, Usage};
 use crate::lines::{ended_without_result, message, object, refused_by_itself, text};
@@ -33,6 +34,7 @@ pub(super) struct OpencodeDialogue {
     refusal: Option<String>,
     /// A trouble it has not gone on from.
     error: Option<Failure>,
+    auth_failures: AuthFailures,
     interrupted: bool,
     finished: bool,
 }
@@ -50,6 +52,7 @@ impl OpencodeDialogue {
             usage: Usage { scope: Scope::Run, ..Usage::default() },
             refusal: None,
             error: None,
+            auth_failures: AuthFailures::default(),
             interrupted: false,
             finished: false,
         }
@@ -115,6 +118,7 @@ impl OpencodeDialogue {
     fn step_finish(&mut self, part: &Value, steps: &mut Steps) {
         self.reason = text(&part["reason"]);
         self.add_usage(part, steps);
+        self.auth_failures.reset();
         if self.reason.as_deref() != Some("unknown") {
             self.broken_steps = 0;
             return;
@@ -150,6 +154,15 @@ impl OpencodeDialogue {
             cost_usd: part["cost"].as_f64(),
         });
         steps.event(Event::Usage(self.usage));
+    }
+
+    /// A trouble that it may get over.
+    fn error(&mut self, failure: Failure, steps: &mut Steps) {
+        if failure.kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
+            self.finished = true;
+            return steps.fail(failure.kind, failure.message);
+        }
+        self.error.get_or_insert(failure);
     }
 
     /// How a turn ended whose last step said why it finished, if that is known.
@@ -203,9 +216,7 @@ impl Dialogue for OpencodeDialogue {
             }
             Some("tool_use") => self.tool_use(part, steps),
             Some("step_finish") => self.step_finish(part, steps),
-            Some("error") => {
-                self.error.get_or_insert_with(|| failure_of(&event["error"]));
-            }
+            Some("error") => self.error(failure_of(&event["error"]), steps),
             _ => {}
         }
     }
@@ -238,12 +249,13 @@ impl Dialogue for OpencodeDialogue {
 fn failure_of(error: &Value) -> Failure {
     let name = error["name"].as_str().unwrap_or("error");
     let data = &error["data"];
+    let said = data["message"].as_str().or_else(|| error["message"].as_str()).unwrap_or(name);
     let kind = match (name, data["statusCode"].as_u64()) {
         ("ProviderAuthError", _) | (_, Some(401)) => FailureKind::NotLoggedIn,
         ("MessageOutputLengthError" | "ContextOverflowError", _) => FailureKind::Limit,
         ("MessageAbortedError", _) => FailureKind::Interrupted,
+        _ if is_auth_failure(said) => FailureKind::NotLoggedIn,
         _ => FailureKind::Reported,
     };
-    let said = data["message"].as_str().or_else(|| error["message"].as_str()).unwrap_or(name);
     Failure { kind, message: message(said) }
 }

@@ -220,6 +220,7 @@ fn the_first_error_counts_unless_it_goes_on() {
     for (name, data, kind) in [
         ("APIError", r#"{"message":"no","statusCode":401}"#, FailureKind::NotLoggedIn),
         ("ProviderAuthError", r#"{"message":"no"}"#, FailureKind::NotLoggedIn),
+        ("UnknownError", r#"{"message":"Incorrect API key provided: sk-x"}"#, FailureKind::NotLoggedIn),
         ("ContextOverflowError", r#"{"message":"no"}"#, FailureKind::Limit),
         ("MessageOutputLengthError", "{}", FailureKind::Limit),
         ("MessageAbortedError", r#"{"message":"no"}"#, FailureKind::Interrupted),
@@ -231,6 +232,15 @@ fn the_first_error_counts_unless_it_goes_on() {
         assert_eq!(failure(&steps).0, kind, "{name}");
         assert_ne!(failure(&steps).1, "second");
     }
+    let rejected = error("APIError", r#"{"message":"Unauthorized","statusCode":401}"#);
+    let (_, mut dialogue) = Opencode::new().start(&order("Go.")).unwrap();
+    let mut steps = Steps::default();
+    for line in [&*rejected, STOP, &*rejected] {
+        dialogue.line(line, &mut steps);
+    }
+    assert!(!steps.take().iter().any(|step| matches!(step, Step::Finish(_))), "each may be a token that expired");
+    dialogue.line(&rejected, &mut steps);
+    assert_eq!(failure(&steps.take()), (FailureKind::NotLoggedIn, "Unauthorized"), "without waiting for its end");
     // A conversation that is too long is made shorter, and the turn goes on; the exit code stays 1.
     let overflow = error("ContextOverflowError", r#"{"message":"too long"}"#);
     let steps = feed(&Opencode::new(), &order("Go."), &[&overflow, r#"{"type":"step_start"}"#, STOP], &exited(1, ""));

@@ -1,7 +1,7 @@
-//! How long a turn may take, and how long its program may be silent.
+//! How long a turn may take, how long its program may be silent, and when to say that nothing comes.
 //!
-//! The limit on silence rests while a tool is at work, which may be quiet for good reason; both rest while a human is
-//! waited for.
+//! The limit on silence rests while a tool is at work, which may be quiet for good reason; everything rests while a human
+//! is waited for.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,13 +9,19 @@ use std::time::Duration;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
 
-/// Both limits of one turn.
+/// After so long without an event the task says what is waited for: long enough for a model to begin its answer, and
+/// short enough that nobody takes the task for dead. Once for each such time.
+pub(super) const QUIET: Duration = Duration::from_secs(10);
+
+/// The times of one turn.
 pub(super) struct Deadlines {
     timeout: Option<Duration>,
     idle: Option<Duration>,
     /// Worked so far, and silent so far, as of `seen`.
     worked: Duration,
     silent: Duration,
+    /// Without an event so far; none once that was said.
+    quiet: Option<Duration>,
     seen: Timestamp,
     waits_for_human: bool,
     open_tools: HashSet<String>,
@@ -37,6 +43,7 @@ impl Deadlines {
             idle,
             worked: Duration::ZERO,
             silent: Duration::ZERO,
+            quiet: Some(Duration::ZERO),
             seen: now,
             waits_for_human: false,
             open_tools: HashSet::new(),
@@ -47,6 +54,12 @@ impl Deadlines {
     pub(super) fn heard(&mut self, now: Timestamp) {
         self.advance(now);
         self.silent = Duration::ZERO;
+    }
+
+    /// It has told of something, which says more than a line that nobody needs to see.
+    pub(super) fn told(&mut self, now: Timestamp) {
+        self.advance(now);
+        self.quiet = Some(Duration::ZERO);
     }
 
     pub(super) fn tool_opened(&mut self, id: &str, now: Timestamp) {
@@ -72,7 +85,8 @@ impl Deadlines {
         }
         let timeout = self.timeout.map(|limit| limit.saturating_sub(self.worked));
         let idle = self.idle.filter(|_| self.open_tools.is_empty()).map(|limit| limit.saturating_sub(self.silent));
-        let left = timeout.into_iter().chain(idle).min()?;
+        let quiet = self.quiet.map(|quiet| QUIET.saturating_sub(quiet));
+        let left = timeout.into_iter().chain(idle).chain(quiet).min()?;
         Some(later(self.seen, left))
     }
 
@@ -88,6 +102,12 @@ impl Deadlines {
         }
     }
 
+    /// Whether it is time to say what is waited for. True once, until something is told again.
+    pub(super) fn takes_quiet(&mut self, now: Timestamp) -> bool {
+        self.advance(now);
+        self.quiet.take_if(|quiet| *quiet >= QUIET).is_some()
+    }
+
     fn advance(&mut self, now: Timestamp) {
         let passed = Duration::from_millis(u64::try_from(now.0.saturating_sub(self.seen.0)).unwrap_or(0));
         self.seen = self.seen.max(now);
@@ -95,6 +115,9 @@ impl Deadlines {
             return;
         }
         self.worked += passed;
+        if let Some(quiet) = &mut self.quiet {
+            *quiet += passed;
+        }
         if self.open_tools.is_empty() {
             self.silent += passed;
         }
@@ -116,6 +139,7 @@ mod tests {
         let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
         assert_eq!(deadlines.next(), Some(at(10)));
         deadlines.heard(at(9));
+        assert!(deadlines.takes_quiet(at(10)));
         assert_eq!(deadlines.next(), Some(at(19)));
         deadlines.tool_opened("t", at(10));
         assert_eq!(deadlines.next(), Some(at(100)), "only the whole time counts while a tool works");
@@ -133,7 +157,8 @@ mod tests {
         assert_eq!(deadlines.passed(at(100_000)), None);
         deadlines.wait_for_human(false, at(100_000));
         assert_eq!(deadlines.next(), Some(at(100_005)));
-        deadlines.heard(at(100_001));
+        assert!(!deadlines.takes_quiet(at(100_004)) && deadlines.takes_quiet(at(100_005)));
+        deadlines.heard(at(100_005));
         assert_eq!(deadlines.passed(at(100_010)), None);
     }
 
@@ -150,8 +175,23 @@ mod tests {
     #[test]
     fn without_limits_nothing_is_waited_for_and_a_clock_that_goes_back_does_no_harm() {
         let mut deadlines = Deadlines::new(None, None, at(5));
+        assert!(deadlines.takes_quiet(at(15)));
         assert_eq!(deadlines.next(), None);
         assert_eq!(deadlines.passed(at(1)), None);
         assert_eq!(deadlines.passed(at(1_000_000)), None);
+    }
+
+    #[test]
+    fn quiet_is_counted_from_the_last_event_and_said_once() {
+        let mut deadlines = Deadlines::new(None, None, at(0));
+        assert_eq!(deadlines.next(), Some(at(10)));
+        deadlines.heard(at(9));
+        assert_eq!(deadlines.next(), Some(at(10)), "a line that tells nothing changes nothing");
+        assert!(!deadlines.takes_quiet(at(9)) && deadlines.takes_quiet(at(10)) && !deadlines.takes_quiet(at(500)));
+        assert_eq!(deadlines.next(), None);
+        deadlines.told(at(501));
+        assert_eq!(deadlines.next(), Some(at(511)));
+        deadlines.tool_opened("t", at(502));
+        assert!(deadlines.takes_quiet(at(511)), "a tool is waited for too");
     }
 }

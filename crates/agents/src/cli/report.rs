@@ -198,6 +198,12 @@ impl Report {
         }
     }
 
+    /// The tools that are at work, by their names.
+    pub(super) fn open_tools(&self) -> Vec<String> {
+        let names: BTreeSet<&str> = self.tools.values().map(String::as_str).collect();
+        names.into_iter().map(|name| plain(name).into_owned()).collect()
+    }
+
     /// The program is at work, whether or not it has said so. If it was given its session's name, it need not say that.
     async fn begin(&mut self) -> Result<(), Stopped> {
         match self.told_facts.is_none() && self.facts.session_id.is_some() {

@@ -12,7 +12,7 @@ use switchboard_engine::{Stopped, TaskHandle};
 
 use super::CliAgent;
 use super::approvals::{Answer, Question};
-use super::deadlines::{Deadlines, Passed};
+use super::deadlines::{Deadlines, Passed, QUIET};
 use super::metric_definitions as metric;
 use super::process::{Child, Output, Remains};
 use super::program;
@@ -279,6 +279,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         let now = self.agent.shared.clock.now();
+        self.deadlines.told(now);
         match event {
             Event::ApprovalRequired(approval) => return self.approval(approval, steps).await,
             Event::ApprovalWithdrawn { request } => return self.withdraw(&request).await,
@@ -419,8 +420,28 @@ impl<'a> Run<'a> {
             self.settled = Some(Settled::Expired(open.question.approval.tool));
         } else if let Some(passed) = self.deadlines.passed(now) {
             self.settled = Some(Settled::Passed(passed));
+        } else if self.deadlines.takes_quiet(now) {
+            let waiting = self.waiting_for();
+            self.task.status(waiting).await?;
         }
         Ok(())
+    }
+
+    /// What a program that tells nothing is probably waiting for.
+    fn waiting_for(&self) -> String {
+        let (about, seconds) = (self.worker.adapter.about(), QUIET.as_secs());
+        let (title, tools) = (&about.title, self.report.open_tools());
+        if !tools.is_empty() {
+            return format!("Waiting for {}: nothing from {title} for {seconds} s.", tools.join(", "));
+        }
+        // A program without sessions is hardly one with a model.
+        match about.capabilities.resume {
+            true => format!(
+                "Waiting for {title} and its model: nothing from it for {seconds} s. If this goes on, look whether the \
+                 model's endpoint can be reached."
+            ),
+            false => format!("Waiting for {title}: nothing from it for {seconds} s."),
+        }
     }
 
     /// Tells the program to stop and hears what it has to say to that, for its usage.

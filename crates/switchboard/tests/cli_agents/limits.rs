@@ -65,6 +65,42 @@ fn silence_has_a_limit_which_rests_while_a_tool_works() {
 }
 
 #[test]
+fn a_task_whose_program_tells_nothing_says_what_it_waits_for() {
+    let place = Place::new();
+    let program = Resuming::new(place.asking(
+        r#"hear; tell 'no event'; await 1; text one; await 2
+        tell '{"kind":"tool_use","id":"t","tool":"Bash","input":{}}'; await 3
+        tell '{"kind":"tool_result","id":"t","output":"built"}'; ask r1 Edit; hear; finish ok"#,
+    ));
+    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
+    bench.run(async {
+        let id = bench.start("go").await;
+        let quiet = "Waiting for sh and its model: nothing from it for 10 s. If this goes on, look whether the model's \
+                     endpoint can be reached.";
+        bench.until(&id, |task| status_text(task) == "no event").await;
+        for (name, waiting, next) in [
+            ("1", quiet, "Using tool: Bash"),
+            ("3", "Waiting for Bash: nothing from sh for 10 s.", "Approve: Use Edit for r1?"),
+        ] {
+            bench.clock.advance(Duration::from_secs(9));
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            assert_ne!(status_text(&bench.get(&id).await), waiting);
+            bench.clock.advance(Duration::from_secs(1));
+            bench.until(&id, |task| status_text(task) == waiting).await;
+            place.allow("2");
+            place.allow(name);
+            bench.until(&id, |task| status_text(task).starts_with(next)).await;
+        }
+        bench.clock.advance(Duration::from_secs(20));
+        let asked = bench.get(&id).await;
+        assert_eq!(asked.status.state, TaskState::InputRequired, "a human is waited for, and the task says so already");
+        assert_eq!(bench.reply(&asked, "y").await.status.state, TaskState::Completed);
+        let told = bench.told(&id).await;
+        assert_eq!(told.iter().filter(|told| told.starts_with("WORKING: Waiting for")).count(), 2, "{told:?}");
+    });
+}
+
+#[test]
 fn a_stopped_conversation_that_can_be_taken_up_says_so() {
     let place = Place::new();
     let program = Resuming::new(place.asking(r#"hear; tell '{"kind":"init","session":"s-1"}'; await never"#));

@@ -291,6 +291,9 @@ fn an_agent_that_is_not_logged_in_says_how_to() {
     }
     // Gemini gives the status of its server as the code.
     assert_eq!(failure(&Run::prompted().refuse(3, 401, "no key")).0, FailureKind::NotLoggedIn);
+    // Opencode has no status.
+    let opencode = Run::prompted().refuse(3, -32603, "Internal error: Unauthorized: {\"error\":\"no\"}");
+    assert_eq!(failure(&opencode).0, FailureKind::NotLoggedIn);
 }
 
 #[test]

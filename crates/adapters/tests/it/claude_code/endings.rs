@@ -1,7 +1,7 @@
 //! How turns end.
 
 use serde_json::json;
-use switchboard_adapters::{Exit, Permission, Scope};
+use switchboard_adapters::{Exit, Failure, Permission, Scope};
 
 use super::*;
 
@@ -68,6 +68,22 @@ fn a_program_that_is_not_logged_in_is_told_with_what_to_do() {
     ] {
         assert_eq!(play(name, &[]).failure(), (FailureKind::NotLoggedIn, format!("{said}: {login}").as_str()));
     }
+    let retry = |attempt: u32, status: u32, error: &str| {
+        json!({"type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": 10, "retry_delay_ms": 600,
+               "error_status": status, "error": error})
+    };
+    let answer = json!({"type": "stream_event", "event": {"type": "message_start", "message": {"id": "m"}}});
+    let rejected = |attempt| retry(attempt, 401, "authentication_failed");
+    let mut dialogue = dialogue();
+    let steps = hear(
+        dialogue.as_mut(),
+        &[rejected(1), retry(2, 529, "overloaded"), answer, retry(1, 500, "unknown"), rejected(2)],
+    );
+    assert!(!steps.iter().any(|step| matches!(step, Step::Finish(_))), "each may be a token that expired: {steps:?}");
+    let steps = hear(dialogue.as_mut(), &[rejected(3)]);
+    let said = "the model's service rejected the credentials twice: authentication failed (401)";
+    let failure = Failure { kind: FailureKind::NotLoggedIn, message: format!("{said}: {login}") };
+    assert_eq!(steps, [Step::Finish(Ending::Failed(failure))]);
     let (kind, message) = ended("warning\nInvalid API key · Please run /login\n");
     assert_eq!(kind, FailureKind::NotLoggedIn);
     assert_eq!(message, format!("Invalid API key · Please run /login: {login}"));

@@ -1,6 +1,7 @@
 //! Recordings of `codex exec --json`.
 
-use switchboard_adapters::{Event, Exit, FailureKind, Permission, Scope, Step, Steps};
+use serde_json::json;
+use switchboard_adapters::{Ending, Event, Exit, FailureKind, Permission, Scope, Step, Steps};
 
 use super::{exec, feed, order, play, resuming, start};
 use crate::replay::Recording;
@@ -177,6 +178,25 @@ fn failures_say_what_they_are_about() {
         let played = play(&format!("codex-exec-{name}.txt"), exec(), &[]);
         assert_eq!(played.failure(), (kind, message), "{name}");
     }
+    let mut dialogue = exec();
+    let rejected = |attempt: u32| {
+        let error = "unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1";
+        json!({"type": "error", "message": format!("Reconnecting... {attempt}/5 ({error})")}).to_string()
+    };
+    let item =
+        json!({"type": "item.completed", "item": {"id": "1", "type": "agent_message", "text": "Hi"}}).to_string();
+    for line in [rejected(1), item, rejected(1)] {
+        let steps = feed(dialogue.as_mut(), &line);
+        assert!(
+            !steps.iter().any(|step| matches!(step, Step::Finish(_))),
+            "one may be a token that expired: {steps:?}"
+        );
+    }
+    let steps = feed(dialogue.as_mut(), &rejected(2));
+    let Some(Step::Finish(Ending::Failed(failure))) = steps.last() else { panic!("{steps:?}") };
+    let expected = "unexpected status 401 Unauthorized: no, url: http://127.0.0.1:1; run `codex login` as the user who \
+                    runs it";
+    assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::NotLoggedIn, expected));
     let mut dialogue = exec();
     let steps = feed(
         dialogue.as_mut(),
