@@ -174,8 +174,7 @@ fn a_second_yes_that_comes_while_no_question_is_open_decides_nothing_and_is_no_w
         place.allow("ask");
         let second = bench.until(&first.id, |task| task.status.state == TaskState::InputRequired).await;
         assert_eq!(question(&second)["tool"], "Edit");
-        tokio::time::sleep(std::time::Duration::from_millis(30)).await;
-        assert_eq!(written(&place).len(), 1, "the second question waits for an answer of its own");
+        // Had one of the late answers decided it, that decision would come before this one.
         bench.start(again("n".into())).await;
         let done = bench.ended(&first.id).await;
         assert_eq!(ending(&done), (TaskState::Completed, "Done.".to_owned()), "its last word stays");

@@ -78,13 +78,23 @@ async fn more_than_is_allowed_is_a_flood_on_either_way_out() {
 #[tokio::test]
 async fn a_child_that_writes_faster_than_it_is_read_waits() {
     let stage = Stage::new();
-    let mut child = stage.sh("yes 'a line' | head -n 50000; echo > written").await;
+    let script = "n=0; while [ $n -lt 50000 ]; do n=$((n + 1)); echo $n > sent; echo 'a line'; done";
+    let mut child = stage.sh(script).await;
     assert_eq!(child.next().await, line("a line"));
-    tokio::time::sleep(Duration::from_millis(60)).await;
-    let is_written = || stage.folder.path().join("written").exists();
-    assert!(!is_written(), "the pipe is full and nobody reads");
+    // It comes to rest when the pipe is full.
+    let sent = || std::fs::read_to_string(stage.folder.path().join("sent")).unwrap_or_default();
+    let is_at_rest = |looks: &[String]| {
+        looks.last_chunk::<20>().is_some_and(|last| !last[0].is_empty() && last.iter().all(|sent| *sent == last[0]))
+    };
+    let mut looks = vec![sent()];
+    while !is_at_rest(&looks) {
+        // Whatever reads in the background goes on meanwhile.
+        tokio::time::sleep(Duration::from_millis(3)).await;
+        looks.push(sent());
+    }
+    assert_ne!(sent(), "50000\n", "nobody reads, and all of it is written");
     assert_eq!(all(&mut child).await.len(), 49_999 + 1, "and nothing is lost");
-    assert!(is_written());
+    assert_eq!(sent(), "50000\n");
 }
 
 #[tokio::test]
@@ -126,8 +136,7 @@ async fn a_child_that_closes_its_output_early_is_waited_for() {
     let stage = Stage::new();
     let mut child = stage.sh("echo said; exec >&- 2>&-; read go; exit 4").await;
     assert_eq!(child.next().await, line("said"));
-    let waiting = tokio::time::timeout(Duration::from_millis(50), child.next()).await;
-    assert!(waiting.is_err(), "it has not ended: {waiting:?}");
+    // Had its end been told with its output, it would have no code.
     child.close_input();
     let said = all(&mut child).await;
     let [Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
