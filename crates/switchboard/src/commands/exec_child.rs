@@ -3,6 +3,8 @@
 //! Between the start of a process and the program in it some things can only be done by the process itself: to leave
 //! the server's session, to close what the server has inherited, to become another user, and to ask to be killed when
 //! the server dies. This does them and then becomes the program. It runs before anything else of the binary, and starts no thread.
+//!
+//! With the word `guard` it becomes no program but the guard of the server: see `agents/src/cli/process/guard.rs`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -11,6 +13,7 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{Gid, Signal, Uid, getppid, set_parent_process_death_signal, setsid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use switchboard_agents::cli::process::{GUARD, guard};
 
 /// The word after the program's name.
 pub const NAME: &str = "exec-child";
@@ -51,6 +54,10 @@ pub fn intercept() -> Option<ExitCode> {
     if words.next().as_deref() != Some(OsStr::new(NAME)) {
         return None;
     }
+    let mut words = words.peekable();
+    if words.next_if(|word| word == GUARD).is_some() {
+        return Some(stand_guard(words));
+    }
     let Refusal(code, problem) = match parse(words) {
         Some(wish) => become_it(wish),
         None => Refusal(USAGE, format!("usage: {NAME} PARENT_PID [--user UID:GID:GID,…] -- PROGRAM [ARGUMENT…]")),
@@ -58,6 +65,17 @@ pub fn intercept() -> Option<ExitCode> {
     // There is nobody else to tell if this cannot be written.
     let _ = writeln!(io::stderr(), "switchboard {NAME}: {problem}");
     Some(ExitCode::from(code))
+}
+
+/// Outlives the server: what ends that at a terminal, or closes what it has inherited, must not reach the guard.
+fn stand_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let _ = setsid();
+    close_inherited();
+    match guard(words) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) => ExitCode::FAILURE,
+        None => ExitCode::from(USAGE),
+    }
 }
 
 fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Wish> {

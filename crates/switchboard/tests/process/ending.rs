@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use switchboard_agents::cli::process::Output;
 
-use crate::stage::{GRACE, LONGEST, Stage, all, alone, block_on, is_alive, line, own_children, until};
+use crate::stage::{GRACE, LONGEST, Stage, all, alone, block_on, guard_of, is_alive, line, own_children, until};
 
 #[tokio::test]
 async fn a_child_that_obeys_ends_at_once_and_as_it_likes() {
@@ -144,8 +144,10 @@ fn a_daemon_without_any_ties_ends_with_the_run() {
             assert_eq!(child.next().await, line("up"));
             let daemon = stage.pid("daemon");
             assert!(is_alive(daemon) && own_children().contains(&daemon), "it has come to us");
+            let guard = guard_of(std::process::id()).unwrap();
             child.end().await;
             assert!(!is_alive(daemon));
+            assert!(is_alive(guard), "the guard is a child of ours that belongs to no run");
             assert_eq!(own_children(), [0; 0]);
         });
     });

@@ -48,6 +48,8 @@ fn it_says_what_is_wrong_in_one_line() {
         // The number that means "leave it as it is": root would stay root.
         &[&myself, "--user", "4294967295:4294967295:", "--", "/bin/true"],
     ];
+    let guard = exec_child(&["guard", "/no/such/folder"]);
+    assert_eq!((guard.status.code(), guard.stdout.as_slice()), (Some(2), &b""[..]));
     for words in wrong {
         let output = exec_child(words);
         assert_eq!(output.status.code(), Some(2), "{words:?}");

@@ -1,4 +1,4 @@
-//! A server that was killed: what it has left is ended by the next one.
+//! A server that was killed: what it has left is ended by its guard, or by the next server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use switchboard_agents::cli::process::{Orphans, User};
 
 use crate::stage::{
-    GRACE, LIMITS, block_on, entries_in, is_alive, line, open, pid_in, scene_command, script_in, until,
+    GRACE, LIMITS, block_on, entries_in, guard_of, is_alive, line, open, pid_in, scene_command, script_in, until,
 };
 
 /// Where the scene plays.
@@ -19,7 +19,7 @@ const FOLDER: &str = "SWITCHBOARD_TEST_FOLDER";
 const USER: &str = "SWITCHBOARD_TEST_USER";
 
 /// The test that is a server when it is started with a folder to be one in.
-const SERVER: &str = "killed_server::what_a_killed_server_left_is_ended_by_the_next";
+const SERVER: &str = "killed_server::what_a_server_and_its_guard_left_is_ended_by_the_next";
 
 /// The server that is killed.
 fn serve(folder: &Path) {
@@ -39,16 +39,30 @@ fn serve(folder: &Path) {
     });
 }
 
-/// Sets the scene, and kills the server. The child must have no other reason to end than that: it does not read.
-fn kill_server(folder: &Path, user: Option<&str>) {
+/// A server that was killed, and its guard.
+struct Killed {
+    guard: i32,
+}
+
+/// Sets the scene, and kills the server; its guard before it, if that is not to do its work. The child must have no other
+/// reason to end than that: it does not read.
+fn kill_server(folder: &Path, user: Option<&str>, with_guard: bool) -> Killed {
     let mut server = scene_command(SERVER);
     server.env(FOLDER, folder).envs(user.map(|name| (USER, name))).stdout(Stdio::null());
     let mut server = server.spawn().unwrap();
     pid_in(folder, "root");
     until("the run to be written down", || entries_in(&folder.join("ledger")) == 1);
+    let guard = guard_of(server.id()).unwrap();
+    if with_guard {
+        kill_process(Pid::from_raw(guard).unwrap(), Signal::KILL).unwrap();
+        until("the end of the guard", || !is_alive(guard));
+    }
     kill_process(Pid::from_child(&server), Signal::KILL).unwrap();
     server.wait().unwrap();
+    Killed { guard }
 }
+
+const GRANDCHILDREN: [&str; 3] = ["plain", "session", "orphan"];
 
 #[test]
 fn a_child_of_another_user_dies_with_the_server_too() {
@@ -59,25 +73,53 @@ fn a_child_of_another_user_dies_with_the_server_too() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
-    kill_server(path, Some("nobody"));
-    let root = pid_in(path, "root");
-    until("the end of the child, with the server", || !is_alive(root));
-    let (_, orphans) = open(&path.join("ledger"), false, GRACE);
-    assert!(orphans.ended >= 3 && orphans.left == 0, "{orphans:?}");
-    assert_eq!(["plain", "session", "orphan"].map(|file| is_alive(pid_in(path, file))), [false; 3]);
+    kill_server(path, Some("nobody"), false);
+    for file in ["root"].iter().chain(&GRANDCHILDREN) {
+        let pid = pid_in(path, file);
+        until("the end of all, with the server", || !is_alive(pid));
+    }
 }
 
 #[test]
-fn what_a_killed_server_left_is_ended_by_the_next() {
+fn what_a_wrapper_has_started_dies_with_the_server_and_no_restart_is_needed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let killed = kill_server(path, None, false);
+    for file in ["root"].iter().chain(&GRANDCHILDREN) {
+        let pid = pid_in(path, file);
+        until("the end of all, with the server", || !is_alive(pid));
+    }
+    until("the guard to leave when its work is done", || !is_alive(killed.guard));
+    let (_, orphans) = open(&path.join("ledger"), false, GRACE);
+    assert_eq!(orphans, Orphans::default(), "nothing is left for the next server");
+}
+
+#[test]
+fn the_guard_of_a_killed_server_leaves_the_next_one_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let killed = kill_server(path, None, false);
+    block_on(async {
+        let (children, _) = open(&path.join("ledger"), false, GRACE);
+        let mut child = children.spawn(script_in(path, "echo up; exec sleep 60"), LIMITS).await.unwrap();
+        assert_eq!(child.next().await, line("up"));
+        until("the end of the earlier guard", || !is_alive(killed.guard));
+        assert!(is_alive(child.pid().cast_signed()), "a run of the next server, with the number of one of the first");
+        child.end().await;
+    });
+}
+
+#[test]
+fn what_a_server_and_its_guard_left_is_ended_by_the_next() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         return serve(Path::new(&folder));
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    kill_server(path, None);
+    kill_server(path, None, true);
     let root = pid_in(path, "root");
     until("the end of the child, with the server", || !is_alive(root));
-    let left = ["plain", "session", "orphan"].map(|file| pid_in(path, file));
+    let left = GRANDCHILDREN.map(|file| pid_in(path, file));
     assert_eq!(left.map(is_alive), [true; 3], "these outlive it");
     let ledger = path.join("ledger");
     assert_eq!(entries_in(&ledger), 1);

@@ -145,14 +145,28 @@ pub(crate) fn is_alive(pid: i32) -> bool {
     state(pid).is_some_and(|state| state != 'Z' && state != 'X')
 }
 
-/// The children of this process, zombies included.
+/// The children of this process, zombies included, but for the guard.
 pub(crate) fn own_children() -> Vec<i32> {
-    let myself = std::process::id().to_string();
+    children_of(std::process::id()).into_iter().filter(|pid| !is_guard(*pid)).collect()
+}
+
+/// The guard of a server.
+pub(crate) fn guard_of(server: u32) -> Option<i32> {
+    children_of(server).into_iter().find(|pid| is_guard(*pid))
+}
+
+fn is_guard(pid: i32) -> bool {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).any(|word| word == b"guard")
+}
+
+fn children_of(parent: u32) -> Vec<i32> {
+    let parent = parent.to_string();
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let is_child = |pid: &i32| {
         let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
         let stat = String::from_utf8_lossy(&stat).into_owned();
-        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(myself.as_str())
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)) == Some(parent.as_str())
     };
     pids.filter(is_child).collect()
 }

@@ -17,6 +17,7 @@ use tracing::error;
 
 use super::child::Child;
 use super::command::{ChildCommand, SpawnError};
+use super::guard::Guard;
 use super::ledger::Ledger;
 use super::orphans::{self, Orphans};
 use super::output::OutputLimits;
@@ -75,14 +76,18 @@ impl Children {
         let (requests, wishes) = channel();
         let (running, count) = watch::channel(0);
         let (running, spawning) = (Arc::new(running), Arc::new(Mutex::new(())));
+        let guarded = Arc::default();
+        let guard = Guard::new(&options.helper, &ledger, options.grace, Arc::clone(&guarded));
         let office = Office {
             grace: options.grace,
             exclusive: options.exclusive,
             running: Arc::clone(&running),
             spawning: Arc::clone(&spawning),
+            guard: guarded,
         };
         let undertaker = Undertaker::new(office, &bell, messages);
-        let spawner = Spawner { helper: options.helper, ledger, bell: bell.clone(), running, spawning, started: 0 };
+        let spawner =
+            Spawner { helper: options.helper, ledger, guard, bell: bell.clone(), running, spawning, started: 0 };
         let (grace, is_closed) = (options.grace, AtomicBool::new(false));
         // Whatever fails from here on, dropping this tells the threads to leave.
         let inner = Arc::new(Inner { bell, requests, running: count, grace, is_closed });

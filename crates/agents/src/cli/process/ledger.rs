@@ -23,6 +23,8 @@ const ENDING: &str = "run";
 pub(super) struct Ledger {
     folder: PathBuf,
     name: String,
+    /// The server that has it open: its guard must not touch what a later server has started.
+    server: String,
     boot: String,
 }
 
@@ -53,7 +55,8 @@ impl Ledger {
         let written = fs::read_to_string(&place).unwrap_or_default();
         // A file that says nothing of the place was written before it was asked.
         let (name, home) = written.split_once(' ').unwrap_or((&written, &here));
-        let ledger = |name: String| Self { folder: folder.to_owned(), name, boot: table::boot() };
+        let server = Uuid::new_v4().simple().to_string();
+        let ledger = |name: String| Self { folder: folder.to_owned(), name, server, boot: table::boot() };
         if home == here && Uuid::try_parse(name).is_ok() {
             return Ok(ledger(name.to_owned()));
         }
@@ -70,9 +73,18 @@ impl Ledger {
         &self.name
     }
 
+    /// What all markers of this server begin with.
+    pub(super) fn markers(&self) -> String {
+        format!("{}.{}", self.name, self.server)
+    }
+
     /// The marker of a run.
     pub(super) fn marker(&self, number: u64) -> String {
-        format!("{}.{number}", self.name)
+        format!("{}.{number}", self.markers())
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Writes a run down.
@@ -95,8 +107,7 @@ impl Ledger {
             if place.file_name().is_some_and(|name| name == NAME) {
                 continue;
             }
-            let record = fs::read(&place).map_err(|error| error.to_string());
-            match record.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string())) {
+            match read(&place) {
                 Ok(record) => entries.push((Entry(place), record)),
                 Err(error) => {
                     warn!(file = %place.display(), error, "an entry about a child process cannot be read and is removed");
@@ -120,6 +131,23 @@ impl Entry {
             warn!(file = %self.0.display(), %error, "an entry about a child process cannot be removed");
         }
     }
+}
+
+/// The processes of one server's runs, as far as they are written down. Changes nothing: a later server may have the
+/// folder by now.
+pub(super) fn roots(folder: &Path, markers: &str) -> Vec<Identity> {
+    let boot = table::boot();
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let records = files.filter_map(|file| read(&file.path()).ok());
+    let is_of_server = |record: &Record| {
+        record.boot == boot && record.marker.strip_prefix(markers).is_some_and(|rest| rest.starts_with('.'))
+    };
+    records.filter(is_of_server).map(|record| Identity { pid: record.pid, start: record.start }).collect()
+}
+
+fn read(place: &Path) -> Result<Record, String> {
+    let bytes = fs::read(place).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
 /// All of it, or what was there before.
@@ -150,7 +178,9 @@ mod tests {
         let mut entries = again.entries().unwrap();
         assert_eq!(entries.len(), 1);
         let (entry, record) = entries.remove(0);
-        assert_eq!((again.identity(&record), record.marker.as_str()), (Some(root), again.marker(7).as_str()));
+        assert_eq!((again.identity(&record), record.marker.as_str()), (Some(root), ledger.marker(7).as_str()));
+        assert_ne!(ledger.marker(7), again.marker(7), "each server has markers of its own");
+        assert_eq!((roots(&place, &ledger.markers()), roots(&place, &again.markers())), (vec![root], vec![]));
         let earlier = Record { boot: "another".to_owned(), ..record };
         assert_eq!(again.identity(&earlier), None, "the machine was started since");
         entry.remove();

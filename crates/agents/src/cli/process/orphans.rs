@@ -1,4 +1,4 @@
-//! What a server that was killed has left, found and ended by the next one.
+//! What a server that was killed has left, found and ended by its guard or by the next server.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,7 +9,7 @@ use tracing::{info, warn};
 use super::ending::{Ending, Progress};
 use super::ledger::Ledger;
 use super::quarry::{Marker, Quarry};
-use super::table::Table;
+use super::table::{Identity, Table};
 
 /// How often they are looked at.
 const ROUND: Duration = Duration::from_millis(20);
@@ -34,7 +34,22 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
     let entries = ledger.entries()?;
     let roots = entries.iter().filter_map(|(_, record)| ledger.identity(record)).collect();
     let mut markers: Vec<Marker> = entries.iter().map(|(_, record)| Marker::Run(record.marker.clone())).collect();
-    markers.push(Marker::Ledger(ledger.name().to_owned()));
+    markers.push(Marker::All(ledger.name().to_owned()));
+    let orphans = end_those(roots, markers, grace)?;
+    for (entry, _) in entries {
+        entry.remove();
+    }
+    if orphans.ended > 0 {
+        info!(ended = orphans.ended, "processes that an earlier server has left were ended");
+    }
+    Ok(orphans)
+}
+
+/// Ends all that belongs to these roots or has one of these markers.
+///
+/// # Errors
+/// If the processes of this machine cannot be read.
+pub(super) fn end_those(roots: Vec<Identity>, markers: Vec<Marker>, grace: Duration) -> io::Result<Orphans> {
     let grace = grace.min(LONGEST / 2);
     let mut ending = Ending::new(Quarry::new(roots, markers), None, grace, LONGEST - grace);
     let left = loop {
@@ -46,16 +61,9 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
             Progress::GivenUp(left) => break left,
         }
     };
-    for (entry, _) in entries {
-        entry.remove();
-    }
-    let orphans = Orphans { ended: ending.asked().saturating_sub(left.len()), left: left.len() };
     if !left.is_empty() {
         let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
         warn!(left = ?pids, "processes that an earlier server has left could not be ended");
     }
-    if orphans.ended > 0 {
-        info!(ended = orphans.ended, "processes that an earlier server has left were ended");
-    }
-    Ok(orphans)
+    Ok(Orphans { ended: ending.asked().saturating_sub(left.len()), left: left.len() })
 }

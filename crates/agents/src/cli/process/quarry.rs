@@ -21,8 +21,8 @@ pub(super) struct Quarry {
 pub(super) enum Marker {
     /// One run's.
     Run(String),
-    /// Those of all runs of a ledger.
-    Ledger(String),
+    /// All that begin with this and a dot: those of a ledger, or of one server with it.
+    All(String),
 }
 
 impl Marker {
@@ -30,7 +30,7 @@ impl Marker {
         let Some(marker) = process.marker.as_deref() else { return false };
         match self {
             Self::Run(run) => marker == run,
-            Self::Ledger(ledger) => marker.strip_prefix(ledger.as_str()).is_some_and(|rest| rest.starts_with('.')),
+            Self::All(begin) => marker.strip_prefix(begin.as_str()).is_some_and(|rest| rest.starts_with('.')),
         }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
             process(209, MYSELF, 50, 50), // a stranger among our children
         ];
         assert_eq!(found(&mut run(), processes.clone()), [200, 201, 202, 203, 204, 205, 206]);
-        let mut all = Quarry::new(Vec::new(), vec![Marker::Ledger("ledger".to_owned())]);
+        let mut all = Quarry::new(Vec::new(), vec![Marker::All("ledger".to_owned())]);
         assert_eq!(found(&mut all, processes), [205, 206, 207]);
     }
 

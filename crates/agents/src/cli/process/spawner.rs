@@ -13,6 +13,7 @@ use tracing::warn;
 
 use super::children::Inner;
 use super::command::{ChildCommand, SpawnError};
+use super::guard::Guard;
 use super::ledger::Ledger;
 use super::signal::Status;
 use super::table::{self, Identity};
@@ -60,6 +61,7 @@ impl Drop for RunHandle {
 pub(super) struct Spawner {
     pub(super) helper: Vec<OsString>,
     pub(super) ledger: Ledger,
+    pub(super) guard: Guard,
     pub(super) bell: Bell,
     pub(super) running: Arc<watch::Sender<usize>>,
     /// Held while a child is started and not announced.
@@ -86,6 +88,7 @@ impl Spawner {
         let mut helper = command.with_helper(&self.helper, &marker);
 
         let quiet = self.spawning.lock();
+        self.guard.ensure();
         let mut child = helper.spawn().map_err(failed)?;
         let pid = child.id().cast_signed();
         let Some(start) = table::start(pid) else {

@@ -72,6 +72,8 @@ pub(super) struct Office {
     pub(super) running: Arc<watch::Sender<usize>>,
     /// Held while a child is started: until it is announced here, it looks like a stray.
     pub(super) spawning: Arc<Mutex<()>>,
+    /// The server's guard, which is a child of it and no run.
+    pub(super) guard: Arc<Mutex<Option<Identity>>>,
 }
 
 /// How the undertaker is reached.
@@ -287,6 +289,7 @@ impl Undertaker {
             && !self.runs.iter().any(|run| is_root(run) || !process.is_zombie && is_of(run))
             && !self.lost.iter().any(is_root)
             && !self.abandoned.contains(&process.identity)
+            && *self.office.guard.lock() != Some(process.identity)
     }
 
     fn bury(&self, run: Run) {
@@ -345,7 +348,7 @@ mod tests {
         let running = Arc::new(watch::Sender::new(3));
         let spawning = Arc::new(Mutex::new(()));
         let grace = Duration::from_secs(2);
-        let office = Office { grace, exclusive: false, running: Arc::clone(&running), spawning };
+        let office = Office { grace, exclusive: false, running: Arc::clone(&running), spawning, guard: Arc::default() };
         let undertaker = Undertaker::new(office, &bell, messages);
         let (spawner, requests) = std::sync::mpsc::channel();
 

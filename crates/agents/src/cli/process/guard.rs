@@ -1,0 +1,96 @@
+//! A second process that ends what a server leaves when it is killed.
+//!
+//! The kernel kills a server's children with it, but not theirs: npm's Codex is a script that starts the real program. So
+//! the guard waits for the end of a pipe whose other end only the server has, and which closes however the server dies.
+//! Then it ends all that belongs to that server's runs. Nothing of it is left to the next server, unless server and guard
+//! are killed together: that one finds the rest in the ledger.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tracing::warn;
+
+use super::ledger::{self, Ledger};
+use super::orphans;
+use super::quarry::Marker;
+use super::table::{self, Identity};
+
+/// The word behind the helper's own that makes it a guard.
+pub const GUARD: &str = "guard";
+
+/// A server's guard, as the server has it.
+pub(super) struct Guard {
+    /// Program and arguments that become a guard.
+    command: Vec<OsString>,
+    process: Option<Child>,
+    /// Who it is, so that nobody takes it for a stray.
+    identity: Arc<Mutex<Option<Identity>>>,
+}
+
+impl Guard {
+    pub(super) fn new(
+        helper: &[OsString],
+        ledger: &Ledger,
+        grace: Duration,
+        identity: Arc<Mutex<Option<Identity>>>,
+    ) -> Self {
+        let mut command = helper.to_vec();
+        command.extend([GUARD.into(), ledger.folder().into(), ledger.markers().into()]);
+        command.push(grace.as_millis().to_string().into());
+        Self { command, process: None, identity }
+    }
+
+    /// Has one running. If none can be started, the ledger is all there is.
+    pub(super) fn ensure(&mut self) {
+        if self.process.as_mut().is_some_and(|process| matches!(process.try_wait(), Ok(None))) {
+            return;
+        }
+        match self.start() {
+            Ok(process) => {
+                let pid = process.id().cast_signed();
+                *self.identity.lock() = table::start(pid).map(|start| Identity { pid, start });
+                self.process = Some(process);
+            }
+            Err(error) => warn!(%error, "programs would outlive a killed server: its guard could not be started"),
+        }
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        let mut words = self.command.iter();
+        let mut command = Command::new(words.next().cloned().unwrap_or_default());
+        command.args(words).env_clear().current_dir("/");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    }
+}
+
+impl Drop for Guard {
+    /// The server ends in order: nothing is left to be ended.
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// What a guard does, in a process of its own. Returns once nothing of the server is left. None if the words make no sense.
+///
+/// # Errors
+/// If the processes of this machine cannot be seen.
+pub fn guard(mut words: impl Iterator<Item = OsString>) -> Option<io::Result<()>> {
+    let (folder, markers) = (words.next()?, words.next()?.into_string().ok()?);
+    let grace = Duration::from_millis(words.next()?.to_str()?.parse().ok()?);
+    if words.next().is_some() {
+        return None;
+    }
+    let mut nothing = [0; 64];
+    // Nothing is ever written, so this returns when the server is gone; a signal in between is no end.
+    while !matches!(io::stdin().lock().read(&mut nothing), Ok(0)) {}
+    let roots = ledger::roots(Path::new(&folder), &markers);
+    Some(orphans::end_those(roots, vec![Marker::All(markers)], grace).map(drop))
+}
