@@ -18,7 +18,7 @@ pub(crate) use origins::variables;
 pub use webhooks::PageFlags;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -26,6 +26,7 @@ use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, 
 use clap_complete::Shell;
 
 use crate::commands;
+use crate::commands::calling::clean::path_word;
 use crate::config::{Flag, Overrides, Problems, Workspace};
 use crate::printer::{self, Output, Printer};
 use calling::CallingCommand;
@@ -191,6 +192,19 @@ impl DataFlags {
     pub fn load(&self) -> Result<Workspace, Problems> {
         let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
         flags.read()
+    }
+
+    /// The same flags for another command, each with a space in front.
+    #[must_use]
+    pub fn again(&self) -> String {
+        let mut again = String::new();
+        if self.workspace != Path::new(".") {
+            again.push_str(&format!(" --workspace {}", path_word(&self.workspace)));
+        }
+        if let Some(data_dir) = &self.data_dir {
+            again.push_str(&format!(" --data-dir {}", path_word(data_dir)));
+        }
+        again
     }
 }
 

@@ -98,7 +98,7 @@ impl Serving {
             }
         };
         let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
-        let mut greeting = Greeting::new(config, address, &data_dir, &agents, usable, ring.is_open());
+        let mut greeting = Greeting::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
         let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
         let directory = Arc::new(FixedDirectory::new(agents, default_agent));
         if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
@@ -117,11 +117,15 @@ impl Serving {
         let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
         let asked = Arc::clone(&ring);
         let is_tls = tls.is_some();
+        let url = greeting.local_url.clone();
+        let certificate = config.server.tls.files().and_then(|(certificate, _)| std::path::absolute(certificate).ok());
         let status = move || Status {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             address: address.to_string(),
             tls: is_tls,
+            url: url.clone(),
+            certificate: certificate.clone(),
             agents: names.clone(),
             keys_required: !asked.is_open(),
         };

@@ -1,6 +1,6 @@
 //! The flags of every command that calls an agent, by the names that A2A command lines have agreed on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ArgAction::SetTrue;
 use clap::Args;
@@ -147,13 +147,7 @@ impl CallFlags {
     /// The flags that the next command needs too, each with a space in front of it. Secrets are not repeated.
     #[must_use]
     pub fn again(&self) -> String {
-        let mut again = String::new();
-        if self.workspace.workspace != Path::new(".") {
-            again.push_str(&format!(" --workspace {}", word(&self.workspace.workspace.to_string_lossy())));
-        }
-        if let Some(data_dir) = &self.workspace.data_dir {
-            again.push_str(&format!(" --data-dir {}", word(&data_dir.to_string_lossy())));
-        }
+        let mut again = self.workspace.again();
         for (id, flag) in AGAIN {
             if let Some(given) = self.origins.given(id).filter(|_| self.origins.is_typed(id)) {
                 again.push_str(&format!(" --{flag} {}", word(&given.text)));

@@ -140,6 +140,8 @@ struct Call {
     context: Context,
     /// The flags and the word that lead to it, for commands to go on with.
     again: String,
+    /// The flags that lead to the local server's data.
+    data_flags: String,
     deadline: Option<(Instant, Duration)>,
     /// Who we are to it.
     identity: Identity,
@@ -202,6 +204,7 @@ impl Call {
             egress,
             context,
             again: format!("{}{}", flags.again(), agent_again(agent, flags)),
+            data_flags: flags.workspace.again(),
             deadline: limit.map(|limit| (Instant::now() + limit, limit)),
             identity,
             guard,

@@ -1,6 +1,5 @@
 //! `switchboard status`: whether a server runs on a data directory, and which.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
@@ -28,23 +27,11 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
                 ExitCode::SUCCESS
             }
             Err(DoorError::Refused(refusal)) if !running => {
-                printer.failure(&refusal.problem, &format!("{} starts one", serve_command(flags)))
+                printer.failure(&refusal.problem, &format!("switchboard serve{} starts one", flags.again()))
             }
             Err(error) => refused(&error, printer),
         }
     })
-}
-
-/// What starts a server on the data that was asked about: the same flags, where they were given.
-fn serve_command(flags: &DataFlags) -> String {
-    let mut command = "switchboard serve".to_owned();
-    if flags.workspace != Path::new(".") {
-        command.push_str(&format!(" --workspace {}", flags.workspace.display()));
-    }
-    if let Some(data_dir) = &flags.data_dir {
-        command.push_str(&format!(" --data-dir {}", data_dir.display()));
-    }
-    command
 }
 
 fn print(status: &Status, printer: Printer) {

@@ -104,6 +104,12 @@ pub struct Status {
     /// Whether it speaks TLS there.
     #[serde(default)]
     pub tls: bool,
+    /// What stands in front of every path for callers on this machine.
+    #[serde(default)]
+    pub url: String,
+    /// The certificate it shows, which nobody else may have signed.
+    #[serde(default)]
+    pub certificate: Option<PathBuf>,
     /// Who is served.
     pub agents: Vec<String>,
     /// Whether requests need a key.

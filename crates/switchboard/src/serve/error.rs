@@ -10,6 +10,7 @@ use switchboard_engine::store::StoreError;
 use switchboard_server::TlsError;
 use switchboard_store::Holder;
 
+use crate::commands::calling::clean::path_word;
 use crate::config::Problems;
 use crate::serve::port_holder::PortHolder;
 
@@ -111,7 +112,7 @@ impl StartError {
             Self::NoKeys { data_dir, .. } => format!(
                 "create a key with switchboard keys create --data-dir {} and start again, or bind to a loopback \
                  address such as 127.0.0.1:41242",
-                data_dir.display()
+                path_word(data_dir)
             ),
             Self::DataHeld { .. } => "stop that process, or use another data directory with --data-dir DIR".to_owned(),
             Self::DataUnusable { next, .. } => (*next).to_owned(),

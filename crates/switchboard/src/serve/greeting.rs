@@ -3,11 +3,17 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::ParsedCertificate;
 use serde::Serialize;
 use switchboard_engine::Hosted;
 
-use crate::config::Config;
+use crate::commands::calling::clean::path_word;
+use crate::config::server::Server;
 use crate::config::store::Durability;
+use crate::config::{Origin, Workspace};
 use crate::printer::Printer;
 
 /// What a server says of itself.
@@ -32,12 +38,18 @@ pub struct Greeting {
     pub keys_required: bool,
     /// How many keys are good.
     pub usable_keys: usize,
-    /// A command of ours that sends a message, in the folder of the workspace.
+    /// A command of ours that sends a message, from the folder in which the server was started.
     pub call: String,
     /// A command that sends a message.
     pub send: String,
     /// A command that streams.
     pub stream: String,
+    /// The flags with which our commands find this server, each with a space in front.
+    #[serde(skip)]
+    flags: String,
+    /// What stands in front of every path for callers on this machine.
+    #[serde(skip)]
+    pub(super) local_url: String,
 }
 
 /// An agent and where its card is.
@@ -53,20 +65,21 @@ pub struct Served {
 
 impl Greeting {
     pub(super) fn new(
-        config: &Config,
+        workspace: &Workspace,
         address: SocketAddr,
         data_dir: &Path,
         agents: &[Hosted],
         usable_keys: usize,
         open: bool,
     ) -> Self {
+        let config = &workspace.config;
         let base_url = config.server.base_url(address).as_str().to_owned();
         let served = |hosted: &Hosted| Served {
             name: hosted.name.to_string(),
             description: hosted.manifest.description.clone(),
             card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
         };
-        let near = Near::new(config, address, !open);
+        let near = Near::new(workspace, address, data_dir, !open);
         Self {
             address: address.to_string(),
             url: config.server.url_at(address).as_str().to_owned(),
@@ -80,6 +93,8 @@ impl Greeting {
             send: near.curl("-s", agents, &[("echo", "hello")], "send"),
             stream: near.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
             base_url,
+            flags: near.flags,
+            local_url: near.base,
         }
     }
 
@@ -109,7 +124,7 @@ impl Greeting {
         let callers = if self.keys_required {
             format!("a key is needed ({} usable)", self.usable_keys)
         } else {
-            "anyone on this machine, no key needed; switchboard keys create changes that".to_owned()
+            format!("anyone on this machine, no key needed; switchboard keys create{} changes that", self.flags)
         };
         printer.table(&[
             ["data".to_owned(), format!("{} ({survives})", self.data_dir.display())],
@@ -117,6 +132,10 @@ impl Greeting {
         ]);
         if !self.agents.is_empty() {
             printer.line("");
+            if self.keys_required {
+                printer.line(format!("put a key into A2A_KEY (switchboard keys create{} makes one):", self.flags));
+                printer.line("  export A2A_KEY=");
+            }
             printer.line("try it, in this folder:");
             printer.line(format!("  {}", self.call));
             printer.line("send a message:");
@@ -135,34 +154,29 @@ struct Near {
     /// What curl needs beside that, each word with a space in front of it.
     trust: String,
     key: &'static str,
+    flags: String,
 }
 
 impl Near {
-    fn new(config: &Config, address: SocketAddr, keys_required: bool) -> Self {
-        let server = &config.server;
-        let (base, trust) = match (server.tls.files(), &server.public_base_url) {
-            // A certificate is for names, and this is the name.
-            (Some(_), Some(public)) => (public.clone(), String::new()),
-            // Without a name it is a certificate for trying things out, which nobody else has signed.
-            (Some((certificate, _)), None) => {
-                (server.url_at(reachable(address)), format!(" --cacert {}", quoted(certificate)))
-            }
-            (None, _) => (server.url_at(reachable(address)), String::new()),
-        };
+    fn new(workspace: &Workspace, address: SocketAddr, data_dir: &Path, keys_required: bool) -> Self {
+        let server = &workspace.config.server;
+        // The certificate may be one that no authority of this machine has signed.
+        let trust = server.tls.files().map(|(certificate, _)| format!(" --cacert {}", path_word(&full(certificate))));
         let key = if keys_required { " -H \"Authorization: Bearer $A2A_KEY\"" } else { "" };
-        Self { base: base.as_str().to_owned(), trust, key }
+        let flags = flags(workspace, data_dir);
+        Self { base: local_url(server, address), trust: trust.unwrap_or_default(), key, flags }
     }
 
     /// A line to copy with which this program calls one.
     fn call(&self, agents: &[Hosted], wishes: &[(&str, &str)]) -> String {
         let (agent, text) = wished(agents, wishes);
         let key = if self.key.is_empty() { "" } else { "A2ACLI_BEARER=\"$A2A_KEY\" " };
-        format!("{key}switchboard send {agent} \"{text}\"")
+        format!("{key}switchboard send{} {agent} \"{text}\"", self.flags)
     }
 
     /// A line to copy that calls the first of the wished agents that is served, or simply the first one.
     fn curl(&self, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str) -> String {
-        let Self { base, trust, key } = self;
+        let Self { base, trust, key, .. } = self;
         let (agent, text) = wished(agents, wishes);
         let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
         format!(
@@ -181,10 +195,44 @@ fn wished<'a>(agents: &'a [Hosted], wishes: &[(&'a str, &'a str)]) -> (&'a str, 
     }
 }
 
-/// A file as one word of a shell, from wherever the line is copied to.
-fn quoted(file: &Path) -> String {
-    let full = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    format!("'{}'", full.display().to_string().replace('\'', r"'\''"))
+/// The flags with which a command in another shell, in the same folder, finds this server. What files and defaults decide
+/// they decide there too; what a flag or a variable of this process decided has to be said again.
+fn flags(workspace: &Workspace, data_dir: &Path) -> String {
+    let mut flags = String::new();
+    let folder = full(&workspace.folder);
+    if std::env::current_dir().ok().as_ref() != Some(&folder) {
+        flags.push_str(&format!(" --workspace {}", path_word(&folder)));
+    }
+    let chosen = workspace.settings.iter().find(|setting| setting.key == "store.dataDir");
+    if chosen.is_some_and(|chosen| matches!(chosen.origin, Origin::Flag { .. } | Origin::Environment { .. })) {
+        flags.push_str(&format!(" --data-dir {}", path_word(data_dir)));
+    }
+    flags
+}
+
+/// What stands in front of every path for callers on this machine. A certificate is for names: the public one if it is
+/// configured, else the address or `localhost`, whichever it is valid for.
+fn local_url(server: &Server, address: SocketAddr) -> String {
+    let address = reachable(address);
+    let by_address = server.url_at(address).as_str().to_owned();
+    let Some((certificate, _)) = server.tls.files() else { return by_address };
+    if let Some(public) = &server.public_base_url {
+        return public.as_str().to_owned();
+    }
+    let is_for_localhost = address.ip().is_loopback()
+        && !is_valid_for(certificate, ServerName::from(address.ip()))
+        && ServerName::try_from("localhost").is_ok_and(|name| is_valid_for(certificate, name));
+    if is_for_localhost { format!("https://localhost:{}", address.port()) } else { by_address }
+}
+
+/// Whether the first certificate of a file names this host.
+fn is_valid_for(file: &Path, host: ServerName<'_>) -> bool {
+    let Ok(certificate) = CertificateDer::from_pem_file(file) else { return false };
+    ParsedCertificate::try_from(&certificate).is_ok_and(|parsed| verify_server_name(&parsed, &host).is_ok())
+}
+
+fn full(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The address as this machine reaches it: a listener on every interface has no address of its own.

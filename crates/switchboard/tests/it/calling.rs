@@ -153,6 +153,11 @@ fn card(here: &str, more: Value) -> Value {
     card
 }
 
+/// An address of this machine where nothing listens.
+fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
 /// Answers every request with the same bytes; its address.
 fn something_else(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -18,6 +18,7 @@ mod keys;
 mod limits;
 mod lost_log;
 mod metrics;
+mod printed_commands;
 mod program;
 mod readme;
 mod receiver;

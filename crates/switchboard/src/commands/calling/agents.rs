@@ -23,7 +23,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let workspace = target::load(flags)?;
         let server = target::running(&workspace).await?;
-        let base = server.as_ref().map(|status| target::base(&workspace, status)).transpose()?;
+        let base = server.as_ref().map(target::base);
         let configured = || workspace.agents.iter().map(|agent| agent.name.to_string()).collect();
         let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
         let mut known: Vec<Known> = hosted
@@ -49,7 +49,11 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
         }));
         printer.table(&rows);
         if is_idle {
-            printer.note("next: switchboard serve starts the server that hosts them");
+            let url = target::default_url(&workspace);
+            printer.note(&match target::is_answered(&url).await {
+                true => format!("something listens at {url}: send, chat and task try it for these names"),
+                false => format!("next: switchboard serve{} starts the server that hosts them", flags.again()),
+            });
         }
         Ok(ExitCode::SUCCESS)
     })

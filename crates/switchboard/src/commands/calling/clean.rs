@@ -1,6 +1,7 @@
 //! What agents say is shown without anything that a terminal would obey or a shell would run.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use crate::printer::is_obeyed;
 
@@ -38,12 +39,24 @@ pub(super) fn without_passwords(text: &str) -> String {
 
 /// One word of a shell, for commands that are shown to be copied.
 pub(crate) fn word(text: &str) -> String {
-    let text = line(text);
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=".contains(character);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text;
+    quoted(&line(text))
+}
+
+/// A path as one word of a shell. Unlike in [`word`], spaces that follow each other stay: they are part of the name.
+pub(crate) fn path_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    match text.contains(is_obeyed) {
+        true => word(&text),
+        false => quoted(&text),
     }
-    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn quoted(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=".contains(character);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 #[cfg(test)]
@@ -69,5 +82,6 @@ mod tests {
         assert_eq!(word("0198-ab_C"), "0198-ab_C");
         assert_eq!(word("$(rm -rf ~)'"), r"'$(rm -rf ~)'\'''");
         assert_eq!(word(""), "''");
+        assert_eq!(path_word(Path::new("/srv/a  b/it's")), r"'/srv/a  b/it'\''s'");
     }
 }

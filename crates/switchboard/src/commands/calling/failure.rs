@@ -187,7 +187,7 @@ impl Failure {
             Identity::Nobody => wanted(card, call),
         };
         if call.is_local {
-            hint.push_str("; switchboard keys create makes a key for this server");
+            hint.push_str(&format!("; switchboard keys create{} makes a key for this server", call.data_flags));
         }
         match call.identity {
             Identity::Nobody => Self::no_credentials(message, hint),

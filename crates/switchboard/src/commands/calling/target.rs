@@ -1,22 +1,28 @@
 //! Who is meant by what was typed: a URL, an agent of the running local server, or one that `agents.yaml` knows elsewhere.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use http::HeaderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use switchboard_client::{ClientCredentials, Credentials, FoundCard, Peer, Secret};
 use switchboard_egress::Identity;
+use tokio::net::TcpStream;
 use url::Url;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, clean};
 use crate::config::Workspace;
 use crate::config::remote_agent::RemoteAgent;
+use crate::config::server::Server;
 use crate::config::suggestion::nearest;
 use crate::control::{Door, DoorError, Request, Status};
+use crate::printer::{Output, Printer};
 use crate::serve::reachable;
+
+/// A listener of this machine accepts at once.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An agent and how to get there.
 pub(super) struct Target {
@@ -51,19 +57,63 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
         let (peer, certificate) = (elsewhere(remote), certificate(remote, &workspace)?);
         return Ok(Target { peer, roots: Vec::new(), certificate, is_local: false, card: None });
     }
-    let server = running(&workspace).await?;
-    let is_configured = workspace.agents.iter().any(|agent| agent.name.as_str() == typed);
-    match server {
+    match running(&workspace).await? {
         Some(status) if status.agents.iter().any(|name| name == typed) => {
-            let peer = Peer::new(format!("{}/a2a/{typed}", base(&workspace, &status)?));
-            Ok(Target { peer, roots: roots(&workspace), certificate: None, is_local: true, card: None })
+            let peer = Peer::new(format!("{}/a2a/{typed}", base(&status)));
+            Ok(Target {
+                peer,
+                roots: roots(status.certificate.as_deref()),
+                certificate: None,
+                is_local: true,
+                card: None,
+            })
         }
-        None if is_configured => {
-            let message = format!("no server runs on this workspace, so that agent {typed} has no address");
-            Err(Failure::unreachable(message, "start one in another terminal with switchboard serve"))
-        }
-        server => Err(unknown(typed, &workspace, server.as_ref())),
+        Some(status) => Err(unknown(typed, &workspace, &status.agents, "")),
+        None => at_default_address(typed, &workspace, flags).await,
     }
+}
+
+/// The agent at the address that a server of this workspace would have: without one on its data, a server that was started
+/// in another folder may well be there, and a second one could not take the same address.
+async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlags) -> Result<Target, Failure> {
+    let url = default_url(workspace);
+    let data_dir = workspace.data_dir();
+    let data_dir = data_dir.display();
+    if is_answered(&url).await {
+        let note = format!("no server runs on the data in {data_dir}; trying {url}");
+        Printer::new(Output::Text).note(&note);
+        let peer = Peer::new(format!("{url}/a2a/{typed}"));
+        let own = workspace.config.server.tls.files().map(|(certificate, _)| certificate);
+        return Ok(Target { peer, roots: roots(own), certificate: None, is_local: false, card: None });
+    }
+    let tried = format!("no server runs on the data in {data_dir}, and nothing listens at {url}");
+    let names: Vec<String> = workspace.agents.iter().map(|agent| agent.name.to_string()).collect();
+    if names.iter().any(|name| name == typed) {
+        let next = format!(
+            "start one with switchboard serve{}, or name the one that runs: its data with --data-dir, its workspace with \
+             --workspace, or the agent by its URL",
+            flags.again()
+        );
+        return Err(Failure::unreachable(format!("{tried}, so that agent {typed} cannot be called"), next));
+    }
+    Err(unknown(typed, workspace, &names, &format!("; {tried}")))
+}
+
+/// Where a server of this workspace listens unless it is told otherwise.
+pub(super) fn default_url(workspace: &Workspace) -> String {
+    let server = &workspace.config.server;
+    let bind = match server.bind.0.port() {
+        // Any free one: nobody can know which.
+        0 => Server::default().bind.0,
+        _ => server.bind.0,
+    };
+    server.url_at(reachable(bind)).as_str().to_owned()
+}
+
+/// Whether anything accepts connections at an address of this machine.
+pub(super) async fn is_answered(url: &str) -> bool {
+    let Some((_, address)) = url.split_once("://") else { return false };
+    matches!(tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await, Ok(Ok(_)))
 }
 
 /// The file that is meant, if it is one.
@@ -121,23 +171,15 @@ pub(super) async fn running(workspace: &Workspace) -> Result<Option<Status>, Fai
 }
 
 /// What stands in front of every path of the running server.
-pub(super) fn base(workspace: &Workspace, status: &Status) -> Result<String, Failure> {
-    let server = &workspace.config.server;
-    if let (true, Some(public)) = (status.tls, &server.public_base_url) {
-        // A certificate is for names, and this is the name.
-        return Ok(public.as_str().to_owned());
-    }
-    let address: SocketAddr = status.address.parse().map_err(|_| {
-        Failure::internal(format!("the server says that it listens on {:?}, which is no address", status.address))
-    })?;
+pub(super) fn base(status: &Status) -> String {
     let scheme = if status.tls { "https" } else { "http" };
-    Ok(format!("{scheme}://{}", reachable(address)))
+    // One that was started before an update says only where it listens.
+    if status.url.is_empty() { format!("{scheme}://{}", status.address) } else { status.url.clone() }
 }
 
 /// The certificate that the local server shows; nobody else may have signed it. One that cannot be read is not trusted.
-fn roots(workspace: &Workspace) -> Vec<CertificateDer<'static>> {
-    let Some((certificate, _)) = workspace.config.server.tls.files() else { return Vec::new() };
-    let found = CertificateDer::pem_file_iter(certificate);
+fn roots(certificate: Option<&Path>) -> Vec<CertificateDer<'static>> {
+    let found = certificate.and_then(|certificate| CertificateDer::pem_file_iter(certificate).ok());
     found.map(|found| found.filter_map(Result::ok).collect()).unwrap_or_default()
 }
 
@@ -174,13 +216,11 @@ fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Ide
     identity.map(Some).map_err(failed)
 }
 
-fn unknown(typed: &str, workspace: &Workspace, server: Option<&Status>) -> Failure {
-    let served = server.map(|status| status.agents.clone());
-    let hosted = served.unwrap_or_else(|| workspace.agents.iter().map(|agent| agent.name.to_string()).collect());
-    let names = hosted.into_iter().chain(workspace.remotes.iter().map(|remote| remote.name.to_string()));
-    let names: Vec<String> = names.collect();
-    let message = format!("this workspace knows no agent {}; it knows {}", clean::word(typed), names.join(", "));
-    let next = match nearest(typed, names.iter().map(String::as_str)) {
+fn unknown(typed: &str, workspace: &Workspace, hosted: &[String], tried: &str) -> Failure {
+    let remotes = workspace.remotes.iter().map(|remote| remote.name.as_str());
+    let names: Vec<&str> = hosted.iter().map(String::as_str).chain(remotes).collect();
+    let message = format!("this workspace knows no agent {}; it knows {}{tried}", clean::word(typed), names.join(", "));
+    let next = match nearest(typed, names.iter().copied()) {
         Some(name) => format!("did you mean {name}? switchboard agents lists all of them"),
         None => "name one of them, or a URL such as https://agent.example".to_owned(),
     };

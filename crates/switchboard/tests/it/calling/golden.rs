@@ -4,7 +4,7 @@
 use insta::assert_snapshot;
 
 use super::terminal::{Terminal, still};
-use super::{Fleet, something_else};
+use super::{Fleet, free_address, something_else};
 use crate::program::{Run, Workspace};
 
 /// Commands and what they print, as a terminal would show it: standard error with a `!` in front.
@@ -198,7 +198,7 @@ fn errors() {
         "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 36\r\nconnection: close\r\n\r\n<html><title>Sign in</title></html>\n",
     );
     let closed = something_else("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let free = free_address();
     let done = fleet.run(&["send", "echo", "hi", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
     let commands: [&[&str]; 16] = [
         &["send", "ehco", "hi"],
@@ -229,8 +229,11 @@ fn errors() {
     assert_snapshot!("errors_json", replaced(json.stable()));
     let Fleet { workspace, server } = fleet;
     server.stop();
+    let workspace = workspace.variable("SWITCHBOARD_SERVER_BIND", &free);
     let idle = workspace.run(&["send", "echo", "hi"]);
-    assert_snapshot!("errors_no_server", idle.stderr);
+    let folder = workspace.path().canonicalize().unwrap();
+    let idle = idle.stderr.replace(folder.to_str().unwrap(), "FOLDER").replace(&free, "NOBODY");
+    assert_snapshot!("errors_no_server", idle);
 }
 
 #[test]

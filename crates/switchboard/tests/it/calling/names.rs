@@ -2,24 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::Fleet;
+use super::{Fleet, free_address};
 use crate::program::Workspace;
 use crate::tls::Issued;
 
 #[test]
 fn agents_are_listed_with_where_they_are() {
     let content = "agents:\n  - { name: mine, builtin: echo }\n  - { name: far, url: 'https://far.example/a2a' }\n";
-    let workspace = Workspace::new().file("agents.yaml", content);
+    let workspace = Workspace::new().file("agents.yaml", content).variable("SWITCHBOARD_SERVER_BIND", &free_address());
     let idle = workspace.run(&["agents"]);
     let table = "AGENT  KIND    ADDRESS\nmine   hosted  no server runs\nfar    remote  https://far.example/a2a\n";
     assert_eq!((idle.code, idle.stdout.as_str()), (Some(0), table));
-    let refused = workspace.run(&["send", "mine", "hi"]);
-    assert_eq!(refused.code, Some(3));
-    assert!(
-        refused.stderr.contains("next: start one in another terminal with switchboard serve"),
-        "{}",
-        refused.stderr
-    );
+    assert_eq!(idle.stderr, "next: switchboard serve starts the server that hosts them\n");
 
     let fleet = Fleet::of(workspace);
     let running = fleet.run(&["agents", "--json"]);
@@ -34,6 +28,44 @@ fn agents_are_listed_with_where_they_are() {
         (unknown.code, unknown.errors()),
         (Some(3), vec!["this workspace knows no agent nobody; it knows mine, far"])
     );
+}
+
+#[test]
+fn in_a_folder_without_a_server_the_default_address_is_tried_and_said() {
+    let there = Fleet::new();
+    let here = Workspace::new().variable("SWITCHBOARD_SERVER_BIND", &there.server.address);
+    let data = here.path().canonicalize().unwrap().join(".switchboard");
+    let note = format!("no server runs on the data in {}; trying http://{}\n", data.display(), there.server.address);
+    let run = here.run(&["send", "echo", "hi", "-q"]);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "hi\n", note.as_str()));
+    let listed = here.run(&["agents"]);
+    let told =
+        format!("something listens at http://{}: send, chat and task try it for these names\n", there.server.address);
+    assert_eq!(listed.stderr, told, "no second server is suggested");
+    let unknown = here.run(&["send", "nobody", "hi"]);
+    assert!(unknown.code == Some(3) && unknown.stderr.starts_with(&note), "{}", unknown.stderr);
+
+    let address = free_address();
+    let alone = Workspace::new().variable("SWITCHBOARD_SERVER_BIND", &address);
+    let run = alone.run(&["send", "echo", "hi", "--data-dir", "my data"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(3), ""));
+    assert!(
+        run.stderr.contains(&format!("my data, and nothing listens at http://{address}, so that")),
+        "{}",
+        run.stderr
+    );
+    assert!(
+        run.stderr.contains("next: start one with switchboard serve --data-dir 'my data', or name"),
+        "{}",
+        run.stderr
+    );
+    let run = alone.run(&["send", "ehco", "hi"]);
+    assert!(
+        run.stderr.contains(&format!("knows no agent ehco; it knows echo, guide, probe; no server")),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("next: did you mean echo?"), "{}", run.stderr);
 }
 
 #[test]
