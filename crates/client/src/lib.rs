@@ -49,7 +49,7 @@ pub use error::{ClientError, NoCardAt};
 pub use follow::{Followed, Gap, Missing, Update};
 pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
-pub use outcome::Outcome;
+pub use outcome::{Outcome, is_secondary, points_to_artifacts};
 pub use peer::{Binding, Limits, Peer, Retries};
 pub use shown::shown;
 

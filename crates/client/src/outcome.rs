@@ -5,6 +5,9 @@ use switchboard_a2a::{Artifact, Message, Part, PartContent, Role, SendResponse, 
 /// What is said where there is nothing to read.
 const NOTHING: &str = "(no text)";
 
+/// The artifact in which coding agents think aloud.
+const REASONING: &str = "reasoning";
+
 /// What a message has come to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
@@ -90,18 +93,28 @@ fn or_nothing(text: Option<String>) -> String {
     text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
-/// Artifacts of nothing but data are for programs, unless there is nothing else.
+/// Whether an artifact is no part of the answer, unless there is nothing else: data, which is for programs, and what an
+/// agent thought aloud on the way.
+pub fn is_secondary(artifact: &Artifact) -> bool {
+    artifact.name.as_deref() == Some(REASONING) || artifact.parts.iter().all(is_data)
+}
+
 fn made(task: &Task) -> Option<String> {
-    let (texts, data): (Vec<&Artifact>, Vec<&Artifact>) = task.artifacts.iter().partition(|made| !is_data(made));
+    let (beside, answer): (Vec<&Artifact>, Vec<&Artifact>) = task.artifacts.iter().partition(|made| is_secondary(made));
     let readable = |all: &[&Artifact]| {
         let texts: Vec<String> = all.iter().filter_map(|artifact| parts(&artifact.parts)).collect();
         (!texts.is_empty()).then(|| texts.join("\n\n"))
     };
-    readable(&texts).or_else(|| readable(&data))
+    readable(&answer).or_else(|| said(task).filter(|said| !points_to_artifacts(said))).or_else(|| readable(&beside))
 }
 
-fn is_data(artifact: &Artifact) -> bool {
-    artifact.parts.iter().all(|part| matches!(part.content, PartContent::Data(_)))
+/// Whether a message of a completed task only says which artifacts hold the answer, as agents hosted by Switchboard do.
+pub fn points_to_artifacts(text: &str) -> bool {
+    text.trim_start().starts_with("The answer is in the artifact")
+}
+
+fn is_data(part: &Part) -> bool {
+    matches!(part.content, PartContent::Data(_))
 }
 
 fn said(task: &Task) -> Option<String> {
@@ -110,11 +123,13 @@ fn said(task: &Task) -> Option<String> {
     status.into_iter().chain(history).find_map(|message| parts(&message.parts))
 }
 
-/// The readable parts: text as it is, data as JSON, files by their name. Texts of one artifact may be pieces of one.
+/// The readable parts: text as it is, files by their name, and data as JSON where there is nothing else. Texts of one
+/// artifact may be pieces of one.
 fn parts(parts: &[Part]) -> Option<String> {
     let mut text = String::new();
     let mut is_running = false;
-    for part in parts {
+    let only_data = parts.iter().all(is_data);
+    for part in parts.iter().filter(|part| only_data || !is_data(part)) {
         let (piece, runs) = match &part.content {
             PartContent::Text(piece) => (piece.clone(), true),
             PartContent::Data(data) => (data.as_str().to_owned(), false),
@@ -219,8 +234,23 @@ mod tests {
         let url = Part::new(PartContent::Url("https://files.example/b".to_owned()));
         let parts = vec![Part::text("see "), Part::text("this:"), Part::new(data), named, url];
         let reply = Outcome::Replied(Message { parts, ..Message::text(Role::Agent, "") });
-        let expected = "see this:\n{\"a\":1}\n[file: a.png, 3 bytes]\n[file: https://files.example/b]";
-        assert_eq!(reply.text(), expected);
+        assert_eq!(reply.text(), "see this:\n[file: a.png, 3 bytes]\n[file: https://files.example/b]");
         assert!(reply.is_success() && reply.task().is_none());
+    }
+
+    #[test]
+    fn data_is_read_where_there_is_nothing_else() {
+        let data = Artifact::new(vec![Part::new(PartContent::Data(Json::parse(r#"{"a":1}"#).unwrap()))]);
+        let thought = Artifact::text("hm").named("reasoning");
+        let text = |said: Option<&str>, artifacts: &[&Artifact]| {
+            let artifacts = artifacts.iter().map(|artifact| (*artifact).clone()).collect();
+            Outcome::from(Task { artifacts, ..task(TaskState::Completed, said, &[]) }).text()
+        };
+        assert_eq!(text(None, &[&data, &Artifact::text("done")]), "done");
+        assert_eq!(text(None, &[&thought, &Artifact::text("done")]), "done");
+        assert_eq!(text(Some("finished"), &[&data]), "finished");
+        assert_eq!(text(Some("The answer is in the artifact \"x\"."), &[&data]), r#"{"a":1}"#);
+        assert_eq!(text(None, &[&data]), r#"{"a":1}"#);
+        assert_eq!(text(None, &[&thought]), "hm");
     }
 }

@@ -82,7 +82,10 @@ fn a_second_one_runs_beside_it_as_the_readme_says() {
     let told = String::from_utf8(refused.stderr).unwrap();
     assert!(!refused.status.success() && told.contains("--bind 127.0.0.1:PORT"), "{told}");
 
-    let second = Hello::start(folder.path(), &words);
+    let mut second = Hello::start(folder.path(), &words);
+    let data_dir = folder.path().canonicalize().unwrap().join(words[words.len() - 1]);
+    let call = format!("switchboard send --data-dir {} hello", data_dir.display());
+    assert!(second.lines.any(|line| line.unwrap().contains(&call)), "no {call}");
     assert!(second.greet("Bob").contains("Hello, Bob!"));
     assert!(first.greet("Ada").contains("Hello, Ada!"));
     second.stop();

@@ -2,6 +2,7 @@
 //! the words of the protocol; what goes wrong is told by [`failure`], in one form for all of them.
 
 pub mod agents;
+mod answer;
 mod apart;
 pub mod auth;
 pub mod card;

@@ -107,7 +107,7 @@ pub struct Status {
     /// What stands in front of every path for callers on this machine.
     #[serde(default)]
     pub url: String,
-    /// The certificate it shows, which nobody else may have signed.
+    /// The certificate it shows, which may be self-signed.
     #[serde(default)]
     pub certificate: Option<PathBuf>,
     /// Who is served.

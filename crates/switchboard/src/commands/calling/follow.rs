@@ -5,12 +5,15 @@ use std::process::ExitCode;
 use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
 use switchboard_client::{ClientError, Followed, Outcome, Update};
 
+use crate::commands::calling::answer::AnswerOption;
 use crate::commands::calling::interrupt::Interrupt;
 use crate::commands::calling::live::Live;
 use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::shown::{Page, Written};
-use crate::commands::calling::{Call, Failure, apart, clean, shown};
+use crate::commands::calling::{Call, Failure, answer, apart, clean, shown};
 use crate::printer::Printer;
+
+const ASKS: &str = "the agent asks and waits for an answer";
 
 /// How what comes is shown.
 #[derive(Clone, Copy)]
@@ -161,13 +164,15 @@ pub(super) fn show(call: &Call, mut response: SendResponse, written: &Written, s
 pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
     let Some(task) = outcome.task() else { return };
     let id = clean::word(task.id.as_str());
+    if let Some(commands) = answer_commands(call, task).filter(|_| !printer.is_json()) {
+        printer.warning(ASKS);
+        return printer.note(&commands);
+    }
     let (warning, next) = match outcome {
         Outcome::Failed(_) => ("the task has failed", None),
         Outcome::Rejected(_) => ("the agent has refused the task", None),
         Outcome::Canceled(_) => ("the task was canceled", None),
-        Outcome::InputRequired(_) => {
-            ("the agent asks and waits for an answer", Some(("send", format!("--task-id {id} 'your answer'"))))
-        }
+        Outcome::InputRequired(_) => (ASKS, Some(("send", format!("--task-id {id} 'your answer'")))),
         Outcome::AuthRequired(_) => {
             ("the agent waits until you have given it access; then it goes on", Some(("task subscribe", id)))
         }
@@ -181,6 +186,19 @@ pub(super) fn tell_next(call: &Call, outcome: &Outcome, printer: Printer) {
         }
         _ => tell_files(call, task, printer),
     }
+}
+
+/// The command for each answer that the agent offers, if it does.
+fn answer_commands(call: &Call, task: &Task) -> Option<String> {
+    let options = answer::options(&task.status);
+    let id = clean::word(task.id.as_str());
+    let command = |option: &AnswerOption| {
+        // What begins with a dash would be taken for a flag.
+        let dashes = if option.id.starts_with('-') { "-- " } else { "" };
+        call.command("send", &format!("--task-id {id} {dashes}{}", clean::word(&option.id)))
+    };
+    let commands: Vec<String> = options.iter().map(command).collect();
+    (!commands.is_empty()).then(|| format!("next: one of\n  {}", commands.join("\n  ")))
 }
 
 /// Says on standard error how to get at what cannot be shown.
@@ -224,5 +242,9 @@ fn tell_text(outcome: &Outcome, written: &Written, printer: Printer) {
     };
     if says_more {
         printer.line(clean::text(&outcome.text()).trim_end_matches('\n'));
+    }
+    let options = outcome.task().map(|task| answer::options(&task.status)).unwrap_or_default();
+    if !options.is_empty() {
+        printer.line(shown::option_lines(&options));
     }
 }

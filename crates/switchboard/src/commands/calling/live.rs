@@ -1,16 +1,22 @@
 //! What an agent produces, written while it is being produced, each piece once.
 
-use switchboard_a2a::{Artifact, ArtifactId, PartContent, StreamResponse, TaskStatus};
+use std::collections::BTreeSet;
 
-use crate::commands::calling::clean;
+use switchboard_a2a::{Artifact, ArtifactId, Part, PartContent, StreamResponse, TaskStatus};
+use switchboard_client::is_secondary;
+
+use crate::commands::calling::answer::is_data;
 use crate::commands::calling::follow::{Form, Style};
 use crate::commands::calling::shown::{self, Page, Written};
+use crate::commands::calling::{answer, clean};
 
 /// Writes pieces of artifacts as they come.
 pub(super) struct Live {
     style: Style,
     page: Page,
     last: Option<ArtifactId>,
+    /// Artifacts that are no part of the answer.
+    secondary: BTreeSet<ArtifactId>,
     /// The text of the artifact that came last, which agents like to repeat at the end.
     made: String,
     /// Whether a block of text is open.
@@ -29,6 +35,7 @@ impl Live {
             style,
             page,
             last: None,
+            secondary: BTreeSet::new(),
             made: String::new(),
             is_in_text: false,
             is_at_line_start: true,
@@ -81,11 +88,8 @@ impl Live {
         self.close();
         self.page.field("state", &shown::state(status.state));
         if let Some(message) = status.message.as_ref().filter(|message| !message.parts.is_empty()) {
-            if self.style.is_verbose
-                || self.made.is_empty()
-                || !shown::says_the_same(&message.joined_text(), &self.made)
-            {
-                self.page.message("message", message);
+            if self.style.is_verbose || !answer::repeats(&self.made, &message.joined_text()) {
+                self.page.said(status, message);
             }
             self.written.message = Some(message.message_id.clone());
         }
@@ -93,6 +97,9 @@ impl Live {
 
     /// Parts that come together stand on lines of their own; those of a picture may have come one after the other.
     fn artifact(&mut self, artifact: &Artifact, append: bool, is_together: bool) {
+        if !self.is_shown(artifact, append) {
+            return;
+        }
         self.written.artifacts = true;
         let goes_on = append && self.last.as_ref() == Some(&artifact.artifact_id);
         if !goes_on {
@@ -103,8 +110,9 @@ impl Live {
             }
         }
         self.last = Some(artifact.artifact_id.clone());
-        for (place, part) in artifact.parts.iter().enumerate() {
-            let follows_text = place > 0 && artifact.parts[place - 1].as_text().is_some();
+        let parts: Vec<&Part> = artifact.parts.iter().filter(|part| self.style.is_verbose || !is_data(part)).collect();
+        for (place, part) in parts.iter().enumerate() {
+            let follows_text = place > 0 && parts[place - 1].as_text().is_some();
             if is_together && follows_text && part.as_text().is_some() && !self.is_at_line_start {
                 self.piece("\n");
             }
@@ -125,6 +133,21 @@ impl Live {
                 }
             }
         }
+    }
+
+    /// Whether a piece has something for people. What is no part of the answer may be all there is, which is known at the
+    /// end only; and the empty piece that ends an artifact is not to begin it again.
+    fn is_shown(&mut self, artifact: &Artifact, append: bool) -> bool {
+        let id = &artifact.artifact_id;
+        if self.style.is_verbose {
+            return true;
+        }
+        if !append && is_secondary(artifact) && !artifact.parts.iter().all(is_data) {
+            self.secondary.insert(id.clone());
+        }
+        let says = |part: &Part| !is_data(part) && part.as_text() != Some("");
+        let goes_on = append && self.last.as_ref() == Some(id);
+        !self.secondary.contains(id) && (goes_on || artifact.parts.iter().any(says))
     }
 
     fn text(&mut self, text: &str) {

@@ -79,7 +79,8 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let call = Call::open(&agent, flags).await?;
         let style = Style {
             form: if wishes.quiet { Form::Plain } else { Form::Labeled },
-            is_live: wishes.stream || !printer.is_json() && std::io::stdout().is_terminal(),
+            // Without labels the pieces could not be told apart, and the answer is to be the same wherever it goes.
+            is_live: wishes.stream || !wishes.quiet && !printer.is_json() && std::io::stdout().is_terminal(),
             shows_states: wishes.stream,
             ..Style::quiet(printer, flags.verbose)
         };

@@ -5,12 +5,13 @@
 use std::collections::BTreeSet;
 
 use switchboard_a2a::{
-    Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskState,
+    Artifact, ArtifactId, Message, Metadata, Part, PartContent, Role, StreamResponse, Task, TaskState, TaskStatus,
 };
-use switchboard_client::Outcome;
+use switchboard_client::{Outcome, is_secondary};
 use switchboard_engine::state_label;
 
-use crate::commands::calling::clean;
+use crate::commands::calling::answer::AnswerOption;
+use crate::commands::calling::{answer, clean};
 use crate::printer::Printer;
 
 /// A state in one word, as version 0.3 writes it.
@@ -31,7 +32,7 @@ pub(super) fn fields(task: &Task) -> [String; 3] {
 #[derive(Clone, Copy)]
 pub(super) struct Page {
     pub(super) printer: Printer,
-    /// Whether every part is shown for itself, with all that is said about it.
+    /// Whether every part is shown for itself, with all that is said about it; else data and metadata are left out.
     pub(super) is_verbose: bool,
 }
 
@@ -58,9 +59,10 @@ impl Page {
 
     /// A whole task: what was made, what was said, and where it stands.
     pub(super) fn task(self, task: &Task) {
-        task.artifacts.iter().for_each(|artifact| self.artifact(artifact));
-        if let Some(message) = self.news(task) {
-            self.message("message", message);
+        let news = self.news(task);
+        self.artifacts(task, news.is_some());
+        if let Some(message) = news {
+            self.said(&task.status, message);
         }
         for message in &task.history {
             self.message(who(message), message);
@@ -85,11 +87,12 @@ impl Page {
             }
             return;
         };
+        let news = self.news(task);
         if !written.artifacts {
-            task.artifacts.iter().for_each(|artifact| self.artifact(artifact));
+            self.artifacts(task, news.is_some());
         }
-        match self.news(task) {
-            Some(message) if written.message.as_ref() != Some(&message.message_id) => self.message("message", message),
+        match news {
+            Some(message) if written.message.as_ref() != Some(&message.message_id) => self.said(&task.status, message),
             Some(_) => {}
             // Some agents leave their answer in the history.
             None if task.artifacts.is_empty() && task.status.message.is_none() && !task.history.is_empty() => {
@@ -100,15 +103,26 @@ impl Page {
         self.ids(task);
     }
 
-    /// What was said with the status, unless it only repeats what was made.
+    /// What was said with the status and is not shown with the artifacts anyway.
     fn news(self, task: &Task) -> Option<&Message> {
-        let message = task.status.message.as_ref().filter(|message| !message.parts.is_empty())?;
-        let said = message.joined_text();
-        let repeats = |artifact: &Artifact| {
-            let made: String = artifact.parts.iter().filter_map(Part::as_text).collect();
-            says_the_same(&made, &said)
-        };
-        (self.is_verbose || said.is_empty() || !task.artifacts.iter().any(repeats)).then_some(message)
+        let said = || task.status.message.as_ref().filter(|message| !message.parts.is_empty());
+        if self.is_verbose { said() } else { answer::news(task) }
+    }
+
+    /// What the agent has made, as far as it is part of the answer.
+    fn artifacts(self, task: &Task, has_news: bool) {
+        let has_answer = has_news || !task.artifacts.iter().all(is_secondary);
+        let is_shown = |artifact: &&Artifact| self.is_verbose || !has_answer || !is_secondary(artifact);
+        task.artifacts.iter().filter(is_shown).for_each(|artifact| self.artifact(artifact));
+    }
+
+    /// What was said with a status; the answers that it offers, if it asks.
+    pub(super) fn said(self, status: &TaskStatus, message: &Message) {
+        self.message("message", message);
+        let options = answer::options(status);
+        if !options.is_empty() {
+            self.block("options", &option_lines(&options));
+        }
     }
 
     /// Something the agent has made.
@@ -158,7 +172,7 @@ impl Page {
             return;
         }
         let mut text = String::new();
-        for part in parts {
+        for part in answer::readable(parts) {
             match &part.content {
                 PartContent::Text(piece) => text.push_str(piece),
                 content => {
@@ -182,7 +196,8 @@ impl Page {
     pub(super) fn part(self, content: &PartContent, part: &Part) {
         match content {
             PartContent::Text(text) => self.block("text", text),
-            PartContent::Data(data) => self.block("data", &pretty(data.as_str())),
+            PartContent::Data(data) if self.is_verbose => self.block("data", &pretty(data.as_str())),
+            PartContent::Data(data) => self.block("data", data.as_str()),
             PartContent::Url(_) | PartContent::Raw(_) => self.field("file", &file(part)),
         }
     }
@@ -216,9 +231,11 @@ impl Written {
     }
 }
 
-/// Whether two texts have the same words, however their parts were put together.
-pub(super) fn says_the_same(one: &str, other: &str) -> bool {
-    one.split_whitespace().flat_map(str::chars).eq(other.split_whitespace().flat_map(str::chars))
+/// The answers that a question offers, one a line.
+pub(super) fn option_lines(options: &[AnswerOption]) -> String {
+    let width = options.iter().map(|option| option.id.chars().count()).max().unwrap_or_default();
+    let line = |option: &AnswerOption| format!("{:width$}  {}", option.id, option.label).trim_end().to_owned();
+    options.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Text with every line that is not empty indented; the first one if a line begins there.
@@ -246,7 +263,7 @@ fn who(message: &Message) -> &'static str {
 fn joined(parts: &[Part]) -> String {
     let mut text = String::new();
     let mut follows_text = false;
-    for next in parts {
+    for next in answer::readable(parts) {
         let is_text = matches!(next.content, PartContent::Text(_));
         let joins = follows_text && is_text;
         if !joins && !text.is_empty() && !text.ends_with('\n') {
@@ -262,7 +279,7 @@ fn joined(parts: &[Part]) -> String {
 pub(super) fn part(part: &Part) -> String {
     match &part.content {
         PartContent::Text(text) => clean::text(text).into_owned(),
-        PartContent::Data(data) => clean::text(&pretty(data.as_str())).into_owned(),
+        PartContent::Data(data) => clean::text(data.as_str()).into_owned(),
         PartContent::Url(_) | PartContent::Raw(_) => clean::line(&format!("[file {}]", file(part))),
     }
 }

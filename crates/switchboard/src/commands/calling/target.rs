@@ -103,7 +103,7 @@ async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlag
 pub(super) fn default_url(workspace: &Workspace) -> String {
     let server = &workspace.config.server;
     let bind = match server.bind.0.port() {
-        // Any free one: nobody can know which.
+        // Any free port: which one cannot be known.
         0 => Server::default().bind.0,
         _ => server.bind.0,
     };

@@ -191,6 +191,78 @@ fn chat() {
     assert!(!screen.contains("artifact:"), "people read it, no program: {screen}");
 }
 
+/// Tells all that a coding agent tells: its session, its thoughts, its tools, what it used; and asks.
+const CODER: &str = r#"
+read -r prompt
+echo '{"kind":"init","session":"s1","model":"m-1"}'
+echo '{"kind":"reasoning","text":"Let me think."}'
+echo '{"kind":"text","text":"I will fix "}'
+echo '{"kind":"text","text":"two files."}'
+echo '{"kind":"text_end"}'
+echo '{"kind":"approval_required","request":"r","tool":"fix","input":{"files":2},"prompt":"Fix 2 files","choices":[{"id":"half","label":"Only the first"}]}'
+read -r answer
+echo '{"kind":"usage","input_tokens":10,"output_tokens":5,"cost_usd":0.01}'
+echo '{"kind":"files_changed","paths":["a","b"]}'
+case $answer in
+*'"decision":"allow"'*) echo '{"kind":"text","text":"Fixed both."}'; echo '{"kind":"done"}' ;;
+*) echo '{"kind":"done","answer":"Left as it was."}' ;;
+esac
+"#;
+
+/// How to answer in words is the agent's to say, and is tested there.
+fn without_instructions(transcript: &Transcript<'_>) -> String {
+    let lines = transcript.stable();
+    let lines = lines.lines().filter(|line| !line.trim_start().starts_with("Answer "));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_coding_agent_asks_and_answers_without_json() {
+    let agents = "agents:\n  - { name: coder, cli: generic, command: [/bin/sh, ./coder.sh], output: jsonl, approval: { events: true }, cwd: . }\n";
+    let workspace = Workspace::new().file("agents.yaml", agents).file("coder.sh", CODER);
+    let fleet = Fleet::of(workspace.variable("PATH", "/usr/bin:/bin"));
+    let open = || {
+        let listed = fleet.run(&["task", "list", "coder", "--status", "input-required", "--json"]).json();
+        listed["tasks"][0]["id"].as_str().unwrap().to_owned()
+    };
+    let mut text = Transcript::new(&fleet);
+    let asked = text.run(&["send", "coder", "fix it"]);
+    let task = open();
+    let commands: Vec<&str> = asked.stderr.lines().filter_map(|line| line.strip_prefix("  switchboard ")).collect();
+    let words: Vec<&str> = commands[0].split(' ').collect();
+    assert_eq!((commands.len(), words.last()), (4, Some(&"allow")), "{}", asked.stderr);
+    text.run(&words);
+    text.run(&["task", "get", "coder", &task]);
+    text.run(&["send", "coder", "fix it", "-q"]);
+    text.run(&["send", "coder", "--task-id", &open(), "n", "-q"]);
+    assert_snapshot!("coding_agent_text", without_instructions(&text));
+
+    let mut terminal = Transcript::new(&fleet);
+    terminal.on_terminal(&["send", "coder", "fix it"]);
+    terminal.on_terminal(&["send", "coder", "--task-id", &open(), "allow"]);
+    terminal.on_terminal(&["send", "coder", "fix it", "-q"]);
+    terminal.on_terminal(&["send", "coder", "--task-id", &open(), "n", "-q"]);
+    assert_snapshot!("coding_agent_terminal", without_instructions(&terminal));
+
+    let mut chat = Transcript::new(&fleet);
+    chat.run_with(&["chat", "coder"], "fix it\nhalf\n");
+    assert_snapshot!("coding_agent_chat", without_instructions(&chat));
+    let verbose = fleet.run(&["task", "get", "coder", &task, "--verbose"]).stdout;
+    assert!(verbose.contains("\"costUsd\": 0.01") && verbose.contains("sessionId"), "{verbose}");
+}
+
+#[test]
+fn quiet_prints_the_same_on_a_terminal_and_in_a_pipe() {
+    let fleet = Fleet::new();
+    for text in ["hello", "stream:3", "data", "message", "ask", "err"] {
+        let arguments = ["send", "probe", text, "-q"];
+        let piped = fleet.run(&arguments).stdout;
+        let screen = still(&Terminal::run(&fleet.workspace, &arguments).end().0);
+        assert!(!piped.is_empty() && screen.starts_with(&piped), "{text}: {piped:?} {screen:?}");
+        assert!(text == "data" || !piped.contains('{'), "{piped}");
+    }
+}
+
 #[test]
 fn errors() {
     let fleet = Fleet::new();

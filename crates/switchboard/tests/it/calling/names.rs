@@ -60,11 +60,7 @@ fn in_a_folder_without_a_server_the_default_address_is_tried_and_said() {
         run.stderr
     );
     let run = alone.run(&["send", "ehco", "hi"]);
-    assert!(
-        run.stderr.contains(&format!("knows no agent ehco; it knows echo, guide, probe; no server")),
-        "{}",
-        run.stderr
-    );
+    assert!(run.stderr.contains("knows no agent ehco; it knows echo, guide, probe; no server"), "{}", run.stderr);
     assert!(run.stderr.contains("next: did you mean echo?"), "{}", run.stderr);
 }
 

@@ -107,9 +107,10 @@ fn files_data_skills_and_metadata_are_sent_along() {
     assert_eq!(parts[1], json!({ "raw": "IyBoaQo=", "filename": "notes.md", "mediaType": "text/markdown" }));
     assert_eq!(json!([parts[2]["data"], parts[3]["data"]]), json!([{ "a": 1 }, { "b": 2 }]));
     let text = fleet.run(&arguments[..arguments.len() - 1]);
-    let shown =
-        "artifact: echo\ntext:\n  look\n\nfile: notes.md, text/markdown, 5 bytes\ndata:\n  {\n    \"a\": 1\n  }\n\n";
-    assert!(text.stdout.starts_with(shown), "{}", text.stdout);
+    let shown = "artifact: echo\ntext:\n  look\n\nfile: notes.md, text/markdown, 5 bytes\ntask: ";
+    assert!(text.stdout.starts_with(shown), "data is for programs: {}", text.stdout);
+    let all = fleet.run(&[&arguments[..arguments.len() - 1], &["--verbose"]].concat()).stdout;
+    assert!(all.contains("part: 3, data\ndata:\n  {\n    \"a\": 1\n  }\n\n"), "{all}");
 
     let skilled = fleet.run(&["send", "probe", "2", "--skill", "stream", "-q"]);
     assert_eq!(skilled.stdout, "chunk 1\nchunk 2\n", "{}", skilled.stderr);

@@ -19,7 +19,11 @@ fn a_task_is_shown_with_what_it_has_produced() {
     );
     assert_eq!(json["history"], Value::Null);
     let data = fleet.run(&["send", "probe", "data", "--json"]).json()["task"]["id"].as_str().unwrap().to_owned();
-    assert!(fleet.run(&["task", "get", "probe", &data]).stdout.contains("  {\n    \""), "data is readable");
+    assert!(
+        fleet.run(&["task", "get", "probe", &data]).stdout.contains("data:\n  {\"probe\":true,"),
+        "data is readable"
+    );
+    assert!(fleet.run(&["task", "get", "probe", &data, "--verbose"]).stdout.contains("  {\n    \"probe\": true,\n"));
 }
 
 #[test]

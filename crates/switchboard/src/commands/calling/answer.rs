@@ -1,0 +1,142 @@
+//! What of a task is its answer. Data is for programs and is shown to people only where there is nothing else; what a
+//! message merely repeats of an artifact is shown once; a question's options are read out of its data.
+
+use serde::Deserialize;
+use switchboard_a2a::{Artifact, Message, Part, PartContent, Task, TaskState, TaskStatus};
+use switchboard_client::points_to_artifacts;
+
+use crate::commands::calling::clean;
+
+/// More options than these are not listed: a question with so many is a form.
+const MOST_OPTIONS: usize = 20;
+
+/// One answer that a question offers.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AnswerOption {
+    /// What to answer.
+    pub(super) id: String,
+    /// What it means; empty if the agent does not say.
+    pub(super) label: String,
+}
+
+#[derive(Deserialize)]
+struct Offer {
+    options: Vec<Offered>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Offered {
+    Named {
+        id: String,
+        #[serde(default)]
+        label: String,
+    },
+    Bare(String),
+}
+
+/// The answers that a status offers, if it asks: the `options` of a data part, as approvals have them.
+pub(super) fn options(status: &TaskStatus) -> Vec<AnswerOption> {
+    if status.state != TaskState::InputRequired {
+        return Vec::new();
+    }
+    let parts = status.message.iter().flat_map(|message| &message.parts);
+    let offers = parts.filter_map(|part| match &part.content {
+        PartContent::Data(data) => data.read::<Offer>().ok(),
+        _ => None,
+    });
+    let offered = offers.flat_map(|offer| offer.options).map(|offered| match offered {
+        Offered::Named { id, label } => AnswerOption { id: clean::line(&id), label: clean::line(&label) },
+        Offered::Bare(id) => AnswerOption { id: clean::line(&id), label: String::new() },
+    });
+    offered.filter(|option| !option.id.is_empty()).take(MOST_OPTIONS).collect()
+}
+
+/// What was said with the status, unless it only repeats what was made or says where that is.
+pub(super) fn news(task: &Task) -> Option<&Message> {
+    let message = task.status.message.as_ref().filter(|message| !message.parts.is_empty())?;
+    let said = message.joined_text();
+    let is_repeated = |artifact: &Artifact| repeats(&text_of(artifact), &said);
+    let is_known = !said.is_empty() && (points(task, &said) || task.artifacts.iter().any(is_repeated));
+    (!is_known).then_some(message)
+}
+
+/// Whether a message says nothing that the text of an artifact does not say, as far as it goes.
+pub(super) fn repeats(made: &str, said: &str) -> bool {
+    let (said, is_cut) = match said.find("The whole answer is in the artifact ") {
+        Some(place) => (said[..place].trim_end_matches(['(', '\n']), true),
+        None => (said, false),
+    };
+    let (made, said) = (made.trim(), said.trim());
+    let said = if is_cut { said.trim_end_matches('…') } else { said };
+    if is_cut {
+        return made.contains(said);
+    }
+    // "no" is not said by "piano".
+    let ends_with_it = made.strip_suffix(said).is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+    !made.is_empty() && (ends_with_it || says_the_same(made, said))
+}
+
+/// The text of an artifact.
+pub(super) fn text_of(artifact: &Artifact) -> String {
+    artifact.parts.iter().filter_map(Part::as_text).collect()
+}
+
+/// The parts that are shown to people: all but data, unless there is nothing else.
+pub(super) fn readable(parts: &[Part]) -> impl Iterator<Item = &Part> {
+    let only_data = parts.iter().all(is_data);
+    parts.iter().filter(move |part| only_data || !is_data(part))
+}
+
+/// Whether a part is for programs.
+pub(super) fn is_data(part: &Part) -> bool {
+    matches!(part.content, PartContent::Data(_))
+}
+
+fn points(task: &Task, said: &str) -> bool {
+    task.status.state == TaskState::Completed && !task.artifacts.is_empty() && points_to_artifacts(said)
+}
+
+/// Whether two texts have the same words, however their parts were put together.
+fn says_the_same(one: &str, other: &str) -> bool {
+    one.split_whitespace().flat_map(str::chars).eq(other.split_whitespace().flat_map(str::chars))
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_a2a::{Json, Role};
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_repeats_an_artifact_is_no_news() {
+        for (made, said) in [
+            ("hello", "hello"),
+            ("a\nb", "a b"),
+            ("I look.\n\nFixed both.", "Fixed both."),
+            ("hello", "hello\n\nThe whole answer is in the artifact \"echo\"."),
+            ("one two three", "one two…\n(The whole answer is in the artifact assistant-response.)"),
+        ] {
+            assert!(repeats(made, said), "{made:?} {said:?}");
+        }
+        for (made, said) in [("piano", "no"), ("", "hello"), ("the poem", "I wrote it"), ("ab", "abc")] {
+            assert!(!repeats(made, said), "{made:?} {said:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_those_of_an_open_question() {
+        let data = |json: &str| Part::data(Json::parse(json).unwrap());
+        let asks = |state, parts| TaskStatus {
+            state,
+            message: Some(Message { parts, ..Message::text(Role::Agent, "") }),
+            timestamp: None,
+        };
+        let offer = r#"{"options":[{"id":"allow","label":"Allow\u001b once"},"later",{"id":"x","more":1}],"tool":"t"}"#;
+        let found = options(&asks(TaskState::InputRequired, vec![Part::text("Go?"), data(offer)]));
+        let found: Vec<(&str, &str)> = found.iter().map(|one| (one.id.as_str(), one.label.as_str())).collect();
+        assert_eq!(found, [("allow", "Allow once"), ("later", ""), ("x", "")]);
+        assert!(options(&asks(TaskState::Completed, vec![data(offer)])).is_empty());
+        assert!(options(&asks(TaskState::InputRequired, vec![data(r#"{"options":7}"#)])).is_empty());
+    }
+}
