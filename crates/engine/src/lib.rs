@@ -60,7 +60,7 @@ pub use list::{List, Listed, Listing};
 pub use log::LogReader;
 pub use manifest::{Extension, Manifest, Park, Replies, Skill, Start, Tool};
 pub use progress::{PROGRESS_KEY, Progress};
-pub use read::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, TaskReading};
+pub use read::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, ReadWithin, TaskReading};
 pub use settings::Settings;
 pub use submit::{Send, Submitted};
 pub use tool_call::{TOOL_CALL_URI, ToolCall};

@@ -1,6 +1,7 @@
-//! A page of tasks, one at a time: the store says which they are, a few are loaded at once, and each is given away before
-//! the next is looked at. So a page of large tasks never is in memory as a whole, and of each task only as much is read
-//! as was asked for.
+//! A page of tasks, one at a time: the store says which they are and how large, a few are loaded at once, and each is
+//! given away before the next is looked at. So a page of large tasks never is in memory as a whole, and of each task only
+//! as much is read as was asked for. Loading and reading are apart, so that a server can read large tasks on a thread
+//! where that delays no other request.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub struct Listing {
     list: List,
     /// Those that are not loaded yet.
     places: VecDeque<Place>,
+    /// The bytes of the events of all of them.
+    sizes: Vec<u64>,
     /// Those that are loaded and not given yet.
     loaded: VecDeque<(Place, Loaded)>,
     /// Where the next page begins if all of this one are taken.
@@ -85,6 +88,7 @@ impl Engine {
             engine: Arc::clone(&self.inner),
             list,
             places: page.places.into(),
+            sizes: page.sizes,
             loaded: VecDeque::new(),
             next_page: page.next,
             total: page.total,
@@ -98,31 +102,47 @@ impl Engine {
 }
 
 impl Listing {
-    /// The next task; none at the end of the page.
+    /// The bytes of all tasks of the page together, before anything is left out of them.
+    pub fn bytes(&self) -> u64 {
+        self.sizes.iter().sum()
+    }
+
+    /// The bytes of its largest task.
+    pub fn largest(&self) -> u64 {
+        self.sizes.iter().copied().max().unwrap_or_default()
+    }
+
+    /// The next task, loaded and read at once; none at the end of the page.
     pub async fn next(&mut self) -> Result<Option<Listed>, Error> {
         loop {
-            let Some((place, loaded)) = self.loaded.pop_front() else {
-                if self.load().await? {
-                    continue;
-                }
-                return Ok(None);
-            };
-            // It may have gone on since the page was made.
-            if self.list.state.is_some_and(|state| state != loaded.row.state.state) {
-                continue;
+            if let Some(listed) = self.next_loaded() {
+                return Ok(Some(listed));
             }
-            let task = self.read(loaded);
-            return Ok(Some(Listed { place, task }));
+            if !self.load().await? {
+                return Ok(None);
+            }
         }
     }
 
+    /// The next of the tasks that are loaded; none if more must be loaded first, or there are none.
+    pub fn next_loaded(&mut self) -> Option<Listed> {
+        while let Some((place, loaded)) = self.loaded.pop_front() {
+            // It may have gone on since the page was made.
+            if self.list.state.is_none_or(|state| state == loaded.row.state.state) {
+                return Some(Listed { place, task: self.read(loaded) });
+            }
+        }
+        None
+    }
+
     /// Loads the next few; says whether there are any.
-    async fn load(&mut self) -> Result<bool, Error> {
+    pub async fn load(&mut self) -> Result<bool, Error> {
         if self.places.is_empty() {
             return Ok(false);
         }
+        let portion = usize::try_from(self.bytes()).unwrap_or(usize::MAX).min(PORTION_BYTES);
         let keys = self.places.iter().map(|(_, key)| *key).collect();
-        let some = self.engine.store.load_some(keys, PORTION_BYTES).await.map_err(|error| Error::from_store(&error))?;
+        let some = self.engine.store.load_some(keys, portion).await.map_err(|error| Error::from_store(&error))?;
         for loaded in some {
             // Those before it are gone.
             while let Some(place) = self.places.pop_front() {

@@ -269,6 +269,11 @@ impl Core {
         self.tail_bytes = 0;
     }
 
+    /// Whether everything after a number is in memory.
+    pub(crate) fn has_tail_after(&self, after: Seq) -> bool {
+        after >= self.last_seq || self.tail.front().is_some_and(|first| first.seq <= after.plus(1))
+    }
+
     /// Committed events after a number, if they are all at hand.
     pub(crate) fn tail_after(&self, after: Seq) -> Option<Vec<Arc<LoggedEvent>>> {
         if after >= self.last_seq {

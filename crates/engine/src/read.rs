@@ -15,7 +15,10 @@ use crate::fold::{Fold, Numbered, task_line};
 use crate::histories::Piece;
 use crate::ids::{Cursor, Seq};
 use crate::live::LiveTask;
-use crate::store::{Loaded, NewTask, Phase, StoreError};
+use crate::store::{Loaded, LoadedWithin, NewTask, Phase, StoreError};
+
+/// A larger log is folded off the async threads, where it delays no other task.
+const FOLDED_AT_ONCE: usize = 64 << 10;
 
 /// Metadata key of what a waiting turn waits for, where that is a place at its agent.
 pub const QUEUE_REASON_KEY: &str = "switchboard/queueReason";
@@ -28,7 +31,21 @@ pub enum TaskReading {
     /// Its v1.0 JSON, byte for byte as stored.
     Encoded(Bytes),
     /// The task.
-    Folded(Box<Task>),
+    Folded {
+        /// The task.
+        task: Box<Task>,
+        /// The bytes of its events, which is about what its JSON has.
+        bytes: u64,
+    },
+}
+
+/// A task that was to be read only if it is small.
+#[derive(Clone, Debug)]
+pub enum ReadWithin {
+    /// It is, and here it is.
+    Task(TaskReading),
+    /// It is larger, and has about so many bytes.
+    Larger(u64),
 }
 
 impl TaskReading {
@@ -36,14 +53,22 @@ impl TaskReading {
         let core = live.core.lock();
         match &core.ended_json {
             Some(json) => Self::Encoded(json.clone()),
-            None => Self::Folded(Box::new(core.task())),
+            None => Self::Folded { task: Box::new(core.task()), bytes: core.bytes },
+        }
+    }
+
+    /// About how many bytes its JSON has.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Encoded(json) => json.len() as u64,
+            Self::Folded { bytes, .. } => *bytes,
         }
     }
 
     /// The task itself.
     pub fn into_task(self) -> Result<Task, Error> {
         match self {
-            Self::Folded(task) => Ok(*task),
+            Self::Folded { task, .. } => Ok(*task),
             Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| damaged(&error)),
         }
     }
@@ -70,28 +95,56 @@ impl Engine {
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;
-        if let Some((task, json)) = engine.ended.get(id) {
-            let seen = visible(address, caller, &task, false);
-            return if seen { Ok(TaskReading::Encoded(json)) } else { Err(Error::TaskNotFound(id.clone())) };
+        if let Some(reading) = engine.at_hand(address, caller, id)? {
+            return Ok(reading);
         }
-        if engine.live.get(id).is_none() {
-            let deletions = engine.ended.deletions();
-            let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
-            let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
-            let row = &loaded.row;
-            let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
-            if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
-                let seen = visible(address, caller, &row.task, row.state.hidden);
-                if !seen {
-                    return Err(Error::TaskNotFound(id.clone()));
-                }
-                let json = task_line(snapshot);
-                engine.ended.keep(&row.task, json.clone(), deletions);
-                return Ok(TaskReading::Encoded(json));
+        let deletions = engine.ended.deletions();
+        let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+        let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
+        engine.stored_reading(address, caller, loaded, deletions).await
+    }
+
+    /// One task, unless it has more than `max_bytes`: then how many it has.
+    pub async fn get_within(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        id: &TaskId,
+        max_bytes: u64,
+    ) -> Result<ReadWithin, Error> {
+        let engine = &self.inner;
+        // A task that is in memory is copied to be read, so its size is asked first.
+        if let Some(bytes) = engine.live_bytes(address, caller, id)
+            && bytes > max_bytes
+        {
+            return Ok(ReadWithin::Larger(bytes));
+        }
+        if let Some(reading) = engine.at_hand(address, caller, id)? {
+            let bytes = reading.bytes();
+            return Ok(if bytes > max_bytes { ReadWithin::Larger(bytes) } else { ReadWithin::Task(reading) });
+        }
+        let deletions = engine.ended.deletions();
+        let loaded = engine.store.load_within(id, max_bytes).await.map_err(|error| Error::from_store(&error))?;
+        match loaded {
+            None => Err(Error::TaskNotFound(id.clone())),
+            Some(LoadedWithin::Whole(loaded)) => {
+                engine.stored_reading(address, caller, *loaded, deletions).await.map(ReadWithin::Task)
             }
+            Some(LoadedWithin::Larger(row)) if visible(address, caller, &row.task, row.state.hidden) => {
+                Ok(ReadWithin::Larger(row.bytes))
+            }
+            Some(LoadedWithin::Larger(_)) => Err(Error::TaskNotFound(id.clone())),
         }
-        let live = engine.open(address, caller, id).await?;
-        Ok(engine.reading(&live))
+    }
+
+    /// About how many bytes a task has as JSON.
+    pub async fn size(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<u64, Error> {
+        if let Some(bytes) = self.inner.live_bytes(address, caller, id) {
+            return Ok(bytes);
+        }
+        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        let seen = row.filter(|row| visible(address, caller, &row.task, row.state.hidden));
+        seen.map(|row| row.bytes).ok_or_else(|| Error::TaskNotFound(id.clone()))
     }
 
     /// The agent of a task that the caller may see, if it is still served.
@@ -106,10 +159,60 @@ impl Engine {
 }
 
 impl Inner {
+    /// The size of a task in memory, if the caller may see it.
+    fn live_bytes(&self, address: &Address, caller: &Caller, id: &TaskId) -> Option<u64> {
+        let live = self.live.get(id)?;
+        let core = live.core.lock();
+        visible(address, caller, &live.task, core.row.hidden).then_some(core.bytes)
+    }
+
+    /// A task that is in memory, so that the store need not be asked.
+    fn at_hand(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
+        if let Some((task, json)) = self.ended.get(id) {
+            let seen = visible(address, caller, &task, false);
+            return if seen { Ok(Some(TaskReading::Encoded(json))) } else { Err(Error::TaskNotFound(id.clone())) };
+        }
+        let Some(live) = self.live.get(id) else { return Ok(None) };
+        let hidden = live.core.lock().row.hidden;
+        let seen = visible(address, caller, &live.task, hidden);
+        if seen { Ok(Some(self.reading(&live))) } else { Err(Error::TaskNotFound(id.clone())) }
+    }
+
+    /// A task as it is stored.
+    async fn stored_reading(
+        self: &Arc<Self>,
+        address: &Address,
+        caller: &Caller,
+        loaded: Loaded,
+        deletions: u64,
+    ) -> Result<TaskReading, Error> {
+        let row = &loaded.row;
+        if !visible(address, caller, &row.task, row.state.hidden) {
+            return Err(Error::TaskNotFound(row.task.id.clone()));
+        }
+        let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
+        if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
+            let json = task_line(snapshot);
+            self.ended.keep(&row.task, json.clone(), deletions);
+            return Ok(TaskReading::Encoded(json));
+        }
+        let bytes = row.bytes;
+        if loaded.size() <= FOLDED_AT_ONCE {
+            return Ok(TaskReading::Folded { task: Box::new(self.fold_task(loaded)?), bytes });
+        }
+        let engine = Arc::clone(self);
+        let folding = tokio::task::spawn_blocking(move || engine.fold_task(loaded));
+        let folded = folding.await.map_err(|error| Error::Unavailable {
+            problem: format!("a stored task could not be read: {error}"),
+            retry_after_ms: 1_000,
+        })?;
+        Ok(TaskReading::Folded { task: Box::new(folded?), bytes })
+    }
+
     /// A live task as callers see it, with its place in the queue if it waits for one.
     pub(crate) fn reading(&self, live: &Arc<LiveTask>) -> TaskReading {
         let mut reading = TaskReading::of(live);
-        if let TaskReading::Folded(task) = &mut reading {
+        if let TaskReading::Folded { task, .. } = &mut reading {
             self.tell_position(live, task);
         }
         reading

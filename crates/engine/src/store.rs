@@ -28,6 +28,10 @@ pub trait Store: Send + Sync + 'static {
     /// One task with its newest snapshot and every event after it.
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>>;
 
+    /// The same if its events have at most `max_bytes`, else its row alone: a caller that has to wait for its share of
+    /// the memory learns how much to ask for before anything large is read.
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>>;
+
     /// Event rows of one task that hold events after `after`, oldest first, until `max_bytes` are passed
     /// (at least one row if there is one).
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>>;
@@ -248,6 +252,15 @@ impl Loaded {
     }
 }
 
+/// A task that was to be read only if it is small.
+#[derive(Clone, Debug)]
+pub enum LoadedWithin {
+    /// It is, and here it is.
+    Whole(Box<Loaded>),
+    /// It is larger; [`TaskRow::bytes`] says how large.
+    Larger(Box<TaskRow>),
+}
+
 /// One commit's events of one task.
 #[derive(Clone, Debug)]
 pub struct EventRow {
@@ -290,6 +303,8 @@ pub type Place = (Timestamp, TaskKey);
 pub struct ListPage {
     /// Its tasks' places.
     pub places: Vec<Place>,
+    /// The bytes of the events of each, in the same order.
+    pub sizes: Vec<u64>,
     /// Where the next page begins; absent on the last one.
     pub next: Option<Place>,
     /// How many tasks match in all.

@@ -216,6 +216,22 @@ impl TaskStream {
         self.live.hosted.as_ref()
     }
 
+    /// The most that reading on may take from the store now; nothing if what follows is in memory, or is yet to come.
+    pub fn unread_bytes(&self) -> usize {
+        let core = self.live.core.lock();
+        if core.has_tail_after(self.after) {
+            return 0;
+        }
+        usize::try_from(core.bytes)
+            .unwrap_or(usize::MAX)
+            .min(self.engine.settings.event_bytes.saturating_add(READ_BYTES))
+    }
+
+    /// About how many bytes the whole task has as JSON.
+    pub fn task_bytes(&self) -> u64 {
+        self.live.core.lock().bytes
+    }
+
     /// The events that are sent on the wire and have come since the last call; none when the stream is over.
     pub async fn next(&mut self) -> Result<Option<Vec<Arc<LoggedEvent>>>, Error> {
         loop {

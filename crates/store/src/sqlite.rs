@@ -29,8 +29,8 @@ use parking_lot::Mutex;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Position, Seq, TaskKey};
 use switchboard_engine::store::{
-    Append, Appended, Census, EventRow, ListPage, ListQuery, Loaded, Retention, SendRecord, SendScope, Store,
-    StoreError, StoreFuture, TaskRow,
+    Append, Appended, Census, EventRow, ListPage, ListQuery, Loaded, LoadedWithin, Retention, SendRecord, SendScope,
+    Store, StoreError, StoreFuture, TaskRow,
 };
 use tokio::sync::oneshot;
 
@@ -42,6 +42,9 @@ use self::queue::Queue;
 use self::readers::{Readers, Reading};
 use self::writer::Writer;
 use self::writer::session::Session;
+
+/// What a read may load at most and still be done in one transaction with others.
+const SMALL_READ: usize = 64 << 10;
 
 /// Tasks deleted per transaction, so that appends wait a few milliseconds at most.
 const EVICTED_AT_ONCE: usize = 64;
@@ -197,7 +200,12 @@ impl Store for SqliteStore {
 
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
         let id = id.clone();
-        self.read(move |reading| reading.load(&id))
+        self.readers.read_large(move |reading| reading.load(&id))
+    }
+
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+        let id = id.clone();
+        self.read(move |reading| reading.load_within(&id, max_bytes))
     }
 
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
@@ -213,7 +221,8 @@ impl Store for SqliteStore {
     }
 
     fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
-        self.read(move |reading| reading.load_some(&keys, max_bytes))
+        let work = move |reading: &mut Reading| reading.load_some(&keys, max_bytes);
+        if max_bytes > SMALL_READ { self.readers.read_large(work) } else { self.readers.read(work) }
     }
 
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {

@@ -193,6 +193,10 @@ impl Store for FaultyStore {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
         self.around(self.store.load(id))
     }
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+        self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
+        self.around(self.store.load_within(id, max_bytes))
+    }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
         self.around(Store::read(&*self.store, key, after, max_bytes))
     }

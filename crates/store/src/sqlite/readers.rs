@@ -1,5 +1,8 @@
 //! Threads that read. Each has a read-only connection, they share one queue, and what a thread finds waiting there it
 //! does in one short read transaction. No database call ever runs on an async thread, and no transaction outlives its batch.
+//!
+//! A read that may load a large task is done alone, and never on all threads at a time: one thread always is left for the
+//! small reads, which would otherwise wait for megabytes they have nothing to do with.
 
 pub(crate) mod callbacks;
 pub(crate) mod census;
@@ -46,12 +49,18 @@ type Job = Box<dyn FnOnce(&mut Reading) -> bool + Send>;
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
+    /// Those that may take long.
+    large: VecDeque<Job>,
+    /// How many of these are being done.
+    large_running: usize,
     sleeping: usize,
     stop: bool,
 }
 
 struct Shared {
     path: PathBuf,
+    /// Large reads at the same time.
+    large_limit: usize,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -64,7 +73,9 @@ pub(crate) struct Readers {
 
 impl Readers {
     pub(crate) fn spawn(path: &Path, count: usize) -> Result<Self, super::OpenError> {
-        let shared = Arc::new(Shared { path: path.to_owned(), state: Mutex::default(), wake: Condvar::new() });
+        let large_limit = count.saturating_sub(1).max(1);
+        let (state, wake) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { path: path.to_owned(), large_limit, state, wake });
         let readers = Self { shared, threads: Mutex::default() };
         for number in 0..count {
             let reading = Reading { connection: connection::open_for_reading(path)?, names: Names::default() };
@@ -78,13 +89,33 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Runs a read on one of the threads.
+    /// Runs a read on one of the threads, together with others.
     pub(crate) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
+        self.queue(work, false)
+    }
+
+    /// Runs a read that may load megabytes, alone.
+    pub(crate) fn read_large<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        self.queue(work, true)
+    }
+
+    fn queue<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+        large: bool,
+    ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |reading| {
+            // The request was canceled while it waited in the queue.
+            if reply.is_closed() {
+                return true;
+            }
             // A thread that died of one read would leave every later one to those that are left, and in the end to none.
             let (result, good) = match catch_unwind(AssertUnwindSafe(|| work(reading))) {
                 Ok(result) => {
@@ -102,7 +133,7 @@ impl Readers {
         });
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            shared.push(job)?;
+            shared.push(job, large)?;
             answer.await.unwrap_or(Err(StoreError::Closed))
         })
     }
@@ -112,7 +143,7 @@ impl Readers {
         let dropped = {
             let mut state = self.shared.state.lock();
             state.stop = true;
-            std::mem::take(&mut state.jobs)
+            (std::mem::take(&mut state.jobs), std::mem::take(&mut state.large))
         };
         drop(dropped);
         self.shared.wake.notify_all();
@@ -131,12 +162,12 @@ impl Drop for Readers {
 }
 
 impl Shared {
-    fn push(&self, job: Job) -> Result<(), StoreError> {
+    fn push(&self, job: Job, large: bool) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.stop {
             return Err(StoreError::Closed);
         }
-        state.jobs.push_back(job);
+        if large { &mut state.large } else { &mut state.jobs }.push_back(job);
         let wake = state.sleeping > 0;
         drop(state);
         if wake {
@@ -146,8 +177,12 @@ impl Shared {
     }
 
     fn run(&self, mut reading: Reading) {
-        while let Some(jobs) = self.take() {
-            if reading.serve(jobs) {
+        while let Some((jobs, large)) = self.take() {
+            let good = reading.serve(jobs);
+            if large {
+                self.finish_large();
+            }
+            if good {
                 continue;
             }
             match connection::open_for_reading(&self.path) {
@@ -157,9 +192,20 @@ impl Shared {
         }
     }
 
-    fn take(&self) -> Option<Vec<Job>> {
+    /// What to do next, and whether that is a large read.
+    fn take(&self) -> Option<(Vec<Job>, bool)> {
         let mut state = self.state.lock();
-        while state.jobs.is_empty() {
+        loop {
+            if state.large_running < self.large_limit
+                && let Some(job) = state.large.pop_front()
+            {
+                state.large_running += 1;
+                return Some((vec![job], true));
+            }
+            if !state.jobs.is_empty() {
+                let count = state.jobs.len().min(BATCH);
+                return Some((state.jobs.drain(..count).collect(), false));
+            }
             if state.stop {
                 return None;
             }
@@ -167,8 +213,11 @@ impl Shared {
             self.wake.wait(&mut state);
             state.sleeping -= 1;
         }
-        let count = state.jobs.len().min(BATCH);
-        Some(state.jobs.drain(..count).collect())
+    }
+
+    /// The thread itself looks for the next large read, so nobody needs to be woken.
+    fn finish_large(&self) {
+        self.state.lock().large_running -= 1;
     }
 }
 

@@ -62,6 +62,9 @@ impl Store for HeldStore {
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
         self.store.load(id)
     }
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+        self.store.load_within(id, max_bytes)
+    }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
         Store::read(&*self.store, key, after, max_bytes)
     }

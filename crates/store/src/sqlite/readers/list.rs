@@ -28,7 +28,7 @@ struct Bounds {
 
 impl Reading {
     pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
-        let nothing = ListPage { places: Vec::new(), next: None, total: 0 };
+        let nothing = ListPage { places: Vec::new(), sizes: Vec::new(), next: None, total: 0 };
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
@@ -38,9 +38,15 @@ impl Reading {
         };
         let more = places.len() > query.page_size;
         places.truncate(query.page_size);
+        let sizes = places.iter().map(|(_, key)| self.size(*key)).collect::<rusqlite::Result<_>>()?;
         let places: Vec<_> = places.into_iter().map(|(at, key)| (Timestamp(at), TaskKey(key))).collect();
         let next = places.last().copied().filter(|_| more);
-        Ok(ListPage { places, next, total })
+        Ok(ListPage { places, sizes, next, total })
+    }
+
+    fn size(&self, key: i64) -> rusqlite::Result<u64> {
+        let mut statement = self.connection.prepare_cached("SELECT bytes FROM task WHERE key = ?1")?;
+        statement.query_row([key], |row| row.get::<_, i64>(0)).map(i64::cast_unsigned)
     }
 
     /// Absent if the owner or all of the agents have never had a task.

@@ -2,7 +2,7 @@
 
 use switchboard_a2a::TaskId;
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{Loaded, TaskRow};
+use switchboard_engine::store::{Loaded, LoadedWithin, TaskRow};
 
 use super::Reading;
 use super::row::{StoredTask, TASK_COLUMNS};
@@ -16,6 +16,15 @@ impl Reading {
     pub(crate) fn load(&mut self, id: &TaskId) -> rusqlite::Result<Option<Loaded>> {
         match self.stored(id)? {
             Some(task) => self.loaded(task).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The same, unless it is larger: then nothing but its row is read.
+    pub(crate) fn load_within(&mut self, id: &TaskId, max_bytes: u64) -> rusqlite::Result<Option<LoadedWithin>> {
+        match self.stored(id)? {
+            Some(task) if task.row.bytes > max_bytes => Ok(Some(LoadedWithin::Larger(Box::new(task.row)))),
+            Some(task) => self.loaded(task).map(|loaded| Some(LoadedWithin::Whole(Box::new(loaded)))),
             None => Ok(None),
         }
     }
