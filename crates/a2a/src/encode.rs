@@ -86,28 +86,27 @@ pub fn from_v1(dialect: Dialect, v1_frame: &[u8], is_final: bool) -> Result<Vec<
 
 /// A page of tasks. Every key is always there; `artifacts` is there exactly when it was asked for.
 pub fn encode_list(dialect: Dialect, page: &ListResponse, include_artifacts: bool) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(64 + page.tasks.len() * 256);
-    let mut writer = ListWriter::begin(dialect, include_artifacts, &mut bytes);
+    let bytes = Vec::with_capacity(64 + page.tasks.len() * 256);
+    let mut writer = ListWriter::begin(dialect, include_artifacts, bytes);
     for task in &page.tasks {
         writer.task(task);
     }
-    writer.end(&page.next_page_token, page.page_size, page.total_size);
-    bytes
+    writer.end(&page.next_page_token, page.page_size, page.total_size)
 }
 
 /// Writes a page of tasks one after the other, for those who do not hold all of them at once.
-pub struct ListWriter<'a> {
+pub struct ListWriter {
     dialect: Dialect,
     include_artifacts: bool,
-    bytes: &'a mut Vec<u8>,
+    bytes: Vec<u8>,
     /// Where the page begins in the bytes.
     start: usize,
     tasks: usize,
 }
 
-impl<'a> ListWriter<'a> {
+impl ListWriter {
     /// Begins a page at the end of the bytes.
-    pub fn begin(dialect: Dialect, include_artifacts: bool, bytes: &'a mut Vec<u8>) -> Self {
+    pub fn begin(dialect: Dialect, include_artifacts: bool, mut bytes: Vec<u8>) -> Self {
         let start = bytes.len();
         bytes.extend_from_slice(b"{\"tasks\":[");
         Self { dialect, include_artifacts, bytes, start, tasks: 0 }
@@ -120,8 +119,8 @@ impl<'a> ListWriter<'a> {
         }
         let include_artifacts = self.include_artifacts;
         match Binding::of(self.dialect) {
-            None => append(self.bytes, &ListedTask { task, include_artifacts }),
-            Some(binding) => append(self.bytes, &v03::listed_task(binding, task, include_artifacts)),
+            None => append(&mut self.bytes, &ListedTask { task, include_artifacts }),
+            Some(binding) => append(&mut self.bytes, &v03::listed_task(binding, task, include_artifacts)),
         }
         self.tasks += 1;
     }
@@ -138,11 +137,13 @@ impl<'a> ListWriter<'a> {
         true
     }
 
-    /// Ends the page.
-    pub fn end(self, next_page_token: &str, page_size: u32, total_size: u64) {
+    /// Ends the page and gives the bytes back.
+    #[must_use]
+    pub fn end(mut self, next_page_token: &str, page_size: u32, total_size: u64) -> Vec<u8> {
         self.bytes.extend_from_slice(b"],\"nextPageToken\":");
-        append(self.bytes, next_page_token);
+        append(&mut self.bytes, next_page_token);
         self.bytes.extend_from_slice(format!(",\"pageSize\":{page_size},\"totalSize\":{total_size}}}").as_bytes());
+        self.bytes
     }
 }
 

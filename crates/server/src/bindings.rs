@@ -13,6 +13,7 @@ mod extended_card;
 mod extensions;
 mod get;
 mod jsonrpc;
+mod large;
 mod limits;
 mod list;
 mod openapi;

@@ -1,6 +1,10 @@
 //! A response body: bytes that are there, or bytes still to come. An own type, because nearly every answer is one
 //! buffer and should not cost a box.
+//!
+//! A large body is handed out piece by piece as the client makes room. The pieces are buffers of their own, so that the
+//! memory of each, and its part of the caller's budget, is free as soon as it is on the wire.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,10 +14,16 @@ use futures_util::Stream;
 use hyper::body::{Frame, SizeHint};
 
 use crate::edge::activity::{InFlight, Owed};
+use crate::responses::Reserved;
+
+/// The size of a piece, and what is sent as one.
+const PIECE: usize = 64 << 10;
 
 /// A response body.
 pub(crate) struct Body {
     content: Content,
+    /// The part of the caller's budget that belongs to what is still to be handed over.
+    reserved: Option<Reserved>,
     /// Held until the last byte is handed over: the connection is not idle before.
     in_flight: Option<InFlight>,
     /// Held while there is something to hand over, or there may be. Only a body that was asked and had nothing waits
@@ -25,29 +35,49 @@ pub(crate) struct Body {
 pub(crate) struct Piece {
     bytes: Bytes,
     owed: Option<Owed>,
+    /// Given back when the piece has gone out.
+    _reserved: Option<Reserved>,
 }
+
+/// Bytes of a stream, and their part of the caller's budget.
+pub(crate) type Chunk = (Bytes, Option<Reserved>);
 
 enum Content {
     Empty,
     Full(Bytes),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Pieces(VecDeque<Bytes>),
+    Stream(Pin<Box<dyn Stream<Item = Chunk> + Send>>),
 }
 
 impl Body {
     pub(crate) fn empty() -> Self {
-        Self { content: Content::Empty, in_flight: None, owed: None }
+        Self::of(Content::Empty)
+    }
+
+    fn of(content: Content) -> Self {
+        Self { content, reserved: None, in_flight: None, owed: None }
     }
 
     /// One buffer.
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        let content = if bytes.is_empty() { Content::Empty } else { Content::Full(bytes) };
-        Self { content, in_flight: None, owed: None }
+        Self::of(if bytes.is_empty() { Content::Empty } else { Content::Full(bytes) })
     }
 
     /// Buffers as they come; each is written out at once.
-    pub(crate) fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self { content: Content::Stream(Box::pin(stream)), in_flight: None, owed: None }
+    pub(crate) fn stream(stream: impl Stream<Item = Chunk> + Send + 'static) -> Self {
+        Self::of(Content::Stream(Box::pin(stream)))
+    }
+
+    /// Buffers that are there, each written out when there is room for it.
+    pub(crate) fn pieces(pieces: VecDeque<Bytes>) -> Self {
+        Self::of(if pieces.is_empty() { Content::Empty } else { Content::Pieces(pieces) })
+    }
+
+    /// The same body, counted.
+    pub(crate) fn counted(mut self, reserved: Option<Reserved>) -> Self {
+        self.reserved = reserved;
+        self
     }
 
     /// The number of bytes, if it is known.
@@ -55,6 +85,7 @@ impl Body {
         match &self.content {
             Content::Empty => Some(0),
             Content::Full(bytes) => Some(bytes.len()),
+            Content::Pieces(pieces) => Some(pieces.iter().map(Bytes::len).sum()),
             Content::Stream(_) => None,
         }
     }
@@ -80,21 +111,32 @@ impl hyper::body::Body for Body {
             Content::Full(bytes) => {
                 let bytes = std::mem::take(bytes);
                 this.content = Content::Empty;
-                Poll::Ready(Some(bytes))
+                Poll::Ready(Some((bytes, this.reserved.take())))
+            }
+            Content::Pieces(pieces) => {
+                let piece = pieces.pop_front();
+                let reserved = match &mut this.reserved {
+                    Some(reserved) if !pieces.is_empty() => piece.as_ref().map(|piece| reserved.split(piece.len())),
+                    _ => this.reserved.take(),
+                };
+                if pieces.is_empty() {
+                    this.content = Content::Empty;
+                }
+                Poll::Ready(piece.map(|piece| (piece, reserved)))
             }
             Content::Stream(stream) => stream.as_mut().poll_next(context),
         };
         let owed = this.owed.take();
         let Poll::Ready(next) = next else { return Poll::Pending };
-        let Some(bytes) = next else {
+        let Some((bytes, reserved)) = next else {
             this.content = Content::Empty;
             return Poll::Ready(None);
         };
-        if let Content::Stream(_) = this.content {
+        if let Content::Stream(_) | Content::Pieces(_) = this.content {
             this.owed = this.in_flight.as_ref().map(InFlight::owe);
         }
         let owed = owed.or_else(|| this.in_flight.as_ref().map(InFlight::owe));
-        Poll::Ready(Some(Ok(Frame::data(Piece { bytes, owed }))))
+        Poll::Ready(Some(Ok(Frame::data(Piece { bytes, owed, _reserved: reserved }))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -121,4 +163,12 @@ impl Buf for Piece {
             owed.note_taken();
         }
     }
+}
+
+/// Cuts a large result into pieces.
+pub(crate) fn cut(bytes: Vec<u8>) -> VecDeque<Bytes> {
+    if bytes.len() <= 2 * PIECE {
+        return VecDeque::from([Bytes::from(bytes)]);
+    }
+    bytes.chunks(PIECE).map(Bytes::copy_from_slice).collect()
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
 use tokio_util::sync::CancellationToken;
 
+use crate::responses::Account;
+
 /// Knows the callers. Asked on every request, so it answers from memory; it compares in constant time.
 pub trait Authenticator: Send + Sync + 'static {
     /// Whose token it is, if it is anybody's and still good.
@@ -18,12 +20,19 @@ pub struct Identity {
     pub caller: Caller,
     /// Cancelled when the key is revoked or has expired; open streams end then.
     pub revoked: CancellationToken,
+    /// What the caller has in flight of responses.
+    pub(crate) account: Account,
 }
 
 impl Identity {
     /// A caller whose credentials are good until further notice.
     pub fn new(caller: Caller) -> Self {
-        Self { caller, revoked: CancellationToken::new() }
+        Self::until(caller, CancellationToken::new())
+    }
+
+    /// A caller whose credentials are good until the token is cancelled.
+    pub fn until(caller: Caller, revoked: CancellationToken) -> Self {
+        Self { caller, revoked, account: Account::default() }
     }
 
     /// Somebody without a key, who may see what is public and nothing else.

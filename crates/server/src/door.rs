@@ -26,9 +26,15 @@ impl Door {
         self.keyed.get_or_init(|| {
             let options = Options { open: false, ..first.options.clone() };
             let state = State::new(first.engine.clone(), options, Arc::clone(&first.authenticator));
-            // Streams that are still to end have their places until then.
-            let streams = Arc::clone(&first.streams);
-            Arc::new(State { streams, outbox: first.outbox.clone(), callbacks: first.callbacks.clone(), ..state })
+            // Streams that are still to end have their slots until then, and responses in flight their bytes.
+            let (streams, responses) = (Arc::clone(&first.streams), Arc::clone(&first.responses));
+            Arc::new(State {
+                streams,
+                responses,
+                outbox: first.outbox.clone(),
+                callbacks: first.callbacks.clone(),
+                ..state
+            })
         })
     }
 }

@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use self::connection::Phase;
 use self::entrance::Entrance;
 pub use self::tls::{Tls, TlsError, TlsPart};
-use crate::{Authenticator, Door, Identity, Options, State};
+use crate::{Authenticator, Door, Identity, Options, ResponseGauge, State};
 
 /// The front door.
 pub struct Server {
@@ -74,8 +74,13 @@ impl Server {
     /// open ends then as if a key of theirs had been revoked.
     #[must_use]
     pub fn open_until(mut self, keyed: CancellationToken) -> Self {
-        self.state.local = Arc::new(Identity { caller: Caller::local(), revoked: keyed });
+        self.state.local = Arc::new(Identity::until(Caller::local(), keyed));
         self
+    }
+
+    /// What is in flight of responses, also while it serves.
+    pub fn responses(&self) -> ResponseGauge {
+        self.state.responses.gauge()
     }
 
     /// Serves until `shutdown` resolves. Then the kernel begins to close: no new work is taken, which those who come

@@ -74,6 +74,8 @@ async fn metrics(state: &State) -> Response<Body> {
     if let Some(webhooks) = &state.outbox {
         webhooks.measure().await;
     }
+    metrics::gauge!(metric::RESPONSE_BYTES).set(state.responses.bytes() as f64);
+    metrics::gauge!(metric::WAITING_RESPONSES).set(state.responses.waiting() as f64);
     for hosted in state.engine.directory().agents() {
         metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
     }

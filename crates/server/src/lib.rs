@@ -13,6 +13,7 @@ mod exchange;
 mod health;
 pub mod metric_definitions;
 mod options;
+mod responses;
 mod state;
 
 // Only for the fuzz targets: they try whatever reads a caller's bytes.
@@ -22,6 +23,7 @@ pub use caller::{Authenticator, Identity, OpenDoor};
 pub use edge::{Server, Tls, TlsError, TlsPart};
 pub use metric_definitions::{MetricsError, describe_metrics, install_metrics};
 pub use options::{CardDefault, Options};
+pub use responses::ResponseGauge;
 
 pub(crate) use body::Body;
 pub(crate) use door::Door;

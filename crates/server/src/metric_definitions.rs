@@ -10,6 +10,10 @@ pub const REQUESTS: &str = "a2a_requests_total";
 pub const REQUEST_DURATION: &str = "a2a_request_duration_seconds";
 /// Open event streams.
 pub const STREAM_SUBSCRIBERS: &str = "a2a_stream_subscribers";
+/// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
+pub const RESPONSE_BYTES: &str = "a2a_response_bytes";
+/// Responses that wait until clients of their caller have read others, or for their turn to be rendered.
+pub const WAITING_RESPONSES: &str = "a2a_waiting_responses";
 /// Open connections.
 pub const CONNECTIONS: &str = "a2a_connections";
 /// Connections turned away because too many were open.
@@ -25,6 +29,8 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (REQUESTS, "A2A requests by operation, agent and outcome"),
     (REQUEST_DURATION, "Seconds from a request's headers to its response's headers"),
     (STREAM_SUBSCRIBERS, "Open event streams"),
+    (RESPONSE_BYTES, "Bytes of responses in flight: rendered, or about to be, and not yet taken by their clients"),
+    (WAITING_RESPONSES, "Responses that wait for other responses of their caller to be read, or for their turn"),
     (CONNECTIONS, "Open connections"),
     (REFUSED_CONNECTIONS, "Connections turned away because limits.connections were open"),
     (UNREAD_CONNECTIONS, "Connections cut because their client took none of an answer for server.writeTimeout"),

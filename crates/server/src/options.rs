@@ -42,6 +42,10 @@ pub struct Options {
     pub streams: usize,
     /// Of these, for one caller.
     pub streams_per_caller: usize,
+    /// Bytes of large responses that clients have not taken yet. Beyond them responses wait before they are rendered.
+    pub response_bytes: usize,
+    /// The same for one caller. A single larger response is sent when nothing else of its caller is in flight.
+    pub response_bytes_per_caller: usize,
     /// Bytes of a request body.
     pub request_body: usize,
     /// Headers of a request.
@@ -89,6 +93,8 @@ impl Default for Options {
             connections: 10_000,
             streams: 5_000,
             streams_per_caller: 1_000,
+            response_bytes: 128 << 20,
+            response_bytes_per_caller: 32 << 20,
             request_body: 10 << 20,
             headers: 100,
             request_headers: 64 << 10,

@@ -10,6 +10,7 @@ use crate::edge::guard::Guard;
 use crate::edge::meter::Meter;
 use crate::edge::request_id::RequestIds;
 use crate::edge::stream_slots::StreamSlots;
+use crate::responses::Responses;
 use crate::{Authenticator, Identity, Options};
 
 /// What all connections share.
@@ -23,6 +24,8 @@ pub(crate) struct State {
     pub(crate) callbacks: Option<Callbacks>,
     /// The places for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
+    /// The bytes of responses in flight, and the slots for rendering large ones.
+    pub(crate) responses: Arc<Responses>,
     /// When the server began, for `Last-Modified`.
     pub(crate) started: SystemTime,
     /// What the bindings keep between requests.
@@ -40,6 +43,7 @@ impl State {
     pub(crate) fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self {
             streams: Arc::new(StreamSlots::new(options.streams, options.streams_per_caller)),
+            responses: Arc::new(Responses::new(&options)),
             started: SystemTime::now(),
             bindings: crate::bindings::Shared::default(),
             guard: Guard::new(&options),

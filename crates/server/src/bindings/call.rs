@@ -1,9 +1,11 @@
 //! One operation, whatever binding it came by: the agent is found, the rules that hold for all are applied, and the
 //! operation's own file does the rest.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
 use switchboard_engine::{Address, Cursor, Hosted, Until};
@@ -12,6 +14,7 @@ use super::extensions::Declared;
 use super::sse::Events;
 use super::{cancel, error, extended_card, get, list, push, send, stream, subscribe};
 use crate::edge::authenticate::Stranger;
+use crate::responses::Reserved;
 use crate::{Identity, State};
 
 /// One operation and who asks for it.
@@ -27,12 +30,16 @@ pub(super) struct Call<'a> {
     pub(super) declared: Declared,
     /// The agent, once it is known.
     pub(super) hosted: Option<Arc<Hosted>>,
+    /// The part of the caller's budget that the result takes, once that is known.
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// How an operation is answered.
 pub(super) enum Outcome {
     /// The result was written to the buffer.
     Written,
+    /// The result and what was in the buffer before it, in pieces.
+    Large(VecDeque<Bytes>),
     /// It is done, and there is nothing to say.
     Nothing,
     /// The result comes in pieces.
@@ -47,21 +54,21 @@ impl Call<'_> {
         match request {
             Request::Send(request) => match self.operation {
                 Operation::SendStreamingMessage => return Box::pin(stream::answer(self, request)).await.map(events),
-                _ => send::answer(self, request, out).await?,
+                _ => return send::answer(self, request, out).await,
             },
             Request::Get { id, history_length, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(get::answer(self, &id, history_length, out)).await?;
+                return Box::pin(get::answer(self, &id, history_length, out)).await;
             }
             Request::List(request) => {
                 // At the root nobody insists: the list is of many agents' tasks, and one of them must not take the list
                 // of the others away.
                 self.find_agent()?;
-                Box::pin(list::answer(self, request, out)).await?;
+                return Box::pin(list::answer(self, request, out)).await;
             }
             Request::Cancel { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                Box::pin(cancel::answer(self, &id, out)).await?;
+                return Box::pin(cancel::answer(self, &id, out)).await;
             }
             Request::Subscribe { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;

@@ -2,12 +2,12 @@
 
 use switchboard_a2a::{Error, TaskId};
 
-use super::call::Call;
-use super::error;
-use super::task::{self, Form};
+use super::call::{Call, Outcome};
+use super::task::Form;
+use super::{error, large};
 
 /// Writes the task once it has ended.
-pub(super) async fn answer(call: &Call<'_>, id: &TaskId, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId, out: &mut Vec<u8>) -> Result<Outcome, Error> {
     let reading = call.state.engine.cancel(&call.address, &call.identity.caller, id).await.map_err(error::of)?;
-    task::write(call.dialect, Form::Bare, reading, None, out)
+    large::outcome(call, id, Form::Bare, reading, None, out).await
 }

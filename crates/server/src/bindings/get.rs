@@ -1,18 +1,30 @@
 //! Reading one task.
 
 use switchboard_a2a::{Error, TaskId};
+use switchboard_engine::ReadWithin;
 
-use super::call::Call;
-use super::error;
+use super::call::{Call, Outcome};
 use super::task::{self, Form};
+use super::{error, large};
+use crate::responses::SMALL;
 
 /// Writes the task.
 pub(super) async fn answer(
-    call: &Call<'_>,
+    call: &mut Call<'_>,
     id: &TaskId,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    let reading = call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?;
-    task::write(call.dialect, Form::Bare, reading, history_length, out)
+) -> Result<Outcome, Error> {
+    let reserved = call.reserve(SMALL as u64).await?;
+    let (engine, caller) = (&call.state.engine, &call.identity.caller);
+    match engine.get_within(&call.address, caller, id, SMALL as u64).await.map_err(error::of)? {
+        ReadWithin::Task(reading) => {
+            task::write(call.dialect, Form::Bare, reading, history_length, out)?;
+            Ok(large::written(call, reserved, out))
+        }
+        ReadWithin::Larger(bytes) => {
+            drop(reserved);
+            Box::pin(large::task(call, id, bytes, history_length, out)).await
+        }
+    }
 }

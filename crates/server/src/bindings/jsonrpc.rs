@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Response;
 use switchboard_a2a::jsonrpc::{self, Envelope, RpcId};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, decode_params};
@@ -55,6 +56,7 @@ async fn perform(
         json,
         declared: Declared::read(&exchange.headers),
         hosted: None,
+        reserved: None,
     };
     let mut out = Vec::with_capacity(512);
     jsonrpc::write_result_prefix(&envelope.id, &mut out);
@@ -66,11 +68,15 @@ async fn perform(
     let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => {
             out.push(b'}');
-            (binding.success(dialect, out), None)
+            (binding.success(dialect, Body::full(out).counted(call.reserved.take())), None)
+        }
+        Ok(Outcome::Large(mut pieces)) => {
+            pieces.push_back(Bytes::from_static(b"}"));
+            (binding.success(dialect, Body::pieces(pieces).counted(call.reserved.take())), None)
         }
         Ok(Outcome::Nothing) => {
             out.extend_from_slice(b"null}");
-            (binding.success(dialect, out), None)
+            (binding.success(dialect, Body::full(out)), None)
         }
         Ok(Outcome::Events(events)) => (sse::response(state, &exchange.identity, dialect, binding, *events), None),
         // v0.3 readers of a stream take nothing but a stream.

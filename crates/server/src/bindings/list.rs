@@ -3,17 +3,20 @@
 
 use switchboard_a2a::encode::ListWriter;
 use switchboard_a2a::{Error, ListRequest};
-use switchboard_engine::List;
+use switchboard_engine::store::Place;
+use switchboard_engine::{List, Listing};
 
-use super::call::Call;
-use super::error;
+use super::call::{Call, Outcome};
 use super::page_token::Tokens;
+use super::{error, large};
+use crate::body::cut;
+use crate::responses::SMALL;
 
 /// How many tasks a page holds if the caller does not say.
 const PAGE_SIZE: u32 = 50;
 
 /// Writes a page. Version 0.3 names the operation and leaves its form open: there it is the page of 1.0 with tasks of 0.3.
-pub(super) async fn answer(call: &Call<'_>, request: ListRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) async fn answer(call: &mut Call<'_>, request: ListRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
     let tokens = Tokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
@@ -27,17 +30,81 @@ pub(super) async fn answer(call: &Call<'_>, request: ListRequest, out: &mut Vec<
         artifacts: request.include_artifacts,
         history: request.history_length.map(|length| usize::try_from(length).unwrap_or(usize::MAX)),
     };
-    let mut listing = engine.list(&call.address, caller, list).await.map_err(error::of)?;
-    let mut page = ListWriter::begin(call.dialect, request.include_artifacts, out);
-    let mut last = None;
-    let next = loop {
-        let Some(found) = listing.next().await.map_err(error::of)? else { break listing.next_page };
-        if !page.task_within(&found.task, call.state.options.page) {
-            break last;
-        }
-        last = Some(found.place);
+    let reserved = call.reserve(SMALL as u64).await?;
+    let listing = engine.list(&call.address, caller, list).await.map_err(error::of)?;
+    let page = Page {
+        writer: ListWriter::begin(call.dialect, request.include_artifacts, std::mem::take(out)),
+        max_bytes: call.state.options.page,
+        last: None,
+        is_full: false,
+        listing,
     };
-    let token = next.map(|place| tokens.write(place)).unwrap_or_default();
-    page.end(&token, page_size, listing.total);
-    Ok(())
+    if page.listing.bytes() > SMALL as u64 {
+        drop(reserved);
+        return render(call, page, tokens, page_size).await;
+    }
+    let page = page.fill().await?;
+    *out = page.end(&tokens, page_size);
+    Ok(large::written(call, reserved, out))
+}
+
+/// A page that is being written.
+struct Page {
+    listing: Listing,
+    writer: ListWriter,
+    max_bytes: usize,
+    /// The last task that was written.
+    last: Option<Place>,
+    /// The next task did not fit.
+    is_full: bool,
+}
+
+impl Page {
+    /// Writes everything at once.
+    async fn fill(mut self) -> Result<Self, Error> {
+        while !self.is_full && self.listing.load().await.map_err(error::of)? {
+            self.write_loaded();
+        }
+        Ok(self)
+    }
+
+    /// Writes the tasks that are loaded.
+    fn write_loaded(&mut self) {
+        while !self.is_full
+            && let Some(found) = self.listing.next_loaded()
+        {
+            if self.writer.task_within(&found.task, self.max_bytes) {
+                self.last = Some(found.place);
+            } else {
+                self.is_full = true;
+            }
+        }
+    }
+
+    fn end(self, tokens: &Tokens, page_size: u32) -> Vec<u8> {
+        let next = if self.is_full { self.last } else { self.listing.next_page };
+        let token = next.map(|place| tokens.write(place)).unwrap_or_default();
+        self.writer.end(&token, page_size, self.listing.total)
+    }
+}
+
+/// Renders a page of more than a few bytes. Callers take turns at each portion of it: a page that needs a gigabyte to be
+/// read, and be it for a few small tasks, delays the others by one portion.
+async fn render(call: &mut Call<'_>, mut page: Page, tokens: Tokens, page_size: u32) -> Result<Outcome, Error> {
+    let most = page.listing.largest().max(page.max_bytes as u64).min(page.listing.bytes());
+    let reserved = call.reserve(most).await?;
+    while !page.is_full {
+        let slot = call.render_slot().await?;
+        if !page.listing.load().await.map_err(error::of)? {
+            break;
+        }
+        page = large::off_thread(move || {
+            page.write_loaded();
+            drop(slot);
+            Ok(page)
+        })
+        .await?;
+    }
+    let pieces = large::off_thread(move || Ok(cut(page.end(&tokens, page_size)))).await?;
+    Ok(large::in_pieces(call, reserved, pieces))
 }

@@ -52,8 +52,8 @@ impl Binding {
     }
 
     /// A result that is all there.
-    pub(super) fn success(&self, dialect: Dialect, body: Vec<u8>) -> Response<Body> {
-        plain(StatusCode::OK, self.media_type(dialect), dialect.version(), Body::full(body))
+    pub(super) fn success(&self, dialect: Dialect, body: Body) -> Response<Body> {
+        plain(StatusCode::OK, self.media_type(dialect), dialect.version(), body)
     }
 
     /// An error. One that is worth another try says when.

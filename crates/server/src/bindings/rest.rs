@@ -39,6 +39,7 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         json: &exchange.body,
         declared: Declared::read(&exchange.headers),
         hosted: None,
+        reserved: None,
     };
     let mut out = Vec::with_capacity(512);
     let outcome = {
@@ -46,8 +47,15 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         while_known(&exchange.identity, running).await
     };
     let (mut response, failed) = match outcome {
-        Ok(Outcome::Written) => (Binding::Rest.success(dialect, out), None),
-        Ok(Outcome::Nothing) => (Binding::Rest.success(dialect, b"{}".to_vec()), None),
+        Ok(Outcome::Written) => {
+            let body = Body::full(out).counted(call.reserved.take());
+            (Binding::Rest.success(dialect, body), None)
+        }
+        Ok(Outcome::Large(pieces)) => {
+            let body = Body::pieces(pieces).counted(call.reserved.take());
+            (Binding::Rest.success(dialect, body), None)
+        }
+        Ok(Outcome::Nothing) => (Binding::Rest.success(dialect, Body::full("{}")), None),
         Ok(Outcome::Events(events)) => {
             (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)
         }

@@ -7,25 +7,30 @@ use serde::de::IgnoredAny;
 use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode};
 use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
 
-use super::call::Call;
-use super::task::{self, Form};
-use super::{limits, push};
+use super::call::{Call, Outcome};
+use super::task::Form;
+use super::{large, limits, push};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
 
 /// Writes the task or the direct reply.
-pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
     find_agent(call, &request).await?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let return_immediately = returns_immediately(call, &request);
     let submitted = submit(call, request, return_immediately).await?;
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
     match answer {
-        Answer::Task(reading) => task::write(call.dialect, Form::Sent, reading, history_length, out),
+        Answer::Task(reading) => {
+            let id = submitted.id().clone();
+            // It holds the task in memory.
+            drop(submitted);
+            large::outcome(call, &id, Form::Sent, reading, history_length, out).await
+        }
         Answer::Message(message) => {
             out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
-            Ok(())
+            Ok(Outcome::Written)
         }
     }
 }

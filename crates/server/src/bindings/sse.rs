@@ -17,14 +17,19 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::reply::{self, Binding};
-use super::{error, task};
+use super::{error, large, task};
+use crate::body::Chunk;
 use crate::edge::stream_slots::StreamSlot;
+use crate::responses::{Reserved, Responses, SMALL};
 use crate::{Body, Identity, State};
 
 /// Tells a reader that the server stops: come back in a second.
 const COME_BACK: &[u8] = b"retry: 1000\n\n";
 /// Keeps proxies and readers from thinking the stream is dead.
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
+
+/// What stands around an event in its frame, about.
+const AROUND_EVENT: usize = 128;
 
 /// What an operation gives to be streamed.
 pub(super) struct Events {
@@ -35,6 +40,8 @@ pub(super) struct Events {
     pub(super) history_length: Option<u32>,
     /// The stream's place, given back at its end.
     pub(super) slot: StreamSlot,
+    /// Room for the first frame, where it is large.
+    pub(super) reserved: Option<Reserved>,
 }
 
 /// Where the events come from.
@@ -80,6 +87,8 @@ pub(super) fn response(
         ended: false,
         ping,
         quiet_until: Instant::now() + ping,
+        responses: Arc::clone(&state.responses),
+        reserved: events.reserved,
         _slot: events.slot,
     };
     let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
@@ -109,6 +118,9 @@ struct EventStream {
     ended: bool,
     ping: Duration,
     quiet_until: Instant,
+    responses: Arc<Responses>,
+    /// Room for what comes next.
+    reserved: Option<Reserved>,
     _slot: StreamSlot,
 }
 
@@ -138,10 +150,11 @@ impl Source {
 }
 
 impl EventStream {
-    async fn next(&mut self) -> Option<Bytes> {
+    async fn next(&mut self) -> Option<Chunk> {
         loop {
-            if let Some(bytes) = self.at_hand() {
-                return Some(bytes.into());
+            self.make_room().await?;
+            if let Some(bytes) = self.at_hand().await {
+                return Some(self.chunk(bytes));
             }
             if matches!(self.source, Source::Over) {
                 return None;
@@ -150,23 +163,70 @@ impl EventStream {
                 biased;
                 () = self.identity.revoked.cancelled() => return None,
                 news = self.source.news() => news,
-                () = tokio::time::sleep_until(self.quiet_until) => return Some(PING),
+                () = tokio::time::sleep_until(self.quiet_until) => {
+                    // What was read was not for the wire, and what comes next may take hours.
+                    self.reserved = None;
+                    return Some((PING, None));
+                }
             };
             match news {
                 News::Decided(source) => self.source = source,
                 News::Events(events) => {
+                    self.make_room_for(length(&events)).await?;
                     let mut bytes = Vec::new();
                     self.write(events, &mut bytes);
                     if !bytes.is_empty() {
-                        return Some(bytes.into());
+                        return Some(self.chunk(bytes));
                     }
                 }
             }
         }
     }
 
+    /// Room for what will be copied next: the first frame, or events that memory does not hold any more. Events that it
+    /// holds are shared by all streams, and room for them is made when they come.
+    async fn make_room(&mut self) -> Option<()> {
+        let bytes = match &self.source {
+            Source::Task { first: Some(_), stream, .. } => usize::try_from(stream.task_bytes()).unwrap_or(usize::MAX),
+            Source::Task { stream, .. } => stream.unread_bytes(),
+            Source::Undecided(_) | Source::Message(_) | Source::Over => 0,
+        };
+        self.make_room_for(bytes).await
+    }
+
+    /// Waits for room unless there is some; none if the stream has to end instead.
+    async fn make_room_for(&mut self, bytes: usize) -> Option<()> {
+        if bytes == 0 || self.reserved.is_some() {
+            return Some(());
+        }
+        if let Some(reserved) = self.responses.try_reserve(&self.identity, bytes) {
+            self.reserved = Some(reserved);
+            return Some(());
+        }
+        tokio::select! {
+            biased;
+            () = self.identity.revoked.cancelled() => None,
+            reserved = Box::pin(self.responses.reserve(&self.identity, bytes)) => {
+                self.reserved = Some(reserved);
+                Some(())
+            }
+            () = self.drained.cancelled() => {
+                self.reserved = Some(self.responses.force(&self.identity, bytes));
+                Some(())
+            }
+        }
+    }
+
+    fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
+        let mut reserved = self.reserved.take();
+        if let Some(reserved) = &mut reserved {
+            reserved.resize(bytes.len());
+        }
+        (bytes.into(), reserved)
+    }
+
     /// The first frame, and whatever else is there already.
-    fn at_hand(&mut self) -> Option<Vec<u8>> {
+    async fn at_hand(&mut self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let dialect = self.frames.dialect;
         match &mut self.source {
@@ -175,10 +235,29 @@ impl EventStream {
                 self.source = Source::Over;
                 return Some(bytes);
             }
-            Source::Task { first, .. } => {
+            Source::Task { first, stream, .. } => {
                 let (cursor, mut snapshot) = *first.take()?;
                 task::trim(&mut snapshot, self.history_length);
-                self.frames.result(Some(cursor), &encode::encode_send_task(dialect, &snapshot), &mut bytes);
+                let is_large = stream.task_bytes() > SMALL as u64;
+                let encoded = if is_large {
+                    let slot = self.responses.render_slot(&self.identity).await;
+                    let encoding = large::off_thread(move || {
+                        let encoded = encode::encode_send_task(dialect, &snapshot);
+                        drop((slot, snapshot));
+                        Ok(encoded)
+                    });
+                    encoding.await
+                } else {
+                    Ok(encode::encode_send_task(dialect, &snapshot))
+                };
+                match encoded {
+                    Ok(encoded) => self.frames.result(Some(cursor), &encoded, &mut bytes),
+                    Err(failed) => {
+                        self.frames.error(&failed, &mut bytes);
+                        self.source = Source::Over;
+                        return Some(bytes);
+                    }
+                }
             }
             Source::Undecided(_) | Source::Over => return None,
         }
@@ -192,7 +271,7 @@ impl EventStream {
     fn write(&mut self, events: Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
-                out.reserve(events.iter().map(|event| event.line.len() + 128).sum());
+                out.reserve(events.iter().map(|event| event.line.len() + AROUND_EVENT).sum());
                 for event in &events {
                     let before = self.source.tell(event.seq);
                     if let Err(failed) = self.frames.event(event, before, self.until, out) {
@@ -213,6 +292,14 @@ impl EventStream {
                 self.source = Source::Over;
             }
         }
+    }
+}
+
+/// About how many bytes the frames of some events have.
+fn length(events: &Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>) -> usize {
+    match events {
+        Ok(Some(events)) => events.iter().map(|event| event.line.len() + AROUND_EVENT).sum(),
+        Ok(None) | Err(_) => 0,
     }
 }
 

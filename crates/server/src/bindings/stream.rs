@@ -16,6 +16,11 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest) -> Result<
     }
     let slot = call.state.streams.take(&call.identity.caller.id)?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
+    // The first frame of a follow-up is a copy of its task, so there must be room for it before it is made.
+    let reserved = match &request.message.task_id {
+        Some(id) => call.reserve_for(id).await?,
+        None => None,
+    };
     let submitted = send::submit(call, request, false).await?;
     let hosted = submitted.hosted().cloned();
     let until = call.until(hosted.as_ref());
@@ -28,5 +33,5 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest) -> Result<
     } else {
         Source::from(streamed.await)
     };
-    Ok(Events { source, until, history_length, slot })
+    Ok(Events { source, until, history_length, slot, reserved })
 }

@@ -15,6 +15,8 @@ pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, E
         until = call.until(hosted);
         until
     };
+    // The first frame is a copy of the task, so there must be room for it before it is made.
+    let reserved = call.reserve_for(id).await?;
     let engine = &call.state.engine;
     let subscribed = engine.subscribe(&call.address, &call.identity.caller, id, call.cursor(), choose).await;
     let subscription = subscribed.map_err(error::of)?;
@@ -24,5 +26,5 @@ pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, E
     }
     call.hosted = hosted;
     let streamed = Streamed::Task { first: subscription.first, stream: subscription.stream };
-    Ok(Events { source: Source::from(streamed), until, history_length: None, slot })
+    Ok(Events { source: Source::from(streamed), until, history_length: None, slot, reserved })
 }

@@ -32,6 +32,15 @@ pub struct Limits {
     pub streams: Count,
     /// Open event streams of one caller.
     pub streams_per_caller: Count,
+    /// Bytes of responses that clients have not taken yet.
+    ///
+    /// Beyond them responses wait before they are rendered. A caller with little in flight does not wait for the others.
+    pub response_bytes: Size,
+    /// Bytes of responses that the clients of one caller have not taken yet.
+    ///
+    /// Beyond them the caller's next responses wait. A single larger response is sent when nothing else of its caller is
+    /// in flight.
+    pub response_bytes_per_caller: Size,
     /// Bytes a task may have said before they are committed.
     ///
     /// Then the agent waits.
@@ -76,6 +85,8 @@ impl Default for Limits {
             connections: Count::new(10_000),
             streams: Count::new(5_000),
             streams_per_caller: Count::new(1_000),
+            response_bytes: Size::from_mebibytes(128),
+            response_bytes_per_caller: Size::from_mebibytes(32),
             uncommitted_bytes: Size::from_kibibytes(256),
             uncommitted_events: Count::new(1_024),
             contexts: Count::new(100_000),
@@ -102,6 +113,8 @@ impl Limits {
         section.read("connections", &mut self.connections);
         section.read("streams", &mut self.streams);
         section.read("streamsPerCaller", &mut self.streams_per_caller);
+        section.read("responseBytes", &mut self.response_bytes);
+        section.read("responseBytesPerCaller", &mut self.response_bytes_per_caller);
         section.read("uncommittedBytes", &mut self.uncommitted_bytes);
         section.read("uncommittedEvents", &mut self.uncommitted_events);
         section.read("contexts", &mut self.contexts);

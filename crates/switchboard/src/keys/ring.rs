@@ -83,7 +83,7 @@ impl KeyRing {
             id: row.id.clone(),
             digest: row.digest,
             expires_at: row.expires_at,
-            identity: Arc::new(Identity { caller, revoked }),
+            identity: Arc::new(Identity::until(caller, revoked)),
         });
     }
 

@@ -70,6 +70,8 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         connections: limits.connections.get(),
         streams: limits.streams.get(),
         streams_per_caller: limits.streams_per_caller.get(),
+        response_bytes: limits.response_bytes.length(),
+        response_bytes_per_caller: limits.response_bytes_per_caller.length(),
         request_body: limits.request_body.length(),
         headers: limits.headers.get(),
         request_headers: limits.request_headers.length(),

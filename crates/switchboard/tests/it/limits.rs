@@ -34,6 +34,8 @@ const HITS: &[Hit] = &[
     ("limits.queuedTurns", ENGINE, "limits.rs", "the_queue_never_grows_beyond_its_limit_however_many_send_at_once", "queued_turns: 3"),
     ("limits.requestBody", SERVER, "edge/bodies.rs", "a_body_beyond_the_limit_is_refused_declared_or_not", "options.request_body = 4_096"),
     ("limits.requestHeaders", SERVER, "edge/connections.rs", "headers_have_a_limit", "options.request_headers"),
+    ("limits.responseBytes", SERVER, "edge/response_budget.rs", "together_callers_have_no_more_in_flight_than_the_total", "options.response_bytes = "),
+    ("limits.responseBytesPerCaller", SERVER, "edge/response_budget.rs", "a_caller_that_reads_nothing_waits_and_the_others_go_on", "options.response_bytes_per_caller = "),
     ("limits.runningPerAgent", ENGINE, "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_agent: 1"),
     ("limits.runningPerCaller", ENGINE, "limits.rs", "caps_per_caller_and_per_agent_do_not_hold_up_others", "running_per_caller: 1"),
     ("limits.runningTasks", ENGINE, "limits.rs", "turns_beyond_the_running_cap_wait_with_a_visible_position_and_start_in_order", "running_tasks: 2"),

@@ -8,7 +8,7 @@ use switchboard_a2a::{Message, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
-use switchboard_server::{Options, Server};
+use switchboard_server::{Options, ResponseGauge, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -29,6 +29,8 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) engine: Engine,
     pub(crate) keys: Arc<Keyring>,
+    /// What is in flight of responses.
+    pub(crate) responses: ResponseGauge,
     /// Says when the gate agent has begun.
     pub(crate) began: mpsc::UnboundedReceiver<()>,
     /// Lets the gate agent end.
@@ -48,7 +50,16 @@ impl Running {
 
     /// A server with keys: `a2a_ann` for everything, `a2a_bob` for the agent `echo` only.
     pub(crate) async fn keyed() -> Self {
-        let running = Self::with(|options| options.open = false).await;
+        Self::keyed_with(|_| {}).await
+    }
+
+    /// The same, told otherwise.
+    pub(crate) async fn keyed_with(change: impl FnOnce(&mut Options)) -> Self {
+        let running = Self::with(|options| {
+            options.open = false;
+            change(options);
+        })
+        .await;
         running.keys.add("a2a_ann", "ann", AgentScope::All, true);
         running.keys.add("a2a_bob", "bob", AgentScope::Only(vec!["echo".into()]), false);
         running
@@ -78,12 +89,13 @@ impl Running {
         let keys = Arc::new(Keyring::default());
         let keyed = CancellationToken::new();
         let server = Server::new(engine.clone(), options, Arc::clone(&keys) as _).open_until(keyed.clone());
+        let responses = server.responses();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(server.run(listener, async {
             // A dropped sender is a test that is over.
             let _ = stopped.await;
         }));
-        Self { address, engine, keys, began, gate, keyed, stop: Some(stop), serving, _data: data }
+        Self { address, engine, keys, responses, began, gate, keyed, stop: Some(stop), serving, _data: data }
     }
 
     /// Begins to stop the server, and not the kernel.

@@ -1,0 +1,164 @@
+//! Results and their part of the caller's budget. A small result is rendered at once; a large one waits until there is
+//! room for it, then for its turn, and is read and rendered where it delays no other request.
+
+use bytes::Bytes;
+use std::collections::VecDeque;
+use switchboard_a2a::{Error, ErrorKind, TaskId};
+use switchboard_engine::TaskReading;
+
+use super::call::{Call, Outcome};
+use super::error;
+use super::task::{self, Form};
+use crate::body::cut;
+use crate::responses::{RenderSlot, Reserved, SMALL};
+
+/// When it is worth coming back after a stop: a restart takes about as long.
+const STOPPING_RETRY_MS: u64 = 5_000;
+
+impl Call<'_> {
+    /// Room for a result of about so many bytes, as soon as the caller's budget has it.
+    pub(super) async fn reserve(&self, bytes: u64) -> Result<Reserved, Error> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if let Some(reserved) = self.state.responses.try_reserve(self.identity, bytes) {
+            return Ok(reserved);
+        }
+        // Boxed, because it is rare and every request would carry its size along.
+        self.unless_stopping(Box::pin(self.state.responses.reserve(self.identity, bytes))).await
+    }
+
+    /// The caller's turn to have a large result rendered.
+    pub(super) async fn render_slot(&self) -> Result<RenderSlot, Error> {
+        self.unless_stopping(self.state.responses.render_slot(self.identity)).await
+    }
+
+    /// Room for the first frame of a stream of a task that exists, where it is large.
+    pub(super) async fn reserve_for(&self, id: &TaskId) -> Result<Option<Reserved>, Error> {
+        let size = self.state.engine.size(&self.address, &self.identity.caller, id).await;
+        match size {
+            Ok(bytes) if bytes > SMALL as u64 => self.reserve(bytes).await.map(Some),
+            // That the task is not there is told by whatever is done with it next.
+            _ => Ok(None),
+        }
+    }
+
+    /// What waits for clients to read must not keep the server from stopping.
+    async fn unless_stopping<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Error> {
+        tokio::select! {
+            biased;
+            done = waiting => Ok(done),
+            () = self.state.engine.drained().cancelled() => {
+                Err(Error::overloaded("the server is stopping", STOPPING_RETRY_MS))
+            }
+        }
+    }
+}
+
+/// Writes a task that is known by its id and size: it is read once there is room for it.
+pub(super) async fn task(
+    call: &mut Call<'_>,
+    id: &TaskId,
+    bytes: u64,
+    history_length: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<Outcome, Error> {
+    let reserved = call.reserve(bytes).await?;
+    let slot = call.render_slot().await?;
+    let reading = call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?;
+    render_task(call, (reserved, slot), Form::Bare, reading, history_length, out).await
+}
+
+/// Writes the task that an operation has come to. It is done, so the caller gets it even from a server that stops; if a
+/// large one has to wait for room, it is let go and read again, so that what waits holds no memory.
+pub(super) async fn outcome(
+    call: &mut Call<'_>,
+    id: &TaskId,
+    form: Form,
+    reading: TaskReading,
+    history_length: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<Outcome, Error> {
+    let bytes = reading.bytes();
+    if bytes <= SMALL as u64 {
+        let reserved = match call.reserve(bytes).await {
+            Ok(reserved) => reserved,
+            Err(_) => call.state.responses.force(call.identity, SMALL),
+        };
+        task::write(call.dialect, form, reading, history_length, out)?;
+        return Ok(written(call, reserved, out));
+    }
+    Box::pin(large_outcome(call, id, form, reading, history_length, out)).await
+}
+
+async fn large_outcome(
+    call: &mut Call<'_>,
+    id: &TaskId,
+    form: Form,
+    reading: TaskReading,
+    history_length: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<Outcome, Error> {
+    let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
+    let responses = &call.state.responses;
+    let at_once = responses.try_reserve(call.identity, bytes);
+    let (reserved, reading) = match at_once {
+        Some(reserved) => (reserved, Some(reading)),
+        None => {
+            drop(reading);
+            let reserved = call.reserve(bytes as u64).await;
+            (reserved.unwrap_or_else(|_| responses.force(call.identity, bytes)), None)
+        }
+    };
+    let slot = match call.render_slot().await {
+        Ok(slot) => Some(slot),
+        Err(_) => None,
+    };
+    let reading = match reading {
+        Some(reading) => reading,
+        None => call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?,
+    };
+    render_task(call, (reserved, slot), form, reading, history_length, out).await
+}
+
+async fn render_task(
+    call: &mut Call<'_>,
+    room: (Reserved, impl Send + 'static),
+    form: Form,
+    reading: TaskReading,
+    history_length: Option<u32>,
+    out: &mut Vec<u8>,
+) -> Result<Outcome, Error> {
+    let (dialect, (reserved, slot)) = (call.dialect, room);
+    let mut bytes = std::mem::take(out);
+    let pieces = off_thread(move || {
+        task::write(dialect, form, reading, history_length, &mut bytes)?;
+        let pieces = cut(bytes);
+        drop(slot);
+        Ok(pieces)
+    });
+    Ok(in_pieces(call, reserved, pieces.await?))
+}
+
+/// Does what takes the processor for a while, where that delays no other request.
+pub(super) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| {
+        tracing::error!(%error, "a large response could not be rendered, this is a bug");
+        Err(Error::new(ErrorKind::Internal))
+    })
+}
+
+/// A small result that is in the buffer.
+pub(super) fn written(call: &mut Call<'_>, mut reserved: Reserved, out: &[u8]) -> Outcome {
+    reserved.resize(out.len());
+    call.reserved = Some(reserved);
+    Outcome::Written
+}
+
+/// A large result.
+pub(super) fn in_pieces(call: &mut Call<'_>, mut reserved: Reserved, pieces: VecDeque<Bytes>) -> Outcome {
+    reserved.resize(pieces.iter().map(Bytes::len).sum());
+    call.reserved = Some(reserved);
+    Outcome::Large(pieces)
+}

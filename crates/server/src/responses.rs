@@ -1,0 +1,136 @@
+//! Memory and processor time of responses, shared fairly between callers.
+//!
+//! A client that asks and does not read makes the server keep its responses. So every result is counted from before it is
+//! rendered until the client has taken it, by caller and in all; who has too much in flight waits for its own clients to
+//! read (backpressure), and the other callers go on. Large results are also rendered a few at a time, off the async
+//! threads, and callers take turns at that: one that asks for a thousand large pages delays only itself.
+//!
+//! Small results are counted apart, with a quarter of what a caller may have, so that its events and short answers go on
+//! while a large one of its own takes its time.
+
+mod fair_queue;
+mod fair_semaphore;
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use self::fair_semaphore::{FairSemaphore, Limits, Permit, Share};
+use crate::{Identity, Options};
+
+/// A result of up to so many bytes is small: it is rendered at once, and never waits for the results of other callers.
+pub(crate) const SMALL: usize = 64 << 10;
+
+/// What a caller may have in flight of large results even while the others use up the total.
+const ALWAYS: usize = 1 << 20;
+
+/// What a caller has in flight. One value per key, beside its identity.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    small: Share,
+    large: Share,
+    rendering: Share,
+}
+
+/// What all callers have in flight.
+pub(crate) struct Responses {
+    small: Arc<FairSemaphore>,
+    large: Arc<FairSemaphore>,
+    rendering: Arc<FairSemaphore>,
+}
+
+/// How much is in flight, for whoever watches the server from outside.
+#[derive(Clone)]
+pub struct ResponseGauge(Arc<Responses>);
+
+impl ResponseGauge {
+    /// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    /// Responses that wait until clients of their caller have read others, or for their turn to be rendered.
+    pub fn waiting(&self) -> usize {
+        self.0.waiting()
+    }
+}
+
+/// Bytes of one response; given back as the client takes them.
+pub(crate) struct Reserved(Permit);
+
+/// Leave to read and render one large result; given back when dropped.
+pub(crate) struct RenderSlot {
+    _permit: Permit,
+}
+
+impl Responses {
+    pub(crate) fn new(options: &Options) -> Self {
+        let per_caller = options.response_bytes_per_caller;
+        let small = per_caller / 4;
+        // The other half of the processor is for everything else.
+        let rendering = available_parallelism().map_or(1, |cores| cores.get() / 2).max(1);
+        Self {
+            small: FairSemaphore::new(Limits { total: usize::MAX, per_caller: small, always: usize::MAX }),
+            large: FairSemaphore::new(Limits {
+                total: options.response_bytes,
+                per_caller: per_caller - small,
+                always: ALWAYS,
+            }),
+            rendering: FairSemaphore::new(Limits { total: rendering, per_caller: (rendering / 2).max(1), always: 0 }),
+        }
+    }
+
+    pub(crate) fn gauge(self: &Arc<Self>) -> ResponseGauge {
+        ResponseGauge(Arc::clone(self))
+    }
+
+    /// The bytes of all responses in flight.
+    pub(crate) fn bytes(&self) -> usize {
+        self.small.taken() + self.large.taken()
+    }
+
+    /// How many responses wait for the clients of their caller to read, or for their turn to be rendered.
+    pub(crate) fn waiting(&self) -> usize {
+        self.small.waiting() + self.large.waiting() + self.rendering.waiting()
+    }
+
+    /// Counts a response of about so many bytes, if there is room for it at once.
+    pub(crate) fn try_reserve(&self, identity: &Identity, bytes: usize) -> Option<Reserved> {
+        let (semaphore, share) = self.class(identity, bytes);
+        semaphore.try_acquire(share, bytes).map(Reserved)
+    }
+
+    /// Counts a response of about so many bytes as soon as there is room for it.
+    pub(crate) async fn reserve(&self, identity: &Identity, bytes: usize) -> Reserved {
+        let (semaphore, share) = self.class(identity, bytes);
+        Reserved(semaphore.acquire(&identity.caller.id, share, bytes).await)
+    }
+
+    /// Counts a response that cannot wait.
+    pub(crate) fn force(&self, identity: &Identity, bytes: usize) -> Reserved {
+        let (semaphore, share) = self.class(identity, bytes);
+        Reserved(semaphore.force(share, bytes))
+    }
+
+    /// Waits for the caller's turn to have a large result rendered.
+    pub(crate) async fn render_slot(&self, identity: &Identity) -> RenderSlot {
+        let account = &identity.account;
+        RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &account.rendering, 1).await }
+    }
+
+    fn class<'a>(&'a self, identity: &'a Identity, bytes: usize) -> (&'a Arc<FairSemaphore>, &'a Share) {
+        let account = &identity.account;
+        if bytes <= SMALL { (&self.small, &account.small) } else { (&self.large, &account.large) }
+    }
+}
+
+impl Reserved {
+    /// Says how many bytes it turned out to have.
+    pub(crate) fn resize(&mut self, bytes: usize) {
+        self.0.resize(bytes);
+    }
+
+    /// Takes off what belongs to one piece; to the last one belongs all that is left.
+    pub(crate) fn split(&mut self, bytes: usize) -> Self {
+        Self(self.0.split(bytes))
+    }
+}
