@@ -43,7 +43,9 @@ fn left(stage: &Stage, server: &Server) -> anyhow::Result<Vec<String>> {
     let marker = format!("{}.", stage.ledger_name()?);
     left.extend(census::marked(&marker).iter().map(|process| format!("process {}", shown(process))));
     let pid = i32::try_from(server.pid())?;
-    let children = census::all().into_iter().filter(|process| process.parent == pid);
+    // Its guard stays as long as the server does.
+    let is_left = |process: &Process| process.parent == pid && !process.command.contains("exec-child guard ");
+    let children = census::all().into_iter().filter(is_left);
     left.extend(children.map(|process| format!("child {}", shown(&process))));
     left.extend(stage.ledger().iter().map(|file| format!("entry {}", file.display())));
     left.extend(stage.copies().iter().map(|copy| format!("copy {}", copy.display())));

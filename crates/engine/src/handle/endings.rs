@@ -48,7 +48,7 @@ impl TaskHandle {
             let mut core = self.completing()?;
             if let Some(artifact_id) = core.output.text_artifact.take() {
                 // Marks the end of the streamed answer without saying any of it again.
-                let end = Artifact { artifact_id, ..Artifact::text("") };
+                let end = Artifact { artifact_id, ..Artifact::text("").named("answer") };
                 self.push_artifact(&mut core, end, true, true)?;
             }
             let produced = std::mem::take(&mut core.output.produced);

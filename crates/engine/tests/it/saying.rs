@@ -145,6 +145,17 @@ fn an_answer_is_both_an_artifact_and_the_final_message() {
             assert_eq!(status_text(&task), message, "{word}");
             let text = task.artifacts.first().map_or("", |artifact| artifact.parts[0].as_text().unwrap());
             assert_eq!(text, message, "{word}");
+            if word == "deltas" {
+                let names: Vec<Value> = frames(&kernel, &task)
+                    .await
+                    .iter()
+                    .filter_map(|frame| frame.get("artifactUpdate").map(|update| update["artifact"]["name"].clone()))
+                    .collect();
+                assert!(
+                    names.len() > 1 && names.iter().all(|name| name == "answer"),
+                    "every piece has the name: {names:?}"
+                );
+            }
         }
         let task = answer_task(&kernel.send("long").await).await;
         assert!(status_text(&task).starts_with("xxx") && status_text(&task).len() < 1_000);
