@@ -79,8 +79,8 @@ impl Shared {
     /// What agents share that start these children and live by this clock.
     pub fn new(children: Children, clock: Arc<dyn Clock>) -> Arc<Self> {
         describe_metrics();
-        let (repositories, lists) = (Arc::default(), Arc::default());
-        Arc::new(Self { children, clock, repositories, lists, summaries: Summaries::default() })
+        let repositories = Arc::new(Repositories::new(clock.clone()));
+        Arc::new(Self { children, clock, repositories, lists: Arc::default(), summaries: Summaries::default() })
     }
 
     /// Puts away what an agent has left in its folder for copies that is not served any more, once its tasks have ended.

@@ -40,6 +40,7 @@ impl TaskHandle {
             () = self.canceled() => return Err(Stopped::Canceled),
         };
         drop(counted);
+        self.live.core.lock().output.blocker = None;
         self.take_place_again(hosted).await?;
         Ok(found)
     }

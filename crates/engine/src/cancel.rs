@@ -21,6 +21,10 @@ impl Engine {
     /// Stops a task and answers once it has ended. If it ended some other way first, that is an error.
     pub async fn cancel(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let live = self.inner.open(address, caller, id).await?;
+        self.cancel_live(live).await
+    }
+
+    pub(crate) async fn cancel_live(&self, live: Arc<LiveTask>) -> Result<TaskReading, Error> {
         let engine = self.inner.clone();
         let task = live.clone();
         // The connection may go away; the request to stop must not.
@@ -40,7 +44,7 @@ impl Engine {
         if state == TaskState::Canceled {
             Ok(TaskReading::of(&live))
         } else {
-            Err(Error::NotCancelable { id: id.clone(), state })
+            Err(Error::NotCancelable { id: live.task.id.clone(), state })
         }
     }
 }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskState, TaskStatus, Timestamp};
 
+use crate::blocked::BLOCKED_BY_KEY;
 use crate::event::{Event, Received, Usage};
 use crate::ids::Seq;
 use crate::progress::PROGRESS_KEY;
@@ -95,6 +96,7 @@ impl Fold {
                 if state != TaskState::Working {
                     self.forget_progress();
                 }
+                self.forget(BLOCKED_BY_KEY);
                 self.task.status = update.status.clone();
                 if let Some(metadata) = &update.metadata {
                     self.task.metadata.get_or_insert_default().merge(metadata);
@@ -141,8 +143,12 @@ impl Fold {
 
     /// Progress is that of the work under way.
     fn forget_progress(&mut self) {
+        self.forget(PROGRESS_KEY);
+    }
+
+    fn forget(&mut self, key: &str) {
         let Some(metadata) = &mut self.task.metadata else { return };
-        metadata.remove(PROGRESS_KEY);
+        metadata.remove(key);
         if metadata.is_empty() {
             self.task.metadata = None;
         }

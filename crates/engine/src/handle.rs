@@ -12,6 +12,7 @@ use switchboard_a2a::{
 use crate::directory::Hosted;
 use crate::engine::Inner;
 use crate::event::{Event, Usage};
+use crate::ids::{AgentName, CallerId};
 use crate::live::{Core, LiveTask};
 use crate::output::{push, push_status};
 use crate::store::{Phase, StoreError};
@@ -51,6 +52,16 @@ impl TaskHandle {
     /// The conversation's id.
     pub fn context_id(&self) -> &ContextId {
         &self.live.task.context
+    }
+
+    /// Who serves the task.
+    pub fn agent(&self) -> &AgentName {
+        &self.live.task.agent
+    }
+
+    /// Whose task it is.
+    pub fn caller(&self) -> &CallerId {
+        &self.live.task.owner
     }
 
     /// The task as it is committed now.

@@ -44,6 +44,7 @@ pub struct List {
 /// One page of tasks, newest status first.
 pub struct Listing {
     engine: Arc<Inner>,
+    caller: Caller,
     list: List,
     /// Those that are not loaded yet.
     places: VecDeque<Place>,
@@ -86,6 +87,7 @@ impl Engine {
         let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
         Ok(Listing {
             engine: Arc::clone(&self.inner),
+            caller: caller.clone(),
             list,
             places: page.places.into(),
             sizes: page.sizes,
@@ -170,6 +172,7 @@ impl Listing {
             && let Some(live) = self.engine.live.get(&row.task.id)
         {
             self.engine.tell_position(&live, &mut task);
+            self.engine.tell_blocker(&live, &self.caller, &mut task);
         }
         task
     }

@@ -13,6 +13,7 @@ use switchboard_a2a::{Message, Metadata, Task, TaskState, TaskStatus, TaskStatus
 use tokio::sync::Notify;
 
 use crate::aside::Standing;
+use crate::blocked::Blocker;
 use crate::burst::Burst;
 use crate::caps::Permit;
 use crate::directory::Hosted;
@@ -112,6 +113,8 @@ pub(crate) struct Output {
     pub(crate) has_artifact: bool,
     /// What the work has cost, as its agent told since the task came into memory.
     pub(crate) usage: Option<Usage>,
+    /// The task that the run waits for, while it stands aside.
+    pub(crate) blocker: Option<Blocker>,
     /// Why the turn has to stop.
     pub(crate) stop: Option<Reason>,
     /// The run has heard that it has to, and cannot complete its task any more.
@@ -199,6 +202,7 @@ impl Core {
             produced: Produced::default(),
             has_artifact: !fold.task.artifacts.is_empty(),
             usage: None,
+            blocker: None,
             stop: None,
             stop_observed: false,
         };

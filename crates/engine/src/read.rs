@@ -174,8 +174,14 @@ impl Inner {
         }
         let Some(live) = self.live.get(id) else { return Ok(None) };
         let hidden = live.core.lock().row.hidden;
-        let seen = visible(address, caller, &live.task, hidden);
-        if seen { Ok(Some(self.reading(&live))) } else { Err(Error::TaskNotFound(id.clone())) }
+        if !visible(address, caller, &live.task, hidden) {
+            return Err(Error::TaskNotFound(id.clone()));
+        }
+        let mut reading = self.reading(&live);
+        if let TaskReading::Folded { task, .. } = &mut reading {
+            self.tell_blocker(&live, caller, task);
+        }
+        Ok(Some(reading))
     }
 
     /// A task as it is stored.

@@ -416,6 +416,7 @@ impl Core {
         self.output.standing = Standing::Runs;
         self.output.turn_over = false;
         self.output.stop_observed = false;
+        self.output.blocker = None;
         self.output.text_artifact = None;
         self.output.produced = Produced::default();
         self.run

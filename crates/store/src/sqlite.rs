@@ -234,6 +234,10 @@ impl Store for SqliteStore {
         self.read(move |reading| reading.unfinished(start, after, max))
     }
 
+    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.read(move |reading| reading.live(after, max))
+    }
+
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.read(move |reading| reading.expired(now, max))
     }

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use switchboard_a2a::TaskId;
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{AgentName, Blocker, CallerId, ShownBlocker, TaskHandle};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use super::process::Remains;
 
 /// Everybody who works in a repository, or waits to.
-#[derive(Default)]
 pub(super) struct Repositories {
     line: Mutex<Line>,
+    clock: Arc<dyn Clock>,
     /// Told when somebody has left, or asks, or asks no longer.
     changed: Notify,
 }
@@ -30,9 +32,26 @@ struct Line {
 struct Member {
     number: u64,
     folder: PathBuf,
-    task: TaskId,
-    /// It waits for somebody's answer.
-    asks: bool,
+    who: Who,
+    lined_up_at: Timestamp,
+    /// Since when it has the repository, if it does.
+    holds_since: Option<Timestamp>,
+    /// Since when it waits for an answer, if it does.
+    asks_since: Option<Timestamp>,
+}
+
+/// Which task stands in the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Who {
+    pub(super) task: TaskId,
+    pub(super) agent: AgentName,
+    pub(super) owner: CallerId,
+}
+
+impl Who {
+    pub(super) fn of(task: &TaskHandle) -> Self {
+        Self { task: task.id().clone(), agent: task.agent().clone(), owner: task.caller().clone() }
+    }
 }
 
 /// A place in the line; dropping it leaves the line.
@@ -44,42 +63,78 @@ pub(super) struct Place {
 }
 
 /// Who has to leave before it is one's turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ahead {
     pub(super) count: usize,
-    /// One of them waits for an answer.
-    pub(super) asks: bool,
+    /// The one to turn to: one that waits for an answer, else one that works there, else the first in the line.
+    pub(super) blocker: Blocker,
+    /// Whether that one has the repository, or waits for it too.
+    pub(super) holds: bool,
 }
 
-impl std::fmt::Display for Ahead {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let asks = if self.asks { " and waits for an answer" } else { "" };
-        write!(formatter, "Waiting: another task works in this repository{asks} ({} ahead).", self.count)
+impl Ahead {
+    /// What the waiting task says, to a reader who may know this of the task in front.
+    pub(super) fn text(&self, shown: &ShownBlocker) -> String {
+        let (agent, since, count) = (&shown.agent, shown.since, self.count);
+        let doing = match (shown.asks_since, self.holds) {
+            (Some(asks), _) => {
+                format!("works in this repository since {since} and waits for an answer since {asks}")
+            }
+            (None, true) => format!("works in this repository since {since}"),
+            (None, false) => format!("waits for a part of this repository since {since}"),
+        };
+        let help = match (&shown.task_id, &shown.answer, &shown.cancel) {
+            (Some(task), Some(answer), Some(cancel)) => {
+                format!("It is task {task}. Answer it: {answer}. Or stop it: {cancel}")
+            }
+            (Some(task), None, Some(cancel)) => format!("It is task {task}. To stop it: {cancel}"),
+            _ => "It is another caller's; operators find it with: switchboard task list --all".to_owned(),
+        };
+        format!("Waiting: agent {agent} {doing} ({count} ahead). {help}")
     }
 }
 
 impl Repositories {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { line: Mutex::default(), clock, changed: Notify::new() }
+    }
+
     /// Stands in line for a repository, by its top folder.
-    pub(super) fn line_up(self: &Arc<Self>, folder: &Path, task: &TaskId) -> Place {
+    pub(super) fn line_up(self: &Arc<Self>, folder: &Path, who: Who) -> Place {
+        let now = self.clock.now();
         let mut line = self.line.lock();
         line.last += 1;
         let number = line.last;
-        line.members.push(Member { number, folder: folder.to_owned(), task: task.clone(), asks: false });
+        let folder = folder.to_owned();
+        let holds_since = (!line.members.iter().any(|member| overlap(&member.folder, &folder))).then_some(now);
+        line.members.push(Member { number, folder, who, lined_up_at: now, holds_since, asks_since: None });
         Place { repositories: self.clone(), number, remains: None }
     }
 
     /// Whether a task waits for somebody's answer now.
     pub(super) fn set_asks(&self, task: &TaskId, asks: bool) {
+        let asks_since = asks.then(|| self.clock.now());
         let mut line = self.line.lock();
         let mut members = line.members.iter_mut();
-        if let Some(member) = members.find(|member| member.task == *task && member.asks != asks) {
-            member.asks = asks;
+        let is_news = |member: &&mut Member| member.who.task == *task && member.asks_since.is_some() != asks;
+        if let Some(member) = members.find(is_news) {
+            member.asks_since = asks_since;
             self.changed.notify_waiters();
         }
     }
 
     fn leave(&self, number: u64) {
-        self.line.lock().members.retain(|member| member.number != number);
+        let now = self.clock.now();
+        let mut line = self.line.lock();
+        line.members.retain(|member| member.number != number);
+        for index in 0..line.members.len() {
+            let (before, rest) = line.members.split_at_mut(index);
+            let Some(member) = rest.first_mut().filter(|member| member.holds_since.is_none()) else { continue };
+            if !before.iter().any(|other| overlap(&other.folder, &member.folder)) {
+                member.holds_since = Some(now);
+            }
+        }
+        drop(line);
         self.changed.notify_waiters();
     }
 }
@@ -90,12 +145,13 @@ impl Place {
         let line = self.repositories.line.lock();
         let own = line.members.iter().find(|member| member.number == self.number)?;
         let before = line.members.iter().take_while(|member| member.number < self.number);
-        let (mut count, mut asks) = (0, false);
-        for member in before.filter(|member| overlap(&member.folder, &own.folder)) {
-            count += 1;
-            asks |= member.asks;
-        }
-        (count > 0).then_some(Ahead { count, asks })
+        let before: Vec<&Member> = before.filter(|member| overlap(&member.folder, &own.folder)).collect();
+        let asking = before.iter().find(|member| member.asks_since.is_some());
+        let first = asking.or_else(|| before.iter().find(|member| member.holds_since.is_some())).or(before.first())?;
+        let Who { task, agent, owner } = first.who.clone();
+        let since = first.holds_since.unwrap_or(first.lined_up_at);
+        let blocker = Blocker { task, agent, owner, since, asks_since: first.asks_since };
+        Some(Ahead { count: before.len(), blocker, holds: first.holds_since.is_some() })
     }
 
     /// Whether it is a place in the line for this repository.
@@ -136,15 +192,27 @@ fn overlap(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use switchboard_engine::clock::SimulatedClock;
+
     use super::*;
 
+    const START: i64 = 1_800_000_000_000;
+
+    fn line() -> (Arc<Repositories>, SimulatedClock) {
+        let clock = SimulatedClock::at(Timestamp(START));
+        (Arc::new(Repositories::new(Arc::new(clock.clone()))), clock)
+    }
+
     fn line_up(line: &Arc<Repositories>, folder: &str) -> Place {
-        line.line_up(Path::new(folder), &TaskId::from(folder))
+        let who = Who { task: TaskId::from(folder), agent: AgentName::from("coder"), owner: CallerId::from("ann") };
+        line.line_up(Path::new(folder), who)
     }
 
     #[test]
     fn a_folder_and_those_above_and_below_it_are_worked_in_one_after_the_other() {
-        let line = Arc::new(Repositories::default());
+        let (line, _) = line();
         let first = line_up(&line, "/repos/a");
         let beside = [line_up(&line, "/repos/b"), line_up(&line, "/repos/a-side")];
         let above = line_up(&line, "/repos");
@@ -161,23 +229,39 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_learns_whether_those_ahead_wait_for_an_answer() {
-        let line = Arc::new(Repositories::default());
+    fn who_waits_learns_which_task_is_in_the_way_and_since_when() {
+        let (line, clock) = line();
         let first = line_up(&line, "/a");
+        clock.advance(Duration::from_secs(1));
         let (second, other) = (line_up(&line, "/a/b"), line_up(&line, "/c"));
+        let last = line_up(&line, "/");
+        let seen = |place: &Place| {
+            let ahead = place.ahead()?;
+            let Blocker { task, since, asks_since, .. } = ahead.blocker;
+            let seconds = |at: Timestamp| (at.0 - START) / 1_000;
+            Some((task.to_string(), seconds(since), asks_since.map(seconds), ahead.holds))
+        };
         line.set_asks(&TaskId::from("/c"), true);
-        assert_eq!(second.ahead(), Some(Ahead { count: 1, asks: false }));
+        assert_eq!(seen(&second), Some(("/a".to_owned(), 0, None, true)));
+        assert_eq!(seen(&last), Some(("/c".to_owned(), 1, Some(1), true)), "the one that can be answered");
+        clock.advance(Duration::from_secs(1));
         line.set_asks(&TaskId::from("/a"), true);
-        assert_eq!(second.ahead(), Some(Ahead { count: 1, asks: true }));
+        line.set_asks(&TaskId::from("/c"), false);
+        assert_eq!(seen(&second), Some(("/a".to_owned(), 0, Some(2), true)));
         line.set_asks(&TaskId::from("/a"), false);
-        assert_eq!(second.ahead(), Some(Ahead { count: 1, asks: false }));
-        drop((first, other));
-        assert_eq!(second.ahead(), None);
+        let behind = line_up(&line, "/a/b/c");
+        drop(other);
+        clock.advance(Duration::from_secs(1));
+        drop(first);
+        assert_eq!((seen(&second), seen(&last)), (None, Some(("/a/b".to_owned(), 3, None, true))));
+        assert_eq!(seen(&line_up(&line, "/d")), Some(("/".to_owned(), 1, None, false)), "it waits itself");
+        drop((second, last));
+        assert_eq!(seen(&behind), None);
     }
 
     #[tokio::test]
     async fn a_place_is_kept_until_nothing_is_left_of_its_child() {
-        let line = Arc::new(Repositories::default());
+        let (line, _) = line();
         let mut first = line_up(&line, "/a");
         let (end, remains) = Remains::of_nobody();
         first.keep_for(remains);

@@ -5,11 +5,11 @@ mod repository;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use switchboard_engine::{Stopped, TaskHandle};
+use switchboard_engine::{Blocker, Stopped, TaskHandle};
 
 use super::process::Remains;
 use super::report::Report;
-use super::repositories::{Ahead, Place, Repositories};
+use super::repositories::{Place, Repositories, Who};
 use super::sessions::Past;
 use super::settings::Settings;
 use super::worktree::Worktree;
@@ -162,7 +162,7 @@ impl Workspace {
         folder: &Path,
         task: &TaskHandle,
     ) -> Option<Place> {
-        settings.repo_lock.then(|| repositories.line_up(repository::top(folder).unwrap_or(folder), task.id()))
+        settings.repo_lock.then(|| repositories.line_up(repository::top(folder).unwrap_or(folder), Who::of(task)))
     }
 
     /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
@@ -180,9 +180,11 @@ impl Workspace {
         }
         let top = repository::top(&folder).unwrap_or(&folder);
         let kept = kept.filter(|place| place.is_for(top));
-        let place = kept.unwrap_or_else(|| repositories.line_up(top, task.id()));
+        let place = kept.unwrap_or_else(|| repositories.line_up(top, Who::of(task)));
         if place.ahead().is_some() {
             task.step_aside(wait(&place, task)).await??;
+            // What it waited for must not stand there as if it still did.
+            task.status("The repository is free.").await?;
         }
         Ok(Self { chosen, folder, worktree: None, place: Some(place) })
     }
@@ -222,19 +224,23 @@ impl Workspace {
     }
 }
 
-/// Waits for one's turn. Says what for, and again when it changes whether somebody's answer would bring it nearer.
+/// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
+/// answer would bring it nearer.
 async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
-    let mut told: Option<Ahead> = None;
+    let mut told: Option<Blocker> = None;
     let mut questions = 0;
     loop {
         let mut changed = std::pin::pin!(place.changed());
         changed.as_mut().enable();
         let Some(mut ahead) = place.ahead() else { return Ok(()) };
-        ahead.asks &= questions < MOST_QUESTIONS || told.is_some_and(|told| told.asks);
-        if told.is_none_or(|told| told.asks != ahead.asks) {
-            questions += u32::from(ahead.asks);
-            task.status(ahead.to_string()).await?;
-            told = Some(ahead);
+        let is_told = told.as_ref().is_some_and(|told| told.asks_since.is_some());
+        if questions >= MOST_QUESTIONS && !is_told {
+            ahead.blocker.asks_since = None;
+        }
+        if told.as_ref() != Some(&ahead.blocker) {
+            questions += u32::from(ahead.blocker.asks_since.is_some());
+            task.blocked_by(ahead.blocker.clone(), |shown| ahead.text(shown)).await?;
+            told = Some(ahead.blocker);
         }
         changed.await;
     }

@@ -217,6 +217,9 @@ impl Store for FaultyStore {
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.unfinished(after, max))
     }
+    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.around(self.store.live(after, max))
+    }
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.around(self.store.expired(now, max))
     }

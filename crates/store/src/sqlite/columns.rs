@@ -40,8 +40,8 @@ pub(crate) fn state_from(column: usize, number: i64) -> rusqlite::Result<TaskSta
     })
 }
 
-/// Ordered so that `phase < 3` is everything a turn should be working on and `phase < 4` everything alive; a partial index
-/// stands for each, so that a phase that came later has a number below them.
+/// Ordered so that `phase < 3` is everything a turn should be working on and `phase < 4` everything alive; partial indexes
+/// depend on that, so that a phase that came later has a number below them.
 pub(crate) fn phase_number(phase: Phase) -> i64 {
     match phase {
         Phase::Requeued => -1,

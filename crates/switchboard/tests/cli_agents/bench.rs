@@ -102,7 +102,16 @@ impl Bench {
         self.runtime.block_on(limited).expect("the test took almost a minute")
     }
 
+    /// Sends a message as another caller, and does not wait for what comes of it.
+    pub(crate) async fn send_as(&self, caller: &Caller, message: impl Into<Said>) -> TaskId {
+        self.try_send_as(caller, message.into().0).await.unwrap().id().clone()
+    }
+
     pub(crate) async fn try_send(&self, message: Message) -> Result<Submitted, Error> {
+        self.try_send_as(&Caller::local(), message).await
+    }
+
+    async fn try_send_as(&self, caller: &Caller, message: Message) -> Result<Submitted, Error> {
         let send = Send {
             address: Address::Root,
             message,
@@ -114,7 +123,7 @@ impl Bench {
             return_immediately: false,
             streaming: true,
         };
-        self.engine.send(&Caller::local(), send).await
+        self.engine.send(caller, send).await
     }
 
     /// Sends a message and does not wait for what comes of it.

@@ -83,6 +83,9 @@ impl Store for HeldStore {
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.unfinished(after, max)
     }
+    fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
+        self.store.live(after, max)
+    }
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
         self.store.expired(now, max)
     }

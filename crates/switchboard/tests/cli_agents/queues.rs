@@ -1,14 +1,45 @@
 //! Tasks that wait for each other, and say so.
 
-use switchboard_a2a::{Task, TaskState};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_agents::cli::{Settings, WorktreePolicy};
-use switchboard_engine::{QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Switches};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::{
+    Address, AgentScope, BLOCKED_BY_KEY, Caller, QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Scopes, Switches,
+};
 
 use crate::bench::*;
 use crate::place::Place;
 
 /// Says its prompt and its folder and waits until it may end.
 const PATIENT: &str = r#"hear; text "in $(basename "$PWD")"; await end; finish ok"#;
+
+/// When the clock of a test begins, and a minute and a half later.
+const BEGAN: &str = "2027-01-15T08:00:00.000Z";
+const ASKED: &str = "2027-01-15T08:01:30.000Z";
+
+/// What a task says that waits for another one of its caller.
+fn waiting(first: &TaskId, ahead: u32) -> String {
+    format!(
+        "Waiting: agent coder works in this repository since {BEGAN} ({ahead} ahead). It is task {first}. To stop it: \
+         switchboard task cancel coder {first}"
+    )
+}
+
+/// The same if that one asks.
+fn asks(first: &TaskId, since: &str, ahead: u32) -> String {
+    format!(
+        "Waiting: agent coder works in this repository since {BEGAN} and waits for an answer since {since} ({ahead} \
+         ahead). It is task {first}. Answer it: switchboard send coder --task-id {first} ANSWER. Or stop it: switchboard \
+         task cancel coder {first}"
+    )
+}
+
+fn blocked_by(task: &Task) -> Option<Value> {
+    task.metadata.as_ref()?.get(BLOCKED_BY_KEY)?.read().ok()
+}
 
 fn is_at_work(task: &Task) -> bool {
     text(task, "assistant-response").is_some()
@@ -50,10 +81,10 @@ fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahea
         bench.until(&first, is_at_work).await;
         let second = bench.start(Said::from("two").with("repo", "src")).await;
         let second = bench.until(&second, |task| task.status.state == TaskState::Working).await;
-        assert_eq!(status_text(&second), "Waiting: another task works in this repository (1 ahead).");
+        assert_eq!(status_text(&second), waiting(&first, 1));
         let third = bench.start("three").await;
         let third = bench.until(&third, |task| task.status.state == TaskState::Working).await;
-        assert_eq!(status_text(&third), "Waiting: another task works in this repository (2 ahead).");
+        assert_eq!(status_text(&third), waiting(&first, 2));
         assert_eq!(bench.children.running(), 1);
         place.allow("end");
         for id in [&first, &second.id, &third.id] {
@@ -71,26 +102,81 @@ fn who_waits_for_a_repository_says_whether_the_one_at_work_waits_for_an_answer()
     let program =
         r#"hear; await ask; ask r1 Bash; hear; text on; await "end-$(grep -c prompt "$NOTES/heard")"; finish ok"#;
     let bench = Bench::open(&place, place.settings(program));
-    let waiting = "Waiting: another task works in this repository (1 ahead).";
-    let asks = "Waiting: another task works in this repository and waits for an answer (1 ahead).";
     bench.run(async {
         let first = bench.start("one").await;
         bench.wait_for(|| (place.heard().len() == 1).then_some(())).await;
         let second = bench.start("two").await;
-        bench.until(&second, |task| status_text(task) == waiting).await;
+        bench.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
+        bench.clock.advance(Duration::from_secs(90));
         place.allow("ask");
-        bench.until(&second, |task| status_text(task) == asks).await;
+        let blocked = bench.until(&second, |task| status_text(task) == asks(&first, ASKED, 1)).await;
+        let expected = json!({
+            "agent": "coder", "since": BEGAN, "asksSince": ASKED, "taskId": first.as_str(),
+            "answer": format!("switchboard send coder --task-id {first} ANSWER"),
+            "cancel": format!("switchboard task cancel coder {first}"),
+        });
+        assert_eq!(blocked_by(&blocked), Some(expected));
         let third = bench.start("three").await;
-        bench.until(&third, |task| status_text(task) == asks.replace("(1", "(2")).await;
+        bench.until(&third, |task| status_text(task) == asks(&first, ASKED, 2)).await;
         let asked = bench.until(&first, |task| task.status.state == TaskState::InputRequired).await;
         bench.start(Said(switchboard_a2a::Message { task_id: Some(asked.id), ..Said::from("y").0 })).await;
         bench.until(&first, is_at_work).await;
-        bench.until(&second, |task| status_text(task) == waiting).await;
-        bench.until(&third, |task| status_text(task) == waiting.replace("(1", "(2")).await;
+        bench.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
+        bench.until(&third, |task| status_text(task) == waiting(&first, 2)).await;
         place.allow("end-1");
         assert_eq!(bench.ended(&first).await.status.state, TaskState::Completed);
-        bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
-        bench.until(&third, |task| status_text(task) == asks).await;
+        let second = bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
+        assert_eq!(blocked_by(&second), None, "it waits for nothing any more");
+        let third = bench.until(&third, |task| status_text(task).contains(second.id.as_str())).await;
+        assert_eq!(blocked_by(&third).unwrap()["since"], ASKED, "another one is in the way, and since later");
+    });
+}
+
+#[test]
+fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_operators_see_which_task() {
+    let place = Place::new();
+    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
+    bench.run(async {
+        let first = bench.send("the secret work").await.id;
+        bench.clock.advance(Duration::from_secs(90));
+        let caller = |admin| Caller { id: "bob".into(), scopes: Scopes { agents: AgentScope::All, admin } };
+        let second = bench.send_as(&caller(false), "two").await;
+        let read = async |admin| {
+            let reading = bench.engine.get(&Address::Root, &caller(admin), &second).await;
+            reading.unwrap().into_task().unwrap()
+        };
+        let task = loop {
+            let task = read(false).await;
+            if !status_text(&task).is_empty() {
+                break task;
+            }
+            tokio::task::yield_now().await;
+        };
+        let said = format!(
+            "Waiting: agent coder works in this repository since {BEGAN} and waits for an answer since {BEGAN} (1 ahead). It \
+             is another caller's; operators find it with: switchboard task list --all"
+        );
+        assert_eq!(status_text(&task), said);
+        let shown = json!({ "agent": "coder", "since": BEGAN, "asksSince": BEGAN });
+        assert_eq!(blocked_by(&task), Some(shown), "the id is its owner's and the operators'");
+        assert!(!serde_json::to_string(&task).unwrap().contains(first.as_str()));
+        assert_eq!(blocked_by(&read(true).await).unwrap()["taskId"], first.as_str(), "an admin key");
+
+        let live = bench.engine.live_tasks(TaskKey(0), 10).await.unwrap();
+        let seen: Vec<_> = live.iter().map(|view| (&view.id, view.caller.as_str(), view.first_words.as_str())).collect();
+        assert_eq!(seen, [(&first, "local", "the secret work"), (&second, "bob", "two")]);
+        assert_eq!((live[0].state, live[1].state), (TaskState::InputRequired, TaskState::Working));
+        assert_eq!(live[1].blocker.as_ref().map(|blocker| &blocker.task), Some(&first));
+        assert_eq!(live[0].blocker, None);
+        bench.engine.cancel_any(&first).await.unwrap();
+        loop {
+            let task = read(true).await;
+            if task.status.state == TaskState::InputRequired {
+                assert_eq!(blocked_by(&task), None);
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
     });
 }
 
@@ -100,7 +186,7 @@ fn a_task_that_waits_does_not_repeat_every_question_of_another() {
     let program = "hear; for number in $(seq 22); do ask r$number Bash; hear; await go-$number; done
         text on; await end; finish ok";
     let bench = Bench::open(&place, place.settings(program));
-    let asks = |task: &Task| status_text(task).contains("and waits for an answer");
+    let asks = |task: &Task| status_text(task).contains("and waits for an answer since");
     bench.run(async {
         let first = bench.send("one").await;
         let second = bench.start("two").await;
@@ -120,7 +206,7 @@ fn a_task_that_waits_does_not_repeat_every_question_of_another() {
         bench.until(&first.id, is_at_work).await;
         bench.cancel(&second).await.unwrap();
         let told = bench.told(&second).await;
-        assert_eq!(told.iter().filter(|told| told.contains("and waits for an answer")).count(), 20, "{told:?}");
+        assert_eq!(told.iter().filter(|told| told.contains("and waits for an answer since")).count(), 20, "{told:?}");
     });
 }
 
@@ -134,9 +220,9 @@ fn a_folder_and_a_repository_below_it_are_not_worked_in_at_once() {
         let above = bench.start("one").await;
         bench.until(&above, is_at_work).await;
         let below = bench.start(Said::from("two").with("repo", "a")).await;
-        bench.until(&below, |task| status_text(task).starts_with("Waiting: another task works in this")).await;
+        bench.until(&below, |task| status_text(task).starts_with("Waiting: agent coder works in this")).await;
         let above_again = bench.start("three").await;
-        bench.until(&above_again, |task| status_text(task).ends_with("(2 ahead).")).await;
+        bench.until(&above_again, |task| status_text(task).contains("(2 ahead).")).await;
         assert_eq!(bench.children.running(), 1);
         place.allow("end");
         for id in [&above, &below, &above_again] {

@@ -13,10 +13,18 @@ impl Reading {
     /// proves that no process of an earlier start is alive.
     pub(crate) fn unfinished(&mut self, start: i64, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
         let sql = format!(
-            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_unfinished \
-             WHERE phase < 3 AND key > ?1 AND (phase <> 1 OR lease IS NOT ?2) ORDER BY key LIMIT ?3"
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live \
+             WHERE phase < 4 AND phase < 3 AND key > ?1 AND (phase <> 1 OR lease IS NOT ?2) ORDER BY key LIMIT ?3"
         );
         self.task_rows(&sql, (after.0, start, limit(max)))
+    }
+
+    /// Tasks that have not ended, whoever works on them.
+    pub(crate) fn live(&mut self, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
+        let sql = format!(
+            "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND key > ?1 ORDER BY key LIMIT ?2"
+        );
+        self.task_rows(&sql, (after.0, limit(max)))
     }
 
     pub(crate) fn expired(&mut self, now: Timestamp, max: usize) -> rusqlite::Result<Vec<TaskRow>> {

@@ -36,7 +36,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     let error = SqliteStore::open(fixture.directory.path(), Options::default()).err().unwrap().to_string();
     assert!(error.contains("schema 999"), "{error}");
     assert_eq!(check(fixture.directory.path()).unwrap_err().to_string(), error, "in the same words");
-    fixture.tamper("UPDATE meta SET value = 4 WHERE name = 'schema'");
+    fixture.tamper("UPDATE meta SET value = 5 WHERE name = 'schema'");
     fixture.open();
 }
 

@@ -21,6 +21,10 @@ pub(crate) async fn unowned_tasks_are_unfinished(fixture: impl Fixture) {
     make(&store, "ann", "echo", "c", parked(1, 100)).await;
     make(&store, "ann", "echo", "c", done(1, 1)).await;
     let (_, unseen) = make(&store, "ann", "echo", "c", hidden(row(1))).await;
+    let live = keys(store.live(TaskKey(0), 10).await.unwrap());
+    assert_eq!(live.len(), 6, "all but the one that is done");
+    assert!(live.is_sorted() && live.contains(&unseen), "{live:?}");
+    assert_eq!(keys(store.live(live[1], 3).await.unwrap()), live[2..5]);
     let all = store.unfinished(TaskKey(0), 10).await.unwrap();
     let phases: Vec<Phase> = all.iter().map(|row| row.state.phase).collect();
     assert_eq!(phases, [Phase::Queued, Phase::Interrupted, Phase::Requeued, Phase::Queued]);

@@ -1,0 +1,118 @@
+//! A turn that cannot go on because of another task says so: which agent's that is, and since when.
+//!
+//! A status is one event that every reader of the task sees, whoever they are. What not everybody may know, the other
+//! task's id and the commands that end its wait, is in it only if both tasks have the same owner. An admin key that reads
+//! the task gets it added to what it reads ([`Inner::tell_blocker`]), and operators find it in the list of live tasks.
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{Json, Message, Metadata, Role, Task, TaskId, TaskState, Timestamp};
+
+use crate::caller::Caller;
+use crate::engine::Inner;
+use crate::handle::{Stopped, TaskHandle};
+use crate::ids::{AgentName, CallerId};
+use crate::live::LiveTask;
+
+/// Metadata key of the task that a waiting turn waits for.
+pub const BLOCKED_BY_KEY: &str = "switchboard/blockedBy";
+
+/// The task that a turn waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Which one.
+    pub task: TaskId,
+    /// Who serves it.
+    pub agent: AgentName,
+    /// Whose it is.
+    pub owner: CallerId,
+    /// Since when it has what this one waits for, or waits for it too.
+    pub since: Timestamp,
+    /// Since when it waits for an answer, if it does.
+    pub asks_since: Option<Timestamp>,
+}
+
+/// A [`Blocker`] as it is shown. The last three only to its owner and to operators.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownBlocker {
+    /// Who serves the other task.
+    pub agent: String,
+    /// Since when it is in the way.
+    pub since: Timestamp,
+    /// Since when it waits for an answer, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asks_since: Option<Timestamp>,
+    /// The other task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// The command with which its caller answers, if it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The command that stops it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+}
+
+impl Blocker {
+    /// As everybody may see it.
+    pub fn shown(&self) -> ShownBlocker {
+        ShownBlocker {
+            agent: self.agent.to_string(),
+            since: self.since,
+            asks_since: self.asks_since,
+            task_id: None,
+            answer: None,
+            cancel: None,
+        }
+    }
+
+    /// As its owner and operators see it. The commands are those of its owner.
+    pub fn shown_in_full(&self) -> ShownBlocker {
+        let (agent, task) = (&self.agent, &self.task);
+        let answer = format!("switchboard send {agent} --task-id {task} ANSWER");
+        ShownBlocker {
+            task_id: Some(task.clone()),
+            answer: self.asks_since.map(|_| answer),
+            cancel: Some(format!("switchboard task cancel {agent} {task}")),
+            ..self.shown()
+        }
+    }
+}
+
+impl ShownBlocker {
+    fn metadata(&self) -> Option<Metadata> {
+        let mut metadata = Metadata::default();
+        metadata.insert(BLOCKED_BY_KEY, Json::from_serialize(self).ok()?);
+        Some(metadata)
+    }
+}
+
+impl TaskHandle {
+    /// Says that the turn waits for another task: WORKING, with a text made of what this task's owner may know of it. To be
+    /// said again when it waits for another one; it holds until [`Self::step_aside`] is over.
+    pub async fn blocked_by(
+        &self,
+        blocker: Blocker,
+        text: impl FnOnce(&ShownBlocker) -> String,
+    ) -> Result<(), Stopped> {
+        let shown = if blocker.owner == *self.caller() { blocker.shown_in_full() } else { blocker.shown() };
+        let message = Message::text(Role::Agent, text(&shown));
+        self.room(0).await?;
+        self.push_status(TaskState::Working, Some(message), shown.metadata())?;
+        self.live.core.lock().output.blocker = Some(blocker);
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Adds to a task that an operator reads what its status may not say.
+    pub(crate) fn tell_blocker(&self, live: &LiveTask, caller: &Caller, task: &mut Task) {
+        if !caller.scopes.admin {
+            return;
+        }
+        let Some(blocker) = live.core.lock().output.blocker.clone() else { return };
+        if let Some(shown) = blocker.shown_in_full().metadata() {
+            task.metadata.get_or_insert_default().merge(&shown);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What operators see and do across callers: every task that has not ended, and the end of any of them.
+//!
+//! No caller is checked here. It is for those who could read the store anyway: commands at the control socket.
+
+use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
+
+use crate::blocked::Blocker;
+use crate::engine::{Engine, Inner};
+use crate::error::Error;
+use crate::event::Event;
+use crate::ids::{AgentName, CallerId, Seq, TaskKey};
+use crate::read::TaskReading;
+use crate::store::TaskRow;
+
+/// So much of a task's first message is shown, in characters.
+const FIRST_WORDS: usize = 80;
+
+/// A task that has not ended.
+#[derive(Clone, Debug)]
+pub struct LiveView {
+    /// Where it stands in the order: the next page begins after it.
+    pub key: TaskKey,
+    /// Its id.
+    pub id: TaskId,
+    /// Who serves it.
+    pub agent: AgentName,
+    /// Whose it is.
+    pub caller: CallerId,
+    /// Its conversation.
+    pub context: ContextId,
+    /// Its state.
+    pub state: TaskState,
+    /// Since when.
+    pub since: Timestamp,
+    /// When its first message came; nothing if that cannot be read.
+    pub received_at: Option<Timestamp>,
+    /// Its place in the queue, if it waits for a slot; 1 is next.
+    pub queue_position: Option<usize>,
+    /// The task that it waits for, if it does.
+    pub blocker: Option<Blocker>,
+    /// The beginning of its first message, on one line.
+    pub first_words: String,
+}
+
+impl Engine {
+    /// The tasks of all callers that have not ended, oldest first, after the given key and at most `max`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn live_tasks(&self, after: TaskKey, max: usize) -> Result<Vec<LiveView>, Error> {
+        let rows = self.inner.store.live(after, max).await.map_err(|error| Error::from_store(&error))?;
+        let mut views = Vec::with_capacity(rows.len());
+        for row in rows {
+            views.push(self.inner.live_view(row).await);
+        }
+        Ok(views)
+    }
+
+    /// Stops any caller's task, and answers like [`Engine::cancel`].
+    ///
+    /// # Errors
+    /// If there is no such task, or it has ended some other way.
+    pub async fn cancel_any(&self, id: &TaskId) -> Result<TaskReading, Error> {
+        let live = match self.inner.live.get(id) {
+            Some(live) => live,
+            None => {
+                let loaded = self.inner.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+                self.inner.adopt(loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?).await?
+            }
+        };
+        let task = live.task.clone();
+        let canceled = self.cancel_live(live).await?;
+        tracing::info!(task = %id, agent = %task.agent, caller = %task.owner, "an operator canceled a task");
+        Ok(canceled)
+    }
+}
+
+impl Inner {
+    async fn live_view(&self, row: TaskRow) -> LiveView {
+        let (mut state, mut since) = (row.state.state, row.state.status_at);
+        let (mut blocker, mut queue_position) = (None, None);
+        if let Some(live) = self.live.get(&row.task.id) {
+            let core = live.core.lock();
+            (state, since) = (core.row.state, core.row.status_at);
+            blocker.clone_from(&core.output.blocker);
+            drop(core);
+            queue_position = self.caps.position(&live);
+        }
+        let (received_at, first_words) = self.first_words(row.key).await.unwrap_or_default();
+        LiveView {
+            key: row.key,
+            id: row.task.id,
+            agent: row.task.agent,
+            caller: row.task.owner,
+            context: row.task.context,
+            state,
+            since,
+            received_at,
+            queue_position,
+            blocker,
+            first_words,
+        }
+    }
+
+    /// A log begins with the task's first message.
+    async fn first_words(&self, key: TaskKey) -> Option<(Option<Timestamp>, String)> {
+        let rows = self.store.read(key, Seq(0), 1).await.ok()?;
+        let line = rows.first()?.events.split(|byte| *byte == b'\n').next()?;
+        let Ok(Event::Received(received)) = Event::decode(line) else { return None };
+        let text = received.message.joined_text();
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut first: String = words.chars().take(FIRST_WORDS).collect();
+        if first.len() < words.len() {
+            first.push('…');
+        }
+        Some((Some(received.at), first))
+    }
+}
