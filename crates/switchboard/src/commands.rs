@@ -6,6 +6,7 @@ pub mod db;
 pub mod doctor;
 pub mod exec_child;
 pub mod keys;
+pub mod live_tasks;
 pub mod serve;
 pub mod status;
 pub mod version;
@@ -36,7 +37,12 @@ fn short(printer: Printer, work: impl Future<Output = ExitCode>) -> ExitCode {
 
 /// Says why a command could not do its work.
 fn refused(error: &DoorError, printer: Printer) -> ExitCode {
-    let next = match error {
+    printer.failure(&error.to_string(), &next_step(error))
+}
+
+/// What to do about it.
+fn next_step(error: &DoorError) -> String {
+    match error {
         DoorError::NoData(_) => {
             "name the workspace of the server with --workspace, or its data with --data-dir".to_owned()
         }
@@ -45,6 +51,5 @@ fn refused(error: &DoorError, printer: Printer) -> ExitCode {
         DoorError::Directory { .. } => "run it as the user that runs the server".to_owned(),
         DoorError::Refused(refusal) => refusal.next.clone(),
         DoorError::Answer(_) => String::new(),
-    };
-    printer.failure(&error.to_string(), &next)
+    }
 }

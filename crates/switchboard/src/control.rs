@@ -6,12 +6,14 @@ mod listener;
 mod protocol;
 mod room;
 mod socket;
+mod tasks;
 mod webhooks;
 
 pub use door::{Door, DoorError};
 pub use listener::ControlListener;
 pub use protocol::{BackedUp, Refusal, Reply, Request, Status};
 pub use room::ControlRoom;
+pub use tasks::{BlockedBy, CanceledTask, LiveTask, LiveTaskPage, TaskRequest};
 pub use webhooks::{
     ChangedWebhook, DeadLetterPage, LOCAL_CALLER, Retried, RotatedSecret, ShownWebhook, Waits, WebhookPage,
     WebhookRequest,

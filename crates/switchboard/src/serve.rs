@@ -134,6 +134,7 @@ impl Serving {
         let waits = (!outbound.webhooks.is_enabled()).then_some(Waits::Disabled);
         let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone()).delivering(waits);
         Ok(Self {
+            room: Arc::new(room.of_server(status, Arc::clone(&reloader), engine.clone())),
             listener,
             engine,
             outbound,
@@ -141,7 +142,6 @@ impl Serving {
             options,
             ring,
             control,
-            room: Arc::new(room.of_server(status, Arc::clone(&reloader))),
             reloader,
             greeting,
             warnings: workspace.warnings.into_iter().chain(warned).collect(),

@@ -19,10 +19,13 @@ const GET: &str = with_exit_codes!(
 const LIST: &str = with_exit_codes!(
     "Examples:",
     "  switchboard task list planner --status working",
-    "  switchboard task list planner --all -o json --stream  every task as a line of JSON"
+    "  switchboard task list planner --all -o json --stream  every task as a line of JSON",
+    "  switchboard task list --all                           live tasks of all callers of the server here"
 );
 
 const CANCEL: &str = with_exit_codes!(
+    "Without an agent the server here is asked, at its control socket: it stops any caller's task.",
+    "",
     "A task that has ended cannot be stopped any more; that is an error. One that was canceled before is shown as it is, unless the agent makes an error of it."
 );
 
@@ -68,7 +71,7 @@ pub(super) enum TaskCommand {
         flags: Box<CallFlags>,
     },
     /// Stop a task
-    #[command(override_usage = "switchboard task cancel [OPTIONS] AGENT ID", after_help = CANCEL)]
+    #[command(override_usage = "switchboard task cancel [OPTIONS] [AGENT] ID", after_help = CANCEL)]
     Cancel {
         #[command(flatten)]
         words: TaskWords,

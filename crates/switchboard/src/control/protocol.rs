@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::control::tasks::TaskRequest;
 use crate::control::webhooks::WebhookRequest;
 use crate::keys::NewKey;
 
@@ -30,6 +31,9 @@ pub enum Request {
         /// Where to; an absolute path that does not exist yet.
         file: PathBuf,
     },
+    /// Look after the tasks of all callers.
+    #[serde(rename = "tasks")]
+    Tasks(TaskRequest),
     /// Look after webhooks.
     #[serde(rename = "webhooks")]
     Webhooks(WebhookRequest),
@@ -60,12 +64,22 @@ pub struct Refusal {
     /// What to do about it; empty if that is said already.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
+    /// What programs know it by; empty if they need not tell it from others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub code: String,
 }
 
 impl Refusal {
     /// A refusal in the words of an error.
     pub fn new(problem: impl ToString) -> Self {
-        Self { problem: problem.to_string(), next: String::new() }
+        Self { problem: problem.to_string(), next: String::new(), code: String::new() }
+    }
+
+    /// The same, with what programs know it by.
+    #[must_use]
+    pub fn with_code(mut self, code: impl Into<String>) -> Self {
+        self.code = code.into();
+        self
     }
 
     /// The same, with what to do about it.

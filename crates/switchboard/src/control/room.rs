@@ -5,10 +5,12 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use switchboard_engine::Engine;
 use switchboard_store::BackupError;
 use switchboard_webhooks::WebhookDesk;
 
 use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status, value};
+use crate::control::tasks;
 use crate::control::webhooks::{self, Waits};
 use crate::keys::KeyDesk;
 use crate::serve::{Reloaded, Reloader};
@@ -22,7 +24,14 @@ pub struct ControlRoom {
     /// Why nothing is delivered, if nothing is.
     waits: Option<Waits>,
     data_dir: PathBuf,
-    server: Option<(StatusReader, Arc<Reloader>)>,
+    server: Option<Running>,
+}
+
+/// What only a server has.
+struct Running {
+    status: StatusReader,
+    reloader: Arc<Reloader>,
+    engine: Engine,
 }
 
 impl ControlRoom {
@@ -32,10 +41,15 @@ impl ControlRoom {
         Self { desk, webhooks, waits: Some(Waits::NoServer), data_dir, server: None }
     }
 
-    /// The same for a server, which can say how it is and read its configuration again.
+    /// The same for a server, which can say how it is, read its configuration again and see to its tasks.
     #[must_use]
-    pub fn of_server(mut self, status: impl Fn() -> Status + Send + Sync + 'static, reloader: Arc<Reloader>) -> Self {
-        self.server = Some((Box::new(status), reloader));
+    pub fn of_server(
+        mut self,
+        status: impl Fn() -> Status + Send + Sync + 'static,
+        reloader: Arc<Reloader>,
+        engine: Engine,
+    ) -> Self {
+        self.server = Some(Running { status: Box::new(status), reloader, engine });
         self
     }
 
@@ -54,11 +68,15 @@ impl ControlRoom {
             Request::Backup { file } => backup(self.data_dir.clone(), file).await.and_then(value),
             Request::Webhooks(request) => webhooks::answer(&self.webhooks, &self.desk, self.waits, request).await,
             Request::Reload => match &self.server {
-                Some((_, reloader)) => reload(Arc::clone(reloader)).await.and_then(value),
+                Some(server) => reload(Arc::clone(&server.reloader)).await.and_then(value),
                 None => Err(self.no_server()),
             },
             Request::Status => match &self.server {
-                Some((status, _)) => value(status()),
+                Some(server) => value((server.status)()),
+                None => Err(self.no_server()),
+            },
+            Request::Tasks(request) => match &self.server {
+                Some(server) => tasks::answer(&server.engine, request).await,
                 None => Err(self.no_server()),
             },
         };

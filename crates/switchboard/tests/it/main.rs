@@ -16,6 +16,7 @@ mod http;
 mod kept_dead_letters;
 mod keys;
 mod limits;
+mod live_tasks;
 mod lost_log;
 mod metrics;
 mod printed_commands;

@@ -40,6 +40,11 @@ impl Failure {
         Self::new(USAGE, "A2ACLI_ERR_USAGE", message, hint)
     }
 
+    /// The server here does not do it. Without a code of its own it is told from the others by its message.
+    pub(crate) fn at_control_socket(code: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(FAILED, if code.is_empty() { "SWITCHBOARD_ERR_REFUSED" } else { code }, message, hint)
+    }
+
     /// There is no such agent.
     pub(super) fn no_agent(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(UNREACHABLE, "A2ACLI_ERR_CARD_NOT_FOUND", message, hint)

@@ -20,7 +20,7 @@ fn every_command_explains_itself() {
         (&["check"], "switchboard conformance [OPTIONS] AGENT"),
         (&["task", "get"], "switchboard task get [OPTIONS] AGENT ID"),
         (&["task", "list"], "switchboard task list [OPTIONS] AGENT"),
-        (&["task", "cancel"], "switchboard task cancel [OPTIONS] AGENT ID"),
+        (&["task", "cancel"], "switchboard task cancel [OPTIONS] [AGENT] ID"),
         (&["task", "subscribe"], "switchboard task subscribe [OPTIONS] AGENT ID"),
         (&["task", "download"], "switchboard task download [OPTIONS] AGENT ID"),
         (&["task", "push-config", "set"], "switchboard task push-config set [OPTIONS] --url URL AGENT ID"),

@@ -8,6 +8,7 @@ use crate::cli::CallFlags;
 use crate::commands::calling::message::MetadataFlag;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
+use crate::commands::live_tasks;
 use crate::printer::Printer;
 
 /// What is said with it.
@@ -23,6 +24,11 @@ pub struct Wishes {
 /// Stops it.
 #[must_use]
 pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    if flags.agent_card.is_none()
+        && let [id] = words.as_slice()
+    {
+        return live_tasks::cancel(&flags.workspace, id.clone(), printer);
+    }
     run_async(printer, async {
         let (agent, [id]) = agent_and_words(words, flags, ["the id of the task"])?;
         let metadata = wishes.metadata.read()?;

@@ -8,6 +8,7 @@ use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
+use crate::commands::live_tasks::{self, Filter};
 use crate::printer::Printer;
 
 /// How many tasks are shown at once where nobody says.
@@ -33,7 +34,7 @@ pub struct Wishes {
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     page_token: Option<String>,
 
-    /// Show all pages
+    /// Show all pages; without an agent, the live tasks of all callers of the server here, and what blocks them
     #[arg(long, conflicts_with = "page_token")]
     all: bool,
 
@@ -45,6 +46,11 @@ pub struct Wishes {
 /// Lists them.
 #[must_use]
 pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Printer) -> ExitCode {
+    if wishes.all && words.is_empty() && flags.agent_card.is_none() {
+        let state = wishes.status.map(shown::state);
+        let filter = Filter { context: wishes.context_id, state, stream: wishes.stream };
+        return live_tasks::list(&flags.workspace, &filter, printer);
+    }
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = Call::open(&agent, flags).await?;

@@ -1,0 +1,172 @@
+//! `switchboard task list --all` and `switchboard task cancel ID`: the tasks of all callers of a server, asked for at its
+//! control socket. Unlike the commands that call agents they need no key, but the server's data directory.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use switchboard_a2a::Timestamp;
+use switchboard_engine::clock::{Clock, SystemClock};
+
+use crate::cli::DataFlags;
+use crate::commands::calling::{Failure, clean};
+use crate::commands::{loaded, next_step, short};
+use crate::control::{BlockedBy, CanceledTask, Door, DoorError, LiveTask, LiveTaskPage, Request, TaskRequest};
+use crate::printer::Printer;
+
+/// Which of them, and how they are shown.
+pub struct Filter {
+    /// Of which conversation.
+    pub context: Option<String>,
+    /// In which state, such as `input-required`.
+    pub state: Option<String>,
+    /// With -o json one a line.
+    pub stream: bool,
+}
+
+impl Filter {
+    fn takes(&self, task: &LiveTask) -> bool {
+        self.context.as_ref().is_none_or(|context| *context == task.context_id)
+            && self.state.as_ref().is_none_or(|state| *state == task.state)
+    }
+}
+
+/// Lists them.
+#[must_use]
+pub fn list(flags: &DataFlags, filter: &Filter, printer: Printer) -> ExitCode {
+    run(flags, printer, async |asking: &Asking<'_>| {
+        let mut tasks = Vec::new();
+        let mut after = 0;
+        loop {
+            let page: LiveTaskPage = asking.ask(TaskRequest::List { after }).await?;
+            tasks.extend(page.tasks.into_iter().filter(|task| filter.takes(task)));
+            match page.next {
+                Some(next) => after = next,
+                None => break,
+            }
+        }
+        match (printer.is_json(), filter.stream) {
+            (true, true) => tasks.iter().for_each(|task| printer.json_line(task)),
+            (true, false) => printer.json(&json!({ "tasks": tasks })),
+            (false, _) => print(&tasks, filter, flags, printer),
+        }
+        Ok(())
+    })
+}
+
+/// Stops one.
+#[must_use]
+pub fn cancel(flags: &DataFlags, id: String, printer: Printer) -> ExitCode {
+    run(flags, printer, async |asking: &Asking<'_>| {
+        let canceled: CanceledTask = asking.ask(TaskRequest::Cancel { id: id.clone() }).await?;
+        match printer.is_json() {
+            true => printer.json(&canceled),
+            false => printer.line(format!("task: {}\nstate: {}", canceled.id, canceled.state)),
+        }
+        Ok(())
+    })
+}
+
+/// Somebody to ask, again for every page: a conversation is one question and its answer.
+struct Asking<'a> {
+    data_dir: &'a Path,
+    flags: &'a DataFlags,
+}
+
+impl Asking<'_> {
+    async fn ask<T: DeserializeOwned>(&self, request: TaskRequest) -> Result<T, Failure> {
+        let told = |error: DoorError| Failure::at_control_socket("", error.to_string(), next_step(&error));
+        let door = Door::find(self.data_dir, false).await.map_err(told)?;
+        let is_server = door.is_server();
+        door.ask(Request::Tasks(request)).await.map_err(|error| match error {
+            DoorError::Refused(refusal) if is_server => {
+                Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
+            }
+            DoorError::Refused(refusal) => {
+                Failure::at_control_socket("", refusal.problem, format!("switchboard serve{} starts one", self.flags.again()))
+            }
+            error => told(error),
+        })
+    }
+}
+
+fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Asking<'_>) -> Result<(), Failure>) -> ExitCode {
+    let workspace = match loaded(flags.load(), printer) {
+        Ok(workspace) => workspace,
+        Err(code) => return code,
+    };
+    let data_dir = workspace.data_dir();
+    short(printer, async {
+        match work(&Asking { data_dir: &data_dir, flags }).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.print(printer),
+        }
+    })
+}
+
+fn print(tasks: &[LiveTask], filter: &Filter, flags: &DataFlags, printer: Printer) {
+    if tasks.is_empty() {
+        let is_all = filter.context.is_none() && filter.state.is_none();
+        printer.line(if is_all { "there are no live tasks" } else { "no live task is like that" });
+        return;
+    }
+    let now = SystemClock.now();
+    let heading = ["TASK", "AGENT", "CALLER", "STATE", "AGE", "BLOCKED BY", "TEXT"];
+    let mut rows = vec![heading.map(str::to_owned)];
+    rows.extend(tasks.iter().map(|task| row(task, now)));
+    printer.table(&rows);
+    let mut told: Vec<&str> = Vec::new();
+    for BlockedBy { blocker, caller } in tasks.iter().filter_map(|task| task.blocked_by.as_ref()) {
+        let Some(id) = blocker.task_id.as_ref().filter(|id| !told.contains(&id.as_str())) else { continue };
+        told.push(id.as_str());
+        if let Some(answer) = &blocker.answer {
+            printer.line(format!("{id} asks its caller {caller}, who answers with: {answer}"));
+        }
+        printer.line(format!("{id} is stopped with: switchboard task cancel{} {id}", flags.again()));
+    }
+}
+
+fn row(task: &LiveTask, now: Timestamp) -> [String; 7] {
+    let blocked_by = task.blocked_by.as_ref().map_or_else(String::new, |BlockedBy { blocker, .. }| {
+        let id = blocker.task_id.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (since, doing) = blocker.asks_since.map_or((blocker.since, ""), |since| (since, "asks for "));
+        format!("{id} ({}, {doing}{})", blocker.agent, age(now, since))
+    });
+    let state = match task.queue_position {
+        Some(position) => format!("{} (queued, {position})", task.state),
+        None => task.state.clone(),
+    };
+    [
+        task.id.clone(),
+        task.agent.clone(),
+        task.caller.clone(),
+        state,
+        age(now, task.received_at.unwrap_or(task.since)),
+        if blocked_by.is_empty() { "-".to_owned() } else { blocked_by },
+        clean::line(&task.text),
+    ]
+}
+
+/// A time that has passed, in its largest unit.
+fn age(now: Timestamp, since: Timestamp) -> String {
+    let seconds = (now.0 - since.0).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_shown_in_their_largest_unit() {
+        let shown = |seconds: i64| age(Timestamp(seconds * 1_000), Timestamp(0));
+        assert_eq!([0, 59, 60, 3_599, 3_600, 86_399, 86_400].map(shown), ["0s", "59s", "1m", "59m", "1h", "23h", "1d"]);
+        assert_eq!(age(Timestamp(0), Timestamp(9_000)), "0s", "a clock that was put back");
+    }
+}

@@ -1,0 +1,145 @@
+//! What operators ask about tasks, whoever's they are: which are alive, what blocks them, and the end of one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_a2a::{TaskId, TaskState, Timestamp};
+use switchboard_engine::ids::TaskKey;
+use switchboard_engine::{Blocker, Engine, Error, LiveView, ShownBlocker, state_label};
+
+use crate::control::protocol::{Refusal, value};
+
+/// The most tasks in one reply.
+const PAGE: usize = 500;
+
+/// What a command asks about tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "camelCase")]
+pub enum TaskRequest {
+    /// List those that have not ended.
+    List {
+        /// After which number; 0 for the oldest.
+        after: i64,
+    },
+    /// Stop one.
+    Cancel {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// Some of the live tasks.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LiveTaskPage {
+    /// They, oldest first.
+    pub tasks: Vec<LiveTask>,
+    /// After which number the next page begins, if there is one.
+    pub next: Option<i64>,
+}
+
+/// A task that has not ended, as operators see it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LiveTask {
+    /// Its id.
+    pub id: String,
+    /// Who serves it.
+    pub agent: String,
+    /// Whose it is: the id of a key, or `local`.
+    pub caller: String,
+    /// Its conversation.
+    pub context_id: String,
+    /// Its state, such as `input-required`.
+    pub state: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// When its first message came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_at: Option<Timestamp>,
+    /// Its place in the queue, if it waits for a slot; 1 is next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_position: Option<usize>,
+    /// The task that it waits for, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<BlockedBy>,
+    /// The beginning of its first message.
+    pub text: String,
+}
+
+/// The task that another one waits for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockedBy {
+    /// As its owner sees it; `cancel` is the operator's command.
+    #[serde(flatten)]
+    pub blocker: ShownBlocker,
+    /// Whose it is.
+    pub caller: String,
+}
+
+/// A task that was stopped.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CanceledTask {
+    /// Its id.
+    pub id: String,
+    /// Its state now.
+    pub state: String,
+}
+
+/// Answers.
+pub(super) async fn answer(engine: &Engine, request: TaskRequest) -> Result<Value, Refusal> {
+    match request {
+        TaskRequest::List { after } => list(engine, after).await.and_then(value),
+        TaskRequest::Cancel { id } => cancel(engine, &TaskId::from(id)).await.and_then(value),
+    }
+}
+
+async fn list(engine: &Engine, after: i64) -> Result<LiveTaskPage, Refusal> {
+    let views = engine.live_tasks(TaskKey(after), PAGE).await.map_err(Refusal::new)?;
+    let next = (views.len() == PAGE).then(|| views.last().map(|view| view.key.0)).flatten();
+    Ok(LiveTaskPage { tasks: views.into_iter().map(shown).collect(), next })
+}
+
+fn shown(view: LiveView) -> LiveTask {
+    LiveTask {
+        id: view.id.to_string(),
+        agent: view.agent.to_string(),
+        caller: view.caller.to_string(),
+        context_id: view.context.to_string(),
+        state: state_name(view.state),
+        since: view.since,
+        received_at: view.received_at,
+        queue_position: view.queue_position,
+        blocked_by: view.blocker.as_ref().map(blocked_by),
+        text: view.first_words,
+    }
+}
+
+/// A state as commands show and take it.
+fn state_name(state: TaskState) -> String {
+    state_label(state).replace('_', "-")
+}
+
+fn blocked_by(blocker: &Blocker) -> BlockedBy {
+    let cancel = Some(format!("switchboard task cancel {}", blocker.task));
+    let shown = ShownBlocker { cancel, ..blocker.shown_in_full() };
+    BlockedBy { blocker: shown, caller: blocker.owner.to_string() }
+}
+
+async fn cancel(engine: &Engine, id: &TaskId) -> Result<CanceledTask, Refusal> {
+    let listed = "switchboard task list --all shows those that have not ended";
+    match engine.cancel_any(id).await {
+        Ok(reading) => {
+            let task = reading.into_task().map_err(Refusal::new)?;
+            Ok(CanceledTask { id: task.id.to_string(), state: state_name(task.status.state) })
+        }
+        // By the names that the protocol has for them.
+        Err(error @ Error::TaskNotFound(_)) => {
+            Err(Refusal::new(error).with_next(listed).with_code("TaskNotFoundError"))
+        }
+        Err(error @ Error::NotCancelable { .. }) => {
+            Err(Refusal::new(error).with_next(listed).with_code("TaskNotCancelableError"))
+        }
+        Err(error) => Err(Refusal::new(error).with_next("try again")),
+    }
+}
