@@ -24,6 +24,7 @@ mod parts;
 mod progress;
 pub mod send;
 mod shown;
+mod shown_before;
 pub mod skills;
 mod target;
 pub mod task;

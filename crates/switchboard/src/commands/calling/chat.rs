@@ -7,12 +7,13 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use switchboard_a2a::Part;
+use switchboard_a2a::{Part, SendResponse};
 use switchboard_client::Conversation;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
+use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
 use crate::printer::Printer;
 use saved::Saved;
@@ -62,7 +63,8 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             is_live: is_person,
             ..Style::quiet(printer, flags.verbose)
         };
-        let mut chat = Chat { call, wishes, conversation, printer, style, is_person };
+        let before = ShownBefore::default();
+        let mut chat = Chat { call, wishes, conversation, printer, style, before, is_person };
         chat.talk().await
     })
 }
@@ -73,6 +75,8 @@ struct Chat<'a> {
     conversation: Conversation,
     printer: Printer,
     style: Style,
+    /// What of the open task was shown.
+    before: ShownBefore,
     /// Whether somebody types; else a program says one line after the other.
     is_person: bool,
 }
@@ -142,7 +146,7 @@ impl Chat<'_> {
 
     /// One turn; the exit code if it was interrupted.
     async fn say(&mut self, text: String) -> Result<Option<ExitCode>, Failure> {
-        let Self { call, printer, conversation, style, .. } = self;
+        let Self { call, printer, conversation, style, before, .. } = self;
         let mut message = self.wishes.about.message(vec![Part::text(text)])?;
         let opening = async {
             let mut placed = message.clone();
@@ -156,14 +160,20 @@ impl Chat<'_> {
                 opened => opened,
             }
         };
-        let (response, written) = match follow::follow(call, opening, *style).await? {
+        let (mut response, written) = match follow::follow(call, opening, *style, before).await? {
             End::Done(response, written) => (*response, written),
             End::Interrupted(code) => return Ok(Some(code)),
         };
         conversation.heard(&response);
-        match printer.is_json() {
-            true => printer.json_line(&response),
-            false => follow::tell_turn(response, &written, *style),
+        if printer.is_json() {
+            printer.json_line(&response);
+        } else {
+            let whole = response.clone();
+            if let SendResponse::Task(task) = &mut response {
+                before.leave_out(task);
+            }
+            before.note(&whole);
+            follow::tell_turn(response, &written, *style);
         }
         if let Some(file) = &self.wishes.save {
             Saved::write(file, &call.client.peer().url, conversation)?;

@@ -10,6 +10,7 @@ use crate::commands::calling::interrupt::Interrupt;
 use crate::commands::calling::live::Live;
 use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::shown::{Page, Written};
+use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, answer, apart, clean, shown};
 use crate::printer::Printer;
 
@@ -60,6 +61,7 @@ pub(super) async fn follow(
     call: &Call,
     opening: impl Future<Output = Result<Followed, ClientError>>,
     style: Style,
+    before: &ShownBefore,
 ) -> Result<End, Failure> {
     let Style { printer, .. } = style;
     let mut interrupt = Interrupt::new();
@@ -97,7 +99,7 @@ pub(super) async fn follow(
         };
         progress.clear();
         match heard {
-            Ok(Some(update)) => tell(&update, style, &mut progress, &mut live),
+            Ok(Some(update)) => tell(&update, style, &mut progress, &mut live, before),
             Ok(None) => break,
             Err(error) => {
                 live.close();
@@ -116,7 +118,7 @@ pub(super) async fn follow(
     Ok(End::Done(Box::new(response?), live.written))
 }
 
-fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live) {
+fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live, before: &ShownBefore) {
     let printer = style.printer;
     match update {
         Update::Event(event) => {
@@ -124,7 +126,14 @@ fn tell(update: &Update, style: Style, progress: &mut Progress, live: &mut Live)
             live.written.hear(event);
             match (style.is_live, printer.is_json()) {
                 (true, true) => printer.json_line::<StreamResponse>(event),
-                (true, false) => live.hear(event),
+                (true, false) => match &**event {
+                    StreamResponse::Task(task) => {
+                        let mut task = task.clone();
+                        before.leave_out(&mut task);
+                        live.hear(&StreamResponse::Task(task));
+                    }
+                    event => live.hear(event),
+                },
                 (false, _) => {}
             }
         }

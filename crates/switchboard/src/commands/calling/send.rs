@@ -11,6 +11,7 @@ use crate::cli::settings::Settings;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::message::{self, MessageFlags};
 use crate::commands::calling::shown::Written;
+use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, agent_and_rest, clean, run as run_async};
 use crate::printer::Printer;
 
@@ -107,7 +108,7 @@ async fn begin(call: &Call, mut request: SendRequest, style: Style) -> Result<Ex
 async fn wait(call: &Call, request: SendRequest, wishes: &Wishes, style: Style) -> Result<ExitCode, Failure> {
     let printer = style.printer;
     let opening = call.client.stream(&call.context, request);
-    let (response, written) = match follow::follow(call, opening, style).await? {
+    let (response, written) = match follow::follow(call, opening, style, &ShownBefore::default()).await? {
         End::Done(response, written) => (*response, written),
         End::Interrupted(code) => return Ok(code),
     };

@@ -8,6 +8,7 @@ use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, OneLine, agent_and_words, apart, run as run_async};
 use crate::printer::Printer;
 
@@ -42,7 +43,7 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
         let style = Style::quiet(printer, flags.verbose);
         if wishes.wait && !task.status.state.is_terminal() && !task.status.state.is_interrupted() {
             let opening = call.client.subscribe(&call.context, id.clone());
-            if let End::Interrupted(code) = follow::follow(&call, opening, style).await? {
+            if let End::Interrupted(code) = follow::follow(&call, opening, style, &ShownBefore::default()).await? {
                 return Ok(code);
             }
             task = read().await?;

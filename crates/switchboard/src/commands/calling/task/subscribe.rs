@@ -7,6 +7,7 @@ use switchboard_client::Outcome;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
+use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, agent_and_words, run as run_async};
 use crate::printer::Printer;
 
@@ -34,7 +35,7 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
             shows_states: wishes.stream,
             ..Style::quiet(printer, flags.verbose)
         };
-        let (response, written) = match follow::follow(&call, opening, style).await? {
+        let (response, written) = match follow::follow(&call, opening, style, &ShownBefore::default()).await? {
             End::Interrupted(code) => return Ok(code),
             End::Done(response, written) => (*response, written),
         };
