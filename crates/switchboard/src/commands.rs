@@ -15,6 +15,7 @@ pub mod webhooks;
 use std::future::Future;
 use std::process::ExitCode;
 
+use crate::cli::DataFlags;
 use crate::config::{Problems, Workspace};
 use crate::control::DoorError;
 use crate::printer::Printer;
@@ -25,6 +26,13 @@ fn loaded(workspace: Result<Workspace, Problems>, printer: Printer) -> Result<Wo
         config::check::report(&problems, printer);
         ExitCode::FAILURE
     })
+}
+
+/// The workspace for a command that needs its data; what looks like a setting of it and is none is told.
+fn loaded_data(flags: &DataFlags, printer: Printer) -> Result<Workspace, ExitCode> {
+    let workspace = loaded(flags.load(), printer)?;
+    workspace.unread.iter().for_each(|unread| printer.warning(unread));
+    Ok(workspace)
 }
 
 /// Runs a short command's async part; a single thread is plenty for one question and its answer.

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::{loaded_data, refused, short};
 use crate::control::{Door, DoorError, Request, Status};
 use crate::printer::Printer;
 
 /// Asks the server. Exits 1 if there is none.
 #[must_use]
 pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };

@@ -15,7 +15,7 @@ use switchboard_a2a::Timestamp;
 use switchboard_webhooks::DeliveryView;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::{loaded_data, refused, short};
 use crate::control::{Door, Request, WebhookRequest};
 use crate::printer::Printer;
 
@@ -26,7 +26,7 @@ fn ask<T: DeserializeOwned>(
     printer: Printer,
     print: impl FnOnce(T),
 ) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };

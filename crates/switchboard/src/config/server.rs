@@ -102,6 +102,20 @@ impl Server {
         BaseUrl::of_address(self.tls.files().is_some(), address)
     }
 
+    /// What to say of a listener that other machines reach without encryption. A public address with `https://` says that
+    /// something in front of it speaks TLS.
+    pub(crate) fn plain_text_warning(&self) -> Option<String> {
+        let is_encrypted = self.tls.files().is_some()
+            || self.public_base_url.as_ref().is_some_and(|public| public.as_str().starts_with("https://"));
+        (!self.bind.0.ip().is_loopback() && !is_encrypted).then(|| {
+            format!(
+                "server.bind is {} and there is no TLS, so that keys and messages cross the network in plain text: set \
+                 server.tls.cert and server.tls.key, or server.publicBaseUrl to the https:// address of a proxy in front",
+                self.bind.0
+            )
+        })
+    }
+
     pub(crate) fn read(&mut self, section: &mut Section<'_, '_>) {
         section.read("bind", &mut self.bind);
         section.read("publicBaseUrl", &mut self.public_base_url);

@@ -2,6 +2,7 @@
 //! All of it is optional; an empty folder is a workspace with the defaults and the demo fleet.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Workspace {
     pub settings: Vec<Setting>,
     /// What is not wrong but probably not meant.
     pub warnings: Vec<String>,
+    /// Those of them that matter to every command: files and variables that look like settings and are not read.
+    pub unread: Vec<String>,
 }
 
 impl Workspace {
@@ -60,11 +63,13 @@ impl Workspace {
         }
         loader.check_default_agent(&config, &settings, &agents);
         loader.warn_of_unknown_variables(&settings);
+        loader.warnings.extend(config.server.plain_text_warning());
         if !loader.problems.is_empty() {
             return Err(loader.into_problems());
         }
-        let Loader { files, warnings, .. } = loader;
-        Ok(Self { folder: folder.to_owned(), config, agents, remotes, demo, files, settings, warnings })
+        let Loader { files, warnings, unread, .. } = loader;
+        let warnings = unread.iter().cloned().chain(warnings).collect();
+        Ok(Self { folder: folder.to_owned(), config, agents, remotes, demo, files, settings, warnings, unread })
     }
 
     /// Loads the settings of a folder and none of its agents, for a program that brings its own.
@@ -76,12 +81,14 @@ impl Workspace {
         let mut loader = Loader::new(folder, overrides);
         let (config, settings) = loader.switchboard();
         loader.warn_of_unknown_variables(&settings);
+        loader.warnings.extend(config.server.plain_text_warning());
         if !loader.problems.is_empty() {
             return Err(loader.into_problems());
         }
-        let Loader { files, warnings, .. } = loader;
-        let folder = folder.to_owned();
-        Ok(Self { folder, config, agents: Vec::new(), remotes: Vec::new(), demo: false, files, settings, warnings })
+        let Loader { files, warnings, unread, .. } = loader;
+        let warnings = unread.iter().cloned().chain(warnings).collect();
+        let (agents, remotes) = (Vec::new(), Vec::new());
+        Ok(Self { folder: folder.to_owned(), config, agents, remotes, demo: false, files, settings, warnings, unread })
     }
 
     /// The data directory in full, so that whoever reads it in a message need not know where the command was typed.
@@ -131,6 +138,7 @@ struct Loader<'a> {
     files: Vec<String>,
     problems: Vec<Problem>,
     warnings: Vec<String>,
+    unread: Vec<String>,
     /// Variables of our name that a file fills in.
     filled_in: BTreeSet<String>,
 }
@@ -143,12 +151,13 @@ impl<'a> Loader<'a> {
             files: Vec::new(),
             problems: Vec::new(),
             warnings: Vec::new(),
+            unread: Vec::new(),
             filled_in: BTreeSet::new(),
         }
     }
 
     fn switchboard(&mut self) -> (Config, Vec<Setting>) {
-        self.warn_of_other_spelling("switchboard");
+        self.warn_of_unread_files("switchboard.yaml", &["switchboard.yml", "switchboard.json"]);
         let node = self.file(Path::new("switchboard.yaml"));
         let mut config = Config::default();
         let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
@@ -162,16 +171,24 @@ impl<'a> Loader<'a> {
     }
 
     fn agents(&mut self) -> Vec<Entry> {
-        self.warn_of_other_spelling("agents");
+        self.warn_of_unread_files("agents.yaml", &["agents.yml", "agents.json", "agent.yaml", "agent.yml"]);
         let mut entries = Vec::new();
+        let mut empty = Vec::new();
         let mut paths = vec![PathBuf::from("agents.yaml")];
         paths.extend(self.agent_folder());
         for path in paths {
             let Some(node) = self.file(&path) else { continue };
             let mut reader = Reader::default();
+            let known = entries.len();
             agents::read_file(&mut reader, &node, &mut entries);
+            if entries.len() == known && reader.problems.is_empty() {
+                empty.push(self.shown(&path));
+            }
             self.problems.append(&mut reader.problems);
         }
+        let served = if entries.is_empty() { ", so that the demo agents are served" } else { "" };
+        let warning = |file| format!("{file} lists no agent{served}: write them under agents, or remove the file");
+        self.warnings.extend(empty.into_iter().map(warning));
         entries
     }
 
@@ -195,6 +212,8 @@ impl<'a> Loader<'a> {
                     let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
                     if yaml && !hidden {
                         files.insert(path);
+                    } else if path.extension().is_some_and(is_nearly_yaml) && !hidden {
+                        self.unread.push(format!("{} is not read: end its name in .yaml", self.shown(&path)));
                     }
                 }
                 Err(error) => self.cannot_read(folder, &error),
@@ -245,10 +264,10 @@ impl<'a> Loader<'a> {
         Arc::from(short.display().to_string())
     }
 
-    fn warn_of_other_spelling(&mut self, name: &str) {
-        let other = format!("{name}.yml");
-        if self.folder.join(&other).exists() {
-            self.warnings.push(format!("{} is not read: rename it to {name}.yaml", self.shown(Path::new(&other))));
+    /// Names that are meant for a file of ours and are not its name.
+    fn warn_of_unread_files(&mut self, name: &str, others: &[&str]) {
+        for other in others.iter().filter(|other| self.folder.join(other).is_file()) {
+            self.unread.push(format!("{} is not read: rename it to {name}", self.shown(Path::new(other))));
         }
     }
 
@@ -265,7 +284,7 @@ impl<'a> Loader<'a> {
     /// All files are read by now.
     fn warn_of_unknown_variables(&mut self, settings: &[Setting]) {
         let variables = self.overrides.environment.keys();
-        self.warnings.append(&mut environment::warnings(variables, settings, &self.filled_in));
+        self.unread.append(&mut environment::warnings(variables, settings, &self.filled_in));
     }
 
     /// The problems in the order a person goes through them: flags and variables, then each file from top to bottom.
@@ -294,6 +313,11 @@ impl<'a> Loader<'a> {
         let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
         self.problems.push(Problem::new(origin, key, Mismatch::new(format!("there is no agent \"{name}\""), right)));
     }
+}
+
+/// Extensions of files that hold agents as a rule, and that are none of ours.
+fn is_nearly_yaml(extension: &OsStr) -> bool {
+    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
 }
 
 /// Who decided a setting.

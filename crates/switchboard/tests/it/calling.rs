@@ -154,7 +154,7 @@ fn card(here: &str, more: Value) -> Value {
 }
 
 /// An address of this machine where nothing listens.
-fn free_address() -> String {
+pub(crate) fn free_address() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
 }
 

@@ -153,3 +153,46 @@ fn the_workspace_folder_can_be_named() {
     let workspace = workspace.variable("SWITCHBOARD_WORKSPACE", "fleet");
     assert_eq!(workspace.good().setting("log.level").0, "debug");
 }
+
+#[test]
+fn what_is_configured_in_vain_is_said_by_every_command() {
+    let workspace = Workspace::new()
+        .file("agents.yaml", "agents: []\n")
+        .file("agent.yml", "agents: []\n")
+        .file("switchboard.json", "{}")
+        .file("agents.d/one.json", "{}")
+        .file("agents.d/README.md", "")
+        .variable("SWITCHBOARD_SERVER_BIND", &crate::calling::free_address())
+        .variable("SWITCHBOARD_STORE_DATA_DRI", "elsewhere");
+    let unread = [
+        "switchboard.json is not read: rename it to switchboard.yaml",
+        "agent.yml is not read: rename it to agents.yaml",
+        "agents.d/one.json is not read: end its name in .yaml",
+        "the environment variable SWITCHBOARD_STORE_DATA_DRI sets nothing: did you mean SWITCHBOARD_STORE_DATA_DIR?",
+    ];
+    let empty =
+        "agents.yaml lists no agent, so that the demo agents are served: write them under agents, or remove the file";
+    let warnings = |stderr: &str| -> Vec<String> {
+        stderr.lines().filter_map(|line| line.strip_prefix("warning: ")).map(str::to_owned).collect()
+    };
+    let checked = workspace.run(&["config", "check"]);
+    assert_eq!(warnings(&checked.stderr), [&unread[..], &[empty]].concat());
+    assert!(checked.stdout.ends_with("the configuration can be used, but for 5 things that are warned of\n"));
+    for command in [&["agents"][..], &["keys", "list"], &["status"], &["send", "nobody", "hi"]] {
+        let run = workspace.run(command);
+        assert_eq!(warnings(&run.stderr), unread, "{command:?}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_listener_that_other_machines_reach_without_tls_is_warned_of() {
+    let warned = |settings: &str| {
+        let run = Workspace::new().file("switchboard.yaml", settings).good();
+        run.json()["warnings"].as_array().unwrap().iter().any(|warning| warning.to_string().contains("in plain text"))
+    };
+    assert!(warned("server: { bind: '0.0.0.0:41242' }"));
+    assert!(warned("server: { bind: '[::]:41242' }"));
+    assert!(warned("server: { bind: '192.0.2.7:41242', publicBaseUrl: 'http://agents.example' }"));
+    assert!(!warned("server: { bind: '0.0.0.0:41242', publicBaseUrl: 'https://agents.example' }"));
+    assert!(!warned("server: { bind: '127.0.0.1:41243' }"));
+}

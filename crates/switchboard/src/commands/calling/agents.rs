@@ -22,6 +22,7 @@ struct Known {
 pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
         let workspace = target::load(flags)?;
+        workspace.unread.iter().for_each(|unread| printer.warning(unread));
         let server = target::running(&workspace).await?;
         let base = server.as_ref().map(target::base);
         let configured = || workspace.agents.iter().map(|agent| agent.name.to_string()).collect();

@@ -217,6 +217,8 @@ fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Ide
 }
 
 fn unknown(typed: &str, workspace: &Workspace, hosted: &[String], tried: &str) -> Failure {
+    // It may be listed in a file that is not read.
+    workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
     let remotes = workspace.remotes.iter().map(|remote| remote.name.as_str());
     let names: Vec<&str> = hosted.iter().map(String::as_str).chain(remotes).collect();
     let message = format!("this workspace knows no agent {}; it knows {}{tried}", clean::word(typed), names.join(", "));

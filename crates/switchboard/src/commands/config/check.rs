@@ -101,7 +101,11 @@ fn print_text(workspace: &Workspace, printer: Printer) {
     for warning in &workspace.warnings {
         printer.warning(warning);
     }
-    printer.line("the configuration is good");
+    printer.line(match workspace.warnings.len() {
+        0 => "the configuration is good".to_owned(),
+        1 => "the configuration can be used, but for what is warned of".to_owned(),
+        count => format!("the configuration can be used, but for {count} things that are warned of"),
+    });
 }
 
 /// A value as it would stand in the file.

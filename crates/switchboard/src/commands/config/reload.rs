@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::{loaded_data, refused, short};
 use crate::control::{Door, DoorError, Request};
 use crate::printer::Printer;
 use crate::serve::Reloaded;
@@ -11,7 +11,7 @@ use crate::serve::Reloaded;
 /// Asks the server. Exits 1 if there is none or if its configuration has problems.
 #[must_use]
 pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };

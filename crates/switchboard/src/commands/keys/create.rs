@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::{loaded_data, refused, short};
 use crate::config::Workspace;
 use crate::config::agent_name::AgentName;
 use crate::config::time_span::TimeSpan;
@@ -37,7 +37,7 @@ pub struct Wishes {
 /// Makes a key.
 #[must_use]
 pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };

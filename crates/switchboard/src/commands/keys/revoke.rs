@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::{loaded_data, refused, short};
 use crate::control::{Door, Request};
 use crate::keys::KeyView;
 use crate::printer::Printer;
@@ -13,7 +13,7 @@ use crate::printer::Printer;
 /// Revokes a key.
 #[must_use]
 pub fn run(flags: &DataFlags, id: &str, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };
