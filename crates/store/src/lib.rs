@@ -7,8 +7,10 @@ mod sqlite;
 
 pub use metric_definitions::describe_metrics;
 pub use sqlite::backup::{BackupError, backup};
-pub use sqlite::check::{CheckError, Report, check};
+pub use sqlite::check::quick::quick_check;
+pub use sqlite::check::{CheckError, Report, check, check_file};
 pub use sqlite::keys::KeyRow;
 pub use sqlite::lock::{Holder, holder};
 pub use sqlite::open::{OpenError, database_path};
+pub use sqlite::restore::{RestoreError, Restored, restore};
 pub use sqlite::{Durability, Options, SqliteStore};

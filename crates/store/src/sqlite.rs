@@ -17,6 +17,7 @@ mod migrate;
 pub(crate) mod open;
 mod queue;
 mod readers;
+pub(crate) mod restore;
 mod webhooks;
 mod writer;
 

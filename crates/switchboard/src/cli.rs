@@ -68,7 +68,7 @@ enum Command {
     /// Look after webhooks: deliveries, dead letters, secrets
     #[command(subcommand)]
     Webhooks(WebhooksCommand),
-    /// Check or back up the data
+    /// Check, back up or restore the data
     #[command(subcommand)]
     Db(DbCommand),
     /// Say whether a server runs on the data, and which
@@ -158,14 +158,23 @@ enum KeysCommand {
 
 #[derive(Debug, Subcommand)]
 enum DbCommand {
-    /// Look for damage in the data file; changes nothing
+    /// Look for damage in the data file, or in a backup; changes nothing
     Check {
+        /// Backup to check, in place of the data of the workspace
+        file: Option<PathBuf>,
         #[command(flatten)]
         flags: DataFlags,
     },
     /// Copy the data file, also while a server writes to it
     Backup {
         /// File to write; it must not exist yet
+        file: PathBuf,
+        #[command(flatten)]
+        flags: DataFlags,
+    },
+    /// Put a backup in the place of the data file, while no server runs; the data from before is kept beside it
+    Restore {
+        /// File that db backup has written
         file: PathBuf,
         #[command(flatten)]
         flags: DataFlags,
@@ -301,8 +310,9 @@ fn run_typed() -> ExitCode {
         Command::Keys(KeysCommand::List { flags }) => commands::keys::list::run(&flags, printer),
         Command::Keys(KeysCommand::Revoke { id, flags }) => commands::keys::revoke::run(&flags, &id, printer),
         Command::Webhooks(command) => command.run(printer),
-        Command::Db(DbCommand::Check { flags }) => commands::db::check::run(&flags, printer),
+        Command::Db(DbCommand::Check { file, flags }) => commands::db::check::run(&flags, file.as_deref(), printer),
         Command::Db(DbCommand::Backup { file, flags }) => commands::db::backup::run(&flags, &file, printer),
+        Command::Db(DbCommand::Restore { file, flags }) => commands::db::restore::run(&flags, &file, printer),
         Command::Status { flags } => commands::status::run(&flags, printer),
         Command::Version => commands::version::run(printer),
     }

@@ -17,7 +17,7 @@ mod reload;
 mod settings;
 mod signals;
 
-pub(crate) use data_dir::{RESTORE, open_problem};
+pub(crate) use data_dir::{RESTORE, create as create_data_dir, open_problem};
 pub use error::StartError;
 pub use fleet::{Fleet, FleetMaker};
 pub use greeting::Greeting;
@@ -32,7 +32,7 @@ use switchboard_engine::clock::{Clock, SystemClock};
 use switchboard_engine::store::Store;
 use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory};
 use switchboard_server::{Options, Server, Tls};
-use switchboard_store::SqliteStore;
+use switchboard_store::{CheckError, SqliteStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Workspace};
@@ -81,6 +81,7 @@ impl Serving {
         let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
         let data_dir = data_dir::create(&data_dir)?;
         let store = open_store(config, &data_dir, address)?;
+        let damaged = look_for_damage(&data_dir)?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let loopback = address.ip().is_loopback();
         let keys = store.list_keys().await.map_err(StartError::Store)?;
@@ -144,7 +145,7 @@ impl Serving {
             control,
             reloader,
             greeting,
-            warnings: workspace.warnings.into_iter().chain(warned).collect(),
+            warnings: workspace.warnings.into_iter().chain(warned).chain(damaged).collect(),
         })
     }
 
@@ -218,6 +219,20 @@ fn open_store(
     let options = settings::store(config, address);
     let store = SqliteStore::open(data_dir, options).map_err(|error| open_problem(data_dir, error))?;
     Ok(Arc::new(store))
+}
+
+/// Runs the part of `db check` that costs the same for any file. A file that is damaged as such is not served, because every
+/// write could make it worse; a task that is damaged hurts no other.
+fn look_for_damage(data_dir: &std::path::Path) -> Result<Option<String>, StartError> {
+    let problems = switchboard_store::quick_check(data_dir).map_err(|error| StartError::DataUnusable {
+        directory: data_dir.to_owned(),
+        problem: error.to_string(),
+        next: if matches!(error, CheckError::Damaged(_)) { RESTORE } else { "switchboard db check looks for damage" },
+    })?;
+    let next = "switchboard db check says what else is wrong";
+    Ok(problems
+        .first()
+        .map(|first| format!("the data is damaged, {} problems, the first: {first}: {next}", problems.len())))
 }
 
 fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) -> Vec<String> {

@@ -49,7 +49,7 @@ pub fn backup(directory: &Path, destination: &Path) -> Result<(), BackupError> {
     copied
 }
 
-fn copy(source: &Connection, destination: &Path) -> Result<(), BackupError> {
+pub(crate) fn copy(source: &Connection, destination: &Path) -> Result<(), BackupError> {
     let mut target = Connection::open(destination)?;
     {
         let backup = Backup::new(source, &mut target)?;

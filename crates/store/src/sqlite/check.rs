@@ -2,6 +2,7 @@
 //! file, beside a running server if there is one.
 
 mod logs;
+pub(crate) mod quick;
 mod rows;
 mod webhooks;
 
@@ -65,12 +66,20 @@ pub struct Report {
 
 /// Checks the database of a data directory. Blocks until it is done; the log cannot be shortened meanwhile.
 pub fn check(directory: &Path) -> Result<Report, CheckError> {
-    let path = database_path(directory);
+    check_file(&database_path(directory))
+}
+
+/// Checks a database file wherever it is, such as a backup, and leaves nothing beside it. Blocks until it is done.
+pub fn check_file(path: &Path) -> Result<Report, CheckError> {
     if !path.exists() {
-        return Err(CheckError::Missing(path));
+        return Err(CheckError::Missing(path.to_owned()));
     }
-    let mut connection = connection::open_for_reading(&path)?;
-    let found = migrate::schema_of(&connection)?;
+    check_connection(&mut connection::open_at_rest(path)?)
+}
+
+/// Checks what a connection sees.
+pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, CheckError> {
+    let found = migrate::schema_of(connection)?;
     let known = migrate::SCHEMA;
     match found.cmp(&known) {
         Ordering::Less => return Err(CheckError::OlderSchema { found, known }),

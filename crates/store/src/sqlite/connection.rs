@@ -1,5 +1,6 @@
 //! How each role opens the file. One place, so that a setting that matters for durability is never forgotten by one of them.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -72,6 +73,31 @@ pub(crate) fn open_for_reading(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(64);
     // A query that relies on an order it does not ask for gets the other one in every test.
     connection.pragma_update(None, "reverse_unordered_selects", cfg!(debug_assertions))?;
+    Ok(connection)
+}
+
+/// Opens a file that no process writes to, such as a backup, and leaves nothing beside it. One with a write-ahead log is in use or
+/// was left by a crash, and is opened as such.
+pub(crate) fn open_at_rest(path: &Path) -> rusqlite::Result<Connection> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if Path::new(&log).exists() {
+        return open_for_reading(path);
+    }
+    let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let name: String = full
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .map(|byte| match byte {
+            b'/' | b'.' | b'-' | b'_' => char::from(*byte).to_string(),
+            byte if byte.is_ascii_alphanumeric() => char::from(*byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect();
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
     Ok(connection)
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
 
 /// Everybody's tasks are their owner's alone, wherever the directory is; SQLite gives its other files the mode of this
 /// one. A file that is there keeps the mode that somebody gave it.
-fn create(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),

@@ -5,6 +5,7 @@ mod files;
 mod keys;
 mod limits;
 mod migration;
+mod restore;
 mod sharing;
 
 use switchboard_store::{Durability, Options, SqliteStore};

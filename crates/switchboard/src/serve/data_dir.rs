@@ -12,7 +12,7 @@ use crate::serve::error::StartError;
 
 /// Makes the directory if it is not there, and returns its full path. Messages are nobody else's business, so others
 /// may not look into a directory that we make.
-pub(super) fn create(directory: &Path) -> Result<PathBuf, StartError> {
+pub(crate) fn create(directory: &Path) -> Result<PathBuf, StartError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.and_then(|()| directory.canonicalize()).map_err(|error| unusable(directory, &error))
 }
@@ -47,8 +47,8 @@ pub(crate) fn open_problem(directory: &Path, error: OpenError) -> StartError {
 }
 
 /// What is left to do about a file that cannot be read any more.
-pub(crate) const RESTORE: &str = "put a backup in the place of switchboard.db (switchboard db backup makes them), or \
-                                  use another directory with --data-dir DIR";
+pub(crate) const RESTORE: &str = "restore a backup with switchboard db restore FILE (switchboard db backup makes them), \
+                                  or use another directory with --data-dir DIR";
 const FREE_SPACE: &str = "free some space, or use a directory on another disk with --data-dir DIR";
 const WRITABLE: &str = "make it writable for this user, or use another directory with --data-dir DIR";
 

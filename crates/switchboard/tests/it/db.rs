@@ -56,3 +56,115 @@ fn damage_is_found_and_named() {
     let check = workspace.run(&["db", "check", "-o", "json"]);
     assert_eq!((check.code, &check.json()["ok"]), (Some(1), &false.into()));
 }
+
+#[test]
+fn a_backup_is_checked_and_restored_with_the_data_from_before_kept() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    let path_of = |sent: serde_json::Value| format!("/a2a/echo/tasks/{}", sent["task"]["id"].as_str().unwrap());
+    let early = path_of(server.message("echo", "send", "before the backup", "").json());
+    assert_eq!(workspace.run(&["db", "backup", "night's copy.db"]).code, Some(0));
+    let late = path_of(server.message("echo", "send", "after the backup", "").json());
+    let checked = workspace.run(&["db", "check", "night's copy.db"]);
+    let whole = "1 tasks in 1 event rows: all is well\n";
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(0), whole), "{}", checked.stderr);
+
+    let held = workspace.run(&["db", "restore", "night's copy.db"]);
+    assert!(held.code == Some(1) && held.stderr.contains("is in use by process"), "{}", held.stderr);
+    assert!(held.stderr.contains("next: stop that server, then run this again"), "{}", held.stderr);
+    server.stop();
+
+    let restored = workspace.run(&["db", "restore", "night's copy.db"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    assert!(restored.stdout.starts_with("restored night's copy.db: 1 tasks in 1 event rows\n"), "{}", restored.stdout);
+    let kept = restored.stdout.lines().find_map(|line| line.strip_prefix("the data from before is in ")).unwrap();
+    let before = workspace.run(&["db", "check", kept]);
+    assert!(before.code == Some(0) && before.stdout.starts_with("2 tasks"), "{}{}", before.stdout, before.stderr);
+    let names = || {
+        let entries = std::fs::read_dir(workspace.path().join(".switchboard")).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let kept_name = std::path::Path::new(kept).file_name().unwrap().to_str().unwrap().to_owned();
+    let expected = ["switchboard.db".to_owned(), kept_name];
+    let data: Vec<String> = names().into_iter().filter(|name| name.starts_with("switchboard.db")).collect();
+    assert_eq!(data, expected, "nothing half and no log of another file is left");
+
+    let server = Server::start(&workspace);
+    assert!(server.get(&early, "").json().to_string().contains("before the backup"));
+    assert_eq!(server.get(&late, "").status, 404, "what came after the backup is not in it");
+    server.stop();
+    // And back again: the data from before is a backup like any other.
+    let back = workspace.run(&["db", "restore", kept, "-o", "json"]).json();
+    assert_eq!((&back["tasks"], back["before"].is_string()), (&2.into(), true), "{back}");
+}
+
+#[test]
+fn a_backup_that_cannot_be_used_changes_nothing() {
+    let workspace = Workspace::new();
+    let server = Server::start(&workspace);
+    server.message("echo", "send", "hi", "").json();
+    assert_eq!(workspace.run(&["db", "backup", "good.db"]).code, Some(0));
+    server.stop();
+    let database = workspace.path().join(".switchboard/switchboard.db");
+    let before = std::fs::read(&database).unwrap();
+    let tampered = |name: &str, sql: &str| {
+        std::fs::copy(workspace.path().join("good.db"), workspace.path().join(name)).unwrap();
+        rusqlite::Connection::open(workspace.path().join(name)).unwrap().execute_batch(sql).unwrap();
+    };
+    tampered("newer.db", "UPDATE meta SET value = 999 WHERE name = 'schema'");
+    tampered("damaged.db", "DELETE FROM event");
+    let whole = std::fs::read(workspace.path().join("good.db")).unwrap();
+    std::fs::write(workspace.path().join("half.db"), &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(workspace.path().join("text.db"), "no database at all, however long it is, and it is long enough")
+        .unwrap();
+    rusqlite::Connection::open(workspace.path().join("photos.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE photos (id)")
+        .unwrap();
+    for (name, problem) in [
+        ("newer.db", "the database has schema 999"),
+        ("damaged.db", "damaged.db cannot be restored: "),
+        ("half.db", "damaged beyond reading"),
+        ("text.db", "damaged beyond reading"),
+        ("photos.db", "schema 0"),
+        ("nothing.db", "there is no database at nothing.db"),
+        (".switchboard/switchboard.db", "is the database of this data directory"),
+    ] {
+        let run = workspace.run(&["db", "restore", name]);
+        assert_eq!(run.code, Some(1), "{name}: {}", run.stdout);
+        assert!(run.stderr.contains(problem) && run.stderr.contains("\nnext: "), "{name}: {}", run.stderr);
+        if !name.starts_with('.') {
+            assert_eq!(workspace.run(&["db", "check", name]).code, Some(1), "{name}");
+        }
+    }
+    assert_eq!(std::fs::read(&database).unwrap(), before);
+    let left = std::fs::read_dir(workspace.path().join(".switchboard")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name.contains("restor")), "{left:?}");
+    assert_eq!(workspace.run(&["db", "restore", "good.db"]).code, Some(0));
+    // On a machine that has nothing yet.
+    let fresh = Workspace::new();
+    let good = workspace.path().join("good.db");
+    let run = fresh.run(&["db", "restore", good.to_str().unwrap(), "-o", "json"]);
+    assert_eq!((run.code, &run.json()["before"]), (Some(0), &serde_json::Value::Null), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_does_not_start_on_a_file_that_is_damaged() {
+    let workspace = Workspace::new();
+    Server::start(&workspace).stop();
+    let path = workspace.path().join(".switchboard/switchboard.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let number = |sql: &str| usize::from(database.query_row(sql, [], |row| row.get::<_, u16>(0)).unwrap());
+    let root = number("SELECT rootpage FROM sqlite_schema WHERE name = 'callback_update'");
+    let page = number("PRAGMA page_size");
+    drop(database);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[(root - 1) * page..root * page].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let run = workspace.run(&["serve", "--bind", "127.0.0.1:0"]);
+    assert_eq!(run.code, Some(1), "{}", run.stdout);
+    assert!(run.stderr.contains("damaged") && run.stderr.contains("switchboard db restore FILE"), "{}", run.stderr);
+}

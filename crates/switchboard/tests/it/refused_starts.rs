@@ -72,7 +72,7 @@ fn a_data_directory_that_cannot_be_one_is_named() {
     );
     let workspace =
         Workspace::new().file(".switchboard/switchboard.db", "not a database, but long enough to look at".repeat(50));
-    let way_out = ["put a backup in the place of switchboard.db", "switchboard db backup makes them", "--data-dir DIR"];
+    let way_out = ["switchboard db restore FILE", "switchboard db backup makes them", "--data-dir DIR"];
     refused(&workspace, &["--bind", "127.0.0.1:0"], &[&["the database file is damaged"], &way_out[..]].concat());
     for command in [&["db", "check"][..], &["keys", "list"], &["db", "backup", "copy.db"]] {
         let run = workspace.run(command);

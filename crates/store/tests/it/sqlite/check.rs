@@ -6,7 +6,7 @@ use switchboard_engine::ids::Seq;
 use switchboard_engine::store::callbacks::CallbackStore;
 use switchboard_engine::store::webhooks::{OutboxWrite, WebhookStore};
 use switchboard_engine::store::{Retention, Store};
-use switchboard_store::check;
+use switchboard_store::{check, quick_check};
 
 use super::SqliteFixture;
 use crate::build::{
@@ -131,4 +131,60 @@ async fn a_damaged_page_is_named() {
     std::fs::write(&path, bytes).unwrap();
     assert!(check(fixture.directory.path()).is_err());
     assert!(check(tempfile::tempdir().unwrap().path()).unwrap_err().to_string().contains("no database"));
+}
+
+fn number(database: &rusqlite::Connection, sql: &str) -> usize {
+    usize::from(database.query_row(sql, [], |row| row.get::<_, u16>(0)).unwrap())
+}
+
+/// Overwrites pages of the file.
+fn spoil(fixture: &SqliteFixture, pages: impl FnOnce(&rusqlite::Connection) -> Vec<usize>) {
+    let path = switchboard_store::database_path(fixture.directory.path());
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let size = number(&database, "PRAGMA page_size");
+    let pages = pages(&database);
+    drop(database);
+    let mut bytes = std::fs::read(&path).unwrap();
+    for page in pages {
+        bytes[(page - 1) * size..page * size].fill(0xff);
+    }
+    std::fs::write(&path, bytes).unwrap();
+}
+
+#[tokio::test]
+async fn a_quick_check_looks_at_the_ends_of_tables_and_not_between() {
+    let (fixture, _) = sound().await;
+    assert_eq!(quick_check(fixture.directory.path()).unwrap(), Vec::<String>::new());
+    let store = fixture.open();
+    for number in 0..400 {
+        make(&store, "ann", "echo", &format!("{number}-{}", "c".repeat(400)), done(1, 1)).await;
+    }
+    store.close().await.unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'task'";
+    // Leaves between the first and the last: a check of everything finds them, a quick one does not read them.
+    spoil(&fixture, |database| {
+        let root = number(database, root);
+        let path = switchboard_store::database_path(fixture.directory.path());
+        let bytes = std::fs::read(path).unwrap();
+        let size = number(database, "PRAGMA page_size");
+        let page = &bytes[(root - 1) * size..root * size];
+        assert_eq!(page[0], 5, "an interior page of a table");
+        let cells = usize::from(u16::from_be_bytes([page[3], page[4]]));
+        let cell = 12 + 2 * (cells / 2);
+        let place = usize::from(u16::from_be_bytes([page[cell], page[cell + 1]]));
+        vec![usize::try_from(u32::from_be_bytes(page[place..place + 4].try_into().unwrap())).unwrap()]
+    });
+    let found = check(fixture.directory.path());
+    assert!(found.is_err() || !found.unwrap().problems.is_empty());
+    assert_eq!(quick_check(fixture.directory.path()).unwrap(), Vec::<String>::new());
+    spoil(&fixture, |database| vec![number(database, root)]);
+    assert!(quick_check(fixture.directory.path()).is_err());
+}
+
+#[tokio::test]
+async fn a_quick_check_names_a_new_task_without_events() {
+    let (fixture, id) = sound().await;
+    fixture.tamper("DELETE FROM event WHERE first_seq = 1 AND task_key = 1");
+    let found = quick_check(fixture.directory.path()).unwrap();
+    assert_eq!(found, [format!("task {id}: its first events are missing")]);
 }

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded, refused, short};
+use crate::commands::calling::clean::path_word;
+use crate::commands::{loaded_data, refused, short};
 use crate::control::{BackedUp, Door, Request};
 use crate::printer::Printer;
 
 /// Copies the file.
 #[must_use]
 pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
+    let workspace = match loaded_data(flags, printer) {
         Ok(workspace) => workspace,
         Err(code) => return code,
     };
@@ -30,7 +31,8 @@ pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
             }
             Ok(made) => {
                 printer.line(format!("{} ({} bytes)", made.file.display(), made.bytes));
-                printer.line("to use it, put it into an empty data directory as switchboard.db");
+                let (file, flags) = (path_word(&made.file), flags.again());
+                printer.line(format!("switchboard db restore{flags} {file} puts it back, while no server runs"));
                 ExitCode::SUCCESS
             }
             Err(error) => refused(&error, printer),

@@ -1,45 +1,43 @@
-//! `switchboard db check`: looks for damage in the data file and changes nothing. Exits 1 if it finds any.
+//! `switchboard db check`: looks for damage in the data file, or in a backup, and changes nothing. Exits 1 if it finds any.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use switchboard_store::{CheckError, OpenError};
+use switchboard_store::{CheckError, OpenError, Report, database_path};
 
 use crate::cli::DataFlags;
-use crate::commands::loaded;
+use crate::commands::loaded_data;
 use crate::printer::Printer;
 use crate::serve::{RESTORE, open_problem};
 
 /// Checks the file.
 #[must_use]
-pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
-        Ok(workspace) => workspace,
-        Err(code) => return code,
+pub fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> ExitCode {
+    // A backup belongs to no workspace.
+    let file: PathBuf = match backup {
+        Some(backup) => backup.to_owned(),
+        None => match loaded_data(flags, printer) {
+            Ok(workspace) => database_path(&workspace.data_dir()),
+            Err(code) => return code,
+        },
     };
-    let data_dir = workspace.data_dir();
-    let found = match switchboard_store::check(&data_dir) {
-        Ok(found) => found,
+    match switchboard_store::check_file(&file) {
+        Ok(found) => print(&found, &file, backup.is_some(), printer),
         Err(error) => {
-            let next = match error {
-                // In the words of every other command.
-                CheckError::NewerSchema { found, known } => {
-                    let error = open_problem(&data_dir, OpenError::NewerSchema { found, known });
-                    return printer.failure(&error.to_string(), &error.next_step());
-                }
-                CheckError::Missing(_) => "name the workspace with --workspace, or the data with --data-dir",
-                CheckError::OlderSchema { .. } => "use the switchboard program that wrote it",
-                CheckError::Damaged(_) => RESTORE,
-                CheckError::Database(_) => "run it as the user that runs the server, on a disk that can be written",
-            };
-            return printer.failure(&error.to_string(), next);
+            let (problem, next) = unchecked(&error, &file, backup.is_some());
+            printer.failure(&problem, &next)
         }
-    };
+    }
+}
+
+fn print(found: &Report, file: &Path, is_backup: bool, printer: Printer) -> ExitCode {
     let good = found.problems.is_empty();
     if printer.is_json() {
         printer.json(&json!({
             "ok": good,
-            "dataDir": data_dir,
+            "file": file,
+            "dataDir": (!is_backup).then(|| file.parent()),
             "tasks": found.tasks,
             "eventRows": found.event_rows,
             "problems": found.problems,
@@ -49,13 +47,35 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
             printer.error(problem, "");
         }
         let checked = format!("{} tasks in {} event rows", found.tasks, found.event_rows);
-        if good {
-            printer.line(format!("{checked}: all is well"));
-        } else {
-            let count = found.problems.len();
-            let next = "keep a copy of switchboard.db and put a backup in its place, if you have one (switchboard db backup makes them)";
-            printer.error(&format!("{checked}: {count} problems"), next);
+        let next = if is_backup { "restore an earlier backup" } else { RESTORE };
+        match found.problems.len() {
+            0 => printer.line(format!("{checked}: all is well")),
+            count => printer.error(&format!("{checked}: {count} problems"), next),
         }
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Why nothing can be said of the file, and what to do.
+fn unchecked(error: &CheckError, file: &Path, is_backup: bool) -> (String, String) {
+    let next = match (error, is_backup) {
+        // In the words of every other command.
+        (CheckError::NewerSchema { found, known }, false) => {
+            let directory = file.parent().unwrap_or(file);
+            let error = open_problem(directory, OpenError::NewerSchema { found: *found, known: *known });
+            return (error.to_string(), error.next_step());
+        }
+        (CheckError::NewerSchema { .. }, true) => "use the switchboard program that wrote it, or a later one",
+        (CheckError::Missing(_), false) => "name the workspace with --workspace, or the data with --data-dir",
+        (CheckError::Missing(_), true) => "name a file that db backup has written",
+        (CheckError::OlderSchema { found: 0, .. }, _) => "it is no database of Switchboard: name another file",
+        (CheckError::OlderSchema { .. }, false) => "use the switchboard program that wrote it",
+        (CheckError::OlderSchema { .. }, true) => {
+            "use the switchboard program that wrote it; db restore brings it to this schema and checks it before it is used"
+        }
+        (CheckError::Damaged(_), false) => RESTORE,
+        (CheckError::Damaged(_), true) => "restore an earlier backup",
+        (CheckError::Database(_), _) => "run it as the user that runs the server, on a disk that can be written",
+    };
+    (error.to_string(), next.to_owned())
 }

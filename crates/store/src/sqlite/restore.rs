@@ -1,0 +1,204 @@
+//! Puts a backup in the place of a data directory's database: checked first, and the data from before kept beside it.
+//!
+//! Whenever the machine stops, `switchboard.db` is either the old file or the new one, whole: the copy is written and
+//! checked under another name, synced, and renamed over the old file, of which a second name is made before.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use super::check::{CheckError, Report, check_connection};
+use super::lock::DirectoryLock;
+use super::open::{self, OpenError, database_path};
+use super::{Options, backup, connection, migrate};
+
+/// Why a backup was not restored. The data directory is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The data directory cannot be taken: a server runs on it, or it cannot be written.
+    #[error(transparent)]
+    Directory(#[from] OpenError),
+    /// The backup is no database that this program can use.
+    #[error("{} cannot be restored: {source}", file.display())]
+    Unusable {
+        /// The backup.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: CheckError,
+    },
+    /// The backup was looked at and is damaged.
+    #[error("{} cannot be restored: {} problems, the first: {first}", file.display(), count)]
+    Damaged {
+        /// The backup.
+        file: PathBuf,
+        /// How many problems it has.
+        count: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// The backup is the database itself.
+    #[error("{} is the database of this data directory", .0.display())]
+    Same(PathBuf),
+    /// Files could not be copied or moved.
+    #[error("cannot write {}: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The backup is in use.
+    #[error("another program keeps {} locked", .0.display())]
+    Locked(PathBuf),
+    /// The backup could not be copied.
+    #[error("cannot copy the backup: {0}")]
+    Copy(#[from] rusqlite::Error),
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// What is in it.
+    pub report: Report,
+    /// The schema that the backup had; this program's is written now.
+    pub schema: i64,
+    /// Where the data from before is; nothing if there was none.
+    pub before: Option<PathBuf>,
+}
+
+/// Replaces the database of a data directory by a backup. `stamp` tells the data from before apart from those of earlier
+/// restores, and is part of its name. Blocks until it is done.
+pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, RestoreError> {
+    let target = database_path(directory);
+    if !file.exists() {
+        return Err(RestoreError::Unusable { file: file.to_owned(), source: CheckError::Missing(file.to_owned()) });
+    }
+    if target.exists() && file.canonicalize().ok() == target.canonicalize().ok() {
+        return Err(RestoreError::Same(file.to_owned()));
+    }
+    let _lock = DirectoryLock::take(directory, "switchboard db restore")?;
+    let copy = beside(&target, ".restoring");
+    // Of a restore that was cut short.
+    remove(&copy)?;
+    let prepared = prepare(file, &copy, &target);
+    let (report, schema) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            remove(&copy)?;
+            return Err(error);
+        }
+    };
+    let before = put_in_place(&copy, &target, stamp)?;
+    Ok(Restored { report, schema, before })
+}
+
+/// Copies the backup, brings the copy to this program's schema, and checks it.
+fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), RestoreError> {
+    let unusable = |source: CheckError| RestoreError::Unusable { file: file.to_owned(), source };
+    let source = connection::open_at_rest(file).map_err(|error| unusable(error.into()))?;
+    let found = migrate::schema_of(&source).map_err(|error| unusable(error.into()))?;
+    let known = migrate::SCHEMA;
+    match found {
+        0 => return Err(unusable(CheckError::OlderSchema { found, known })),
+        newer if newer > known => return Err(unusable(CheckError::NewerSchema { found, known })),
+        _ => {}
+    }
+    open::create(copy)?;
+    backup::copy(&source, copy).map_err(|error| match error {
+        backup::BackupError::Database(error) => unusable(error.into()),
+        backup::BackupError::Locked => RestoreError::Locked(file.to_owned()),
+        backup::BackupError::Destination { path, source } => RestoreError::File { path, source },
+    })?;
+    let mut connection = connection::open_for_writing(copy, &Options::default())?;
+    migrate::migrate(&mut connection)?;
+    let report = check_connection(&mut connection).map_err(unusable)?;
+    if let Some(first) = report.problems.first() {
+        let (count, first) = (report.problems.len(), first.clone());
+        return Err(RestoreError::Damaged { file: file.to_owned(), count, first });
+    }
+    continue_after(&connection, target)?;
+    // Moves everything out of the write-ahead log, so that one file is all there is.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    drop(connection);
+    sync(copy)?;
+    Ok((report, found))
+}
+
+/// The next start must not repeat an epoch of the data from before: event ids that callers hold would mean other events.
+fn continue_after(connection: &Connection, target: &Path) -> rusqlite::Result<()> {
+    let Ok(old) = connection::open_for_reading(target) else { return Ok(()) };
+    for name in ["epoch", "start"] {
+        let before = open::meta(&old, name).ok().flatten().unwrap_or(0);
+        let now = open::meta(connection, name)?.unwrap_or(0);
+        open::set_meta(connection, name, now.max(before))?;
+    }
+    open::set_meta(connection, "clean", 0)?;
+    Ok(())
+}
+
+/// Puts the copy where the database is, and says where that is now.
+fn put_in_place(copy: &Path, target: &Path, stamp: &str) -> Result<Option<PathBuf>, RestoreError> {
+    let file_error = |path: &Path| {
+        let path = path.to_owned();
+        move |source| RestoreError::File { path, source }
+    };
+    let mut before = None;
+    if target.exists() {
+        let kept = beside(target, &format!(".before-restore-{stamp}"));
+        settle(target);
+        // A log that could not be moved into the old file goes with it: beside the new one it would destroy it.
+        for suffix in ["-wal", "-shm"] {
+            let (from, to) = (beside(target, suffix), beside(&kept, suffix));
+            match std::fs::rename(&from, &to) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error(&to)(error)),
+                _ => {}
+            }
+        }
+        match std::fs::hard_link(target, &kept) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(file_error(&kept)(error)),
+            // Not every file system has second names; then there is a moment without a database, and none without its data.
+            Err(_) => std::fs::rename(target, &kept).map_err(file_error(&kept))?,
+            Ok(()) => {}
+        }
+        before = Some(kept);
+    }
+    std::fs::rename(copy, target).map_err(file_error(target))?;
+    if let Some(directory) = target.parent() {
+        sync(directory)?;
+    }
+    Ok(before)
+}
+
+/// Moves the write-ahead log of the old database into it, if that is possible: it may be damaged, which is why it is replaced.
+fn settle(path: &Path) {
+    if let Ok(connection) = connection::open_for_writing(path, &Options::default()) {
+        let settled = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        if let Err(error) = settled {
+            tracing::warn!(%error, path = %path.display(), "the write-ahead log of the data from before stays beside it");
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), RestoreError> {
+    for suffix in ["", "-wal", "-shm"] {
+        let path = beside(path, suffix);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => return Err(RestoreError::File { path, source }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn sync(path: &Path) -> Result<(), RestoreError> {
+    let synced = File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| RestoreError::File { path: path.to_owned(), source })
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
