@@ -17,7 +17,10 @@ const GET: &str = with_exit_codes!(
 );
 
 const LIST: &str = with_exit_codes!(
+    "Without an agent, the tasks of all agents of the server: when they changed last, their state and how they began.",
+    "",
     "Examples:",
+    "  switchboard task list                                 yours, of all agents of the server",
     "  switchboard task list planner --status working",
     "  switchboard task list planner --all -o json --stream  every task as a line of JSON",
     "  switchboard task list --all                           live tasks of all callers of the server here"
@@ -61,7 +64,7 @@ pub(super) enum TaskCommand {
         flags: Box<CallFlags>,
     },
     /// List tasks, the newest first
-    #[command(override_usage = "switchboard task list [OPTIONS] AGENT", after_help = LIST)]
+    #[command(override_usage = "switchboard task list [OPTIONS] [AGENT]", after_help = LIST)]
     List {
         /// The agent: a URL, a file with its card, or a name of the workspace
         agent: Option<String>,

@@ -14,6 +14,7 @@ use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
 use crate::commands::calling::{Call, WRITE_A_URL, clean};
 use crate::printer::Printer;
 
+const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 3;
@@ -47,7 +48,7 @@ impl Failure {
 
     /// There is no such agent.
     pub(super) fn no_agent(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(UNREACHABLE, "A2ACLI_ERR_CARD_NOT_FOUND", message, hint)
+        Self::new(UNREACHABLE, CARD_NOT_FOUND, message, hint)
     }
 
     /// Nobody is there to be asked.
@@ -116,6 +117,16 @@ impl Failure {
     /// Whether the agent has refused because there is no such thing.
     pub(super) fn is_not_found(&self) -> bool {
         self.a2a_code == Some(i64::from(ErrorKind::TaskNotFound.entry().code))
+    }
+
+    /// Whether there is no such agent there.
+    pub(super) fn is_no_agent(&self) -> bool {
+        self.code == CARD_NOT_FOUND
+    }
+
+    /// What went wrong.
+    pub(super) fn message(&self) -> &str {
+        &self.message
     }
 
     /// What a call came to; the agent's card says which credentials it wants.

@@ -1,6 +1,7 @@
 //! Who is meant by what was typed: a URL, an agent of the running local server, or one that `agents.yaml` knows elsewhere.
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::Duration;
 
 use http::HeaderName;
@@ -81,7 +82,9 @@ async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlag
     let data_dir = data_dir.display();
     if is_answered(&url).await {
         let note = format!("no server runs on the data in {data_dir}; trying {url}");
-        Printer::new(Output::Text).note(&note);
+        // A command may ask for several agents.
+        static IS_SAID: Once = Once::new();
+        IS_SAID.call_once(|| Printer::new(Output::Text).note(&note));
         let peer = Peer::new(format!("{url}/a2a/{typed}"));
         let own = workspace.config.server.tls.files().map(|(certificate, _)| certificate);
         return Ok(Target { peer, roots: roots(own), certificate: None, is_local: false, card: None });

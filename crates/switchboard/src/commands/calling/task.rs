@@ -4,5 +4,6 @@ pub mod cancel;
 pub mod download;
 pub mod get;
 pub mod list;
+mod list_server;
 pub mod push_config;
 pub mod subscribe;

@@ -19,7 +19,7 @@ fn every_command_explains_itself() {
         (&["conformance"], "switchboard conformance [OPTIONS] AGENT"),
         (&["check"], "switchboard conformance [OPTIONS] AGENT"),
         (&["task", "get"], "switchboard task get [OPTIONS] AGENT ID"),
-        (&["task", "list"], "switchboard task list [OPTIONS] AGENT"),
+        (&["task", "list"], "switchboard task list [OPTIONS] [AGENT]"),
         (&["task", "cancel"], "switchboard task cancel [OPTIONS] [AGENT] ID"),
         (&["task", "subscribe"], "switchboard task subscribe [OPTIONS] AGENT ID"),
         (&["task", "download"], "switchboard task download [OPTIONS] AGENT ID"),

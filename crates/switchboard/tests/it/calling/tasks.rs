@@ -1,6 +1,6 @@
 //! `task get`, `list`, `cancel`, `subscribe`: in the words of the protocol for programs, as lines for people.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Fleet;
 
@@ -118,4 +118,36 @@ fn files_are_pointed_at_and_a_task_that_did_not_complete_can_fail_the_command() 
     assert_eq!((canceled.code, again.code, &again.stdout), (Some(0), Some(0), &canceled.stdout), "as its help says");
     let error = fleet.run(&["task", "push-config", "get", "probe", &held, "nope", "--json"]).json()["error"].clone();
     assert_eq!(error["hint"], format!("switchboard task push-config list probe {held}"), "{error}");
+}
+
+#[test]
+fn without_an_agent_all_tasks_are_listed_with_time_state_and_first_words() {
+    let fleet = Fleet::new();
+    let long = "please read the whole of this message before you say it back to me";
+    fleet.run(&["send", "echo", long]);
+    fleet.run(&["send", "probe", "ask"]);
+    let listed = fleet.run(&["task", "list"]);
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+    let rows: Vec<Vec<String>> = listed
+        .stdout
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect())
+        .collect();
+    assert_eq!(rows[0], ["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"]);
+    assert_eq!([&rows[1][1], &rows[1][2], &rows[1][4]], ["input-required", "probe", "ask"]);
+    assert_eq!([&rows[2][1], &rows[2][2]], ["completed", "echo"]);
+    assert_eq!(rows[2][4], "please read the whole of this message before you s…");
+    assert!(rows[1][0].len() == 20 && rows[1][0].ends_with('Z'), "{:?}", rows[1]);
+
+    let json = fleet.run(&["task", "list", "--json"]).json();
+    assert_eq!((&json["totalSize"], &json["tasks"][0]["agent"]), (&json!(2), &json!("probe")), "{json}");
+    let one = fleet.run(&["task", "list", "--page-size", "1"]);
+    assert_eq!((one.stdout.lines().count(), one.stderr.starts_with("these are 1 of 2; ")), (2, true), "{}", one.stderr);
+    let open = fleet.run(&["task", "list", "--status", "input-required", "--json", "--stream"]);
+    assert_eq!(open.stdout.lines().count(), 1, "{}", open.stdout);
+    assert_eq!(fleet.run(&["task", "list", "--page-token", "x"]).code, Some(2));
+    // A server that was started in another folder.
+    let here = crate::program::Workspace::new().variable("SWITCHBOARD_SERVER_BIND", &fleet.server.address);
+    let there = here.run(&["task", "list"]);
+    assert_eq!((there.stdout.lines().count(), there.stderr.lines().count()), (3, 1), "{}", there.stderr);
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
 
+use super::list_server;
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
@@ -52,35 +53,61 @@ pub fn run(words: Vec<String>, wishes: Wishes, flags: &CallFlags, printer: Print
         return live_tasks::list(&flags.workspace, &filter, printer);
     }
     run_async(printer, async {
+        if words.is_empty() && flags.agent_card.is_none() {
+            return list_server::run(&wishes, flags, printer).await;
+        }
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = Call::open(&agent, flags).await?;
-        let page = match wishes.all {
-            true => all_pages(&call, &wishes).await?,
-            false => call.ask(call.client.list(&call.context, request(&wishes, wishes.page_token.clone()))).await?,
-        };
+        let page = page(&call, &wishes, Some(0)).await?;
         print(&call, &page, &wishes, printer);
         Ok(ExitCode::SUCCESS)
     })
 }
 
-fn request(wishes: &Wishes, page_token: Option<String>) -> ListRequest {
+impl Wishes {
+    pub(super) fn has_page_token(&self) -> bool {
+        self.page_token.is_some()
+    }
+
+    pub(super) fn is_all(&self) -> bool {
+        self.all
+    }
+
+    pub(super) fn is_stream(&self) -> bool {
+        self.stream
+    }
+
+    pub(super) fn page_size(&self) -> u32 {
+        self.page_size
+    }
+}
+
+/// What was asked for of an agent's tasks, each with so many of its messages, or with all of them.
+pub(super) async fn page(call: &Call, wishes: &Wishes, history: Option<u32>) -> Result<ListResponse, Failure> {
+    match wishes.all {
+        true => all_pages(call, wishes, history).await,
+        false => call.ask(call.client.list(&call.context, request(wishes, wishes.page_token.clone(), history))).await,
+    }
+}
+
+fn request(wishes: &Wishes, page_token: Option<String>, history_length: Option<u32>) -> ListRequest {
     ListRequest {
         context_id: wishes.context_id.as_deref().map(ContextId::from),
         status: wishes.status,
         page_size: Some(wishes.page_size),
         page_token,
-        history_length: Some(0),
+        history_length,
         status_timestamp_after: None,
         include_artifacts: false,
         tenant: None,
     }
 }
 
-async fn all_pages(call: &Call, wishes: &Wishes) -> Result<ListResponse, Failure> {
+async fn all_pages(call: &Call, wishes: &Wishes, history: Option<u32>) -> Result<ListResponse, Failure> {
     let mut all: Option<ListResponse> = None;
     let mut token = None;
     loop {
-        let page = call.ask(call.client.list(&call.context, request(wishes, token.clone()))).await?;
+        let page = call.ask(call.client.list(&call.context, request(wishes, token.clone(), history))).await?;
         // A server that gives the same page again and again, or pages without anything on them, would never end.
         let is_last =
             page.next_page_token.is_empty() || page.tasks.is_empty() || token.as_ref() == Some(&page.next_page_token);

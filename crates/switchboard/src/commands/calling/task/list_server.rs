@@ -1,0 +1,112 @@
+//! `switchboard task list` without an agent: the caller's tasks of all agents of the server, the newest first, one a line.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use switchboard_a2a::{Role, Task, Timestamp};
+
+use super::list::{self, Wishes};
+use crate::cli::CallFlags;
+use crate::commands::calling::{Call, Failure, clean, shown, target};
+use crate::printer::Printer;
+
+/// So much of a task's first message is shown.
+const WORDS: usize = 50;
+
+/// A task and whose it is.
+struct Listed {
+    agent: String,
+    task: Task,
+}
+
+/// Lists them.
+pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) -> Result<ExitCode, Failure> {
+    if wishes.has_page_token() {
+        let next = "name the agent that the page before was of, or leave out --page-token";
+        return Err(Failure::usage("a page belongs to one agent, and none is named", next));
+    }
+    let workspace = target::load(&flags.workspace)?;
+    let agents = match target::running(&workspace).await? {
+        Some(status) => status.agents,
+        None => workspace.agents.iter().map(|agent| agent.name.to_string()).collect(),
+    };
+    let mut tasks: Vec<Listed> = Vec::new();
+    let (mut total, mut heard, mut failures) = (0, false, Vec::new());
+    for agent in agents {
+        match of_agent(&agent, wishes, flags).await {
+            Ok((count, found)) => {
+                heard = true;
+                total += count;
+                tasks.extend(found.into_iter().map(|task| Listed { agent: agent.clone(), task }));
+            }
+            Err(failure) => failures.push((agent, failure)),
+        }
+    }
+    if !heard && let Some((_, failure)) = failures.pop() {
+        return Err(failure);
+    }
+    // A server elsewhere need not have all agents of this workspace; a key need not be good for all of them.
+    for (agent, failure) in failures.iter().filter(|(_, failure)| !failure.is_no_agent()) {
+        printer.warning(&format!("the tasks of {agent} are not listed: {}", clean::line(failure.message())));
+    }
+    tasks.sort_by_key(|listed| std::cmp::Reverse(listed.task.status.timestamp.map(|Timestamp(time)| time)));
+    if !wishes.is_all() {
+        tasks.truncate(usize::try_from(wishes.page_size()).unwrap_or(usize::MAX));
+    }
+    print(&tasks, total, wishes, printer);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The newest tasks of one agent, with their messages, and how many there are in all.
+async fn of_agent(agent: &str, wishes: &Wishes, flags: &CallFlags) -> Result<(u64, Vec<Task>), Failure> {
+    let call = Call::open(agent, flags).await?;
+    let page = list::page(&call, wishes, None).await?;
+    Ok((page.total_size, page.tasks))
+}
+
+fn print(tasks: &[Listed], total: u64, wishes: &Wishes, printer: Printer) {
+    if printer.is_json() {
+        let tasks = tasks.iter().map(as_json);
+        return match wishes.is_stream() {
+            true => tasks.for_each(|task| printer.json_line(&task)),
+            false => printer.json(&json!({ "tasks": tasks.collect::<Vec<_>>(), "totalSize": total })),
+        };
+    }
+    let mut rows = vec![["TIME", "STATE", "AGENT", "TASK", "FIRST WORDS"].map(str::to_owned)];
+    rows.extend(tasks.iter().map(|Listed { agent, task }| {
+        let time = task.status.timestamp.map(|time| seconds(&time.to_string())).unwrap_or_default();
+        [time, shown::state(task.status.state), agent.clone(), clean::line(task.id.as_str()), first_words(task)]
+    }));
+    printer.table(&rows);
+    if u64::try_from(tasks.len()).is_ok_and(|listed| listed < total) {
+        printer.note(&format!("these are {} of {total}; task list AGENT goes through all of an agent", tasks.len()));
+    }
+}
+
+/// The protocol's own object, and whose it is.
+fn as_json(Listed { agent, task }: &Listed) -> Value {
+    let mut value = serde_json::to_value(task).unwrap_or_default();
+    if let Some(members) = value.as_object_mut() {
+        members.insert("agent".to_owned(), Value::from(agent.as_str()));
+    }
+    value
+}
+
+/// How the task began, as far as it fits on a line.
+fn first_words(task: &Task) -> String {
+    let asked = task.history.iter().find(|message| message.role == Role::User);
+    let said = asked.or(task.status.message.as_ref()).map(|message| clean::line(&message.joined_text()));
+    let said = said.unwrap_or_default();
+    match said.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}…", &said[..end]),
+        None => said,
+    }
+}
+
+/// A time without its fraction of a second.
+fn seconds(time: &str) -> String {
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => time.to_owned(),
+    }
+}
