@@ -112,7 +112,7 @@ fn configuration(workspace: &Result<Workspace, Problems>) -> Vec<Finding> {
         }
     };
     let good = match workspace.files.as_slice() {
-        [] => Finding::ok("there are no configuration files, so the demo agents are served"),
+        [] => Finding::new(Level::Missing, "there are no configuration files, so the demo agents are served", ""),
         files => Finding::ok(format!("{} can be read and nothing in it is wrong", files.join(", "))),
     };
     let warnings = workspace.warnings.iter().map(|warning| Finding::worded(Level::Warning, warning));

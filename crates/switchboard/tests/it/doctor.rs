@@ -191,7 +191,7 @@ fn each_way_an_agent_cannot_work_here_is_named_with_what_would_be_right() {
     says(&answer, "elsewhere", "problem", "bin/missing is not a program that can be started", "correct program");
     says(&answer, "broken", "problem", "does not start: it exited with code 9: bad license", "--version to see why");
     says(&answer, "unknown", "ok", "bin/agent starts; its version is 7", "");
-    says(&answer, "unknown", "ok", "not known whether it is logged in", "log in with agent itself");
+    says(&answer, "unknown", "unknown", "not known whether it is logged in", "log in with agent itself");
     says(&answer, "absent", "problem", "absent.yaml cannot be read", "name a file");
     says(&answer, "wrong", "problem", "wrong.yaml: colour: is not a key", "remove it");
     says(&answer, "taken", "problem", "name: \"codex\" is the name of a kind that is known", "choose another one");

@@ -10,6 +10,10 @@ use crate::commands::calling::clean;
 pub(super) enum Level {
     /// It is as it should be.
     Ok,
+    /// It is not there, and nothing here needs it.
+    Missing,
+    /// It cannot be found out.
+    Unknown,
     /// It works, or may work, and is probably not meant.
     Warning,
     /// Something will not work.
@@ -31,6 +35,8 @@ impl Level {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Missing => "missing",
+            Self::Unknown => "unknown",
             Self::Warning => "warning",
             Self::Problem => "problem",
         }

@@ -47,7 +47,9 @@ pub(super) async fn look(bench: &Bench, folder: &Path, worker: Worker) -> Progra
     let findings = match &program {
         Err(ProgramError::NotExecutable { path }) => vec![not_executable(Level::Warning, path)],
         // Nobody may want it. An agent that does says so itself.
-        Err(_) => vec![Finding::new(Level::Ok, "not installed", format!("to install it: {}", about.binary.install))],
+        Err(_) => {
+            vec![Finding::new(Level::Missing, "not installed", format!("to install it: {}", about.binary.install))]
+        }
         Ok(program) => program.findings(&about.binary, Level::Warning),
     };
     let program = program.ok();

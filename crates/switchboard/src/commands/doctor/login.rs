@@ -75,7 +75,7 @@ impl Login {
             Self::Found { sign } => Finding::ok(format!("logged in, as {sign} shows")),
             Self::NotFound => Finding::warning("no sign of a login was found at its usual places", login),
             Self::NotKnown { reason } => {
-                Finding::new(Level::Ok, format!("not known whether it is logged in: {reason}"), login)
+                Finding::new(Level::Unknown, format!("not known whether it is logged in: {reason}"), login)
             }
         }
     }
