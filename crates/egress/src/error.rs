@@ -111,9 +111,15 @@ pub enum TlsFault {
     /// The certificate is for somebody else.
     #[error("the certificate is not valid for this host")]
     WrongHost,
-    /// The certificate has run out or is not valid yet.
-    #[error("the certificate is not valid at this time")]
-    WrongTime,
+    /// The certificate has run out.
+    #[error("the certificate has expired")]
+    Expired,
+    /// The certificate is of a later time than this machine's clock says.
+    #[error("the certificate is not valid yet, or the clock of this machine is wrong")]
+    NotYetValid,
+    /// The certificate is signed by its own key only, and it is not among those that are trusted.
+    #[error("the certificate is signed by itself and by no trusted authority")]
+    SelfSigned,
     /// Nobody whom this machine trusts has signed the certificate.
     #[error("the certificate is not signed by a trusted authority")]
     Untrusted,
@@ -124,7 +130,7 @@ pub enum TlsFault {
     #[error("the other side accepts no connection without a client certificate that it trusts")]
     NotAccepted,
     /// This machine trusts nobody.
-    #[error("this machine has no trusted root certificates; set SSL_CERT_FILE")]
+    #[error("no trusted root certificate can be read from this machine's store, SSL_CERT_FILE or SSL_CERT_DIR")]
     NoRoots,
     /// The other side does not speak TLS, or no version that we do.
     #[error("the handshake failed")]

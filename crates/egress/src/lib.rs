@@ -22,6 +22,7 @@ mod stream;
 mod target;
 mod tls;
 mod unverified;
+mod verifier;
 
 pub use rustls::pki_types::CertificateDer;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore};
+use rustls::{AlertDescription, CertificateError, ClientConfig, OtherError, RootCertStore};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -15,6 +15,7 @@ use crate::identity::Identity;
 use crate::socket::Socket;
 use crate::target::Target;
 use crate::unverified::Anybody;
+use crate::verifier::{SelfSigned, Verifier};
 
 /// HTTP/2 where the other side has it.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -35,17 +36,24 @@ impl Tls {
         let mut roots = RootCertStore::empty();
         // A certificate that cannot be read is one fewer to believe: that fails safe, and a system's store may well
         // hold one that this library is too strict for.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        let mut trusted = rustls_native_certs::load_native_certs().certs;
+        roots.add_parsable_certificates(trusted.iter().cloned());
         for (index, root) in extra_roots.iter().enumerate() {
             roots.add(root.clone()).map_err(|error| SetupError::Root { number: index + 1, why: error.to_string() })?;
         }
+        trusted.extend_from_slice(extra_roots);
         let has_roots = unverified || !roots.is_empty();
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| SetupError::Tls(error.to_string()))?;
-        let builder = match unverified {
+        // Nothing can be checked without roots, and nothing is: the handshake is not begun.
+        let builder = match unverified || !has_roots {
             true => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody::new())),
-            false => builder.with_root_certificates(roots),
+            false => {
+                let verifier = Verifier::new(roots, trusted, provider).map_err(SetupError::Tls)?;
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+            }
         };
         let mut config = match identity {
             Some(identity) => builder.with_client_cert_resolver(identity.resolver()),
@@ -99,10 +107,9 @@ fn fault(error: &io::Error) -> TlsFault {
     };
     match certificate {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => TlsFault::WrongHost,
-        CertificateError::Expired
-        | CertificateError::ExpiredContext { .. }
-        | CertificateError::NotValidYet
-        | CertificateError::NotValidYetContext { .. } => TlsFault::WrongTime,
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsFault::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => TlsFault::NotYetValid,
+        CertificateError::Other(OtherError(other)) if other.is::<SelfSigned>() => TlsFault::SelfSigned,
         // A root of the same name with another key fails by its signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::Untrusted,
         _ => TlsFault::BadCertificate,

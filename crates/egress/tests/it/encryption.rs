@@ -134,7 +134,53 @@ async fn a_certificate_for_somebody_else_or_by_nobody_is_not_believed() {
     let receiver = authority.receiver_with(&expired, &[]).await;
     let url = format!("https://localhost:{}/secret", receiver.address.port());
     let error = believing(&authority).send(post(&url), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Tls(TlsFault::WrongTime));
+    assert_eq!(error, SendError::Tls(TlsFault::Expired));
+}
+
+#[tokio::test]
+async fn a_certificate_that_signs_itself_is_believed_once_it_is_named() {
+    let acceptor = |params: &CertificateParams| {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
+            .unwrap();
+        (TlsAcceptor::from(Arc::new(config)), certificate.der().clone())
+    };
+    // With and without what `openssl req -x509` adds: that it is an authority, too.
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let called = async |params: &CertificateParams, host: &str, believes: bool| {
+            let (acceptor, root) = acceptor(params);
+            let receiver = Receiver::start(move |socket| {
+                let acceptor = acceptor.clone();
+                async move {
+                    let Ok(tls) = acceptor.accept(socket).await else { return };
+                    let service = service_fn(async |_: http::Request<Incoming>| {
+                        Ok::<_, Infallible>(Response::new(Full::new(Bytes::new())))
+                    });
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(tls), service).await;
+                }
+            })
+            .await;
+            let extra_roots = vec![if believes { root } else { Authority::new().root }];
+            let egress = Egress::new(Options { allowlist: loopback(), extra_roots, ..Options::default() }).unwrap();
+            let url = format!("https://{host}:{}/", receiver.address.port());
+            egress.send(post(&url), LONG, 0).await.map(|response| response.status().as_u16())
+        };
+        assert_eq!(called(&params, "localhost", true).await, Ok(200));
+        assert_eq!(called(&params, "localhost", false).await, Err(SendError::Tls(TlsFault::SelfSigned)));
+        assert_eq!(called(&params, "127.0.0.1", true).await, Err(SendError::Tls(TlsFault::WrongHost)));
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsFault::Expired)));
+        params.not_before = rcgen::date_time_ymd(2100, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2101, 1, 1);
+        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsFault::NotYetValid)));
+    }
 }
 
 #[tokio::test]

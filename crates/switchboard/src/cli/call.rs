@@ -19,13 +19,14 @@ use crate::config::value::Scalar;
 pub(crate) const API_KEY_HEADER: &str = "X-API-Key";
 
 /// Flags with a value that decide which agent is called and how, and that hold no secrets.
-const AGAIN: [(&str, &str); 6] = [
+const AGAIN: [(&str, &str); 7] = [
     ("endpoint", "endpoint"),
     ("api_key_header", "api-key-header"),
     ("transports", "transport"),
     ("a2a_version", "a2a-version"),
     ("tenant", "tenant"),
     ("config", "config"),
+    ("ca", "ca"),
 ];
 
 /// How to call an agent.
@@ -93,6 +94,10 @@ pub struct CallFlags {
     /// Follow the addresses on the agent's card to other hosts; without it they are looked for where the card is
     #[arg(long, env = "A2ACLI_TRUST_CARD_URL", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub trust_card_url: bool,
+
+    /// File with certificates (PEM) to trust besides the system's: the server's own, or of the authority that signed it
+    #[arg(long, value_name = "FILE", env = "A2ACLI_CA", hide_env_values = true)]
+    pub ca: Option<PathBuf>,
 
     /// Do not check the server's certificate (TLS), so that anybody may answer. For trying things out
     #[arg(long, env = "A2ACLI_INSECURE", hide_env_values = true, action = SetTrue, value_parser = boolean)]

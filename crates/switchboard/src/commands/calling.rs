@@ -32,14 +32,17 @@ pub mod task;
 pub(crate) use failure::Failure;
 
 use std::future::Future;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
 use serde::Serialize;
 use switchboard_a2a::ErrorKind;
 use switchboard_client::{Client, ClientError, Context, Credentials, FoundCard, Peer};
-use switchboard_egress::{Egress, Options};
+use switchboard_egress::{Egress, Options, SetupError};
 use tokio::time::Instant;
 
 use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
@@ -155,7 +158,7 @@ struct Call {
 
 impl Call {
     async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
-        let Target { mut peer, roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
+        let Target { mut peer, mut roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
         let guard = Guard::new(agent, &peer, flags)?;
         if !peer.headers.is_empty() {
             guard.kept("agents.yaml")?;
@@ -176,6 +179,7 @@ impl Call {
         peer.limits.head = limit.unwrap_or(peer.limits.head);
         warn(flags, &identity);
         let unverified = flags.insecure;
+        roots.extend(flags.ca.as_deref().map(authorities).transpose()?.unwrap_or_default());
         let options = Options {
             anywhere: true,
             idle_per_host: 8,
@@ -184,7 +188,10 @@ impl Call {
             unverified,
             ..Options::default()
         };
-        let egress = Egress::new(options).map_err(|error| Failure::internal(error.to_string()))?;
+        let egress = Egress::new(options).map_err(|error| match (&error, &flags.ca) {
+            (SetupError::Root { .. }, Some(file)) => not_authorities(file, &error.to_string()),
+            _ => Failure::internal(error.to_string()),
+        })?;
         // A token that was kept is for this agent's host alone, whatever host a trusted card names.
         peer.pins_credentials = matches!(identity, Identity::Nobody);
         let client = match card {
@@ -289,6 +296,22 @@ fn negotiate(peer: &mut Peer, flags: &CallFlags) {
     peer.trust_card_url |= flags.trust_card_url;
     peer.endpoint.clone_from(&flags.endpoint);
     peer.limits.poll = flags.poll_interval.map(TimeSpan::duration);
+}
+
+/// The certificates of a file that `--ca` names.
+fn authorities(file: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    match read {
+        Ok(certificates) if certificates.is_empty() => Err(not_authorities(file, "there is no certificate in it")),
+        Ok(certificates) => Ok(certificates),
+        Err(pem::Error::Io(error)) => Err(not_authorities(file, &error.to_string())),
+        Err(_) => Err(not_authorities(file, "it is not well-formed PEM")),
+    }
+}
+
+fn not_authorities(file: &Path, why: &str) -> Failure {
+    let message = format!("the certificates in {} cannot be used: {why}", file.display());
+    Failure::usage(message, "name a file of certificates in PEM with --ca or A2ACLI_CA")
 }
 
 /// Says on standard error what is probably not meant.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{ClientError, NoCardAt};
+use switchboard_egress::{SendError, TlsFault};
 
 use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
 use crate::commands::calling::{Call, WRITE_A_URL, clean};
@@ -140,6 +141,9 @@ impl Failure {
                 let hint = "leave out --transport and --a2a-version, or call an agent that offers them";
                 Self::new(FAILED, "A2ACLI_ERR_CARD_INVALID", message, hint)
             }
+            ClientError::Unreachable { error: SendError::Tls(fault), .. } => {
+                Self::unreachable(message, not_trusted(*fault))
+            }
             ClientError::Unreachable { .. } => {
                 Self::unreachable(message, "check the address, and whether the agent runs")
             }
@@ -258,6 +262,26 @@ struct Told<'a> {
     message: &'a str,
     hint: Option<&'a str>,
     a2a_code: Option<i64>,
+}
+
+/// What to do where there is no encrypted connection.
+fn not_trusted(fault: TlsFault) -> &'static str {
+    match fault {
+        TlsFault::SelfSigned => {
+            "if it is the server that you mean, get its certificate from its operator and name the file with --ca FILE"
+        }
+        TlsFault::Untrusted => {
+            "if it is the server that you mean, name the certificate of the authority that signed its own with --ca FILE, or \
+             in SSL_CERT_FILE"
+        }
+        TlsFault::WrongHost => "write the host name in the URL that the certificate is for",
+        TlsFault::Expired => "its operator has to renew it",
+        TlsFault::NotYetValid => "set the clock of this machine, or ask the operator of the server",
+        TlsFault::NotAccepted => "set tls.cert and tls.key for the agent in agents.yaml",
+        TlsFault::NoRoots => "name a file of certificates to trust with --ca FILE",
+        TlsFault::Handshake => "check the port, and write http:// if the server does not speak TLS",
+        _ => "ask the operator of the server for a valid certificate",
+    }
 }
 
 /// What the agent's card asks for, as something to do.

@@ -12,12 +12,13 @@ use crate::cli::{CallFlags, Origins};
 use crate::commands::calling::{Failure, clean};
 
 /// Settings that say where requests go, what they look like on the way, and how the server is checked.
-const DECISIVE: [(&str, &str); 6] = [
+const DECISIVE: [(&str, &str); 7] = [
     ("endpoint", "A2ACLI_ENDPOINT"),
     ("agent_card", "A2ACLI_AGENT_CARD"),
     ("tenant", "A2ACLI_TENANT"),
     ("trust_card_url", "A2ACLI_TRUST_CARD_URL"),
     ("insecure", "A2ACLI_INSECURE"),
+    ("ca", "A2ACLI_CA"),
     ("service_parameters", "A2ACLI_SVC_PARAM"),
 ];
 

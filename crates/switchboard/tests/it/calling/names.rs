@@ -139,6 +139,24 @@ fn a_local_server_with_a_certificate_of_its_own_is_trusted() {
     let url = format!("https://{}/a2a/echo", fleet.server.address);
     let run = stranger.run(&["send", &url, "hi"]);
     assert_eq!(run.code, Some(3), "whoever does not have the certificate does not trust it: {}", run.stderr);
+    assert!(run.stderr.contains("the certificate is signed by itself and by no trusted authority"), "{}", run.stderr);
+    assert!(run.stderr.contains("name the file with --ca FILE"), "{}", run.stderr);
+    let certificate = fleet.workspace.path().join("tls/cert.pem");
+    let certificate = certificate.to_str().unwrap();
+    let run = stranger.run(&["send", &url, "hi", "-q", "--ca", certificate]);
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "hi\n", ""));
+    let asked = stranger.run(&["send", &url.replace("echo", "probe"), "ask", "--ca", certificate]);
+    assert!(asked.stderr.contains(&format!("next: switchboard send --ca {certificate} ")), "{}", asked.stderr);
+    for variable in ["SSL_CERT_FILE", "A2ACLI_CA"] {
+        let trusting = Workspace::new().variable(variable, certificate);
+        let run = trusting.run(&["send", &url, "hi", "-q"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{variable}: {}", run.stderr);
+    }
+    for (file, why) in [("nothing.pem", "No such file"), ("empty.pem", "there is no certificate in it")] {
+        std::fs::write(stranger.path().join("empty.pem"), "").unwrap();
+        let run = stranger.run(&["send", &url, "hi", "--ca", file]);
+        assert!(run.code == Some(2) && run.stderr.contains(why), "{}", run.stderr);
+    }
     let run = stranger.run(&["send", &url, "hi", "-q", "--insecure"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hi\n"), "{}", run.stderr);
     assert_eq!(run.stderr, "warning: certificates are not checked: anybody may be the one who answers\n");
