@@ -92,12 +92,7 @@ impl Guard {
     }
 
     fn is_own_host(&self, host: &str) -> bool {
-        if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
-            return true;
-        }
-        let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let loopback = address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
-        loopback || self.base.as_ref().is_some_and(|base| base.host.eq_ignore_ascii_case(host))
+        is_loopback(host) || self.base.as_ref().is_some_and(|base| base.host.eq_ignore_ascii_case(host))
     }
 
     fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
@@ -113,6 +108,13 @@ impl Guard {
         let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
         let asked = host.and_then(|host| Place::parse(&format!("{}://{host}", self.scheme)));
         if self.open && place.is_some() && place == asked {
+            return Ok(Origin::Same);
+        }
+        // The names of loopback are nobody else's either, so all of them with our port are this server.
+        if let (Some(place), Some(asked)) = (place, asked)
+            && (place.scheme == asked.scheme && place.port == asked.port)
+            && (is_loopback(&place.host) && is_loopback(&asked.host))
+        {
             return Ok(Origin::Same);
         }
         Err(Intrusion::Origin(origin.to_owned()))
@@ -131,6 +133,15 @@ impl Place {
         })?;
         Some(Self { scheme, host, port })
     }
+}
+
+/// Whether a host names the machine itself.
+fn is_loopback(host: &str) -> bool {
+    if host == "127.0.0.1" || host.eq_ignore_ascii_case("localhost") {
+        return true;
+    }
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The host without its port; the brackets of an IPv6 address stay.
@@ -195,6 +206,15 @@ mod tests {
         assert!(verdict(&one, "localhost", Some("https://app.example.evil")).is_err());
         assert_eq!(verdict(&guard(true, &["*"]), "localhost", Some("https://any.example")), Ok(Origin::Allowed));
         let keyed = guard(false, &[]);
+        for host in ["localhost:41242", "127.0.0.1:41242", "[::1]:41242"] {
+            for origin in ["http://localhost:41242", "http://127.0.0.1:41242", "http://[::1]:41242"] {
+                assert_eq!(verdict(&keyed, host, Some(origin)), Ok(Origin::Same), "{origin} at {host}");
+            }
+            for origin in ["http://localhost:41243", "https://localhost:41242", "http://localhost.evil.example:41242"] {
+                assert!(verdict(&keyed, host, Some(origin)).is_err(), "{origin} at {host}");
+            }
+        }
+        assert!(verdict(&keyed, "agents.internal:41242", Some("http://localhost:41242")).is_err(), "another machine");
         assert!(verdict(&keyed, "evil.example", Some("http://evil.example")).is_err(), "rebinding with keys");
     }
 }

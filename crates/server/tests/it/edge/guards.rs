@@ -49,6 +49,13 @@ async fn a_name_rebound_to_loopback_is_refused_while_open() {
         assert_eq!(running.ask("GET /healthz", &[&format!("Host: {host}")], "").await.status, 200, "{host}");
     }
     let keyed = Running::keyed().await;
+    let port = keyed.address.port();
+    for name in ["localhost", "127.0.0.1", "[::1]"] {
+        let headers =
+            [&format!("Host: {name}:{port}"), &format!("Origin: http://localhost:{port}"), JSON, "X-API-Key: a2a_ann"];
+        let own = keyed.ask("POST /a2a", &headers, &send_message(1, "SendMessage", "hi")).await;
+        assert_eq!(own.status, 200, "a page of this very server, asked as {name}: {own:?}");
+    }
     assert_eq!(keyed.ask("GET /healthz", &["Host: agents.example.com"], "").await.status, 200);
 }
 
