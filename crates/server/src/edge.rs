@@ -20,6 +20,7 @@ mod linger;
 pub(crate) mod meter;
 mod opening;
 mod overflow;
+mod parse_errors;
 pub(crate) mod plain;
 mod request_body;
 pub(crate) mod request_id;

@@ -83,6 +83,11 @@ impl Activity {
         self.linger.load(Ordering::Relaxed)
     }
 
+    /// Whether neither a request is under way nor anything left to send of a response.
+    pub(super) fn is_between_requests(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) == 0 && self.owed.load(Ordering::Relaxed) == 0
+    }
+
     /// How it stands now.
     pub(super) fn look(&self) -> Seen {
         Seen {

@@ -15,7 +15,8 @@ use tokio::time::MissedTickBehavior;
 use super::activity::Activity;
 use super::handle::handle;
 use super::handshake::shake_hands;
-use super::head_limits::LET_PASS;
+use super::head_limits::{LET_PASS, LET_PASS_HTTP2};
+use super::parse_errors::ParseErrors;
 use super::socket::Socket;
 use super::transport::Transport;
 use super::watch::{Verdict, Watch};
@@ -43,6 +44,7 @@ pub(super) enum Phase {
 pub(super) struct Protocols {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
+    parse_errors: Arc<ParseErrors>,
 }
 
 impl Protocols {
@@ -52,9 +54,9 @@ impl Protocols {
         // Slow heads are the watch's affair: a timer per request costs more and closes idle connections too early.
         http1.max_buf_size(header_bytes).header_read_timeout(None);
         http1.max_headers(options.headers.saturating_mul(LET_PASS));
-        let list_size = u32::try_from(header_bytes).unwrap_or(u32::MAX);
+        let list_size = u32::try_from(options.request_headers.saturating_mul(LET_PASS_HTTP2)).unwrap_or(u32::MAX);
         http2.max_header_list_size(list_size).max_concurrent_streams(CONCURRENT_STREAMS);
-        Self { http1, http2 }
+        Self { http1, http2, parse_errors: Arc::new(ParseErrors::new(options)) }
     }
 }
 
@@ -71,7 +73,9 @@ pub(super) async fn serve(
     let _counted = Counted::new();
     let activity = Arc::new(Activity::default());
     let options = &door.state().options;
-    let Some((transport, speaks_http2)) = begin(stream, options, &activity, &mut phase).await else { return };
+    let parse_errors = &protocols.parse_errors;
+    let begun = begin(stream, options, parse_errors, &activity, &mut phase).await;
+    let Some((transport, speaks_http2)) = begun else { return };
     let watch = Watch::new(Arc::clone(&activity), options);
     let io = TokioIo::new(transport);
     // Boxed: the connection keeps room for it as long as it lives, and a stream is open for long after its request.
@@ -134,6 +138,7 @@ where
 async fn begin(
     stream: TcpStream,
     options: &Options,
+    parse_errors: &Arc<ParseErrors>,
     activity: &Arc<Activity>,
     phase: &mut watch::Receiver<Phase>,
 ) -> Option<(Transport, bool)> {
@@ -144,7 +149,12 @@ async fn begin(
             Some(tls) => Box::pin(shake_hands(stream, tls, options.header_timeout, activity)).await?,
         };
         match tokio::time::timeout(options.header_timeout, transport.speaks_http2()).await {
-            Ok(Ok(speaks_http2)) => Some((transport, speaks_http2)),
+            Ok(Ok(speaks_http2)) => {
+                if !speaks_http2 {
+                    transport.replace_parse_errors(parse_errors);
+                }
+                Some((transport, speaks_http2))
+            }
             Ok(Err(_)) => None,
             Err(_) => {
                 tracing::debug!("a connection is closed, nothing came within the header timeout");

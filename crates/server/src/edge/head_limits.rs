@@ -6,8 +6,13 @@ use switchboard_a2a::{Error, ErrorKind};
 
 use crate::Options;
 
-/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers with a bare status.
+/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers by itself, and `parse_errors` says
+/// which settings there are.
 pub(super) const LET_PASS: usize = 2;
+
+/// The same for the bytes of headers over HTTP/2, where the answer of the library cannot be replaced. It packs headers and
+/// refuses one request rather than the connection, so this is what a client gets to hear the reason up to.
+pub(super) const LET_PASS_HTTP2: usize = 16;
 
 /// What stands around a header on the wire: a colon, a space and the end of the line.
 const AROUND: usize = 4;

@@ -4,17 +4,22 @@
 //! beginning of a request.
 
 use std::future::poll_fn;
-use std::io::{IoSlice, Result};
+use std::io::{ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
 use super::opening::Opening;
+use super::parse_errors::ParseErrors;
 use super::socket::Socket;
+
+/// What a client may still be sending of a request that could not be read.
+const LINGERING_BYTES: usize = 1 << 20;
 
 /// The bytes of HTTP, in and out.
 pub(super) struct Transport {
@@ -22,6 +27,10 @@ pub(super) struct Transport {
     activity: Arc<Activity>,
     /// What was read to find out which HTTP it is, and is yet to be handed on.
     opening: Opening,
+    /// What to say instead of the HTTP library where that cannot read a request.
+    parse_errors: Option<Arc<ParseErrors>>,
+    /// Such an answer on its way: what is left of it, and how many bytes it stands for.
+    replacement: Option<(Bytes, usize)>,
 }
 
 enum Layer {
@@ -32,11 +41,53 @@ enum Layer {
 
 impl Transport {
     pub(super) fn plain(socket: Socket, activity: Arc<Activity>) -> Self {
-        Self { layer: Layer::Plain(socket), activity, opening: Opening::default() }
+        Self::over(Layer::Plain(socket), activity)
     }
 
     pub(super) fn tls(stream: TlsStream<Socket>, activity: Arc<Activity>) -> Self {
-        Self { layer: Layer::Tls(Box::new(stream)), activity, opening: Opening::default() }
+        Self::over(Layer::Tls(Box::new(stream)), activity)
+    }
+
+    fn over(layer: Layer, activity: Arc<Activity>) -> Self {
+        Self { layer, activity, opening: Opening::default(), parse_errors: None, replacement: None }
+    }
+
+    /// From now on the HTTP library's own answers are replaced by these.
+    pub(super) fn replace_parse_errors(&mut self, parse_errors: &Arc<ParseErrors>) {
+        self.parse_errors = Some(Arc::clone(parse_errors));
+    }
+
+    /// Whether these bytes are to be replaced. The library answers by itself only where there is no request, so that no
+    /// part of a response is ever taken for such an answer.
+    fn begins_replacement(&mut self, bytes: &[u8]) -> bool {
+        if self.replacement.is_some() {
+            return true;
+        }
+        let Some(parse_errors) = self.parse_errors.as_ref().filter(|_| self.activity.is_between_requests()) else {
+            return false;
+        };
+        let Some(answer) = parse_errors.instead_of(bytes) else { return false };
+        // What the client is still sending must not destroy the answer on its way.
+        self.activity.linger(LINGERING_BYTES);
+        self.replacement = Some((answer, bytes.len()));
+        true
+    }
+
+    /// Writes the replacement; when it is out, the bytes it stands for have been taken.
+    fn poll_replacement(&mut self, context: &mut Context<'_>) -> Poll<Result<usize>> {
+        while let Some((answer, stands_for)) = &mut self.replacement {
+            if answer.is_empty() {
+                let taken = *stands_for;
+                self.replacement = None;
+                return Poll::Ready(Ok(taken));
+            }
+            let written = ready!(self.layer.poll_write(context, answer))?;
+            if written == 0 {
+                return Poll::Ready(Err(ErrorKind::WriteZero.into()));
+            }
+            answer.advance(written);
+        }
+        Poll::Ready(Ok(0))
     }
 
     /// Whether the client begins as HTTP/2 does. Reads until that is clear; nothing of it is lost.
@@ -80,14 +131,22 @@ impl Layer {
             Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
+
+    fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        match self {
+            Self::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
 }
 
 impl AsyncWrite for Transport {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        match &mut self.get_mut().layer {
-            Layer::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
-            Layer::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        let this = self.get_mut();
+        if this.begins_replacement(bytes) {
+            return this.poll_replacement(context);
         }
+        this.layer.poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -95,7 +154,14 @@ impl AsyncWrite for Transport {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        match &mut self.get_mut().layer {
+        let this = self.get_mut();
+        // An answer of the library has no body, so it is one slice.
+        if let [slice] = slices
+            && this.begins_replacement(slice)
+        {
+            return this.poll_replacement(context);
+        }
+        match &mut this.layer {
             Layer::Plain(socket) => Pin::new(socket).poll_write_vectored(context, slices),
             Layer::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }

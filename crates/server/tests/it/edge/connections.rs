@@ -160,14 +160,67 @@ async fn headers_have_a_limit() {
 }
 
 #[tokio::test]
-async fn an_address_that_the_http_library_does_not_take_gets_a_bare_status() {
+async fn a_request_that_cannot_be_read_is_told_why() {
     // The number is in docs/calling.md; it is the library's, so a new one may have another.
     const LONGEST: usize = 65_534;
     let running = Running::with(|options| options.request_headers = 1 << 20).await;
     let head = |bytes: usize| format!("GET /healthz?{}", "x".repeat(bytes - "/healthz?".len()));
     assert_eq!(running.ask(&head(LONGEST), &[], "").await.status, 200);
     let refused = running.ask(&head(LONGEST + 1), &[], "").await;
-    assert_eq!((refused.status, refused.body.as_str()), (414, ""), "{refused:?}");
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (414, &414.into()), "{refused:?}");
+    assert!(refused.body.contains("65534 bytes"), "{refused:?}");
+
+    // Far beyond the limits the HTTP library answers before there is a request.
+    let running = Running::with(|options| {
+        options.request_headers = 8 << 10;
+        options.headers = 20;
+    })
+    .await;
+    let large = format!("X-Large: {}", "x".repeat(500 << 10));
+    let many: Vec<String> = (0..2_000).map(|number| format!("X-{number}: x")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    for headers in [&[large.as_str()][..], &many] {
+        for head in ["GET /healthz", "POST /a2a"] {
+            let refused = running.ask(head, headers, "").await;
+            assert_eq!(
+                (refused.status, refused.header("content-type")),
+                (431, Some("application/json")),
+                "{refused:?}"
+            );
+            assert_eq!(refused.json()["error"]["status"], "RESOURCE_EXHAUSTED", "{refused:?}");
+            assert!(
+                refused.body.contains("limits.headers") && refused.body.contains("limits.requestHeaders"),
+                "{refused:?}"
+            );
+        }
+        // Also behind requests that were answered.
+        let mut wire = running.connect().await;
+        wire.send(&request("GET /healthz", &[], "")).await;
+        assert_eq!(wire.reply().await.status, 200);
+        let _ = wire.try_send(request("GET /healthz", headers, "").as_bytes()).await;
+        assert_eq!(wire.reply().await.json()["error"]["code"], 431);
+        assert_eq!(wire.rest().await, "", "the connection ends");
+    }
+    let mut wire = running.connect().await;
+    wire.send("GET /healthz HTTP/1.1\r\nno colon\r\n\r\n").await;
+    assert_eq!(wire.reply().await.json()["error"]["code"], 400);
+}
+
+#[tokio::test]
+async fn headers_beyond_the_limit_are_told_over_http2_too() {
+    let running = Running::with(|options| options.request_headers = 8 << 10).await;
+    let stream = TcpStream::connect(running.address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    for size in [9 << 10, 60 << 10] {
+        let asked = http::Request::get(format!("http://{}/healthz", running.address));
+        let asked = asked.header("x-large", "x".repeat(size)).body(Full::<Bytes>::default()).unwrap();
+        let response = sender.send_request(asked).await.unwrap();
+        assert_eq!(response.status(), 431);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&body).contains("limits.requestHeaders"), "{body:?}");
+    }
 }
 
 #[tokio::test]

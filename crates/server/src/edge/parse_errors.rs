@@ -1,0 +1,82 @@
+//! What is said to a client whose request the HTTP library cannot read. The library answers by itself, with a bare status;
+//! here that answer is replaced by one that says what was wrong and which setting it is.
+
+use bytes::Bytes;
+
+use crate::Options;
+
+/// Every response of ours has it, and none of the library's.
+const OURS: &[u8] = b"x-request-id:";
+
+/// The answers, written once.
+pub(super) struct ParseErrors {
+    malformed: Bytes,
+    address_too_long: Bytes,
+    headers_too_large: Bytes,
+}
+
+impl ParseErrors {
+    pub(super) fn new(options: &Options) -> Self {
+        let (headers, bytes) = (options.headers, options.request_headers);
+        let too_large = format!(
+            "the request has more than {headers} headers, the value of limits.headers, or its address and headers have \
+             more than {bytes} bytes, the value of limits.requestHeaders"
+        );
+        Self {
+            malformed: answer("400 Bad Request", "INVALID_ARGUMENT", "the request is not HTTP/1.1 as RFC 9112 has it"),
+            address_too_long: answer(
+                "414 URI Too Long",
+                "INVALID_ARGUMENT",
+                "the address of the request has more than 65534 bytes",
+            ),
+            headers_too_large: answer("431 Request Header Fields Too Large", "RESOURCE_EXHAUSTED", &too_large),
+        }
+    }
+
+    /// What to send instead of a response that the library has made; none if the bytes are no such response.
+    pub(super) fn instead_of(&self, bytes: &[u8]) -> Option<Bytes> {
+        let status = bytes.strip_prefix(b"HTTP/1.1 ")?.get(..3)?;
+        let answer = match status {
+            b"400" => &self.malformed,
+            b"414" => &self.address_too_long,
+            b"431" => &self.headers_too_large,
+            _ => return None,
+        };
+        let is_ours = bytes.windows(OURS.len()).any(|window| window == OURS);
+        let is_whole = bytes.ends_with(b"\r\n\r\n");
+        (is_whole && !is_ours).then(|| answer.clone())
+    }
+}
+
+fn answer(status: &str, name: &str, message: &str) -> Bytes {
+    let code: u16 = status.get(..3).and_then(|code| code.parse().ok()).unwrap_or(400);
+    let error = serde_json::json!({ "error": { "code": code, "status": name, "message": message } }).to_string();
+    let length = error.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\n\
+         content-length: {length}\r\n\r\n"
+    );
+    Bytes::from(head + &error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_library_has_made_is_replaced() {
+        let errors = ParseErrors::new(&Options::default());
+        let bare = b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        let text = errors.instead_of(bare).map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).unwrap();
+        assert!(text.contains("limits.headers") && text.contains("limits.requestHeaders"), "{text}");
+        for kept in [
+            &b"HTTP/1.1 431 Request Header Fields Too Large\r\nx-request-id: r\r\n\r\n"[..],
+            b"HTTP/1.1 404 Not Found\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\n\r\n",
+            b"HTTP/1.1 4",
+            b"{}",
+        ] {
+            assert!(errors.instead_of(kept).is_none());
+        }
+    }
+}
