@@ -37,7 +37,8 @@ impl Identity {
 
     /// Somebody without a key, who may see what is public and nothing else.
     pub(crate) fn anonymous() -> Self {
-        let scopes = Scopes { agents: AgentScope::All, admin: false };
+        // Public cards are for everybody, the names of all agents are not.
+        let scopes = Scopes { agents: AgentScope::Only(Vec::new()), admin: false };
         Self::new(Caller { id: CallerId::from("anonymous"), scopes })
     }
 }

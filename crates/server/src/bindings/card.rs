@@ -14,6 +14,7 @@ use switchboard_engine::{Address, Caller, Hosted};
 use super::dialect::{Asked, VERSION};
 use super::document::Document;
 use super::error;
+use super::refuse::unknown_agent;
 use super::reply::{self, Binding};
 use crate::{Body, CardDefault, Exchange, Measured, State};
 
@@ -32,7 +33,7 @@ struct Written {
 pub(super) fn answer(state: &State, address: &Address, exchange: &Exchange) -> Response<Body> {
     let asked = Asked::read(&exchange.headers, exchange.query());
     let form = form(&asked, state.options.card_default);
-    let mut response = match written(state, address, form) {
+    let mut response = match written(state, address, form, &exchange.identity.caller) {
         Ok(card) => found(state, exchange, form, &card),
         Err(error) => {
             let failed = Binding::Rest.failure(Dialect::V1, &error);
@@ -44,8 +45,14 @@ pub(super) fn answer(state: &State, address: &Address, exchange: &Exchange) -> R
 }
 
 /// Writes the card into an answer of another kind, and tells whose it is.
-pub(super) fn write(state: &State, address: &Address, form: CardForm, out: &mut Vec<u8>) -> Result<Arc<Hosted>, Error> {
-    let card = written(state, address, form)?;
+pub(super) fn write(
+    state: &State,
+    address: &Address,
+    form: CardForm,
+    caller: &Caller,
+    out: &mut Vec<u8>,
+) -> Result<Arc<Hosted>, Error> {
+    let card = written(state, address, form, caller)?;
     out.extend_from_slice(card.document.bytes());
     Ok(card.hosted.clone())
 }
@@ -73,12 +80,14 @@ fn found(state: &State, exchange: &Exchange, form: CardForm, card: &Written) -> 
 }
 
 /// The card as bytes, written now if it was not yet.
-fn written(state: &State, address: &Address, form: CardForm) -> Result<Arc<Written>, Error> {
+fn written(state: &State, address: &Address, form: CardForm, caller: &Caller) -> Result<Arc<Written>, Error> {
     let directory = state.engine.directory();
     // The public card is the same for everybody, so it is found with nobody's limits. Where no agent answers at the
     // root there is no card either: its addresses would work for nobody, and whoever follows the first address of a
     // card for many agents reaches one of them by chance.
-    let hosted = directory.resolve(address, &Caller::local(), None).map_err(error::of)?;
+    let resolved = directory.resolve(address, &Caller::local(), None);
+    let hosted =
+        resolved.map_err(|refusal| unknown_agent(state, address, caller).unwrap_or_else(|| error::of(refusal)))?;
     let mut cards = state.bindings.cards.0.lock();
     let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);
     if let Some(index) = place {

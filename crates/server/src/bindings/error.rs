@@ -28,3 +28,12 @@ pub(super) fn of(refusal: Refusal) -> Error {
         Refusal::Unavailable { problem, retry_after_ms } => Error::overloaded(problem, retry_after_ms),
     }
 }
+
+/// What a caller without a key is told of an address without an agent.
+pub(super) fn unnamed_agent(asked: &str) -> Error {
+    let message = match asked {
+        "" => "no agent is the default here; name one: a key shows those it may call".to_owned(),
+        asked => format!("no agent {asked:?} here; a key shows those it may call"),
+    };
+    Error::with_message(ErrorKind::AgentNotFound, message)
+}

@@ -32,7 +32,7 @@ pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error
 /// Writes the card that the caller may have: this one, or else the public one of the address.
 pub(super) fn answer_or_public(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     if answer(call, out).is_err() {
-        call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), out)?);
+        call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), &call.identity.caller, out)?);
     }
     Ok(())
 }

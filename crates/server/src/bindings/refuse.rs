@@ -3,7 +3,7 @@
 use http::{HeaderMap, Response};
 use switchboard_a2a::jsonrpc::{self, RpcId};
 use switchboard_a2a::{Dialect, Error, Operation};
-use switchboard_engine::{Address, Caller};
+use switchboard_engine::{Address, Caller, Error as Refusal};
 
 use super::dialect::{self, Asked};
 use super::error;
@@ -36,13 +36,26 @@ pub(crate) fn refuse(
 }
 
 /// The response at the address of an agent that does not exist: with which method it was asked is no matter then.
-pub(crate) fn nobody_at(state: &State, address: &Address) -> Option<Response<Body>> {
+pub(crate) fn nobody_at(state: &State, address: &Address, caller: &Caller) -> Option<Response<Body>> {
     if *address == Address::Root {
         return None;
     }
-    // Which agents exist is public, so it does not matter who asks.
-    let refusal = state.engine.directory().resolve(address, &Caller::local(), None).err()?;
-    Some(Binding::Rest.failure(Dialect::V1, &error::of(refusal)))
+    let refusal = unknown_agent(state, address, caller)?;
+    Some(Binding::Rest.failure(Dialect::V1, &refusal))
+}
+
+/// The error at an address where no agent is. Whether one is there does not depend on who asks; which other ones are is for
+/// callers who may call them.
+pub(super) fn unknown_agent(state: &State, address: &Address, caller: &Caller) -> Option<Error> {
+    let directory = state.engine.directory();
+    let for_all = directory.resolve(address, &Caller::local(), None).err()?;
+    let for_caller = directory.resolve(address, caller, None).err();
+    Some(match for_caller {
+        Some(Refusal::AgentNotFound { asked, known }) if known.is_empty() && caller.id == state.anonymous.caller.id => {
+            error::unnamed_agent(&asked)
+        }
+        refusal => error::of(refusal.unwrap_or(for_all)),
+    })
 }
 
 fn envelope(body: Option<&[u8]>, asked: &Asked) -> (RpcId, Dialect, Option<Operation>) {

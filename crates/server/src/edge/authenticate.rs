@@ -18,10 +18,15 @@ pub(crate) enum Stranger {
     Missing,
     /// A key that is not good, or no longer.
     Unknown,
+    /// More than one key, and which one counts is not to be guessed.
+    Ambiguous,
 }
 
 /// Whose request it is.
 pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, Stranger> {
+    if is_ambiguous(headers) {
+        return Err(Stranger::Ambiguous);
+    }
     if state.options.open {
         // Once keys are needed, this state is asked no more, see `door.rs`.
         return Ok(Arc::clone(&state.local));
@@ -43,6 +48,17 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     token.filter(|token| !token.is_empty())
 }
 
+/// Whether there are credentials that another program on the way may have read otherwise: a header twice, or two keys.
+fn is_ambiguous(headers: &HeaderMap) -> bool {
+    let is_repeated = |name: HeaderName| headers.get_all(name).iter().nth(1).is_some();
+    if is_repeated(AUTHORIZATION) || is_repeated(X_API_KEY) {
+        return true;
+    }
+    let api_key = headers.get(X_API_KEY).and_then(|value| value.to_str().ok()).map(str::trim);
+    let both = bearer(headers).zip(api_key.filter(|key| !key.is_empty()));
+    both.is_some_and(|(bearer, api_key)| bearer != api_key)
+}
+
 /// What programs are told whose key is good and not for this.
 pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
@@ -58,6 +74,9 @@ impl Stranger {
         let message = match self {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
             Self::Unknown => "the key is unknown, revoked or expired",
+            Self::Ambiguous => {
+                "the request has more than one key: send one, once, as Authorization: Bearer KEY or as X-API-Key: KEY"
+            }
         };
         Error::with_message(ErrorKind::Unauthenticated, message)
     }
@@ -67,6 +86,7 @@ impl Stranger {
         HeaderValue::from_static(match self {
             Self::Missing => "Bearer realm=\"switchboard\"",
             Self::Unknown => "Bearer realm=\"switchboard\", error=\"invalid_token\"",
+            Self::Ambiguous => "Bearer realm=\"switchboard\", error=\"invalid_request\"",
         })
     }
 }

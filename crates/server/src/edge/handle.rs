@@ -120,7 +120,7 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
     }
     let identity = match (identify(state, &parts.headers), &place) {
         (Ok(identity), _) => identity,
-        (Err(stranger), place) if !place.is_public() => {
+        (Err(stranger), place) if !place.is_public() || stranger == Stranger::Ambiguous => {
             let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
             let mut answered = refused(state, place, &parts, sent.as_deref(), origin, &stranger.error());
             answered.response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
@@ -250,11 +250,11 @@ async fn by_itself(state: &State, place: Place, parts: &Parts, identity: &Identi
     match place {
         Place::Operations(check) => health::answer(state, check, identity).await,
         Place::WrongMethod(allow, address) => {
-            let nobody = bindings::nobody_at(state, &address);
+            let nobody = bindings::nobody_at(state, &address, &identity.caller);
             // People open A2A addresses with a browser; what is under /api they have from the manual.
             let is_for_people = landing::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
             nobody.unwrap_or_else(|| match is_for_people {
-                true => landing::page(state),
+                true => landing::page(state, identity),
                 false => plain::wrong_method(path, &parts.method, allow),
             })
         }

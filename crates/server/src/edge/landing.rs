@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use switchboard_engine::{Address, Caller};
 
 use super::plain;
-use crate::{Body, State};
+use crate::{Body, Identity, State};
 
 /// Whether a browser asks, for a page.
 pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
@@ -16,7 +16,7 @@ pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
 }
 
 /// The page.
-pub(super) fn page(state: &State) -> Response<Body> {
+pub(super) fn page(state: &State, identity: &Identity) -> Response<Body> {
     let mut html = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Switchboard</title>\
          <meta name=\"viewport\" content=\"width=device-width\">\
@@ -24,7 +24,12 @@ pub(super) fn page(state: &State) -> Response<Body> {
          <h1>Switchboard</h1><p>This address speaks A2A, the protocol by which agents call each other. \
          Programs send messages here; for people there is this page.</p><h2>Agents</h2><ul>",
     );
-    for hosted in state.engine.directory().agents() {
+    let agents = state.engine.directory().agents();
+    let own: Vec<_> = agents.iter().filter(|hosted| identity.caller.scopes.agents.allows(&hosted.name)).collect();
+    if own.is_empty() && !agents.is_empty() {
+        html.push_str("<li>Shown to callers with a key.</li>");
+    }
+    for hosted in own {
         let (name, description) = (escape(hosted.name.as_str()), escape(&hosted.manifest.description));
         // Writing to a string does not fail.
         let _ = write!(

@@ -206,8 +206,11 @@ async fn without_an_agent_at_the_root_there_is_no_card_there_and_the_names_are_t
         let reply = world.get(ROOT).version(version).reply().await;
         assert_eq!(reply.status, 404, "{version:?}");
         let error = &reply.json()["error"];
-        assert_eq!(error["message"], "no agent is the default here; name one: worker, talker, either", "{version:?}");
-        assert_eq!(error["details"][0]["metadata"]["agents"], "worker,talker,either");
+        let message = "no agent is the default here; name one: a key shows those it may call";
+        assert_eq!(error["message"], message, "{version:?}");
+        assert_eq!(error["details"][0]["metadata"].get("agents"), None, "names are for those with a key");
+        let reply = world.get(ROOT).version(version).key("guest").reply().await;
+        assert_eq!(reply.json()["error"]["details"][0]["metadata"]["agents"], "talker", "{version:?}");
     }
     let extended = Door::RestV1.ask(&world, "", Operation::ExtendedCard).key("guest").reply().await;
     assert_eq!(Door::RestV1.error(&extended).0, 404);

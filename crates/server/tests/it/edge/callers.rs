@@ -57,6 +57,66 @@ async fn a_key_opens_in_either_header_and_a_wrong_one_does_not() {
 }
 
 #[tokio::test]
+async fn more_than_one_key_is_refused_everywhere() {
+    let running = Running::keyed().await;
+    let (bearer, api_key) = ("Authorization: Bearer a2a_ann", "X-API-Key: a2a_ann");
+    for keys in
+        [[bearer, bearer], [bearer, "Authorization: Basic eDp5"], [api_key, api_key], [bearer, "X-API-Key: a2a_bob"]]
+    {
+        for head in ["GET /a2a/tasks", "GET /.well-known/agent-card.json", "GET /healthz"] {
+            let refused = running.ask(head, &keys, "").await;
+            assert_eq!(refused.status, 401, "{head} with {keys:?}: {refused:?}");
+            assert!(refused.header("www-authenticate").unwrap().contains("invalid_request"), "{refused:?}");
+            assert!(refused.body.contains("more than one key"), "{refused:?}");
+        }
+    }
+    for keys in [[bearer, api_key], ["Authorization: Basic eDp5", api_key]] {
+        assert_eq!(running.ask("GET /a2a/tasks", &keys, "").await.status, 200, "{keys:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_names_of_agents_are_for_those_who_may_call_them() {
+    let running = Running::keyed().await;
+    let html = "Accept: text/html";
+    for (headers, shown, hidden) in [
+        (vec![], [].as_slice(), ["echo", "gate", "counted"].as_slice()),
+        (vec!["X-API-Key: nobody"], &[], &["echo", "gate", "counted"]),
+        (vec!["X-API-Key: a2a_bob"], &["echo"], &["gate", "counted"]),
+        (vec!["X-API-Key: a2a_ann"], &["echo", "gate", "counted"], &[]),
+    ] {
+        for head in [
+            "GET /a2a/x/.well-known/agent-card.json",
+            "GET /a2a/x/.well-known/agent.json",
+            "GET /a2a/x",
+            "PUT /a2a/x/tasks",
+            "GET /a2a",
+            "GET /openapi.json",
+        ] {
+            let headers = [headers.as_slice(), &[html]].concat();
+            let reply = running.ask(head, &headers, "").await;
+            for name in hidden {
+                // The agent of the root has its public card.
+                assert!(
+                    !reply.body.contains(&format!("{name}\"")) && !reply.body.contains(&format!(", {name}")),
+                    "{head} with {headers:?} tells {name}: {reply:?}"
+                );
+                assert!(
+                    !reply.body.contains(&format!("/a2a/{name}")),
+                    "{head} with {headers:?} tells {name}: {reply:?}"
+                );
+            }
+            if head.starts_with("GET /a2a/x/") {
+                assert_eq!(reply.status, 404, "{reply:?}");
+                for name in shown {
+                    assert!(reply.body.contains(name), "{head} with {headers:?}: {reply:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_key_for_one_agent_is_refused_at_another_in_each_form() {
     let running = Running::keyed().await;
     let key = "X-API-Key: a2a_bob";

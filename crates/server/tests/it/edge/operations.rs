@@ -99,10 +99,10 @@ async fn a_person_with_a_browser_gets_a_page() {
 
 #[tokio::test]
 async fn at_the_address_of_no_agent_any_method_is_answered_with_those_that_exist() {
-    for running in [Running::open().await, Running::keyed().await] {
+    for (running, key) in [(Running::open().await, "X-None: x"), (Running::keyed().await, "X-API-Key: a2a_ann")] {
         for accept in ["Accept: text/html", "Accept: */*"] {
             for head in ["GET /a2a/nope", "GET /a2a/nope/", "DELETE /a2a/nope/jsonrpc", "PUT /a2a/nope/tasks"] {
-                let reply = running.ask(head, &[accept], "").await;
+                let reply = running.ask(head, &[accept, key], "").await;
                 let error = &reply.json()["error"];
                 assert_eq!((reply.status, &error["status"]), (404, &"NOT_FOUND".into()), "{head}: {reply:?}");
                 assert_eq!(error["details"][0]["metadata"]["agents"], "echo,counted,gate", "{head}: {reply:?}");
