@@ -14,6 +14,7 @@ use futures_util::Stream;
 use hyper::body::{Frame, SizeHint};
 
 use crate::edge::activity::{InFlight, Owed};
+use crate::edge::address_slots::AddressSlot;
 use crate::responses::Reserved;
 
 /// The size of a piece, and what is sent as one.
@@ -26,6 +27,8 @@ pub(crate) struct Body {
     reserved: Option<Reserved>,
     /// Held until the last byte is handed over: the connection is not idle before.
     in_flight: Option<InFlight>,
+    /// Held as long: the slot of the client's address, behind a proxy.
+    address_slot: Option<AddressSlot>,
     /// Held while there is something to hand over, or there may be. Only a body that was asked and had nothing waits
     /// for us; any other waits for the client to make room.
     owed: Option<Owed>,
@@ -55,7 +58,7 @@ impl Body {
     }
 
     fn of(content: Content) -> Self {
-        Self { content, reserved: None, in_flight: None, owed: None }
+        Self { content, reserved: None, in_flight: None, address_slot: None, owed: None }
     }
 
     /// One buffer.
@@ -91,11 +94,12 @@ impl Body {
     }
 
     /// The same body, keeping its connection busy until it is sent.
-    pub(crate) fn holding(mut self, in_flight: InFlight) -> Self {
+    pub(crate) fn holding(mut self, in_flight: InFlight, address_slot: Option<AddressSlot>) -> Self {
         if !matches!(self.content, Content::Empty) {
             self.owed = Some(in_flight.owe());
         }
         self.in_flight = Some(in_flight);
+        self.address_slot = address_slot;
         self
     }
 }

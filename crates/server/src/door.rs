@@ -31,6 +31,7 @@ impl Door {
             Arc::new(State {
                 streams,
                 responses,
+                addresses: Arc::clone(&first.addresses),
                 outbox: first.outbox.clone(),
                 callbacks: first.callbacks.clone(),
                 ..state

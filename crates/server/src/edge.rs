@@ -6,7 +6,9 @@
 mod accept_errors;
 pub(crate) mod access_log;
 pub(crate) mod activity;
+pub(crate) mod address_slots;
 pub(crate) mod authenticate;
+mod client_address;
 mod connection;
 mod cors;
 mod entrance;

@@ -32,7 +32,7 @@ pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (RESPONSE_BYTES, "Bytes of responses in flight: rendered, or about to be, and not yet taken by their clients"),
     (WAITING_RESPONSES, "Responses that wait for other responses of their caller to be read, or for their turn"),
     (CONNECTIONS, "Open connections"),
-    (REFUSED_CONNECTIONS, "Connections turned away because limits.connections were open"),
+    (REFUSED_CONNECTIONS, "Connections turned away because of limits.connections or limits.connectionsPerAddress"),
     (UNREAD_CONNECTIONS, "Connections cut because their client took none of an answer for server.writeTimeout"),
     (FAILED_HANDSHAKES, "Connections that ended before TLS was agreed on"),
 ];

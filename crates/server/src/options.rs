@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::Tls;
@@ -18,6 +19,8 @@ pub struct Options {
     pub tls: Option<Arc<Tls>>,
     /// Web origins that may call from a browser; `*` stands for all of them.
     pub allowed_origins: Vec<String>,
+    /// Reverse proxies whose forwarding headers count.
+    pub trusted_proxies: Vec<IpNet>,
     /// Whether a request must name its protocol version.
     pub strict_version: bool,
     /// The card for those who do not say which version they read.
@@ -38,6 +41,11 @@ pub struct Options {
     pub drain: Duration,
     /// Open connections.
     pub connections: usize,
+    /// Of these, for one address, of IPv6 for one /64 network. Trusted proxies are exempt: there it is requests under way
+    /// of one client of theirs.
+    pub connections_per_address: usize,
+    /// Whether that does not hold for loopback. Tests have no other address.
+    pub loopback_is_exempt: bool,
     /// Open event streams.
     pub streams: usize,
     /// Of these, for one caller.
@@ -83,6 +91,7 @@ impl Default for Options {
             open: true,
             tls: None,
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             strict_version: false,
             card_default: CardDefault::default(),
             header_timeout: Duration::from_secs(10),
@@ -91,6 +100,8 @@ impl Default for Options {
             idle_timeout: Duration::from_secs(120),
             drain: Duration::from_secs(12),
             connections: 10_000,
+            connections_per_address: 1_000,
+            loopback_is_exempt: true,
             streams: 5_000,
             streams_per_caller: 1_000,
             response_bytes: 128 << 20,

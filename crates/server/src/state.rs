@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use switchboard_engine::{Caller, Engine};
 use switchboard_webhooks::{Callbacks, Webhooks};
 
+use crate::edge::address_slots::AddressSlots;
 use crate::edge::guard::Guard;
 use crate::edge::meter::Meter;
 use crate::edge::request_id::RequestIds;
@@ -24,6 +25,8 @@ pub(crate) struct State {
     pub(crate) callbacks: Option<Callbacks>,
     /// The places for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
+    /// The slots for connections of one address.
+    pub(crate) addresses: Arc<AddressSlots>,
     /// The bytes of responses in flight, and the slots for rendering large ones.
     pub(crate) responses: Arc<Responses>,
     /// When the server began, for `Last-Modified`.
@@ -43,6 +46,7 @@ impl State {
     pub(crate) fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self {
             streams: Arc::new(StreamSlots::new(options.streams, options.streams_per_caller)),
+            addresses: Arc::new(AddressSlots::new(&options)),
             responses: Arc::new(Responses::new(&options)),
             started: SystemTime::now(),
             bindings: crate::bindings::Shared::default(),

@@ -108,10 +108,7 @@ async fn large_outcome(
             (reserved.unwrap_or_else(|_| responses.force(call.identity, bytes)), None)
         }
     };
-    let slot = match call.render_slot().await {
-        Ok(slot) => Some(slot),
-        Err(_) => None,
-    };
+    let slot = call.render_slot().await.ok();
     let reading = match reading {
         Some(reading) => reading,
         None => call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?,

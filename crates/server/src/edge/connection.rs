@@ -2,6 +2,7 @@
 //! if the server has a certificate.
 
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::server::conn::{http1, http2};
@@ -13,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::MissedTickBehavior;
 
 use super::activity::Activity;
+use super::address_slots::AddressSlot;
 use super::handle::handle;
 use super::handshake::shake_hands;
 use super::head_limits::{LET_PASS, LET_PASS_HTTP2};
@@ -60,13 +62,22 @@ impl Protocols {
     }
 }
 
-/// Serves one connection to its end. The place is given back then.
+/// What a connection holds until its end.
+pub(super) struct ConnectionSlot {
+    /// Of all connections.
+    pub(super) _slot: OwnedSemaphorePermit,
+    /// Of those of its address.
+    pub(super) _of_address: AddressSlot,
+}
+
+/// Serves one connection to its end. Its slot is given back then.
 pub(super) async fn serve(
     stream: TcpStream,
+    peer: IpAddr,
     door: Arc<Door>,
     protocols: Arc<Protocols>,
     mut phase: watch::Receiver<Phase>,
-    _place: OwnedSemaphorePermit,
+    _slot: ConnectionSlot,
 ) {
     // Without it a stream's frames wait for the client's acknowledgements. A socket that is already closed refuses.
     let _ = stream.set_nodelay(true);
@@ -79,7 +90,8 @@ pub(super) async fn serve(
     let watch = Watch::new(Arc::clone(&activity), options);
     let io = TokioIo::new(transport);
     // Boxed: the connection keeps room for it as long as it lives, and a stream is open for long after its request.
-    let service = service_fn(|request| Box::pin(handle(Arc::clone(door.state()), Arc::clone(&activity), request)));
+    let service =
+        service_fn(|request| Box::pin(handle(Arc::clone(door.state()), Arc::clone(&activity), peer, request)));
     if speaks_http2 {
         Box::pin(attend(protocols.http2.serve_connection(io, service), watch, phase)).await;
     } else {

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
 use super::accept_errors::AcceptErrors;
-use super::connection::{self, Phase, Protocols};
+use super::connection::{self, ConnectionSlot, Phase, Protocols};
 use super::overflow;
 use crate::Door;
 use crate::metric_definitions as metric;
@@ -62,7 +63,7 @@ impl Entrance {
                 }
             };
             match accepted {
-                Ok((stream, _)) => self.serve(stream),
+                Ok((stream, peer)) => self.serve(stream, peer.ip()),
                 Err(error) if is_only_theirs(&error) => {}
                 Err(error) => {
                     if let Some(unsaid) = self.complaints.note(Instant::now()) {
@@ -74,19 +75,26 @@ impl Entrance {
         }
     }
 
-    fn serve(&self, stream: TcpStream) {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            let (door, protocols) = (Arc::clone(&self.door), Arc::clone(&self.protocols));
-            self.connections.spawn(connection::serve(stream, door, protocols, self.phase.clone(), place));
-            return;
-        }
+    fn serve(&self, stream: TcpStream, peer: IpAddr) {
+        let state = self.door.state();
+        let options = &state.options;
+        let of_address = state.addresses.take(peer);
+        let full = match (of_address, Arc::clone(&self.places).try_acquire_owned()) {
+            (Some(of_address), Ok(slot)) => {
+                let (door, protocols) = (Arc::clone(&self.door), Arc::clone(&self.protocols));
+                let slot = ConnectionSlot { _slot: slot, _of_address: of_address };
+                self.connections.spawn(connection::serve(stream, peer, door, protocols, self.phase.clone(), slot));
+                return;
+            }
+            (None, _) => overflow::of_address(options.connections_per_address),
+            (Some(_), Err(_)) => overflow::of_all(options.connections),
+        };
         metrics::counter!(metric::REFUSED_CONNECTIONS).increment(1);
-        let options = &self.door.state().options;
         // Inside TLS an answer would cost a handshake, which is more than a full server has to spare.
         if options.tls.is_none()
             && let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned()
         {
-            self.connections.spawn(overflow::turn_away(stream, options.connections, farewell));
+            self.connections.spawn(overflow::turn_away(stream, full, farewell));
         }
     }
 }

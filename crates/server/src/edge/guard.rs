@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use http::header::{HOST, ORIGIN};
 use http::{HeaderMap, Uri};
 
+use super::client_address::forwarding_header;
 use crate::Options;
 
 /// What the guard knows, read once from the options.
@@ -35,6 +36,11 @@ pub(crate) enum Origin {
 /// Why a request is refused, in words for whoever reads the response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Intrusion {
+    #[error(
+        "this request came through a proxy, as its header {0} says, and a server without keys is for direct callers only: \
+         create a key with switchboard keys create, and send it as Authorization: Bearer KEY"
+    )]
+    Forwarded(String),
     #[error(
         "host {0:?} is not a name of this server: while it runs without keys it answers to localhost, 127.0.0.1, \
          [::1] and the host of server.publicBaseUrl"
@@ -63,6 +69,10 @@ impl Guard {
     /// Lets a request pass, and says where it comes from.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
         if self.open {
+            // Whoever reaches the proxy would be taken for a caller on this machine.
+            if let Some(header) = forwarding_header(headers) {
+                return Err(Intrusion::Forwarded(header.to_string()));
+            }
             self.check_host(uri, headers)?;
         }
         let mut found = Origin::None;

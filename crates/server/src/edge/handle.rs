@@ -1,6 +1,7 @@
 //! One request, from its head to its response: guards, caller, body, binding; then the traces it leaves.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,13 +21,16 @@ use super::authenticate::{INSUFFICIENT_SCOPE, Stranger, identify};
 use super::guard::Origin;
 use super::request_body::{self, Patience, Unread};
 use super::request_id::X_REQUEST_ID;
-use super::{cors, head_limits, landing, plain, strict_transport};
+use super::{client_address, cors, head_limits, landing, plain, strict_transport};
 use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
 use crate::{Body, Exchange, Identity, Measured, State, api, bindings};
 
 /// When it is worth coming back after a stop: a restart takes about as long.
 const STOPPING_RETRY_MS: u64 = 5_000;
+
+/// When a client that has too many requests under way may try again: most take less.
+const CROWDED_RETRY_MS: u64 = 1_000;
 
 /// What stands at a path.
 enum Place {
@@ -52,17 +56,24 @@ struct Answered {
 pub(super) async fn handle(
     state: Arc<State>,
     activity: Arc<Activity>,
+    peer: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
     let began = Instant::now();
     let in_flight = activity.begin(request.version() == Version::HTTP_2);
     let (parts, body) = request.into_parts();
     let request_id = state.request_ids.name(&parts.headers);
-    let log = AccessLog::begin(&parts.method, &parts.uri);
+    let client = client_address::of_request(peer, &parts.headers, &state.options.trusted_proxies);
+    let log = AccessLog::begin(&parts.method, &parts.uri, client.address);
+    // Over a proxy's connection come the requests of many; each address has its slots all the same.
+    let slot = match client.is_forwarded {
+        true => state.addresses.take(client.address).map(Some).ok_or(client.address),
+        false => Ok(None),
+    };
     let is_head = parts.method == Method::HEAD;
     let page = parts.headers.get(ORIGIN).cloned();
     let promises_tls = state.options.tls.is_some() && strict_transport::is_due(&parts);
-    let answering = answer(&state, &activity, parts, body);
+    let answering = answer(&state, &activity, parts, body, slot.as_ref().err().copied());
     let answered = AssertUnwindSafe(answering).catch_unwind().await;
     let mut answered = answered.unwrap_or_else(|_| panicked(&request_id));
 
@@ -94,10 +105,16 @@ pub(super) async fn handle(
         }
         body = Body::empty();
     }
-    Ok(Response::from_parts(parts, body.holding(in_flight)))
+    Ok(Response::from_parts(parts, body.holding(in_flight, slot.ok().flatten())))
 }
 
-async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut body: Incoming) -> Answered {
+async fn answer(
+    state: &Arc<State>,
+    activity: &Activity,
+    mut parts: Parts,
+    mut body: Incoming,
+    crowded: Option<IpAddr>,
+) -> Answered {
     if parts.method == Method::HEAD {
         parts.method = Method::GET;
     }
@@ -114,6 +131,10 @@ async fn answer(state: &Arc<State>, activity: &Activity, mut parts: Parts, mut b
     if let Err(error) = head_limits::check(&parts, &state.options) {
         let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
         return refused(state, &place, &parts, sent.as_deref(), origin, &error);
+    }
+    if let Some(address) = crowded {
+        let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
+        return refused(state, &place, &parts, sent.as_deref(), origin, &too_many_of(address, state));
     }
     if cors::is_preflight(&parts.method, &parts.headers) {
         return Answered { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
@@ -314,6 +335,15 @@ async fn not_read(state: &State, activity: &Activity, parts: &Parts, mut body: I
         }
     };
     NotRead { error, status, sent }
+}
+
+/// The refusal of a client that has too many requests under way, over connections of a trusted proxy.
+fn too_many_of(address: IpAddr, state: &State) -> Error {
+    let limit = state.options.connections_per_address;
+    let message = format!(
+        "{address} has {limit} requests under way, as many as limits.connectionsPerAddress allows, wait for some first"
+    );
+    Error::overloaded(message, CROWDED_RETRY_MS)
 }
 
 fn late(message: String, limit: &str) -> Error {

@@ -8,6 +8,7 @@ mod connections;
 mod guards;
 mod keyring;
 mod operations;
+mod proxies;
 mod response_budget;
 mod running;
 mod secured;

@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use http::Uri;
+use ipnet::IpNet;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use switchboard_egress::Allowlist;
@@ -93,50 +94,19 @@ impl Scalar for WebOrigin {
 
 /// A network: `10.0.0.0/8`, `fd00::/8`, or one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    prefix: u8,
-}
+pub struct Network(pub IpNet);
 
 impl Network {
-    /// A network of that one address.
-    fn of_one(address: IpAddr) -> Self {
-        Self { address, prefix: width(address) }
-    }
-
-    /// The network that this address lies in, by its first address.
-    fn whole(self) -> Self {
-        let rest = u32::from(width(self.address).saturating_sub(self.prefix));
-        // All of the bits cannot be shifted out: then none is left.
-        let address = match self.address {
-            IpAddr::V4(v4) => {
-                let bits = v4.to_bits().checked_shr(rest).and_then(|bits| bits.checked_shl(rest));
-                IpAddr::V4(Ipv4Addr::from_bits(bits.unwrap_or(0)))
-            }
-            IpAddr::V6(v6) => {
-                let bits = v6.to_bits().checked_shr(rest).and_then(|bits| bits.checked_shl(rest));
-                IpAddr::V6(Ipv6Addr::from_bits(bits.unwrap_or(0)))
-            }
-        };
-        Self { address, ..self }
-    }
-
     /// Whether the address lies in this network.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
-        let (network, address, width) = match (self.address, address) {
-            (IpAddr::V4(network), IpAddr::V4(address)) => (network.to_bits().into(), address.to_bits().into(), 32),
-            (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits(), address.to_bits(), 128),
-            _ => return false,
-        };
-        let differing: u128 = network ^ address;
-        differing.checked_shr(width - u32::from(self.prefix)).unwrap_or(0) == 0
+        self.0.contains(&address)
     }
 }
 
 impl fmt::Display for Network {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}/{}", self.address, self.prefix)
+        self.0.fmt(formatter)
     }
 }
 
@@ -146,34 +116,20 @@ impl Scalar for Network {
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         let wrong = || Mismatch::new(format!("\"{text}\" is not a network"), format!("write {}", Self::WRITE));
-        if let Ok(address) = text.parse() {
-            return Ok(Self::of_one(address));
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Ok(Self(address.into()));
         }
-        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
-        let prefix: u8 = prefix.parse().map_err(|_| wrong())?;
-        let network = Self { address, prefix };
-        if prefix > width(address) {
-            return Err(wrong());
-        }
+        let network: IpNet = text.parse().map_err(|_| wrong())?;
         // Whether a whole network or one machine is meant is not to be guessed where it says who may be reached.
-        if network.whole() != network {
+        if network.trunc() != network {
+            let (whole, one) = (network.trunc(), IpNet::from(network.addr()));
             return Err(Mismatch::new(
                 format!("\"{text}\" is an address inside a network"),
-                format!(
-                    "write {} for the whole network or {} for the one address",
-                    network.whole(),
-                    Self::of_one(address)
-                ),
+                format!("write {whole} for the whole network or {one} for the one address"),
             ));
         }
-        Ok(network)
+        Ok(Self(network))
     }
-}
-
-/// How many bits an address has.
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
 }
 
 /// A host that may be called although it is not public: `host`, `host:port` or `*.domain`.

@@ -28,6 +28,10 @@ pub struct Limits {
     pub parked_per_caller: Count,
     /// Open connections.
     pub connections: Count,
+    /// Open connections of one address, of IPv6 one /64 network.
+    ///
+    /// Loopback is exempt. So are `server.trustedProxies`: there it is requests under way of one client of theirs.
+    pub connections_per_address: Count,
     /// Open event streams.
     pub streams: Count,
     /// Open event streams of one caller.
@@ -83,6 +87,7 @@ impl Default for Limits {
             parked_tasks: Count::new(100_000),
             parked_per_caller: Count::new(10_000),
             connections: Count::new(10_000),
+            connections_per_address: Count::new(1_000),
             streams: Count::new(5_000),
             streams_per_caller: Count::new(1_000),
             response_bytes: Size::from_mebibytes(128),
@@ -111,6 +116,7 @@ impl Limits {
         section.read("parkedTasks", &mut self.parked_tasks);
         section.read("parkedPerCaller", &mut self.parked_per_caller);
         section.read("connections", &mut self.connections);
+        section.read("connectionsPerAddress", &mut self.connections_per_address);
         section.read("streams", &mut self.streams);
         section.read("streamsPerCaller", &mut self.streams_per_caller);
         section.read("responseBytes", &mut self.response_bytes);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::config::address::{BaseUrl, BindAddress, WebOrigin};
+use crate::config::address::{BaseUrl, BindAddress, Network, WebOrigin};
 use crate::config::agent_name::AgentName;
 use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
@@ -29,6 +29,11 @@ pub struct Server {
     ///
     /// A request from any other web page is refused. `"*"` allows all of them.
     pub allowed_origins: Vec<WebOrigin>,
+    /// Reverse proxies whose forwarding headers count.
+    ///
+    /// Addresses or networks. For a request from one of them the client is the one that `X-Forwarded-For`, `Forwarded` or
+    /// `X-Real-IP` names: in the access log and for `limits.connectionsPerAddress`. The headers of others are ignored.
+    pub trusted_proxies: Vec<Network>,
     /// Agent of the root address.
     ///
     /// Answers at `/a2a` and at the root. Without it the only agent does, else `guide` if it is served.
@@ -78,6 +83,7 @@ impl Default for Server {
             bind: BindAddress(SocketAddr::from((Ipv4Addr::LOCALHOST, 41242))),
             public_base_url: None,
             allowed_origins: Vec::new(),
+            trusted_proxies: Vec::new(),
             default_agent: None,
             strict_version: false,
             tls: Tls::default(),
@@ -120,6 +126,7 @@ impl Server {
         section.read("bind", &mut self.bind);
         section.read("publicBaseUrl", &mut self.public_base_url);
         section.read("allowedOrigins", &mut self.allowed_origins);
+        section.read("trustedProxies", &mut self.trusted_proxies);
         section.read("defaultAgent", &mut self.default_agent);
         section.read("strictVersion", &mut self.strict_version);
         section.section("tls", |section| self.tls.read(section));

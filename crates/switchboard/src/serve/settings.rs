@@ -56,6 +56,7 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         open: false,
         tls,
         allowed_origins: server.allowed_origins.iter().map(|origin| origin.as_str().to_owned()).collect(),
+        trusted_proxies: server.trusted_proxies.iter().map(|network| network.0).collect(),
         strict_version: server.strict_version,
         card_default: match config.cards.default {
             CardForm::Hybrid => CardDefault::Hybrid,
@@ -68,6 +69,8 @@ pub(super) fn server(config: &Config, address: SocketAddr, tls: Option<Arc<Tls>>
         idle_timeout: server.idle_timeout.duration(),
         drain: config.tasks.drain.duration() + LAST_ANSWERS,
         connections: limits.connections.get(),
+        connections_per_address: limits.connections_per_address.get(),
+        loopback_is_exempt: true,
         streams: limits.streams.get(),
         streams_per_caller: limits.streams_per_caller.get(),
         response_bytes: limits.response_bytes.length(),

@@ -23,6 +23,7 @@ const HERE: &str = "crates/switchboard/tests/it";
 #[rustfmt::skip]
 const HITS: &[Hit] = &[
     ("limits.connections", SERVER, "edge/connections.rs", "a_connection_beyond_the_cap_is_told_so", "options.connections = 1"),
+    ("limits.connectionsPerAddress", SERVER, "edge/proxies.rs", "one_address_cannot_hold_all_connections", "options.connections_per_address = 2"),
     ("limits.contexts", ENGINE, "limits.rs", "histories_beyond_the_limit_are_read_again", "contexts"),
     ("limits.event", ENGINE, "limits.rs", "a_message_an_event_and_a_task_have_a_largest_size", "event_bytes: 2_000"),
     ("limits.headers", SERVER, "edge/connections.rs", "headers_have_a_limit", "options.headers = 20"),

@@ -47,7 +47,7 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
         lines
     });
     let running = Running::keyed().await;
-    let headers = [JSON, "Authorization: Bearer a2a_ann", "X-Request-Id: r-77"];
+    let headers = [JSON, "Authorization: Bearer a2a_ann", "X-Request-Id: r-77", "X-Forwarded-For: 192.0.2.1"];
     let body = send_message(1, "SendMessage", "whispered");
     running.ask("POST /a2a/echo?A2A-Version=1.0&secret=hush", &headers, &body).await;
     running.ask("GET /tasks", &["X-Request-Id: r-78", "X-API-Key: stolen"], "").await;
@@ -65,6 +65,7 @@ async fn the_log_says_who_asked_for_what_and_keeps_secrets() {
     assert_eq!((&fields["method"], &fields["path"]), (&"POST".into(), &"/a2a/echo".into()), "{sent}");
     assert_eq!((&fields["status"], &fields["caller"]), (&200.into(), &"ann".into()), "{sent}");
     assert!(fields["duration_ms"].is_f64(), "{sent}");
+    assert_eq!(fields["client"], "127.0.0.1", "the headers of a proxy that is not trusted say nothing: {sent}");
     let refused = line("r-78").unwrap();
     assert_eq!((&refused["fields"]["status"], &refused["fields"]["caller"]), (&401.into(), &"-".into()), "{refused}");
     assert!(line("r-79").is_none(), "probes are not worth a line");

@@ -1,0 +1,83 @@
+//! Where requests come from: addresses that open too many connections, and reverse proxies in between.
+
+use crate::edge::running::{Running, request, send_message};
+use crate::edge::wire::PATIENCE;
+
+const JSON: &str = "Content-Type: application/json";
+const ANN: &str = "X-API-Key: a2a_ann";
+
+#[tokio::test]
+async fn one_address_cannot_hold_all_connections() {
+    let running = Running::with(|options| {
+        options.connections_per_address = 2;
+        options.loopback_is_exempt = false;
+    })
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut wire = running.connect().await;
+        wire.send(&request("GET /healthz", &[], "")).await;
+        assert_eq!(wire.reply().await.status, 200);
+        held.push(wire);
+    }
+    let refused = running.ask("GET /healthz", &[], "").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("limits.connectionsPerAddress"), "{message}");
+    drop(held);
+    let freed = async { while running.ask("GET /healthz", &[], "").await.status != 200 {} };
+    tokio::time::timeout(PATIENCE, freed).await.expect("the slots were not given back");
+}
+
+#[tokio::test]
+async fn behind_a_trusted_proxy_each_client_has_its_own_limit() {
+    let mut running = Running::keyed_with(|options| {
+        options.connections_per_address = 1;
+        options.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let of = |client: &str| format!("X-Forwarded-For: {client}");
+    let mut busy = running.connect().await;
+    let body = send_message(1, "SendMessage", "wait");
+    busy.send(&request("POST /a2a/gate", &[JSON, ANN, &of("192.0.2.1")], &body)).await;
+    running.began.recv().await.unwrap();
+    let refused = running.ask("GET /a2a/gate/tasks", &[ANN, &of("192.0.2.1")], "").await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{refused:?}");
+    assert!(refused.body.contains("192.0.2.1") && refused.body.contains("limits.connectionsPerAddress"), "{refused:?}");
+    let other = running.ask("GET /a2a/gate/tasks", &[ANN, &of("192.0.2.1, 192.0.2.2")], "").await;
+    assert_eq!(other.status, 200, "what a client writes itself does not count: {other:?}");
+    running.gate.notify_one();
+    assert_eq!(busy.reply().await.status, 200);
+    assert_eq!(running.ask("GET /a2a/gate/tasks", &[ANN, &of("192.0.2.1")], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn an_open_server_refuses_what_comes_through_a_proxy() {
+    let trusting = Running::with(|options| options.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()]).await;
+    for running in [Running::open().await, trusting] {
+        for header in [
+            "Forwarded: for=192.0.2.1",
+            "X-Forwarded-For: 192.0.2.1",
+            "X-Forwarded-Proto: https",
+            "X-Forwarded-Anything: x",
+            "X-Real-IP: 192.0.2.1",
+            "Via: 1.1 proxy",
+        ] {
+            let name = header.split(':').next().unwrap().to_ascii_lowercase();
+            for head in ["GET /healthz", "GET /.well-known/agent-card.json", "GET /a2a/tasks", "GET /nowhere"] {
+                let refused = running.ask(head, &[header], "").await;
+                assert_eq!(refused.status, 403, "{head} with {header}: {refused:?}");
+                assert!(refused.body.contains(&name), "{refused:?}");
+                assert!(refused.body.contains("switchboard keys create"), "{refused:?}");
+            }
+            let rpc = running.ask("POST /a2a", &[JSON, header], &send_message(3, "SendMessage", "x")).await;
+            assert_eq!((rpc.status, &rpc.json()["id"]), (403, &3.into()), "{rpc:?}");
+        }
+        assert_eq!(running.ask("GET /healthz", &["X-Forwarder: x"], "").await.status, 200);
+    }
+    let keyed = Running::keyed().await;
+    assert_eq!(
+        keyed.ask("GET /a2a/tasks", &[ANN, "X-Forwarded-For: 192.0.2.1", "Via: 1.1 proxy"], "").await.status,
+        200
+    );
+}
