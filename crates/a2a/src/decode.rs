@@ -12,7 +12,7 @@ use crate::{Dialect, ListResponse, Message, PushConfig, SendResponse, StreamResp
 pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Error> {
     let mut task: Task = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::task(&mut task);
+        rest_read::unnest(&mut task);
     }
     Ok(task)
 }
@@ -21,7 +21,7 @@ pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Er
 pub fn decode_message(dialect: Dialect, json: &[u8]) -> Result<Message, serde_json::Error> {
     let mut message: Message = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::message(&mut message);
+        rest_read::unnest(&mut message);
     }
     Ok(message)
 }
@@ -30,10 +30,7 @@ pub fn decode_message(dialect: Dialect, json: &[u8]) -> Result<Message, serde_js
 pub fn decode_send(dialect: Dialect, json: &[u8]) -> Result<SendResponse, serde_json::Error> {
     let mut answer: SendResponse = object(json)?;
     if dialect == Dialect::V03Rest {
-        match &mut answer {
-            SendResponse::Task(task) => rest_read::task(task),
-            SendResponse::Message(message) => rest_read::message(message),
-        }
+        rest_read::unnest(&mut answer);
     }
     Ok(answer)
 }
@@ -42,7 +39,7 @@ pub fn decode_send(dialect: Dialect, json: &[u8]) -> Result<SendResponse, serde_
 pub fn decode_stream(dialect: Dialect, json: &[u8]) -> Result<StreamResponse, serde_json::Error> {
     let mut frame: StreamResponse = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::frame(&mut frame);
+        rest_read::unnest(&mut frame);
     }
     Ok(frame)
 }
@@ -57,7 +54,7 @@ pub fn decode_list(dialect: Dialect, json: &[u8]) -> Result<ListResponse, serde_
         object(json)?
     };
     if dialect == Dialect::V03Rest {
-        page.tasks.iter_mut().for_each(rest_read::task);
+        rest_read::unnest(&mut page);
     }
     Ok(page)
 }

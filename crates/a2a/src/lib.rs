@@ -18,6 +18,7 @@ mod lenient;
 pub mod model;
 pub mod operation;
 pub mod request;
+pub mod rest_files;
 pub mod sse;
 pub mod time;
 mod v03;
@@ -32,4 +33,5 @@ pub use request::{
     ListRequest, OtherForm, PushRequest, Request, RestCall, RestParts, Unsayable, decode_params, decode_rest,
     encode_params, encode_rest,
 };
+pub use rest_files::RestFiles;
 pub use time::Timestamp;

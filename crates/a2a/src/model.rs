@@ -8,6 +8,7 @@ mod event;
 mod list;
 mod message;
 mod part;
+mod parts;
 mod send;
 mod task;
 
@@ -16,9 +17,11 @@ pub use event::{StreamResponse, TaskArtifactUpdate, TaskStatusUpdate};
 pub use list::ListResponse;
 pub use message::{Message, Role};
 pub use part::{Part, PartContent};
+pub use parts::HasParts;
 pub use send::{AuthenticationInfo, PushConfig, PushPayload, SendConfiguration, SendRequest, SendResponse};
 pub use task::{Task, TaskState, TaskStatus};
 
 pub(crate) use event::Shape;
+pub(crate) use part::decode_base64;
 pub(crate) use send::{ConfigurationWire, PushWire, resource_name};
 pub(crate) use task::NAMES as STATE_NAMES;

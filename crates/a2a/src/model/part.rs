@@ -5,6 +5,8 @@ mod write;
 
 use crate::{Json, Metadata};
 
+pub(crate) use read::decode_base64;
+
 /// One piece of content with what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {

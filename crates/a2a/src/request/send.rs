@@ -32,7 +32,7 @@ pub(super) fn decode(dialect: Dialect, json: &str) -> Result<SendRequest, Error>
     let wire: SendWire = read::object(json)?;
     let mut message = wire.message;
     if dialect == Dialect::V03Rest {
-        rest_read::message(&mut message);
+        rest_read::unnest(&mut message);
     }
     check(&message)?;
     message.context_id = context(&message, wire.context_id)?;

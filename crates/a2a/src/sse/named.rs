@@ -30,7 +30,7 @@ pub(super) fn read(dialect: Dialect, shape: Shape, json: &str) -> Result<StreamR
         }
     };
     if dialect == Dialect::V03Rest {
-        rest_read::frame(&mut frame);
+        rest_read::unnest(&mut frame);
     }
     Ok(frame)
 }

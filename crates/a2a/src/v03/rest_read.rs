@@ -1,28 +1,11 @@
 //! v0.3 REST writes a data part as `{"data":{"data":{…}}}`; the outer object is the part's own message type.
 
 use super::compat;
-use crate::{Json, Message, Metadata, Part, PartContent, StreamResponse, Task};
+use crate::{HasParts, Json, Metadata, Part, PartContent};
 
-/// Undoes the nesting in a message.
-pub(crate) fn message(message: &mut Message) {
-    message.parts.iter_mut().for_each(part);
-}
-
-/// Undoes the nesting in a task.
-pub(crate) fn task(task: &mut Task) {
-    task.status.message.iter_mut().for_each(message);
-    task.history.iter_mut().for_each(message);
-    task.artifacts.iter_mut().flat_map(|artifact| &mut artifact.parts).for_each(part);
-}
-
-/// Undoes the nesting in a stream frame.
-pub(crate) fn frame(frame: &mut StreamResponse) {
-    match frame {
-        StreamResponse::Task(of) => task(of),
-        StreamResponse::Message(of) => message(of),
-        StreamResponse::StatusUpdate(update) => update.status.message.iter_mut().for_each(message),
-        StreamResponse::ArtifactUpdate(update) => update.artifact.parts.iter_mut().for_each(part),
-    }
+/// Undoes the nesting in everything that holds parts.
+pub(crate) fn unnest(of: &mut impl HasParts) {
+    of.for_each_part(&mut part);
 }
 
 fn part(part: &mut Part) {

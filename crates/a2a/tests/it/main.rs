@@ -18,6 +18,7 @@ mod requests_of_sdks;
 mod requests_round_trip;
 mod requests_written;
 mod responses;
+mod rest_files;
 mod server_answers;
 mod spellings;
 mod sse;

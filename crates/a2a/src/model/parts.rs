@@ -1,0 +1,61 @@
+//! One walk over the parts of whatever holds some, for those who change all of them.
+
+use crate::{ListResponse, Message, Part, SendResponse, StreamResponse, Task};
+
+/// Something that holds parts.
+pub trait HasParts {
+    /// Visits every part, in the order in which they are written.
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part));
+}
+
+impl HasParts for Message {
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
+        self.parts.iter_mut().for_each(visit);
+    }
+}
+
+impl HasParts for Task {
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
+        if let Some(message) = &mut self.status.message {
+            message.for_each_part(visit);
+        }
+        for artifact in &mut self.artifacts {
+            artifact.parts.iter_mut().for_each(&mut *visit);
+        }
+        for message in &mut self.history {
+            message.for_each_part(visit);
+        }
+    }
+}
+
+impl HasParts for StreamResponse {
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
+        match self {
+            Self::Task(task) => task.for_each_part(visit),
+            Self::Message(message) => message.for_each_part(visit),
+            Self::StatusUpdate(update) => {
+                if let Some(message) = &mut update.status.message {
+                    message.for_each_part(visit);
+                }
+            }
+            Self::ArtifactUpdate(update) => update.artifact.parts.iter_mut().for_each(visit),
+        }
+    }
+}
+
+impl HasParts for SendResponse {
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
+        match self {
+            Self::Task(task) => task.for_each_part(visit),
+            Self::Message(message) => message.for_each_part(visit),
+        }
+    }
+}
+
+impl HasParts for ListResponse {
+    fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
+        for task in &mut self.tasks {
+            task.for_each_part(visit);
+        }
+    }
+}
