@@ -91,8 +91,8 @@ impl Client {
         let key = context.key();
         context.mark(&mut request);
         let call = Call { key: Some(&key), ..Call::new(Operation::SendMessage, Request::Send(request)) };
-        let (dialect, json) = self.whole(context, call).await?;
-        self.read(&json, |json| decode::decode_send(dialect, json))
+        let (format, json) = self.whole(context, call).await?;
+        self.read(&json, |json| format.read(decode::decode_send, json))
     }
 
     /// Sends a message and follows what comes of it to the end.
@@ -117,8 +117,8 @@ impl Client {
     /// See [`ClientError`].
     pub async fn get(&self, context: &Context, id: &TaskId, history_length: Option<u32>) -> Result<Task, ClientError> {
         let request = Request::Get { id: id.clone(), history_length, tenant: None };
-        let (dialect, json) = self.whole(context, Call::new(Operation::GetTask, request)).await?;
-        let mut task = self.read(&json, |json| decode::decode_task(dialect, json))?;
+        let (format, json) = self.whole(context, Call::new(Operation::GetTask, request)).await?;
+        let mut task = self.read(&json, |json| format.read(decode::decode_task, json))?;
         // Version 0.3 takes no history for all of it.
         if history_length == Some(0) {
             task.history.clear();
@@ -131,8 +131,8 @@ impl Client {
     /// # Errors
     /// See [`ClientError`]. Version 0.3 has no such operation.
     pub async fn list(&self, context: &Context, request: ListRequest) -> Result<ListResponse, ClientError> {
-        let (dialect, json) = self.whole(context, Call::new(Operation::ListTasks, Request::List(request))).await?;
-        self.read(&json, |json| decode::decode_list(dialect, json))
+        let (format, json) = self.whole(context, Call::new(Operation::ListTasks, Request::List(request))).await?;
+        self.read(&json, |json| format.read(decode::decode_list, json))
     }
 
     /// Stops a task.
@@ -148,7 +148,7 @@ impl Client {
         let request = Request::Cancel { id: id.clone(), metadata, tenant: None };
         let canceled = self.whole(context, Call::new(Operation::CancelTask, request)).await;
         match canceled {
-            Ok((dialect, json)) => self.read(&json, |json| decode::decode_task(dialect, json)),
+            Ok((format, json)) => self.read(&json, |json| format.read(decode::decode_task, json)),
             // An attempt whose answer was lost may have done it already.
             Err(error) if error.refusal() == Some(ErrorKind::TaskNotCancelable) => {
                 match self.get(context, id, None).await {

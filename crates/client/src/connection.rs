@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use http::header::CONTENT_TYPE;
 use switchboard_a2a::sse::{EventReader, Frame, ReadError};
-use switchboard_a2a::{Dialect, Error as AgentError, StreamResponse, decode};
+use switchboard_a2a::{Error as AgentError, StreamResponse, decode};
 use switchboard_egress::{AnswerBody, BodyFault};
 use tokio::time::Instant;
 
 use crate::exchange::{Exchange, Failure, Question};
 use crate::wire;
+use crate::wire_format::WireFormat;
 
 /// What is heard on a connection.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(crate) struct Mark {
 /// One connection.
 pub(crate) struct Connection {
     source: Source,
-    dialect: Dialect,
+    format: WireFormat,
     idle: Duration,
     /// When it has been silent for too long. Kept, so that giving up a call and making another does not begin anew.
     silent_at: Option<Instant>,
@@ -70,19 +71,19 @@ impl Connection {
         let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_events =
             media_type.is_some_and(|text| text.trim_start().to_ascii_lowercase().starts_with("text/event-stream"));
-        let (dialect, idle) = (question.dialect(), limits.idle);
+        let (format, idle) = (question.format(), limits.idle);
         if is_events && response.status().is_success() {
             wire::answered(response.status(), response.headers(), None);
             let reader = Box::new(EventReader::new(limits.event));
             let source = Source::Events { body: response.into_body(), reader, is_over: false };
-            return Ok(Self { source, dialect, idle, silent_at: None });
+            return Ok(Self { source, format, idle, silent_at: None });
         }
         let (status, headers, body) = exchange.whole(response, question, patience, began).await?;
         let result = exchange.result(question, status, &headers, body)?;
-        let frame = decode::decode_stream(dialect, &result);
+        let frame = format.read(decode::decode_stream, &result);
         let frame =
             frame.map_err(|_| crate::foreign::answer(&question.origin(), status.as_u16(), &headers, &result))?;
-        Ok(Self { source: Source::Whole(Some(Box::new(frame))), dialect, idle, silent_at: None })
+        Ok(Self { source: Source::Whole(Some(Box::new(frame))), format, idle, silent_at: None })
     }
 
     /// The next thing that is heard; a call that is given up loses nothing. After [`Heard::End`] and [`Heard::Broken`] there
@@ -100,12 +101,14 @@ impl Connection {
                 Err(error) => return Heard::Broken(error.to_string()),
                 Ok(Some(event)) => {
                     wire::heard(&event.data);
-                    let decoded = event.decode(self.dialect);
+                    let decoded = event.decode(self.format.dialect);
                     // A number without its event may be one whose event was cut off.
                     let id = event.id.filter(|_| !(*is_over && event.data.is_empty()));
                     let mark = Mark { size: event.data.len(), id, after: event.after, retry: event.retry };
                     return match decoded {
-                        Ok(Frame::Response(frame)) => Heard::Event { frame, mark },
+                        Ok(Frame::Response(frame)) => {
+                            Heard::Event { frame: Box::new(self.format.received(*frame)), mark }
+                        }
                         Ok(Frame::Error(error)) => Heard::Error(error),
                         Ok(Frame::Done) => Heard::End,
                         Ok(Frame::Nothing) => Heard::Nothing(mark),

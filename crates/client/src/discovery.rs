@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH};
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, SERVER};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
 use switchboard_a2a::card::AgentCard;
 use switchboard_egress::{BodyEnd, SendError};
@@ -36,6 +36,8 @@ pub struct FoundCard {
     fresh_until: Option<Instant>,
     /// Where it was found if that is above the agent's address, which it names.
     above: Option<Place>,
+    /// Whether uvicorn served it, as it serves what is built with Python's SDK.
+    by_uvicorn: bool,
 }
 
 impl FoundCard {
@@ -45,7 +47,7 @@ impl FoundCard {
     /// When it is no card.
     pub fn given(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
         let card = AgentCard::decode(&json)?;
-        Ok(Self { card, json, url, etag: None, fresh_until: None, above: None })
+        Ok(Self { card, json, url, etag: None, fresh_until: None, above: None, by_uvicorn: false })
     }
 
     pub(crate) fn is_fresh(&self, now: Instant) -> bool {
@@ -55,6 +57,11 @@ impl FoundCard {
     /// The same card, good for some more time.
     pub(crate) fn for_a_while(&self) -> Self {
         Self { fresh_until: Some(Instant::now() + UNSAID), ..self.clone() }
+    }
+
+    /// Whether the agent is built with Python's SDK, as far as can be told.
+    pub(crate) fn is_pythons(&self) -> bool {
+        self.by_uvicorn
     }
 
     /// Whether it was found above the agent's address, and may be that of others too.
@@ -204,6 +211,7 @@ async fn fetch(
         etag: answer.headers().get(ETAG).cloned(),
         fresh_until: Some(Instant::now() + lifetime(answer.headers())),
         above: None,
+        by_uvicorn: answer.headers().get(SERVER).is_some_and(|server| server.as_bytes().starts_with(b"uvicorn")),
     }))
 }
 

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::places::Place;
 use crate::route::Route;
+use crate::wire_format::WireFormat;
 use crate::{Binding, ClientError, Context, Credentials, Peer, foreign, wire};
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
@@ -61,7 +62,7 @@ pub(crate) struct Question {
     body: Option<Bytes>,
     /// Each name once.
     headers: Vec<(HeaderName, HeaderValue)>,
-    dialect: Dialect,
+    format: WireFormat,
     binding: Binding,
     /// The same in another form, for those who do not take the first one.
     otherwise: Option<(Method, Option<Bytes>)>,
@@ -69,9 +70,14 @@ pub(crate) struct Question {
 
 impl Question {
     /// Writes a request for an interface.
-    pub(crate) fn new(route: &Route, operation: Operation, request: &Request) -> Result<Self, ClientError> {
+    pub(crate) fn new(
+        route: &Route,
+        format: WireFormat,
+        operation: Operation,
+        request: &Request,
+    ) -> Result<Self, ClientError> {
         let interface = &route.interface;
-        let dialect = interface.dialect();
+        let dialect = format.dialect;
         let unsayable = |problem: Unsayable| ClientError::Invalid { field: "request", problem: problem.to_string() };
         let (method, target, body, otherwise) = match interface.binding {
             Binding::JsonRpc => {
@@ -102,7 +108,7 @@ impl Question {
             false => "application/json, application/a2a+json",
         };
         headers.push((ACCEPT, HeaderValue::from_static(accept)));
-        Ok(Self { method, target, body, headers, dialect, binding: interface.binding, otherwise })
+        Ok(Self { method, target, body, headers, format, binding: interface.binding, otherwise })
     }
 
     pub(crate) fn has_other_form(&self) -> bool {
@@ -128,8 +134,8 @@ impl Question {
         Ok(self)
     }
 
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
+    pub(crate) fn format(&self) -> WireFormat {
+        self.format
     }
 
     /// For messages: neither path nor query.

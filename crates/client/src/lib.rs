@@ -39,6 +39,7 @@ mod said;
 mod shown;
 mod signature;
 mod wire;
+mod wire_format;
 
 pub use client::Client;
 pub use context::Context;

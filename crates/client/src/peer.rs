@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
-use switchboard_a2a::Version;
+use switchboard_a2a::{RestFiles, Version};
 
 use crate::places::Place;
 use crate::{ClientError, Credentials};
@@ -35,6 +35,8 @@ pub struct Peer {
     pub pins_credentials: bool,
     /// Extensions to declare.
     pub extensions: Vec<String>,
+    /// How often it encodes files as base64 over REST of version 0.3.
+    pub rest_files: RestFiles,
     /// How long to wait, how much to read.
     pub limits: Limits,
     /// How often to try again.
@@ -56,6 +58,7 @@ impl Peer {
             trust_card_url: false,
             pins_credentials: false,
             extensions: Vec::new(),
+            rest_files: RestFiles::Auto,
             limits: Limits::default(),
             retries: Retries::default(),
         }

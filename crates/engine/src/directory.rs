@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use switchboard_a2a::{Message, PushPayload};
+use switchboard_a2a::{Message, PushPayload, RestFiles};
 
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
@@ -84,6 +84,8 @@ pub struct Switches {
     pub v03_blocking: bool,
     /// Whether v0.3 streams end when the agent waits for somebody.
     pub v03_close_on_interrupt: bool,
+    /// How often files are encoded as base64 over v0.3 REST.
+    pub v03_rest_files: RestFiles,
     /// Whether v1.0 message streams end when the agent asks.
     pub close_on_input_required: bool,
     /// Whether a message id seen before means the same message.
@@ -113,6 +115,7 @@ impl Default for Switches {
         Self {
             v03_blocking: true,
             v03_close_on_interrupt: true,
+            v03_rest_files: RestFiles::Auto,
             close_on_input_required: true,
             dedupe_message_id: false,
             webhook_payload: None,

@@ -15,6 +15,7 @@ use crate::directory::Address;
 use crate::engine::{Engine, Inner};
 use crate::error::Error;
 use crate::fold::{Fold, task_line};
+use crate::ids::AgentName;
 use crate::read::damaged;
 use crate::store::{ListQuery, Loaded, Phase, Place, TaskRow};
 
@@ -63,6 +64,8 @@ pub struct Listing {
 pub struct Listed {
     /// Where it stands: the next page begins here if this is the last one taken.
     pub place: Place,
+    /// The agent that works on it.
+    pub agent: AgentName,
     /// The task, with as much of it as was asked for.
     pub task: Task,
 }
@@ -131,7 +134,8 @@ impl Listing {
         while let Some((place, loaded)) = self.loaded.pop_front() {
             // It may have gone on since the page was made.
             if self.list.state.is_none_or(|state| state == loaded.row.state.state) {
-                return Some(Listed { place, task: self.read(loaded) });
+                let agent = loaded.row.task.agent.clone();
+                return Some(Listed { place, agent, task: self.read(loaded) });
             }
         }
         None

@@ -24,6 +24,7 @@ mod quote;
 mod refuse;
 mod reply;
 mod rest;
+mod rest_files;
 pub(crate) mod routes;
 mod send;
 mod sse;

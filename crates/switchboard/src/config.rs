@@ -14,6 +14,7 @@ pub mod problem;
 mod push_notification;
 pub mod remote_access;
 pub mod remote_agent;
+pub mod rest_files;
 pub mod schema;
 mod section;
 pub mod server;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use switchboard_a2a::extension::IDEMPOTENCY;
-use switchboard_a2a::{Dialect, ErrorKind, Operation, PushRequest, Request, Version};
+use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, Version, rest_files};
 
 use super::{Client, Inner};
 use crate::connection::Connection;
 use crate::exchange::{Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, Question};
 use crate::route::{Route, Ways};
 use crate::said::said_to;
+use crate::wire_format::WireFormat;
 use crate::{ClientError, Context, interface};
 
 /// What is asked, and where it is gone on with.
@@ -52,9 +53,9 @@ impl Client {
     }
 
     /// Asks for an answer that comes at once.
-    pub(super) async fn whole(&self, context: &Context, call: Call<'_>) -> Result<(Dialect, Bytes), ClientError> {
+    pub(super) async fn whole(&self, context: &Context, call: Call<'_>) -> Result<(WireFormat, Bytes), ClientError> {
         match self.in_either_version(context, &call).await? {
-            (dialect, Answer::Whole(json)) => Ok((dialect, json)),
+            (format, Answer::Whole(json)) => Ok((format, json)),
             (_, Answer::Events(_)) => {
                 Err(ClientError::Invalid { field: "operation", problem: "it is answered with events".to_owned() })
             }
@@ -81,7 +82,7 @@ impl Client {
 
     /// Asks in the version that is believed to be right, and once in the other if the agent does not know it. What has
     /// proved right stays.
-    async fn in_either_version(&self, context: &Context, call: &Call<'_>) -> Result<(Dialect, Answer), ClientError> {
+    async fn in_either_version(&self, context: &Context, call: &Call<'_>) -> Result<(WireFormat, Answer), ClientError> {
         let ways = self.ways(context).await?;
         let is_open = self.inner.peer.version.is_none();
         let mut route = ways.chosen();
@@ -90,21 +91,20 @@ impl Client {
             route = ways.offered(Version::V1, &route).unwrap_or(route);
         }
         let refusal = match self.persist(context, &route, call).await {
-            Ok(answer) => return Ok((route.interface.dialect(), answer)),
+            Ok(answer) => return Ok(answer),
             Err(error) if is_open && is_unknown(&error) => error,
             Err(error) => return Err(error),
         };
         let other = ways.in_other_version(&route);
         tracing::debug!(version = other.interface.version.as_str(), %refusal, "asking in the other version");
         let answer = self.persist(context, &other, call).await;
-        let dialect = other.interface.dialect();
         let is_explicit = refusal.refusal() == Some(ErrorKind::VersionNotSupported);
         match answer {
             Ok(answer) => {
                 if is_explicit || is_needed(call.operation) || is_sending(call.operation) {
                     ways.choose(other);
                 }
-                Ok((dialect, answer))
+                Ok(answer)
             }
             // It understood the question, so this is its version; unless it may just not have what was asked for.
             Err(error) if is_understood(&error) => {
@@ -118,13 +118,24 @@ impl Client {
     }
 
     /// Asks again where that cannot do anything twice.
-    async fn persist(&self, context: &Context, route: &Route, call: &Call<'_>) -> Result<Answer, ClientError> {
-        let request = said_to(&call.request, &route.interface);
+    async fn persist(
+        &self,
+        context: &Context,
+        route: &Route,
+        call: &Call<'_>,
+    ) -> Result<(WireFormat, Answer), ClientError> {
+        let format = self.wire_format_of(context, &route.interface).await;
+        let mut request = said_to(&call.request, &route.interface);
+        if format.files_twice
+            && let Request::Send(request) = request.to_mut()
+        {
+            rest_files::add_layer(&mut request.message);
+        }
         let mut attempt = 0;
         loop {
             let Failure { error, retry_after } =
-                match self.in_either_form(context, route, call, self.question(route, call, &request)?).await {
-                    Ok(answer) => return Ok(answer),
+                match self.in_either_form(context, route, call, self.question(route, format, call, &request)?).await {
+                    Ok(answer) => return Ok((format, answer)),
                     Err(failure) => failure,
                 };
             attempt += 1;
@@ -177,8 +188,14 @@ impl Client {
         }
     }
 
-    fn question(&self, route: &Route, call: &Call<'_>, request: &Request) -> Result<Question, ClientError> {
-        let mut question = Question::new(route, call.operation, request)?;
+    fn question(
+        &self,
+        route: &Route,
+        format: WireFormat,
+        call: &Call<'_>,
+        request: &Request,
+    ) -> Result<Question, ClientError> {
+        let mut question = Question::new(route, format, call.operation, request)?;
         for (name, value) in [(IDEMPOTENCY_KEY, call.key), (LAST_EVENT_ID, call.last_event_id)] {
             if let Some(value) = value {
                 question = question.with(name, value)?;

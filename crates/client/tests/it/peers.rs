@@ -5,6 +5,7 @@ mod credentials;
 mod dialects;
 mod discovery;
 mod elsewhere;
+mod files;
 mod keeping;
 mod losses;
 mod numbers;

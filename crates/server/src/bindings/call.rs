@@ -12,7 +12,7 @@ use switchboard_engine::{Address, Cursor, Hosted, Until};
 
 use super::extensions::Declared;
 use super::sse::Events;
-use super::{cancel, error, extended_card, get, list, push, send, stream, subscribe};
+use super::{cancel, error, extended_card, get, list, push, rest_files, send, stream, subscribe};
 use crate::edge::authenticate::Stranger;
 use crate::responses::Reserved;
 use crate::{Identity, State};
@@ -32,6 +32,8 @@ pub(super) struct Call<'a> {
     pub(super) hosted: Option<Arc<Hosted>>,
     /// The part of the caller's budget that the result takes, once that is known.
     pub(super) reserved: Option<Reserved>,
+    /// A file of the request was base64 once, though its sender might have been one that encodes twice.
+    pub(super) sent_files_once: bool,
 }
 
 /// How an operation is answered.
@@ -104,7 +106,11 @@ impl Call<'_> {
         if self.address != Address::Root {
             return self.find_agent();
         }
-        let insists = |hosted: &Arc<Hosted>| hosted.manifest.extensions.iter().any(|extension| extension.required);
+        let is_old_rest = self.dialect == Dialect::V03Rest;
+        let insists = |hosted: &Arc<Hosted>| {
+            hosted.manifest.extensions.iter().any(|extension| extension.required)
+                || is_old_rest && rest_files::is_set(hosted)
+        };
         if !self.state.engine.directory().agents().iter().any(insists) {
             return Ok(());
         }

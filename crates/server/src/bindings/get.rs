@@ -19,7 +19,7 @@ pub(super) async fn answer(
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
     match engine.get_within(&call.address, caller, id, SMALL as u64).await.map_err(error::of)? {
         ReadWithin::Task(reading) => {
-            task::write(call.dialect, Form::Bare, reading, history_length, out)?;
+            task::write(call.wire(), Form::Bare, reading, history_length, out)?;
             Ok(large::written(call, reserved, out))
         }
         ReadWithin::Larger(bytes) => {

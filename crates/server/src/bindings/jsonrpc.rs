@@ -57,6 +57,7 @@ async fn perform(
         declared: Declared::read(&exchange.headers),
         hosted: None,
         reserved: None,
+        sent_files_once: false,
     };
     let mut out = Vec::with_capacity(512);
     jsonrpc::write_result_prefix(&envelope.id, &mut out);

@@ -83,7 +83,7 @@ pub(super) async fn outcome(
             Ok(reserved) => reserved,
             Err(_) => call.state.responses.force(call.identity, SMALL),
         };
-        task::write(call.dialect, form, reading, history_length, out)?;
+        task::write(call.wire(), form, reading, history_length, out)?;
         return Ok(written(call, reserved, out));
     }
     Box::pin(large_outcome(call, id, form, reading, history_length, out)).await
@@ -124,10 +124,10 @@ async fn render_task(
     history_length: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<Outcome, Error> {
-    let (dialect, (reserved, slot)) = (call.dialect, room);
+    let (wire, (reserved, slot)) = (call.wire(), room);
     let mut bytes = std::mem::take(out);
     let pieces = off_thread(move || {
-        task::write(dialect, form, reading, history_length, &mut bytes)?;
+        task::write(wire, form, reading, history_length, &mut bytes)?;
         let pieces = cut(bytes);
         drop(slot);
         Ok(pieces)

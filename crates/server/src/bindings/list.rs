@@ -2,12 +2,13 @@
 //! is already written.
 
 use switchboard_a2a::encode::ListWriter;
-use switchboard_a2a::{Error, ListRequest};
+use switchboard_a2a::{Error, ListRequest, rest_files};
 use switchboard_engine::store::Place;
 use switchboard_engine::{List, Listing};
 
 use super::call::{Call, Outcome};
 use super::page_token::Tokens;
+use super::rest_files::ListedFiles;
 use super::{error, large};
 use crate::body::cut;
 use crate::responses::SMALL;
@@ -37,6 +38,7 @@ pub(super) async fn answer(call: &mut Call<'_>, request: ListRequest, out: &mut 
         max_bytes: call.state.options.page,
         last: None,
         is_full: false,
+        files: call.listed_files(),
         listing,
     };
     if page.listing.bytes() > SMALL as u64 {
@@ -57,6 +59,7 @@ struct Page {
     last: Option<Place>,
     /// The next task did not fit.
     is_full: bool,
+    files: ListedFiles,
 }
 
 impl Page {
@@ -71,8 +74,11 @@ impl Page {
     /// Writes the tasks that are loaded.
     fn write_loaded(&mut self) {
         while !self.is_full
-            && let Some(found) = self.listing.next_loaded()
+            && let Some(mut found) = self.listing.next_loaded()
         {
+            if self.files.are_twice(&found.agent) {
+                rest_files::add_layer(&mut found.task);
+            }
             if self.writer.task_within(&found.task, self.max_bytes) {
                 self.last = Some(found.place);
             } else {

@@ -40,6 +40,7 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         declared: Declared::read(&exchange.headers),
         hosted: None,
         reserved: None,
+        sent_files_once: false,
     };
     let mut out = Vec::with_capacity(512);
     let outcome = {

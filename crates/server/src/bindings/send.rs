@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode};
+use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
 use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
 
 use super::call::{Call, Outcome};
@@ -15,8 +15,9 @@ use super::{large, limits, push};
 const KEY_BYTES: usize = 255;
 
 /// Writes the task or the direct reply.
-pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
     find_agent(call, &request).await?;
+    call.read_files(&mut request.message)?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let return_immediately = returns_immediately(call, &request);
     let submitted = submit(call, request, return_immediately).await?;
@@ -28,7 +29,10 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest, out: &mut 
             drop(submitted);
             large::outcome(call, &id, Form::Sent, reading, history_length, out).await
         }
-        Answer::Message(message) => {
+        Answer::Message(mut message) => {
+            if call.writes_files_twice() {
+                rest_files::add_layer(&mut message);
+            }
             out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
             Ok(Outcome::Written)
         }

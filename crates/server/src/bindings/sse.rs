@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Response;
-use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc};
+use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
 use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Seq, Streamed, TaskStream, Until};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,8 @@ pub(super) struct Events {
     pub(super) until: Until,
     /// How much history the first frame holds.
     pub(super) history_length: Option<u32>,
+    /// Whether the reader expects base64 of base64.
+    pub(super) files_twice: bool,
     /// The stream's place, given back at its end.
     pub(super) slot: StreamSlot,
     /// Room for the first frame, where it is large.
@@ -81,7 +83,7 @@ pub(super) fn response(
         source: events.source,
         until: events.until,
         history_length: events.history_length,
-        frames: Frames::new(dialect, binding),
+        frames: Frames { files_twice: events.files_twice, ..Frames::new(dialect, binding) },
         identity: identity.clone(),
         drained: state.engine.drained().clone(),
         ended: false,
@@ -231,6 +233,9 @@ impl EventStream {
         let dialect = self.frames.dialect;
         match &mut self.source {
             Source::Message(message) => {
+                if self.frames.files_twice {
+                    rest_files::add_layer(&mut **message);
+                }
                 self.frames.result(None, &encode::encode_send_message(dialect, message), &mut bytes);
                 self.source = Source::Over;
                 return Some(bytes);
@@ -238,6 +243,9 @@ impl EventStream {
             Source::Task { first, stream, .. } => {
                 let (cursor, mut snapshot) = *first.take()?;
                 task::trim(&mut snapshot, self.history_length);
+                if self.frames.files_twice {
+                    rest_files::add_layer(&mut snapshot);
+                }
                 let is_large = stream.task_bytes() > SMALL as u64;
                 let encoded = if is_large {
                     let slot = self.responses.render_slot(&self.identity).await;
@@ -307,6 +315,8 @@ fn length(events: &Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>) -> usize {
 struct Frames {
     dialect: Dialect,
     binding: Binding,
+    /// Whether files get a second layer of base64. Such readers are few, so frames with files are written for each of them.
+    files_twice: bool,
     /// What stands before and after each result.
     prefix: Vec<u8>,
     suffix: &'static [u8],
@@ -322,11 +332,11 @@ impl Frames {
             }
             Binding::Rest => b"\n\n",
         };
-        Self { dialect, binding, prefix, suffix }
+        Self { dialect, binding, files_twice: false, prefix, suffix }
     }
 
     fn event(&self, event: &LoggedEvent, before: Seq, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
-        let frame = event.frame(self.dialect, until.ends_at(event.kind)).map_err(|error| {
+        let frame = self.translated(event, until.ends_at(event.kind)).map_err(|error| {
             tracing::error!(%error, seq = event.seq.0, "a stored event cannot be read");
             Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")
         })?;
@@ -336,6 +346,15 @@ impl Frames {
         }
         self.result(Some(event.cursor()), &frame, out);
         Ok(())
+    }
+
+    fn translated(&self, event: &LoggedEvent, is_final: bool) -> Result<Bytes, serde_json::Error> {
+        if self.files_twice
+            && let Some(frame) = rest_files::frame_from_v1(&event.line, is_final)?
+        {
+            return Ok(frame.into());
+        }
+        event.frame(self.dialect, is_final)
     }
 
     fn result(&self, cursor: Option<Cursor>, result: &[u8], out: &mut Vec<u8>) {

@@ -9,8 +9,9 @@ use super::send;
 use super::sse::{Events, Source};
 
 /// The stream of a message: a direct reply, or the task and everything after the message.
-pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest) -> Result<Events, Error> {
+pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest) -> Result<Events, Error> {
     send::find_agent(call, &request).await?;
+    call.read_files(&mut request.message)?;
     if let Some(hosted) = call.hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
         return Err(no_streaming(hosted));
     }
@@ -33,5 +34,6 @@ pub(super) async fn answer(call: &mut Call<'_>, request: SendRequest) -> Result<
     } else {
         Source::from(streamed.await)
     };
-    Ok(Events { source, until, history_length, slot, reserved })
+    let files_twice = call.writes_files_twice();
+    Ok(Events { source, until, history_length, files_twice, slot, reserved })
 }

@@ -26,5 +26,6 @@ pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, E
     }
     call.hosted = hosted;
     let streamed = Streamed::Task { first: subscription.first, stream: subscription.stream };
-    Ok(Events { source: Source::from(streamed), until, history_length: None, slot, reserved })
+    let files_twice = call.writes_files_twice();
+    Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, slot, reserved })
 }

@@ -1,6 +1,6 @@
 //! Tasks on their way out: as much history as was asked for, and the stored bytes untouched where nothing was.
 
-use switchboard_a2a::{Dialect, Error, Task, encode};
+use switchboard_a2a::{Dialect, Error, Task, encode, rest_files};
 use switchboard_engine::TaskReading;
 
 use super::error;
@@ -14,14 +14,23 @@ pub(super) enum Form {
     Sent,
 }
 
+/// How a task is written for a caller.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    pub(super) dialect: Dialect,
+    /// Whether files get a second layer of base64.
+    pub(super) files_twice: bool,
+}
+
 /// Writes a task. v1.0 with its whole history goes out as it is stored.
 pub(super) fn write(
-    dialect: Dialect,
+    wire: Wire,
     form: Form,
     reading: TaskReading,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
+    let dialect = wire.dialect;
     if let (Dialect::V1, TaskReading::Encoded(json), None) = (dialect, &reading, history_length) {
         out.reserve(json.len() + 16);
         open(form, out);
@@ -31,6 +40,9 @@ pub(super) fn write(
     }
     let mut task = reading.into_task().map_err(error::of)?;
     trim(&mut task, history_length);
+    if wire.files_twice {
+        rest_files::add_layer(&mut task);
+    }
     match (dialect, form) {
         (Dialect::V1, _) => {
             open(form, out);

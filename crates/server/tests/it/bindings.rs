@@ -13,6 +13,7 @@ mod limits;
 mod listing;
 mod openapi;
 mod operations;
+mod rest_files;
 mod resume;
 mod routing;
 mod tenants;

@@ -83,9 +83,11 @@ impl Asking<'_> {
             DoorError::Refused(refusal) if is_server => {
                 Failure::at_control_socket(&refusal.code, refusal.problem, refusal.next)
             }
-            DoorError::Refused(refusal) => {
-                Failure::at_control_socket("", refusal.problem, format!("switchboard serve{} starts one", self.flags.again()))
-            }
+            DoorError::Refused(refusal) => Failure::at_control_socket(
+                "",
+                refusal.problem,
+                format!("switchboard serve{} starts one", self.flags.again()),
+            ),
             error => told(error),
         })
     }

@@ -11,6 +11,7 @@ use crate::config::cli_agent::CliAgent;
 use crate::config::document::Node;
 use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_agent::RemoteAgent;
+use crate::config::rest_files::RestFiles;
 use crate::config::section::{Reader, Section};
 use crate::config::value::{Scalar, choice};
 
@@ -113,6 +114,11 @@ pub struct Version03 {
     pub blocking: Blocking,
     /// Whether streams end when the agent asks for input or credentials.
     pub close_on_interrupt: bool,
+    /// How often files are encoded as base64 over REST.
+    ///
+    /// `auto`: twice for Python's SDK, by its `User-Agent` and what it sends; `once` and `twice` are for callers that are taken for
+    /// what they are not.
+    pub rest_files: RestFiles,
 }
 
 /// What a call does that does not say whether to wait.
@@ -188,7 +194,7 @@ pub struct Skill {
 
 impl Default for Version03 {
     fn default() -> Self {
-        Self { blocking: Blocking::Block, close_on_interrupt: true }
+        Self { blocking: Blocking::Block, close_on_interrupt: true, rest_files: RestFiles::Auto }
     }
 }
 
@@ -288,6 +294,7 @@ impl AgentSwitches {
         section.section("v03", |section| {
             section.read("blocking", &mut self.v03.blocking);
             section.read("closeOnInterrupt", &mut self.v03.close_on_interrupt);
+            section.read("restFiles", &mut self.v03.rest_files);
         });
         section.section("streams", |section| {
             section.read("closeOnInputRequired", &mut self.streams.close_on_input_required);

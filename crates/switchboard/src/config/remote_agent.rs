@@ -13,6 +13,7 @@ use crate::config::agent_name::AgentName;
 use crate::config::document::Content;
 use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_access::{ClientTls, OAuth};
+use crate::config::rest_files::RemoteVersion03;
 use crate::config::section::Section;
 use crate::config::time_span::TimeSpan;
 use crate::config::value::{Scalar, Value};
@@ -62,6 +63,9 @@ pub struct RemoteAgent {
     /// Whether addresses on its card are followed to other hosts.
     #[schemars(default)]
     pub trust_card_url: bool,
+    /// How it is treated if it speaks version 0.3.
+    #[schemars(default)]
+    pub v03: RemoteVersion03,
     /// Where it was configured.
     #[schemars(skip)]
     pub origin: Origin,
@@ -91,6 +95,7 @@ impl RemoteAgent {
         let mut headers = Headers::default();
         let (mut timeout, mut timeout_ms) = (None::<TimeSpan>, None::<u32>);
         let mut trust_card_url = false;
+        let mut v03 = RemoteVersion03::default();
         section.read("url", &mut url);
         section.read("apiKeyEnv", &mut api_key_env);
         section.read("bearerEnv", &mut bearer_env);
@@ -102,6 +107,7 @@ impl RemoteAgent {
         section.read("timeout", &mut timeout);
         section.read("timeoutMs", &mut timeout_ms);
         section.read("trustCardUrl", &mut trust_card_url);
+        section.section("v03", |section| v03.read(section));
         let ways = ["bearerEnv", "apiKeyEnv", "hmacEnv", "oauth"];
         let given: Vec<&str> = ways.into_iter().filter(|key| section.is_set(key)).collect();
         if let [first, .., last] = given[..] {
@@ -134,6 +140,7 @@ impl RemoteAgent {
             timeout,
             timeout_ms,
             trust_card_url,
+            v03,
             origin,
         })
     }

@@ -61,6 +61,7 @@ fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
     Ok(hosted.switches(Switches {
         v03_blocking: agent.v03.blocking == Blocking::Block,
         v03_close_on_interrupt: agent.v03.close_on_interrupt,
+        v03_rest_files: agent.v03.rest_files.into(),
         close_on_input_required: agent.streams.close_on_input_required,
         dedupe_message_id: agent.dedupe_message_id,
         webhook_payload: agent.webhooks.payload.map(|payload| match payload {

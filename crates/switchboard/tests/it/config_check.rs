@@ -122,7 +122,7 @@ fn agents_come_from_all_files_in_order() {
     let workspace = Workspace::new()
         .file(
             "agents.yaml",
-            "agents:\n  - name: one\n    builtin: echo\n    v03: { blocking: return, closeOnInterrupt: false }\n",
+            "agents:\n  - name: one\n    builtin: echo\n    v03: { blocking: return, closeOnInterrupt: false, restFiles: twice }\n",
         )
         .file(
             "agents.d/20-b.yaml",
@@ -136,9 +136,9 @@ fn agents_come_from_all_files_in_order() {
     assert_eq!(answer["files"], json!(["switchboard.yaml", "agents.yaml", "agents.d/10-a.yml", "agents.d/20-b.yaml"]));
     let agents = &answer["agents"];
     assert_eq!(json!([agents[0]["name"], agents[1]["name"], agents[2]["name"]]), json!(["one", "two", "three"]));
-    assert_eq!(agents[0]["v03"], json!({ "blocking": "return", "closeOnInterrupt": false }));
+    assert_eq!(agents[0]["v03"], json!({ "blocking": "return", "closeOnInterrupt": false, "restFiles": "twice" }));
     assert_eq!(agents[1]["dedupeMessageId"], true);
-    assert_eq!(agents[1]["v03"], json!({ "blocking": "block", "closeOnInterrupt": true }));
+    assert_eq!(agents[1]["v03"], json!({ "blocking": "block", "closeOnInterrupt": true, "restFiles": "auto" }));
     assert_eq!(agents[2]["streams"], json!({ "closeOnInputRequired": false }));
     assert_eq!(agents[2]["origin"], json!({ "from": "file", "file": "agents.d/20-b.yaml", "line": 2 }));
     assert_eq!(answer["demo"], false);

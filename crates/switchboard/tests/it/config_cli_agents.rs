@@ -46,7 +46,7 @@ fn what_is_not_said_has_its_default_and_every_agents_keys_are_taken() {
         "limits": { "line": "16MiB", "stderr": "64KiB", "events": 100_000, "output": "256MiB" },
         "model": null, "models": [], "effort": null, "efforts": [], "profiles": null, "context": false,
         "name": "coder", "description": "Writes code", "dedupeMessageId": true,
-        "v03": { "blocking": "return", "closeOnInterrupt": true },
+        "v03": { "blocking": "return", "closeOnInterrupt": true, "restFiles": "auto" },
         "skills": [{ "name": "fix", "description": "Fixes bugs", "tags": [] }],
     });
     for (key, value) in defaults.as_object().unwrap() {

@@ -16,7 +16,10 @@ async fn a_restored_file_goes_on_in_an_epoch_of_its_own() {
     let first = store.epoch();
     make(&store, "ann", "echo", "c", done(1, 1)).await;
     backup(directory, &copy).unwrap();
-    assert!(matches!(restore(directory, &copy, "x"), Err(RestoreError::Directory(_))), "while another process holds it");
+    assert!(
+        matches!(restore(directory, &copy, "x"), Err(RestoreError::Directory(_))),
+        "while another process holds it"
+    );
     drop(store);
     // Twice without an orderly end: epochs that the backup does not know of.
     drop(fixture.open());

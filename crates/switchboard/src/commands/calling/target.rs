@@ -190,6 +190,7 @@ fn elsewhere(remote: &RemoteAgent) -> Peer {
     let mut peer = Peer::new(remote.url.as_str());
     peer.headers = remote.headers.iter().collect();
     peer.trust_card_url = remote.trust_card_url;
+    peer.rest_files = remote.v03.rest_files.into();
     peer.limits.total = remote.time_limit();
     let secret = |name: &String| Secret::Environment(name.clone());
     // The file has no more than one of them.

@@ -1,0 +1,49 @@
+//! How an answer is written: its dialect, and whether its files are base64 twice.
+//!
+//! Agents that are built with Python's SDK encode files twice over REST of version 0.3, and expect the same of us
+//! ([`switchboard_a2a::rest_files`]). No member of the protocol says so. With `auto` it is assumed of agents whose card uvicorn
+//! serves, the server of that SDK; and of what they answer, only files that are base64 within base64 are decoded twice.
+
+use switchboard_a2a::{Dialect, HasParts, RestFiles, rest_files};
+
+use crate::{Client, Context, Interface};
+
+/// How the two sides of an exchange write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WireFormat {
+    pub(crate) dialect: Dialect,
+    pub(crate) files_twice: bool,
+}
+
+impl WireFormat {
+    /// Reads an answer.
+    pub(crate) fn read<T: HasParts, E>(
+        self,
+        decode: impl FnOnce(Dialect, &[u8]) -> Result<T, E>,
+        json: &[u8],
+    ) -> Result<T, E> {
+        decode(self.dialect, json).map(|answer| self.received(answer))
+    }
+
+    /// What was read, with its files as they are.
+    pub(crate) fn received<T: HasParts>(self, mut answer: T) -> T {
+        if self.files_twice {
+            rest_files::remove_layer(&mut answer);
+        }
+        answer
+    }
+}
+
+impl Client {
+    /// The format of an interface.
+    pub(crate) async fn wire_format_of(&self, context: &Context, interface: &Interface) -> WireFormat {
+        let dialect = interface.dialect();
+        let files_twice = dialect == Dialect::V03Rest
+            && match self.peer().rest_files {
+                RestFiles::Once => false,
+                RestFiles::Twice => true,
+                RestFiles::Auto => self.card(context).await.is_ok_and(|found| found.is_pythons()),
+            };
+        WireFormat { dialect, files_twice }
+    }
+}

@@ -1,0 +1,58 @@
+//! `v03.restFiles`: how files are encoded over REST of version 0.3, where Python's SDK differs from the format. The same
+//! setting for agents that are served and for agents elsewhere.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::config::problem::Mismatch;
+use crate::config::section::Section;
+use crate::config::value::{Scalar, choice};
+
+/// How often the bytes of files are encoded as base64 over REST.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RestFiles {
+    /// Twice with Python's SDK, once with everyone else, as far as can be told.
+    #[default]
+    Auto,
+    /// Once, as the specification says.
+    Once,
+    /// Twice, as Python's SDK does.
+    Twice,
+}
+
+/// How an agent elsewhere of version 0.3 is treated.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct RemoteVersion03 {
+    /// How often files are encoded as base64 over REST.
+    ///
+    /// `auto`: twice if the server of its card is uvicorn, as with Python's SDK; `once` and `twice` are for agents that
+    /// are taken for what they are not.
+    pub rest_files: RestFiles,
+}
+
+impl RemoteVersion03 {
+    pub(super) fn read(&mut self, section: &mut Section<'_, '_>) {
+        section.read("restFiles", &mut self.rest_files);
+    }
+}
+
+impl Scalar for RestFiles {
+    const WRITE: &'static str = "auto, once or twice";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        choice(text, &[("auto", Self::Auto), ("once", Self::Once), ("twice", Self::Twice)])
+    }
+}
+
+impl From<RestFiles> for switchboard_a2a::RestFiles {
+    fn from(setting: RestFiles) -> Self {
+        match setting {
+            RestFiles::Auto => Self::Auto,
+            RestFiles::Once => Self::Once,
+            RestFiles::Twice => Self::Twice,
+        }
+    }
+}
