@@ -4,6 +4,7 @@
 // others.
 
 import { AssertionError, deepStrictEqual } from "node:assert";
+import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 
 const BINDINGS = ["jsonrpc", "rest"];
@@ -16,6 +17,12 @@ const PATIENCE_MS = 60_000;
 export const COUNTS = [20_000, 200_000];
 
 export const KEY = process.env.INTEROP_KEY;
+
+/** What the probe's `file:bytes` holds. */
+export const EVERY_BYTE = Buffer.from(Uint8Array.from({ length: 256 }, (_, index) => index));
+
+/** Contents of files that must arrive as they are: no text, base64 that is meant as such, a word that is base64 by chance. */
+export const CONTENTS = [EVERY_BYTE, Buffer.from(EVERY_BYTE.toString("base64")), Buffer.from("test")];
 
 const tests = [];
 
@@ -110,4 +117,9 @@ export async function first(stream) {
 /** What the probe's `stream:COUNT` and `streamy:COUNT` say in all. */
 export function numbered(count) {
   return Array.from({ length: count }, (_, index) => `chunk ${index + 1}\n`).join("");
+}
+
+/** What the probe's `digest` says of a file. */
+export function digest(content) {
+  return `${content.length} bytes, sha256 ${createHash("sha256").update(content).digest("hex")}`;
 }

@@ -5,6 +5,8 @@ others.
 """
 
 import asyncio
+import base64
+import hashlib
 import os
 import sys
 import traceback
@@ -19,6 +21,12 @@ PATIENCE_SECONDS = 60
 COUNTS = (20_000, 200_000)
 
 KEY = os.environ.get("INTEROP_KEY")
+
+# What the probe's `file:bytes` holds.
+EVERY_BYTE = bytes(range(256))
+
+# Contents of files that must arrive as they are: no text, base64 that is meant as such, and a word that is base64 by chance.
+CONTENTS = (EVERY_BYTE, base64.b64encode(EVERY_BYTE), b"test")
 
 _tests = []
 
@@ -76,6 +84,11 @@ def _short(value):
 def numbered(count):
     """What the probe's `stream:COUNT` and `streamy:COUNT` say in all."""
     return "".join(f"chunk {number}\n" for number in range(1, count + 1))
+
+
+def digest(content):
+    """What the probe's `digest` says of a file."""
+    return f"{len(content)} bytes, sha256 {hashlib.sha256(content).hexdigest()}"
 
 
 async def fails_with(kind, awaitable):

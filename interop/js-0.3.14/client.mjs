@@ -12,6 +12,7 @@ import {
   ServiceParameters,
 } from "@a2a-js/sdk/client";
 import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import "./files.mjs";
 import "./push.mjs";
 import { Switchboard, TRANSPORTS, chunks, message, send, stream, text } from "./switchboard.mjs";
 

@@ -1,7 +1,7 @@
 // An agent built with this SDK, for our client to call: `server.mjs PORT`, 0 for a free one. Prints the port first.
 //
-// What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file` or
-// `data`.
+// What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data`
+// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -87,6 +87,13 @@ class Behaviours {
         artifact("returned", userMessage.parts.slice(1));
         status("completed");
         break;
+      case "inspect": {
+        const content = Buffer.from(userMessage.parts[1].file.bytes, "base64");
+        const bytes = Buffer.from(content).reverse().toString("base64");
+        artifact("inspected", [textPart(content.toString("hex")), { kind: "file", file: { bytes } }]);
+        status("completed");
+        break;
+      }
       default:
         status("rejected", `${word} is nothing this agent does`);
     }

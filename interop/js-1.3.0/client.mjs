@@ -11,6 +11,7 @@ import {
   UnsupportedOperationError,
 } from "@a2a-js/sdk/errors";
 import { COUNTS, collect, equal, failsWith, first, holds, main, numbered, test, until } from "../runner.mjs";
+import "./files.mjs";
 import "./push.mjs";
 import { Switchboard, TRANSPORTS, chunks, request, send, state, stream, text } from "./switchboard.mjs";
 

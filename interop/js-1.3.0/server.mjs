@@ -1,7 +1,7 @@
 // An agent built with this SDK, for our client to call: `server.mjs PORT`, 0 for a free one. Prints the port first.
 //
-// What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file` or
-// `data`.
+// What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data`
+// or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
 
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -104,6 +104,13 @@ class Behaviours {
         artifact("returned", Message.toJSON(userMessage).parts.slice(1));
         status("COMPLETED");
         break;
+      case "inspect": {
+        const content = Buffer.from(userMessage.parts[1].content.value);
+        const raw = Buffer.from(content).reverse().toString("base64");
+        artifact("inspected", [{ text: content.toString("hex") }, { raw }]);
+        status("COMPLETED");
+        break;
+      }
       default:
         status("REJECTED", `${word} is nothing this agent does`);
     }

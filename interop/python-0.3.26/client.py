@@ -27,6 +27,7 @@ from a2a.types import (
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import files  # noqa: E402, F401
 import push  # noqa: E402, F401
 from runner import COUNTS, KEY, equal, main, numbered, test, until  # noqa: E402
 from switchboard import (  # noqa: E402
@@ -289,9 +290,7 @@ async def endings(switchboard):
 async def parts_received(switchboard):
     client = await switchboard.client("probe")
     (part,) = (await send(client, "file")).artifacts[0].parts
-    content = part.root.file.bytes
-    # Over HTTP+JSON this client hands out the content itself where it should hand out base64.
-    content = content if switchboard.binding == "rest" else base64.b64decode(content).decode()
+    content = base64.b64decode(part.root.file.bytes).decode()
     equal((content, part.root.file.mime_type), ("a file from the probe\n", "text/plain"))
     (part,) = (await send(client, "data")).artifacts[0].parts
     equal((part.root.data["probe"], part.root.data["numbers"]), (True, [1, 2, 3]))

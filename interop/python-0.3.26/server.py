@@ -1,9 +1,11 @@
 """An agent built with this SDK, for our client to call: `server.py PORT`, 0 for a free one. Prints the port first.
 
-What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file` or `data`.
+What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data` or
+`inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
 """
 
 import asyncio
+import base64
 import socket
 import sys
 
@@ -23,6 +25,8 @@ from a2a.types import (
     AgentCard,
     AgentInterface,
     AgentSkill,
+    FilePart,
+    FileWithBytes,
     Part,
     TaskState,
     TextPart,
@@ -74,6 +78,11 @@ class Behaviours(AgentExecutor):
                 await asyncio.Event().wait()
             case "file" | "data":
                 await updater.add_artifact(context.message.parts[1:], name="returned")
+                await updater.complete()
+            case "inspect":
+                content = base64.b64decode(context.message.parts[1].root.file.bytes, validate=True)
+                returned = FileWithBytes(bytes=base64.b64encode(content[::-1]).decode())
+                await updater.add_artifact([text_part(content.hex()), Part(root=FilePart(file=returned))])
                 await updater.complete()
             case _:
                 await updater.reject(updater.new_agent_message([text_part(f"{word} is nothing this agent does")]))

@@ -37,6 +37,7 @@ from a2a.utils.errors import (
 )
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+import files  # noqa: E402, F401
 import push  # noqa: E402, F401
 from runner import COUNTS, KEY, equal, fails_with, main, numbered, test, until  # noqa: E402
 from switchboard import TRANSPORTS, Key, chunks, connect, first, request, send  # noqa: E402

@@ -1,6 +1,7 @@
 """An agent built with this SDK, for our client to call: `server.py PORT`, 0 for a free one. Prints the port first.
 
-What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file` or `data`.
+What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`, `data` or
+`inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse.
 """
 
 import asyncio
@@ -9,7 +10,7 @@ import sys
 
 import httpx
 import uvicorn
-from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
+from a2a.helpers import new_raw_part, new_task_from_user_message, new_text_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
@@ -62,6 +63,10 @@ class Behaviours(AgentExecutor):
                 await asyncio.Event().wait()
             case "file" | "data":
                 await updater.add_artifact(context.message.parts[1:], name="returned")
+                await updater.complete()
+            case "inspect":
+                content = context.message.parts[1].raw
+                await updater.add_artifact([new_text_part(content.hex()), new_raw_part(content[::-1])])
                 await updater.complete()
             case _:
                 await updater.reject(updater.new_agent_message([new_text_part(f"{word} is nothing this agent does")]))

@@ -3,6 +3,7 @@
 use std::num::IntErrorKind;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use switchboard_a2a::{Artifact, ArtifactId, Json, Part, PartContent};
 use switchboard_engine::{
     Agent, AgentError, Cause, Manifest, Progress, Recovery, Replies, Skill, Start, TaskHandle, TaskView, Tool,
@@ -21,7 +22,7 @@ const fn command(usage: &'static str, example: &'static str, effect: &'static st
 }
 
 /// The commands; unknown ones are answered with this. Each is a skill on the card.
-const COMMANDS: [Command; 17] = [
+const COMMANDS: [Command; 18] = [
     command("hello", "hello", "working, one artifact, completed"),
     command("stream:N", "stream:100", "N chunks as fast as possible"),
     command("streamy:N", "streamy:100", "N chunks, yielding between them"),
@@ -36,7 +37,8 @@ const COMMANDS: [Command; 17] = [
     command("panic", "panic", "panics"),
     command("silent", "silent", "returns without a result"),
     command("message", "message", "answers with a message instead of a task"),
-    command("file", "file", "produces a file"),
+    command("file", "file", "produces a file; file:bytes for one that holds every byte"),
+    command("digest", "digest", "tells the size and SHA-256 of each file it gets"),
     command("data", "data", "produces structured data"),
     command("big:BYTES", "big:1000", "produces a text of that size"),
 ];
@@ -92,7 +94,7 @@ impl Agent for Probe {
             Skill::new("probe", "Probe", "Behaves as the text says, for testing").tags(&["demo", "testing"]);
         skill.examples = COMMANDS.iter().map(|command| command.example.to_owned()).collect();
         Manifest {
-            input_modes: vec!["text/plain".to_owned()],
+            input_modes: ["text/plain", "*/*"].map(str::to_owned).to_vec(),
             output_modes: ["text/plain", "application/json", "application/octet-stream"].map(str::to_owned).to_vec(),
             start: Start::WithCommit,
             replies: Replies::Either,
@@ -153,14 +155,10 @@ impl Agent for Probe {
             "silent" => {}
             "message" => task.reply(vec![Part::text("a direct message")]).await?,
             "file" => {
-                let part = Part {
-                    filename: Some("probe.txt".to_owned()),
-                    media_type: Some("text/plain".to_owned()),
-                    ..Part::new(PartContent::Raw(b"a file from the probe\n".to_vec()))
-                };
-                task.artifact(Artifact::new(vec![part]).named("file")).await?;
+                task.artifact(Artifact::new(vec![file(argument == "bytes")]).named("file")).await?;
                 task.complete().await?;
             }
+            "digest" => task.complete_with(digests(&turn.message.parts)).await?,
             "data" => {
                 let value = serde_json::json!({"probe": true, "numbers": [1, 2, 3], "largest": u64::MAX});
                 let value = Json::from_serialize(&value).map_err(|error| AgentError::new(error.to_string()))?;
@@ -184,6 +182,32 @@ impl Agent for Probe {
             _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
         }
     }
+}
+
+/// A text, or every byte there is: what no text is.
+fn file(every_byte: bool) -> Part {
+    let (name, media_type, content) = match every_byte {
+        true => ("every-byte.bin", "application/octet-stream", (0..=255).collect()),
+        false => ("probe.txt", "text/plain", b"a file from the probe\n".to_vec()),
+    };
+    Part {
+        filename: Some(name.to_owned()),
+        media_type: Some(media_type.to_owned()),
+        ..Part::new(PartContent::Raw(content))
+    }
+}
+
+/// One line for each file that came with its bytes: what has arrived, whichever way it was encoded.
+fn digests(parts: &[Part]) -> String {
+    let lines = parts.iter().filter_map(|part| match &part.content {
+        PartContent::Raw(bytes) => {
+            let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            Some(format!("{} bytes, sha256 {digest}", bytes.len()))
+        }
+        _ => None,
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "there is no file with its bytes".to_owned() } else { lines.join("\n") }
 }
 
 /// Everything that could be said.

@@ -21,6 +21,7 @@ pub(crate) async fn run(run: &mut Run<'_>, caller: &Caller) {
     run.check("stream", stream(caller)).await;
     run.check("stream-reply", stream_reply(caller)).await;
     run.check("file-bytes", file_bytes(caller)).await;
+    run.check("file-inspected", file_inspected(caller)).await;
     run.check("file-address", file_address(caller)).await;
     run.check("file-name", file_name(caller)).await;
     run.check("data", data(caller)).await;
@@ -115,6 +116,31 @@ async fn stream_reply(caller: &Caller) -> Checked {
 async fn file_bytes(caller: &Caller) -> Checked {
     let sent = file(PartContent::Raw((0..=255).collect()), "application/octet-stream");
     returned(caller, sent, |part| (part.content.clone(), part.media_type.clone())).await
+}
+
+/// The agent tells what it got and sends a file of its own, so that a mistake on one way is not undone on the other. The
+/// second content is base64 itself, and meant as such.
+async fn file_inspected(caller: &Caller) -> Checked {
+    let every: Vec<u8> = (0..=255).collect();
+    for content in [every.clone(), b"AAECAwQFBgc=".to_vec(), b"test".to_vec()] {
+        let said: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
+        let returned: Vec<u8> = content.iter().rev().copied().collect();
+        let sent = file(PartContent::Raw(content), "application/octet-stream");
+        let parts = caller.send_parts("inspect", std::slice::from_ref(&sent)).await?;
+        let inspected: Vec<PartContent> = parts.into_iter().map(|part| part.content).collect();
+        equal(inspected, vec![PartContent::Text(said.clone()), PartContent::Raw(returned.clone())])?;
+        let mut message = Message::text(Role::User, "inspect");
+        message.parts.push(sent);
+        let (events, _) = followed(caller.stream(message).await?).await?;
+        let made = events.into_iter().find_map(|event| match event {
+            StreamResponse::ArtifactUpdate(update) => Some(update.artifact.parts),
+            _ => None,
+        });
+        let streamed: Vec<PartContent> =
+            made.context("no artifact was streamed")?.into_iter().map(|part| part.content).collect();
+        equal(streamed, vec![PartContent::Text(said), PartContent::Raw(returned)])?;
+    }
+    Ok(Answer::Given)
 }
 
 async fn file_address(caller: &Caller) -> Checked {

@@ -1,5 +1,5 @@
-//! The agent. What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`
-//! or `data`, as with every SDK; and what shows how the SDK takes agents that are not so well behaved: `burst COUNT` thinks
+//! The agent. What it does is in the first word of a message: `echo`, `reply`, `stream COUNT`, `ask`, `fail`, `wait`, `file`,
+//! `data` or `inspect`, which tells the bytes of a file in hexadecimal and returns them in reverse, as with every SDK; and what shows how the SDK takes agents that are not so well behaved: `burst COUNT` thinks
 //! for a moment and then says all of its chunks without awaiting anything, `work COUNT` gives one in 50 ms and does not care for being canceled, `error` ends with an
 //! error and `panic` with a panic, each while the task is at work.
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use a2a::{A2AError, Part, StreamResponse, TaskState};
+use a2a::{A2AError, Part, PartContent, StreamResponse, TaskState};
 use a2a_server::{AgentExecutor, ExecutorContext};
 use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::sync::oneshot;
@@ -58,6 +58,13 @@ impl AgentExecutor for Behaviours {
                 let returned = parts.into_iter().skip(1).collect();
                 told([working, work.artifact("returned", returned), work.status(TaskState::Completed)])
             }
+            "inspect" => {
+                let mut content = parts.into_iter().nth(1).and_then(bytes).unwrap_or_default();
+                let said: String = content.iter().map(|byte| format!("{byte:02x}")).collect();
+                content.reverse();
+                let inspected = work.artifact("inspected", vec![Part::text(said), Part::raw(content)]);
+                told([working, inspected, work.status(TaskState::Completed)])
+            }
             "error" => {
                 let error = Err(A2AError::internal("the agent gave up"));
                 told([working]).chain(stream::iter([error])).boxed()
@@ -90,6 +97,14 @@ impl Behaviours {
             Ok(work.status(TaskState::Canceled))
         });
         told([working]).chain(end).boxed()
+    }
+}
+
+/// What a file holds that came with its bytes.
+fn bytes(part: Part) -> Option<Vec<u8>> {
+    match part.content {
+        PartContent::Raw(bytes) => Some(bytes),
+        _ => None,
     }
 }
 
