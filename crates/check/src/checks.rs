@@ -147,6 +147,7 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         version::CHECKS,
         extensions::CHECKS,
         push::CHECKS,
+        push::deleted::CHECKS,
         push::delivered::CHECKS,
         push::unknown::CHECKS,
         push::slow::CHECKS,

@@ -3,6 +3,7 @@
 pub(crate) mod carriage;
 pub(crate) mod subscribe;
 
+use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use crate::answer::{DECLINED, Said};
@@ -44,7 +45,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "stream-events",
         group: Group::Streaming,
-        title: "every event is one of the four kinds and belongs to the task",
+        title: "every event is exactly one of the four kinds and belongs to the task",
         rule: "A2A 1.0 §3.1.2, §3.2.3, §4.2",
         severity: Severity::Must,
         fix: "send task, statusUpdate or artifactUpdate, each with taskId and contextId, or one message and nothing else",
@@ -80,10 +81,10 @@ pub(crate) const CHECKS: &[Check] = &[
     Check {
         id: "stream-final",
         group: Group::Streaming,
-        title: "in version 0.3 the last status says that it is final",
+        title: "in version 0.3 the status with which a stream ends says that it is final, also where it asks something",
         rule: "A2A 0.3 §7.2.2",
         severity: Severity::Must,
-        fix: "set final to true on the status with which the stream ends",
+        fix: "set final to true on the status with which the stream ends, or keep the stream open",
         run: Run::Interface(|line| Box::pin(is_final(line))),
     },
     Check {
@@ -166,6 +167,10 @@ async fn events(line: &Line) -> Verdict {
     let mut problems = Vec::new();
     let (mut task, mut context) = (None, None);
     for frame in &heard.events {
+        let kinds = wire::kinds(line.dialect(), frame);
+        if kinds.len() > 1 {
+            problems.push(format!("an event that is {} at once: {}", kinds.join(" and "), short(frame)));
+        }
         let (id, place) = match wire::event(line.dialect(), frame) {
             Event::Unknown => {
                 problems.push(format!("an event of no known kind: {}", short(frame)));
@@ -259,10 +264,19 @@ async fn is_final(line: &Line) -> Verdict {
         Ok(heard) => heard,
         Err(verdict) => return verdict,
     };
-    let Some(end) = heard.end_at else {
-        return Verdict::not_applicable("the task did not end while it was listened to");
+    let last = match heard.end_at {
+        Some(end) => end,
+        // A stream that goes on over a question has not ended with it.
+        None if heard.is_paused && heard.ending == Ending::Closed => {
+            let is_status = |frame: &Value| matches!(wire::event(line.dialect(), frame), Event::Status(_));
+            let Some(asked) = heard.events.iter().rposition(is_status) else {
+                return Verdict::not_applicable("the task had asked something before the stream began");
+            };
+            asked
+        }
+        None => return Verdict::not_applicable("the task did not end while it was listened to"),
     };
-    match wire::event(line.dialect(), &heard.events[end]) {
+    match wire::event(line.dialect(), &heard.events[last]) {
         Event::Status(update) if update["final"] == true => Verdict::pass(),
         Event::Status(update) => Verdict::fail(&heard.reply.sent, format!("final is {}", short(&update["final"]))),
         _ => Verdict::not_applicable("the task ended before the stream began"),

@@ -19,6 +19,24 @@ pub(crate) const CHECKS: &[Check] = &[
         run: Run::Interface(|line| Box::pin(unknown(line))),
     },
     Check {
+        id: "version-minor",
+        group: Group::Version,
+        title: "a minor version that is not on the card is refused with -32009",
+        rule: "A2A 1.0 §3.6.2",
+        severity: Severity::Must,
+        fix: "compare major and minor, not the major version alone",
+        run: Run::Interface(|line| Box::pin(minor(line))),
+    },
+    Check {
+        id: "version-malformed",
+        group: Group::Version,
+        title: "a version without a minor number is refused",
+        rule: "A2A 1.0 §3.6, §3.6.2",
+        severity: Severity::Should,
+        fix: "answer VersionNotSupportedError to an A2A-Version that is not major and minor",
+        run: Run::Interface(|line| Box::pin(malformed(line))),
+    },
+    Check {
         id: "version-patch",
         group: Group::Version,
         title: "a patch number in A2A-Version changes nothing",
@@ -68,6 +86,28 @@ async fn unknown(line: &Line) -> Verdict {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
     asked(line, Some("9.9")).await.expect(&[ErrorKind::VersionNotSupported])
+}
+
+/// Later minor versions that a server may be built for, and names on its card then.
+const MINORS: [&str; 3] = ["1.7", "1.8", "1.9"];
+
+async fn minor(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know the header");
+    }
+    match MINORS.into_iter().find(|version| !speaks(&line.subject.card, version)) {
+        Some(version) => asked(line, Some(version)).await.expect(&[ErrorKind::VersionNotSupported]),
+        None => Verdict::not_applicable("the card has every minor version that is tried"),
+    }
+}
+
+/// The specification names no error for what is no version, so that any refusal of the request will do.
+async fn malformed(line: &Line) -> Verdict {
+    if !line.is_v1() {
+        return Verdict::not_applicable("version 0.3 does not know the header");
+    }
+    let kinds = [ErrorKind::VersionNotSupported, ErrorKind::InvalidRequest, ErrorKind::InvalidParams];
+    asked(line, Some("1")).await.expect(&kinds)
 }
 
 async fn patch(line: &Line) -> Verdict {

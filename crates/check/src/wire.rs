@@ -142,16 +142,23 @@ pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
             _ => Event::Unknown,
         };
     }
-    let Some((name, value)) = frame.as_object().and_then(|members| members.iter().next()) else {
-        return Event::Unknown;
-    };
-    match name.as_str() {
-        "task" => Event::Task(value),
-        "message" => Event::Message(value),
-        "statusUpdate" => Event::Status(value),
-        "artifactUpdate" => Event::Artifact(value),
+    match kinds(dialect, frame).first() {
+        Some(&"task") => Event::Task(&frame["task"]),
+        Some(&"message") => Event::Message(&frame["message"]),
+        Some(&"statusUpdate") => Event::Status(&frame["statusUpdate"]),
+        Some(&"artifactUpdate") => Event::Artifact(&frame["artifactUpdate"]),
         _ => Event::Unknown,
     }
+}
+
+/// The members of an event that say what it is: one, as the oneof of the definition demands. A member that is null is
+/// not there, and others may be added by later versions. Over JSON-RPC 0.3 it is one member with the kind.
+pub(crate) fn kinds(dialect: Dialect, frame: &Value) -> Vec<&'static str> {
+    if dialect == Dialect::V03Rpc {
+        return Vec::new();
+    }
+    let names = ["task", "message", "statusUpdate", "artifactUpdate"];
+    names.into_iter().filter(|name| !frame[*name].is_null()).collect()
 }
 
 /// JSON in a few characters.

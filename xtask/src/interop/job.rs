@@ -64,8 +64,8 @@ fn looks(folder: &str) -> &'static [Look] {
             ("", "panic", &["send-in-time"]),
             ("", "work 10", &["cancel-final", "cancel-ends-streams", "subscribe-resumes"]),
         ],
-        // A task that takes a moment shows the most.
-        _ => &[("", "stream 200", &[])],
+        // A task that takes a moment shows the most, and one that asks how streams of version 0.3 end there.
+        _ => &[("", "stream 200", &[]), ("", "ask", &["stream-final"])],
     }
 }
 

@@ -95,6 +95,7 @@ async fn every_defect_is_found_and_nothing_else() {
             (Defect::StreamWithOtherId, &["stream-envelope"]),
             (Defect::StreamWithMessage, &["stream-events"]),
             (Defect::StreamOfTwoContexts, &["stream-events"]),
+            (Defect::StreamOfTwoKinds, &["stream-events"]),
             (Defect::StreamOfAnError, &["stream-whole"]),
             (Defect::StreamGoesOnAfterTheEnd, &["stream-end-last"]),
             (Defect::StreamBreaksOffWithAnError, &["stream-whole"]),
@@ -103,13 +104,16 @@ async fn every_defect_is_found_and_nothing_else() {
             (Defect::SubscribeLosesTheTask, &["subscribe-open", "subscribe-twice"]),
             (Defect::SubscribeToEnded, &["subscribe-ended"]),
             (Defect::OldCallersRefused, &["version-old-callers"]),
-            (Defect::VersionIgnored, &["version-unknown"]),
+            (Defect::VersionIgnored, &["version-unknown", "version-minor", "version-malformed"]),
+            (Defect::VersionByMajor, &["version-minor"]),
+            (Defect::VersionWithoutMinor, &["version-malformed"]),
             (Defect::ExtensionNotRequired, &["extension-required", "extension-echoed"]),
             (Defect::ExtensionNotEchoed, &["extension-echoed"]),
             (Defect::WebhooksUndeclared, &["push-undeclared"]),
             (Defect::WebhooksOfNoTask, &["push-unknown-task"]),
             (Defect::WebhookOfNoName, &["push-round-trip", "push-unknown-config"]),
             (Defect::WebhookGoneIsAnError, &["push-delete-again"]),
+            (Defect::WebhookDeletedWithoutResult, &["push-delete-result"]),
             (Defect::WebhooksAreWaitedFor, &["push-not-waited-for"]),
             (Defect::WebhooksNeverCalled, &["push-delivered"]),
             (Defect::WebhooksToldNonsense, &["push-payload"]),
@@ -198,6 +202,35 @@ async fn a_list_that_ignores_states_is_found_where_all_tasks_are_in_one() {
 async fn over_rest_an_error_must_say_its_reason() {
     let report = report(Defect::RestErrorWithoutInfo, &said("hello")).await;
     assert!(failed(&report).contains(&"error-info-rest") && report.failed(false), "{report:#?}");
+}
+
+#[tokio::test]
+async fn an_old_stream_that_ends_with_a_question_must_say_that_it_is_final() {
+    let options = Options { only: vec![Group::Streaming], ..said("hello") };
+    for (old, outcome) in [
+        (old::Old::AsksWithoutFinal, Outcome::Fail),
+        (old::Old::Asks, Outcome::Pass),
+        // It has not ended.
+        (old::Old::AsksAndStays, Outcome::NotApplicable),
+    ] {
+        let report = examined(&Peer::new(old::start(old).await), &options).await;
+        let finding = finding(&report, "stream-final");
+        assert_eq!(finding.outcome, outcome, "{old:?}: {finding:?}");
+        let expected: &[&str] = if outcome == Outcome::Fail { &["stream-final"] } else { &[] };
+        assert_eq!(failed(&report), expected, "{old:?}: {}", faults(&report));
+    }
+}
+
+#[tokio::test]
+async fn an_old_webhook_that_is_deleted_without_a_result_is_found() {
+    let options = Options { only: vec![Group::Push], ..said("hello") };
+    for (old, outcome) in [(old::Old::DeletesWithoutResult, Outcome::Fail), (old::Old::WithWebhooks, Outcome::Pass)] {
+        let report = examined(&Peer::new(old::start(old).await), &options).await;
+        let finding = finding(&report, "push-delete-result");
+        assert_eq!(finding.outcome, outcome, "{old:?}: {finding:?}");
+        let expected: &[&str] = if outcome == Outcome::Fail { &["push-delete-result"] } else { &[] };
+        assert_eq!(failed(&report), expected, "{old:?}: {}", faults(&report));
+    }
 }
 
 #[tokio::test]

@@ -116,6 +116,7 @@ pub(crate) enum Defect {
     StreamWithOtherId,
     StreamWithoutEnvelope,
     StreamWithoutTask,
+    StreamOfTwoKinds,
     StreamGoesOnAfterTheEnd,
     StreamBreaksOffWithAnError,
     StreamLosesAChunk,
@@ -130,6 +131,8 @@ pub(crate) enum Defect {
     // Versions and extensions.
     OldCallersRefused,
     VersionIgnored,
+    VersionByMajor,
+    VersionWithoutMinor,
     ExtensionNotRequired,
     ExtensionNeverTaken,
     ExtensionNotEchoed,
@@ -138,6 +141,7 @@ pub(crate) enum Defect {
     WebhooksOfNoTask,
     WebhookOfNoName,
     WebhookGoneIsAnError,
+    WebhookDeletedWithoutResult,
     WebhooksAreWaitedFor,
     WebhooksNeverCalled,
     WebhooksToldNonsense,
@@ -260,6 +264,8 @@ impl Agent {
         asked.problem.map_or(Ok(()), Err)?;
         match asked.header("a2a-version") {
             Some(version) if version.starts_with("1.0") || self.defect == Defect::VersionIgnored => {}
+            Some(version) if version.starts_with("1.") && self.defect == Defect::VersionByMajor => {}
+            Some("1") if self.defect == Defect::VersionWithoutMinor => {}
             None if asked.method == "tasks/get" && self.defect != Defect::OldCallersRefused => return Err(-32001),
             _ => return Err(-32009),
         }

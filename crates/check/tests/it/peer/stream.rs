@@ -37,6 +37,11 @@ impl Stream<'_> {
         if self.defect == Defect::StreamWithOtherId {
             frame["id"] = json!(77);
         }
+        if self.defect == Defect::StreamOfTwoKinds && frame["result"]["task"].is_object() {
+            let task = &frame["result"]["task"];
+            let second = json!({"taskId": task["id"], "contextId": task["contextId"], "status": task["status"]});
+            frame["result"]["statusUpdate"] = second;
+        }
         let text = format!("{id}data: {frame}\n\n");
         self.socket.write_all(text.as_bytes()).await
     }

@@ -131,6 +131,9 @@ impl Asked {
         if defect == Defect::AnswersWithOtherId {
             result["id"] = json!(99);
         }
+        if defect == Defect::WebhookDeletedWithoutResult && self.method == "DeleteTaskPushNotificationConfig" {
+            drop(result.as_object_mut().unwrap().remove("result"));
+        }
         let mut text = result.to_string();
         if defect == Defect::Reflects {
             text = text.replace("TASK_STATE_COMPLETED", &self.secrets());

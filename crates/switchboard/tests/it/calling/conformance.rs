@@ -36,13 +36,14 @@ fn nothing_is_found_against_our_own_agents() {
         for id in ["list-order", "stream-closes", "version-old-callers", "push-round-trip", "push-delivered"]
             .into_iter()
             .chain(["push-not-waited-for", "push-unknown-config", "list-after", "error-status", "card-v03-agrees"])
+            .chain(["version-minor", "version-malformed", "push-delete-result"])
         {
             assert!(passed.iter().any(|passed| passed == id), "{agent} {id}: {}", run.stdout);
         }
     }
     // What asks, refuses, fails, takes its time or says a lot is as good as anything.
     for (text, passes) in [
-        ("ask", &["subscribe-open", "cancel-final", "cancel-ends-streams"][..]),
+        ("ask", &["subscribe-open", "cancel-final", "cancel-ends-streams", "stream-final"][..]),
         ("auth", &["subscribe-open", "cancel-final"]),
         ("reject", &["get-task", "stream-matches-task"]),
         ("err", &["get-task", "stream-whole"]),
@@ -147,10 +148,10 @@ fn the_report_reads_like_this() {
     let found = fleet.stable(&run.stdout);
     assert_eq!(found, expected, "\n{found}");
     let xml = std::fs::read_to_string(file).unwrap();
-    let suite = "<testsuite name=\"version\" tests=\"4\" failures=\"0\" skipped=\"0\">";
+    let suite = "<testsuite name=\"version\" tests=\"6\" failures=\"0\" skipped=\"0\">";
     assert!(xml.starts_with("<?xml") && xml.contains(suite) && xml.ends_with("</testsuites>\n"), "{xml}");
     let unwritable = fleet.run(&["check", "guide", "--only", "version", "--junit", "/no/such/folder/report.xml"]);
-    assert!(unwritable.code == Some(1) && unwritable.stdout.contains("4 passed, 0 failed"), "{}", unwritable.stdout);
+    assert!(unwritable.code == Some(1) && unwritable.stdout.contains("6 passed, 0 failed"), "{}", unwritable.stdout);
     assert!(unwritable.stderr.contains("/no/such/folder/report.xml cannot be written"), "{}", unwritable.stderr);
 }
 
