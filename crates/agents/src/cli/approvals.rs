@@ -25,6 +25,9 @@ const NO_YES: &str = "A plain yes is not taken here.";
 /// … that is a plain yes to a command that is not shown whole.
 const NOT_WHOLE: &str = "The command is not shown whole, so a plain yes is not taken.";
 
+/// What is said about the reason of a no that the program cannot be told.
+pub(super) const LOST_REASON: &str = "The reason was not passed on: this program takes only a yes or a no.";
+
 /// A question that waits for an answer.
 pub(super) struct Question {
     /// What answers are bound to.

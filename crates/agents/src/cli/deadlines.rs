@@ -124,6 +124,15 @@ impl Deadlines {
     }
 }
 
+/// A limit as people write it.
+pub(super) fn shown(limit: Option<Duration>) -> String {
+    let seconds = limit.unwrap_or_default().as_secs_f64();
+    match seconds {
+        _ if seconds >= 60.0 && seconds % 60.0 == 0.0 => format!("{} min", seconds / 60.0),
+        _ => format!("{seconds} s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

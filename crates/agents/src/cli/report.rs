@@ -15,9 +15,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
-use switchboard_adapters::{Event, Scope, Usage, cut, plain};
+use switchboard_adapters::{About, Event, Scope, Usage, cut, plain};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
+use super::deadlines::QUIET;
 use super::sessions::{Facts, METADATA_ARTIFACT, Past, RESULT_ARTIFACT, Total};
 use super::worktree::{Changes, Worktree};
 
@@ -198,10 +199,21 @@ impl Report {
         }
     }
 
-    /// The tools that are at work, by their names.
-    pub(super) fn open_tools(&self) -> Vec<String> {
-        let names: BTreeSet<&str> = self.tools.values().map(String::as_str).collect();
-        names.into_iter().map(|name| plain(name).into_owned()).collect()
+    /// Says what a program that tells nothing is probably waiting for.
+    pub(super) async fn quiet(&self, about: &About) -> Result<(), Stopped> {
+        let (title, seconds) = (&about.title, QUIET.as_secs());
+        let tools: BTreeSet<String> = self.tools.values().map(|tool| plain(tool).into_owned()).collect();
+        let tools = tools.into_iter().collect::<Vec<String>>().join(", ");
+        let waiting = match (tools.is_empty(), about.capabilities.resume) {
+            (false, _) => format!("Waiting for {tools}: nothing from {title} for {seconds} s."),
+            (true, true) => format!(
+                "Waiting for {title} and its model: nothing from it for {seconds} s. If this goes on, look whether the \
+                 model's endpoint can be reached."
+            ),
+            // A program without sessions is hardly one with a model.
+            (true, false) => format!("Waiting for {title}: nothing from it for {seconds} s."),
+        };
+        self.task.status(waiting).await
     }
 
     /// The program is at work, whether or not it has said so. If it was given its session's name, it need not say that.

@@ -11,8 +11,8 @@ use switchboard_engine::clock::later;
 use switchboard_engine::{Stopped, TaskHandle};
 
 use super::CliAgent;
-use super::approvals::{Answer, Question};
-use super::deadlines::{Deadlines, Passed, QUIET};
+use super::approvals::{Answer, LOST_REASON, Question};
+use super::deadlines::{Deadlines, Passed};
 use super::metric_definitions as metric;
 use super::process::{Child, Output, Remains};
 use super::program;
@@ -362,8 +362,7 @@ impl<'a> Run<'a> {
         });
         let mut steps = Steps::default();
         if matches!(decision, Decision::Deny { reason: Some(_) }) && !question.approval.takes_reason {
-            let text = "The reason was not passed on: this program takes only a yes or a no.".to_owned();
-            steps.event(Event::Notice { text });
+            steps.event(Event::Notice { text: LOST_REASON.to_owned() });
         }
         self.dialogue.decide(&question.approval.request, &decision, &mut steps);
         self.go_on(&mut steps).await
@@ -421,27 +420,9 @@ impl<'a> Run<'a> {
         } else if let Some(passed) = self.deadlines.passed(now) {
             self.settled = Some(Settled::Passed(passed));
         } else if self.deadlines.takes_quiet(now) {
-            let waiting = self.waiting_for();
-            self.task.status(waiting).await?;
+            self.report.quiet(self.worker.adapter.about()).await?;
         }
         Ok(())
-    }
-
-    /// What a program that tells nothing is probably waiting for.
-    fn waiting_for(&self) -> String {
-        let (about, seconds) = (self.worker.adapter.about(), QUIET.as_secs());
-        let (title, tools) = (&about.title, self.report.open_tools());
-        if !tools.is_empty() {
-            return format!("Waiting for {}: nothing from {title} for {seconds} s.", tools.join(", "));
-        }
-        // A program without sessions is hardly one with a model.
-        match about.capabilities.resume {
-            true => format!(
-                "Waiting for {title} and its model: nothing from it for {seconds} s. If this goes on, look whether the \
-                 model's endpoint can be reached."
-            ),
-            false => format!("Waiting for {title}: nothing from it for {seconds} s."),
-        }
     }
 
     /// Tells the program to stop and hears what it has to say to that, for its usage.

@@ -86,9 +86,9 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Whether a session of this program can be taken up.
-    pub(super) fn has_session_of(&self, cli: &str) -> bool {
-        self.facts.cli == cli && self.facts.session_id.is_some()
+    /// Whether this program has worked: another one knows nothing of its session.
+    pub(super) fn is_of(&self, cli: &str) -> bool {
+        self.facts.cli == cli
     }
 }
 

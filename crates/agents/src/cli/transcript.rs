@@ -1,16 +1,25 @@
-//! What was said before, for a program that has lost its own memory of it.
+//! What was said before, for a program that has no session of it: it has lost that, or another program had it.
 
 use switchboard_a2a::{Message, Role};
 use switchboard_adapters::cut;
+use switchboard_engine::TaskHandle;
 
 /// So many of the newest messages are looked at.
-pub(super) const MESSAGES: usize = 100;
+const MESSAGES: usize = 100;
 /// Characters of one message, and bytes of all of them: some 4,000 tokens.
 const MESSAGE_CHARACTERS: usize = 2_000;
 const BYTES: usize = 16 << 10;
 
+/// A prompt with what was said in its conversation before the `current` message, in earlier tasks and in this one.
+pub(super) async fn with(task: &TaskHandle, current: &Message, prompt: &str) -> String {
+    let mut said = task.context_history(MESSAGES).await;
+    let snapshot = task.snapshot();
+    said.extend(snapshot.history.iter().take_while(|message| message.message_id != current.message_id).cloned());
+    before(&said, prompt)
+}
+
 /// A prompt with what was said before it, newest messages first to be kept.
-pub(super) fn before(said: &[Message], prompt: &str) -> String {
+fn before(said: &[Message], prompt: &str) -> String {
     let mut kept = Vec::new();
     let mut bytes = 0;
     for message in said.iter().rev() {

@@ -10,7 +10,7 @@ use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, 
 
 use super::CliAgent;
 use super::approvals;
-use super::deadlines::Passed;
+use super::deadlines::{Passed, shown};
 use super::locks::Place;
 use super::message_text::message_text;
 use super::process::Remains;
@@ -142,34 +142,18 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         task.status(note).await?;
         saved.session = None;
     }
+    // Another place knows nothing of the session.
     let past = past.filter(|past| workspace.chosen.is_where(past));
-    // Another program has no session of the conversation, and neither has one that never came to begin it.
-    let lacks_session = past.as_ref().is_some_and(|past| !past.has_session_of(worker.name()));
-    let past = past.filter(|past| past.facts.cli == worker.name());
     let facts = Facts {
         cli: worker.name().to_owned(),
-        model: wishes.model_at_work(worker, past.as_ref()),
+        model: wishes.model_at_work(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo: workspace.chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
     };
-    let mut job = Job {
-        agent,
-        turn,
-        task,
-        saved,
-        is_recovered,
-        worker,
-        wishes,
-        place,
-        workspace,
-        past,
-        lacks_session,
-        earlier,
-        facts,
-        text,
-    };
+    let mut job =
+        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -209,9 +193,8 @@ struct Job<'a> {
     /// Its turn in the conversation.
     place: Place<(CallerId, ContextId)>,
     workspace: Workspace,
+    /// What the conversation has come to, with whatever program.
     past: Option<Past>,
-    /// The conversation has begun, and this program has no session of it.
-    lacks_session: bool,
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
     facts: Facts,
@@ -223,15 +206,17 @@ impl Job<'_> {
     async fn work(&mut self) -> Result<(), AgentError> {
         let is_recovered = self.is_recovered;
         let known = if is_recovered { self.saved.session.clone() } else { None };
-        let known = known.or_else(|| self.past.as_ref().and_then(|past| past.facts.session_id.clone()));
+        let known = known.or_else(|| self.own_past().and_then(|past| past.facts.session_id.clone()));
         let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
         let mut starts = 1;
         let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
-        if self.lacks_session && resumable.is_none() && self.worker.adapter.about().capabilities.resume {
-            let title = &self.worker.adapter.about().title;
-            let status = format!("{title} has no session of this conversation; one begins with its transcript.");
+        let about = self.worker.adapter.about();
+        // Another program had the conversation, or this one never came to begin its session.
+        if self.past.is_some() && resumable.is_none() && about.capabilities.resume {
+            let status =
+                format!("{} has no session of this conversation; one begins with its transcript.", about.title);
             self.task.status(status).await?;
-            prompt = self.with_transcript(&prompt).await;
+            prompt = transcript::with(&self.task, &self.turn.message, &prompt).await;
         }
         let began = self.agent.shared.clock.now();
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
@@ -272,7 +257,8 @@ impl Job<'_> {
                 self.task
                     .status("The program has lost the earlier conversation; a new one begins with its transcript.")
                     .await?;
-                prompt = self.with_transcript(&self.prompt(is_recovered, false).await).await;
+                let whole = self.prompt(is_recovered, false).await;
+                prompt = transcript::with(&self.task, &self.turn.message, &whole).await;
                 session = fresh();
                 continue;
             }
@@ -308,13 +294,9 @@ impl Job<'_> {
         }
     }
 
-    /// A prompt with what was said before in the conversation, for a program that has no session of it.
-    async fn with_transcript(&self, prompt: &str) -> String {
-        let mut said = self.task.context_history(transcript::MESSAGES).await;
-        let snapshot = self.task.snapshot();
-        let current = &self.turn.message.message_id;
-        said.extend(snapshot.history.iter().take_while(|message| message.message_id != *current).cloned());
-        transcript::before(&said, prompt)
+    /// What the conversation has come to with this program.
+    fn own_past(&self) -> Option<&Past> {
+        self.past.as_ref().filter(|past| past.is_of(self.worker.name()))
     }
 
     fn order(&self, session: Session, prompt: String) -> Order {
@@ -332,7 +314,7 @@ impl Job<'_> {
     fn report(&self, session: &Session) -> Report {
         let before = sessions::cost(&self.task.snapshot());
         let session_before = match session {
-            Session::Resume(_) => self.past.as_ref().map(|past| past.total).unwrap_or_default(),
+            Session::Resume(_) => self.own_past().map(|past| past.total).unwrap_or_default(),
             Session::New(_) => Total::default(),
         };
         let is_chosen = self.worker.adapter.about().capabilities.chosen_session;
@@ -461,14 +443,5 @@ impl Job<'_> {
             true => "Send another message with the same contextId to go on where it stopped.",
             false => "Send the message again to begin anew.",
         }
-    }
-}
-
-/// A limit as people write it.
-fn shown(limit: Option<Duration>) -> String {
-    let seconds = limit.unwrap_or_default().as_secs_f64();
-    match seconds {
-        _ if seconds >= 60.0 && seconds % 60.0 == 0.0 => format!("{} min", seconds / 60.0),
-        _ => format!("{seconds} s"),
     }
 }
