@@ -121,6 +121,19 @@ pub(crate) struct Output {
     pub(crate) stop_observed: bool,
 }
 
+impl Output {
+    /// Nothing is known of a run that has only begun.
+    pub(crate) fn begin_run(&mut self) {
+        self.asking = false;
+        self.standing = Standing::Runs;
+        self.turn_over = false;
+        self.text_artifact = None;
+        self.produced = Produced::default();
+        self.blocker = None;
+        self.stop_observed = false;
+    }
+}
+
 impl LiveTask {
     /// A task that is not committed yet.
     pub(crate) fn create(task: NewTask, hosted: Arc<Hosted>, row: RowState) -> Self {

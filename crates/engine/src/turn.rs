@@ -29,7 +29,6 @@ use crate::caps::{Busy, Permit};
 use crate::clock::later;
 use crate::engine::Inner;
 use crate::event::Event;
-use crate::final_message::Produced;
 use crate::fold::Numbered;
 use crate::handle::TaskHandle;
 use crate::live::{Core, LiveTask};
@@ -412,13 +411,7 @@ impl Core {
     fn begin_run(&mut self) -> u64 {
         self.run += 1;
         self.driven = true;
-        self.output.asking = false;
-        self.output.standing = Standing::Runs;
-        self.output.turn_over = false;
-        self.output.stop_observed = false;
-        self.output.blocker = None;
-        self.output.text_artifact = None;
-        self.output.produced = Produced::default();
+        self.output.begin_run();
         self.run
     }
 

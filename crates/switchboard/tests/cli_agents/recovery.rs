@@ -94,7 +94,7 @@ fn a_repository_belongs_to_the_turn_that_works_in_it_over_restarts() {
         let (asked, waits) = bench.run(async {
             let asked = bench.send(within("a", "build it")).await;
             let waits = bench.start(within("b", "test it")).await;
-            bench.until(&waits, |task| status_text(task).starts_with("Waiting: another task works")).await;
+            bench.until(&waits, |task| status_text(task).starts_with("Waiting: agent coder works")).await;
             (asked, waits)
         });
         bench.kill();
@@ -106,7 +106,7 @@ fn a_repository_belongs_to_the_turn_that_works_in_it_over_restarts() {
                     task.status.state == TaskState::InputRequired && question(task)["approvalId"] != old
                 })
                 .await;
-            bench.until(&waits, |task| status_text(task).starts_with("Waiting: another task works")).await;
+            bench.until(&waits, |task| status_text(task).starts_with("Waiting: agent coder works")).await;
             assert_eq!(starts(&place).len(), 2, "only the first was started, twice");
             bench.reply(&asked, "y").await;
             let next = bench.until(&waits, |task| task.status.state == TaskState::InputRequired).await;
