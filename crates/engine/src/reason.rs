@@ -36,6 +36,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason, for documentation and its tests.
+    pub const ALL: [Self; 11] = [
+        Self::NoResult,
+        Self::AgentError,
+        Self::Panic,
+        Self::Interrupted,
+        Self::RecoveryLimit,
+        Self::InputExpired,
+        Self::TimedOut,
+        Self::Idle,
+        Self::CanceledByCaller,
+        Self::Rejected,
+        Self::TooLarge,
+    ];
+
     /// The reason as it stands in metadata.
     pub fn as_str(self) -> &'static str {
         match self {
