@@ -270,4 +270,56 @@ mod tests {
         readers.stop();
         assert!(matches!(read(false).await, Err(StoreError::Closed)));
     }
+
+    /// Reads that wait until they are let go: one for each message.
+    fn held() -> (std::sync::mpsc::Sender<()>, impl Fn(&mut Reading) -> rusqlite::Result<()> + Clone + Send + 'static) {
+        let (release, held) = std::sync::mpsc::channel();
+        let held = Arc::new(Mutex::new(held));
+        // A test that has failed lets all of them go.
+        let wait = move |_: &mut Reading| {
+            held.lock().recv().unwrap_or_default();
+            Ok(())
+        };
+        (release, wait)
+    }
+
+    #[tokio::test]
+    async fn small_reads_do_not_wait_for_large_ones() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("some.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
+        let readers = Readers::spawn(&path, 2).unwrap();
+        let (release, work) = held();
+        let large: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read_large(work.clone()))).collect();
+        let small: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(|_| Ok(())))).collect();
+        let answered = tokio::time::timeout(std::time::Duration::from_secs(90), join_all(small)).await;
+        assert!(answered.is_ok_and(|small| small.into_iter().all(|read| read.unwrap().is_ok())));
+        for _ in &large {
+            release.send(()).unwrap();
+        }
+        assert!(join_all(large).await.into_iter().all(|read| read.unwrap().is_ok()));
+    }
+
+    #[tokio::test]
+    async fn a_read_that_nobody_waits_for_any_more_is_skipped() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("some.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
+        let readers = Readers::spawn(&path, 1).unwrap();
+        let (release, work) = held();
+        let first = tokio::spawn(readers.read(work));
+        let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let note = Arc::clone(&done);
+        let canceled = tokio::spawn(readers.read(move |_| {
+            note.store(true, std::sync::atomic::Ordering::SeqCst);
+            Ok(())
+        }));
+        tokio::task::yield_now().await;
+        canceled.abort();
+        assert!(canceled.await.unwrap_err().is_cancelled());
+        release.send(()).unwrap();
+        first.await.unwrap().unwrap();
+        readers.read(|_| Ok(())).await.unwrap();
+        assert!(!done.load(std::sync::atomic::Ordering::SeqCst));
+    }
 }

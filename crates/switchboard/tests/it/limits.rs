@@ -153,7 +153,8 @@ fn every_fixed_limit_is_as_documented() {
         let headers = [("A2A-Version", "1.0"), ("Idempotency-Key", key)];
         request(&server.address, "POST", SEND, &headers, &body.to_string())
     };
-    let references = |count: usize| json!(vec!["018f0000-0000-7000-8000-000000000000"; count]);
+    let reference = |number: usize| format!("018f0000-0000-7000-8000-{number:012}");
+    let references = |count: usize| json!((0..count).map(reference).collect::<Vec<_>>());
     assert_eq!(send("contextId", json!(long(256)), &long(255)).status, 200);
     is_refused(send("referenceTaskIds", references(100), "b"), 404, "TASK_NOT_FOUND");
     is_refused(send("contextId", json!(long(257)), "c"), 400, "contextId");

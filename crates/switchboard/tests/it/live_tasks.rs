@@ -66,7 +66,9 @@ fn an_operator_finds_the_task_that_blocks_a_repository_and_stops_it() {
     let first = begin(&server, "coder", "rename\nthe \u{1b}[31mmodule", &ann_key);
     listed(&workspace, |tasks| tasks[0]["state"] == "input-required");
     let second = begin(&server, "coder", "add a test", &bob_key);
-    let tasks = listed(&workspace, |tasks| tasks.len() == 2 && tasks[1].get("blockedBy").is_some());
+    // What blocks it is known a moment before the status that says so is stored.
+    let is_blocked = |task: &Value| task["state"] == "working" && task.get("blockedBy").is_some();
+    let tasks = listed(&workspace, |tasks| tasks.len() == 2 && is_blocked(&tasks[1]));
 
     assert_eq!((&tasks[0]["id"], &tasks[0]["caller"]), (&json!(first), &json!(ann)));
     assert_eq!(

@@ -138,7 +138,7 @@ async fn together_callers_have_no_more_in_flight_than_the_total() {
     // A large answer of another caller has its turn when there is room again, and small ones do not wait for it.
     let mut waits = running.connect().await;
     waits.send(&request(&format!("GET /a2a/echo/tasks/{large}"), &[BOB], "")).await;
-    until(&running, |_, waiting| waiting == UNREAD).await;
+    until(&running, |_, waiting| waiting >= UNREAD - 4).await;
     sent(&running, "echo", BOB, "small").await;
     assert!(waits.reply_at_hand().await.is_none(), "the total is used up");
     drop(unread);

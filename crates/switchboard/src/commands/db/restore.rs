@@ -24,9 +24,8 @@ pub fn run(flags: &DataFlags, file: &Path, printer: Printer) -> ExitCode {
         Ok(data_dir) => data_dir,
         Err(error) => return printer.failure(&error.to_string(), &error.next_step()),
     };
-    // Seconds tell two restores apart, and a colon in a name is trouble elsewhere.
-    let now = SystemClock.now().to_string();
-    let stamp = format!("{}Z", now.split('.').next().unwrap_or(&now).trim_end_matches('Z').replace(':', "-"));
+    // A colon in a file's name is trouble on other systems.
+    let stamp = SystemClock.now().to_string().replace(':', "-");
     let restored = match switchboard_store::restore(&data_dir, file, &stamp) {
         Ok(restored) => restored,
         Err(error) => {
