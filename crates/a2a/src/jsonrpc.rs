@@ -15,6 +15,10 @@ pub use depth::depth_exceeds;
 pub use id::RpcId;
 pub use response::{BadResponse, Response, parse_response, write_request};
 
+/// The longest id that is taken. It is echoed in every frame of a stream, so a long one would multiply what one request
+/// makes a server hold.
+const ID_BYTES: usize = 1_024;
+
 /// One request.
 #[derive(Debug)]
 pub struct Envelope<'a> {
@@ -53,6 +57,9 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     let id = match members.id.map(RpcId::read) {
         None => RpcId::NULL,
         Some(None) => return Err(invalid(RpcId::NULL, "id must be a string, an integer or null")),
+        Some(Some(id)) if id.as_str().len() > ID_BYTES => {
+            return Err(invalid(RpcId::NULL, &format!("id must have at most {ID_BYTES} bytes")));
+        }
         Some(Some(id)) => id,
     };
     if members.jsonrpc.is_none_or(|version| version.get() != "\"2.0\"") {

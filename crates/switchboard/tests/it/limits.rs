@@ -160,6 +160,15 @@ fn every_fixed_limit_is_as_documented() {
     is_refused(send("contextId", json!(long(257)), "c"), 400, "contextId");
     is_refused(send("referenceTaskIds", references(101), "d"), 400, "referenceTaskIds");
     is_refused(send("contextId", json!("c"), &long(256)), 400, "Idempotency-Key");
+    let with_id = |bytes: usize| {
+        let params = serde_json::from_str::<Value>(&message("hello", 1)).unwrap();
+        // In quotation marks, which count.
+        let request = json!({ "jsonrpc": "2.0", "id": long(bytes - 2), "method": "SendMessage", "params": params });
+        server.post("/a2a/probe", "", &request.to_string()).json()
+    };
+    assert_eq!(with_id(1_024)["id"], long(1_022));
+    let refused = with_id(1_025);
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32600)), "{refused}");
     let last_words = |bytes: usize| {
         let task = server.message("probe", "send", &format!("big:{bytes}"), "").json();
         task["task"]["status"]["message"]["parts"][0]["text"].as_str().unwrap().to_owned()
@@ -174,6 +183,7 @@ fn every_fixed_limit_is_as_documented() {
         "| `Idempotency-Key` | 255 visible ASCII characters |",
         "| `contextId` | 256 bytes |",
         "| `referenceTaskIds` of a message | 100 |",
+        "| `id` of a JSON-RPC request | 1,024 bytes |",
         "| answer that the last status message repeats whole | 32 KiB |",
         "| beginning of a longer one | 500 characters |",
     ] {
