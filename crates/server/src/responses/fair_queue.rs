@@ -24,8 +24,6 @@ pub(super) enum Turn {
     Serve,
     /// Its caller has to wait, and the next caller has its turn.
     Skip,
-    /// It has to wait and all others with it, so that what it waits for becomes free in the end.
-    Stop,
 }
 
 impl<T> Default for FairQueue<T> {
@@ -74,7 +72,6 @@ impl<T> FairQueue<T> {
                     return served.map(|(_, waiter)| waiter);
                 }
                 Turn::Skip => {}
-                Turn::Stop => return None,
             }
         }
         None
@@ -98,7 +95,6 @@ mod tests {
         assert_eq!(queue.remove(&bob, gone), Some(10));
         assert_eq!(queue.remove(&bob, gone), None, "it is gone already");
 
-        assert_eq!(queue.serve(|_| Turn::Stop), None);
         assert_eq!(queue.serve(|_| Turn::Skip), None);
         assert_eq!(queue.serve(|_| Turn::Serve), Some(1));
         let skips_bob = |waiter: &i32| if *waiter == 11 { Turn::Skip } else { Turn::Serve };

@@ -122,6 +122,11 @@ impl FairSemaphore {
         Ok(self.permit(share, weight))
     }
 
+    /// Whether a caller gets this whatever the others have.
+    fn is_always(&self, share: &Share, weight: usize) -> bool {
+        share.load(Ordering::SeqCst).saturating_add(weight) <= self.limits.always
+    }
+
     fn give_back(self: &Arc<Self>, share: &Share, weight: usize) {
         share.fetch_sub(weight, Ordering::SeqCst);
         self.taken.fetch_sub(weight, Ordering::SeqCst);
@@ -133,14 +138,21 @@ impl FairSemaphore {
     /// Gives out what is free, to callers in turn.
     fn serve(self: &Arc<Self>) {
         loop {
-            let mut permit = None;
-            let served = self.queue.lock().serve(|waiter| match self.take(&waiter.share, waiter.weight) {
-                Ok(taken) => {
-                    permit = Some(taken);
-                    Turn::Serve
+            let (mut permit, mut is_full) = (None, false);
+            let served = self.queue.lock().serve(|waiter| {
+                // Behind a waiter for the total only what every caller always gets goes on, so that the total becomes free.
+                if is_full && !self.is_always(&waiter.share, waiter.weight) {
+                    return Turn::Skip;
                 }
-                Err(Refused::Caller) => Turn::Skip,
-                Err(Refused::Total) => Turn::Stop,
+                match self.take(&waiter.share, waiter.weight) {
+                    Ok(taken) => {
+                        permit = Some(taken);
+                        return Turn::Serve;
+                    }
+                    Err(Refused::Caller) => {}
+                    Err(Refused::Total) => is_full = true,
+                }
+                Turn::Skip
             });
             let (Some(waiter), Some(permit)) = (served, permit) else { return };
             self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -275,6 +287,17 @@ mod tests {
         drop((large, another, full, little, more));
         drop(world.now(EVE, 90));
         assert_eq!((world.semaphore.taken(), world.semaphore.waiting()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn little_is_there_while_another_caller_waits_for_the_total() {
+        let world = World::new(40, 30, 2);
+        let _all = (world.now(ANN, 30), world.now(BOB, 10));
+        let mut large = world.acquire(EVE, 30);
+        assert!(waits(&mut large));
+        let another = World { semaphore: Arc::clone(&world.semaphore), shares: Default::default() };
+        drop(another.now(BOB, 2));
+        assert!(waits(&mut large));
     }
 
     #[tokio::test]

@@ -84,7 +84,9 @@ impl Running {
         let engine = engine.await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mut options = Options { public_base_url: format!("http://{address}"), drain: HOUR, ..Options::default() };
+        let public_base_url = format!("http://{address}");
+        // On a slow machine a test may leave an answer unread for longer than a client may; those about it set it.
+        let mut options = Options { public_base_url, drain: HOUR, write_timeout: HOUR, ..Options::default() };
         change(&mut options);
         let keys = Arc::new(Keyring::default());
         let keyed = CancellationToken::new();
