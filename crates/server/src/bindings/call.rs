@@ -25,8 +25,9 @@ pub(super) struct Call<'a> {
     pub(super) operation: Operation,
     pub(super) identity: &'a Arc<Identity>,
     pub(super) headers: &'a HeaderMap,
-    /// The JSON of the parameters, where an operation must look twice.
-    pub(super) json: &'a [u8],
+    /// The JSON of the parameters, where an operation must look twice. Let go once the message is submitted: a response
+    /// that waits for its turn must not keep the request in memory.
+    pub(super) json: Bytes,
     pub(super) declared: Declared,
     /// The agent, once it is known.
     pub(super) hosted: Option<Arc<Hosted>>,

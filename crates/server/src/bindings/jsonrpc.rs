@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::Response;
 use switchboard_a2a::jsonrpc::{self, Envelope, RpcId};
-use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, decode_params};
+use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, decode_params};
 use switchboard_engine::Address;
 
 use super::call::{Call, Outcome, while_known};
@@ -17,9 +17,10 @@ use super::{limits, percent, sse, tenant};
 use crate::{Body, Exchange, State};
 
 /// Answers one request.
-pub(super) async fn answer(state: &Arc<State>, address: Address, exchange: Exchange) -> Response<Body> {
+pub(super) async fn answer(state: &Arc<State>, address: Address, mut exchange: Exchange) -> Response<Body> {
     let asked = Asked::read(&exchange.headers, exchange.query());
-    let envelope = match jsonrpc::parse(&exchange.body) {
+    let body = std::mem::take(&mut exchange.body);
+    let envelope = match jsonrpc::parse(&body) {
         Ok(envelope) => envelope,
         Err(rejected) => {
             let dialect = dialect::of_unknown_method("", &asked);
@@ -32,20 +33,37 @@ pub(super) async fn answer(state: &Arc<State>, address: Address, exchange: Excha
         return refused(None, dialect::of_unknown_method(&named, &asked), envelope.id, &error);
     };
     match dialect::of_method(version, operation, &asked, state.options.strict_version) {
-        Ok(dialect) => perform(state, address, &exchange, envelope, operation, dialect).await,
+        Ok(dialect) => {
+            let request = decoded(state, dialect, operation, &envelope);
+            let params = envelope.params.map(|params| params.get().as_bytes());
+            let json = params.map_or(Bytes::from_static(b"{}"), |params| body.slice_ref(params));
+            let id = envelope.id;
+            drop(body);
+            perform(state, address, &exchange, (id, request, json), operation, dialect).await
+        }
         Err((dialect, error)) => refused(Some(operation), dialect, envelope.id, &error),
     }
+}
+
+/// What is asked for, or what is wrong with how it is asked.
+fn decoded(state: &State, dialect: Dialect, operation: Operation, envelope: &Envelope<'_>) -> Result<Request, Error> {
+    let json = envelope.params.map_or("{}", |params| params.get()).as_bytes();
+    limits::depth(&state.options, "params", json)?;
+    let request = decode_params(dialect, operation, envelope.params)?;
+    if envelope.is_notification {
+        return Err(jsonrpc::notification_refused());
+    }
+    Ok(request)
 }
 
 async fn perform(
     state: &Arc<State>,
     address: Address,
     exchange: &Exchange,
-    envelope: Envelope<'_>,
+    (id, request, json): (RpcId, Result<Request, Error>, Bytes),
     operation: Operation,
     dialect: Dialect,
 ) -> Response<Body> {
-    let json = envelope.params.map_or("{}", |params| params.get()).as_bytes();
     let mut call = Call {
         state,
         address,
@@ -60,12 +78,12 @@ async fn perform(
         sent_files_once: false,
     };
     let mut out = Vec::with_capacity(512);
-    jsonrpc::write_result_prefix(&envelope.id, &mut out);
+    jsonrpc::write_result_prefix(&id, &mut out);
     let outcome = {
-        let running = pin!(run(&mut call, exchange.query(), &envelope, &mut out));
+        let running = pin!(run(&mut call, exchange.query(), request, &mut out));
         while_known(&exchange.identity, running).await
     };
-    let binding = Binding::Rpc(envelope.id);
+    let binding = Binding::Rpc(id);
     let (mut response, failed) = match outcome {
         Ok(Outcome::Written) => {
             out.push(b'}');
@@ -96,14 +114,10 @@ async fn perform(
 async fn run(
     call: &mut Call<'_>,
     query: Option<&str>,
-    envelope: &Envelope<'_>,
+    request: Result<Request, Error>,
     out: &mut Vec<u8>,
 ) -> Result<Outcome, Error> {
-    limits::depth(&call.state.options, "params", call.json)?;
-    let request = decode_params(call.dialect, call.operation, envelope.params)?;
-    if envelope.is_notification {
-        return Err(jsonrpc::notification_refused());
-    }
+    let request = request?;
     if let Some(query) = query {
         let pairs = percent::query(Some(query))?;
         let named = pairs.iter().find(|(key, _)| key == "tenant").map(|(_, value)| value.as_str());

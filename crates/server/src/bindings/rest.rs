@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Response;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use switchboard_a2a::{Dialect, Error, Operation, RestParts, decode_rest};
@@ -16,18 +17,21 @@ use super::{limits, percent, sse, tenant};
 use crate::{Body, Exchange, State};
 
 /// Answers one request.
-pub(super) async fn answer(state: &Arc<State>, path: Rest, exchange: Exchange) -> Response<Body> {
+pub(super) async fn answer(state: &Arc<State>, path: Rest, mut exchange: Exchange) -> Response<Body> {
     let asked = Asked::read(&exchange.headers, exchange.query());
     let operation = path.operation;
     match dialect::of_path(path.prefixed, &asked, state.options.strict_version) {
-        Ok(dialect) => perform(state, path, &exchange, dialect).await,
+        Ok(dialect) => {
+            let body = std::mem::take(&mut exchange.body);
+            perform(state, path, &exchange, body, dialect).await
+        }
         Err((dialect, error)) => {
             reply::measure(Binding::Rest.failure(dialect, &error), Some(operation), None, Some(error.kind))
         }
     }
 }
 
-async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: Dialect) -> Response<Body> {
+async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, body: Bytes, dialect: Dialect) -> Response<Body> {
     let operation = path.operation;
     let mut call = Call {
         state,
@@ -36,7 +40,7 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
         operation,
         identity: &exchange.identity,
         headers: &exchange.headers,
-        json: &exchange.body,
+        json: body,
         declared: Declared::read(&exchange.headers),
         hosted: None,
         reserved: None,
@@ -73,14 +77,14 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, dialect: D
 }
 
 async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Vec<u8>) -> Result<Outcome, Error> {
-    limits::depth(&call.state.options, "", call.json)?;
+    limits::depth(&call.state.options, "", &call.json)?;
     let query = percent::query(exchange.query())?;
     let parts = RestParts {
         task_id: path.task_id.as_deref(),
         config_id: path.config_id.as_deref().or_else(|| named_beside(call, &query)),
         tenant: None,
         query: &query,
-        body: &exchange.body,
+        body: &call.json,
     };
     let request = decode_rest(call.dialect, call.operation, parts)?;
     if let Some(named) = request.tenant() {

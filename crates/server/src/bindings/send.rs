@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
@@ -21,6 +22,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest, out: &
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
     let return_immediately = returns_immediately(call, &request);
     let submitted = submit(call, request, return_immediately).await?;
+    call.json = Bytes::new();
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
     match answer {
         Answer::Task(reading) => {
@@ -130,7 +132,7 @@ fn returns_immediately(call: &Call<'_>, request: &SendRequest) -> bool {
     let said = request.configuration.as_ref().is_some_and(|configuration| configuration.return_immediately);
     let switched = call.dialect.version() == Version::V03
         && call.hosted.as_ref().is_some_and(|hosted| !hosted.switches.v03_blocking);
-    said || switched && !says_blocking(call.json)
+    said || switched && !says_blocking(&call.json)
 }
 
 /// Whether the configuration holds `blocking` at all; only asked for agents that are switched.

@@ -1,5 +1,6 @@
 //! Sending a message and watching what follows.
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use switchboard_a2a::{Error, SendRequest};
 use switchboard_engine::Replies;
@@ -23,6 +24,7 @@ pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest) -> Res
         None => None,
     };
     let submitted = send::submit(call, request, false).await?;
+    call.json = Bytes::new();
     let hosted = submitted.hosted().cloned();
     let until = call.until(hosted.as_ref());
     let may_reply = hosted.as_ref().is_some_and(|hosted| hosted.manifest.replies != Replies::Task);

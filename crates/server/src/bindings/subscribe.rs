@@ -20,6 +20,8 @@ pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, E
     let engine = &call.state.engine;
     let subscribed = engine.subscribe(&call.address, &call.identity.caller, id, call.cursor(), choose).await;
     let subscription = subscribed.map_err(error::of)?;
+    // A stream that is taken up again has no first frame, and makes room for what it missed itself.
+    let reserved = reserved.filter(|_| subscription.first.is_some());
     let hosted = subscription.stream.hosted().cloned();
     if let Some(hosted) = hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {
         return Err(no_streaming(hosted));
