@@ -46,8 +46,9 @@ pub(super) fn of_request(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -
 /// headers of their client pass, so that one goes first.
 fn hops(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
     let listed = |name: HeaderName, read: fn(&str) -> Option<IpAddr>| -> Vec<Option<IpAddr>> {
-        let values = headers.get_all(name).into_iter();
-        values.flat_map(|value| value.to_str().unwrap_or("?").split(',')).map(|hop| read(hop.trim())).collect()
+        // Element by element: what a client wrote before them must not make those of the proxies unreadable.
+        let elements = headers.get_all(name).into_iter().flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        elements.map(|element| std::str::from_utf8(element).ok().and_then(|element| read(element.trim()))).collect()
     };
     [(X_FORWARDED_FOR, address as fn(&str) -> _), (FORWARDED, forwarded_for), (X_REAL_IP, address)]
         .into_iter()
@@ -97,6 +98,14 @@ mod tests {
         let trusted = ["10.0.0.0/8".parse().unwrap(), "fd00::/8".parse().unwrap()];
         let found = of_request(peer.parse().unwrap(), &map, &trusted);
         (found.address.to_string(), found.is_forwarded)
+    }
+
+    #[test]
+    fn what_a_client_wrote_before_its_proxy_hides_nothing() {
+        let mut headers = HeaderMap::new();
+        headers.insert(X_FORWARDED_FOR, HeaderValue::from_bytes(b"\xe9, 203.0.113.5").unwrap());
+        let found = of_request("10.0.0.1".parse().unwrap(), &headers, &["10.0.0.0/8".parse().unwrap()]);
+        assert_eq!((found.address.to_string().as_str(), found.is_forwarded), ("203.0.113.5", true));
     }
 
     #[test]
