@@ -88,7 +88,7 @@ impl Live {
         self.close();
         self.page.field("state", &shown::state(status.state));
         if let Some(message) = status.message.as_ref().filter(|message| !message.parts.is_empty()) {
-            if self.style.is_verbose || !answer::repeats(&self.made, &message.joined_text()) {
+            if self.style.is_verbose || !answer::is_repeated(status, &self.made, message) {
                 self.page.said(status, message);
             }
             self.written.message = Some(message.message_id.clone());

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use switchboard_a2a::{Artifact, ArtifactId, Part, SendResponse, Task, TaskId};
 
-/// The text that was shown of each artifact of the open task, in bytes.
+use crate::commands::calling::answer::text_of;
+
+/// The artifacts of the open task as they were shown.
 #[derive(Debug, Default)]
 pub(super) struct ShownBefore {
     task: Option<TaskId>,
-    texts: BTreeMap<ArtifactId, usize>,
+    artifacts: BTreeMap<ArtifactId, Artifact>,
 }
 
 impl ShownBefore {
@@ -17,9 +19,8 @@ impl ShownBefore {
     pub(super) fn note(&mut self, response: &SendResponse) {
         *self = match response {
             SendResponse::Task(task) if !task.status.state.is_terminal() => {
-                let length = |artifact: &Artifact| artifact.parts.iter().filter_map(Part::as_text).map(str::len).sum();
-                let texts = task.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), length(artifact)));
-                Self { task: Some(task.id.clone()), texts: texts.collect() }
+                let artifacts = task.artifacts.iter().map(|artifact| (artifact.artifact_id.clone(), artifact.clone()));
+                Self { task: Some(task.id.clone()), artifacts: artifacts.collect() }
             }
             _ => Self::default(),
         };
@@ -32,24 +33,22 @@ impl ShownBefore {
         }
     }
 
-    /// Leaves out of an artifact what was shown; whether anything is left. One that is shorter now was replaced.
+    /// Leaves out of an artifact what was shown; whether anything is left. One that begins otherwise was replaced.
     fn has_more(&self, artifact: &mut Artifact) -> bool {
-        let Some(shown) = self.texts.get(&artifact.artifact_id) else { return true };
-        let text: String = artifact.parts.iter().filter_map(Part::as_text).collect();
-        match text.get(*shown..) {
-            None => true,
-            Some(rest) if rest.trim().is_empty() => false,
-            Some(rest) => {
-                artifact.parts = vec![Part::text(rest.trim_start_matches('\n'))];
-                true
-            }
+        let Some(shown) = self.artifacts.get(&artifact.artifact_id) else { return true };
+        let text = text_of(artifact);
+        let Some(rest) = text.strip_prefix(text_of(shown).as_str()) else { return true };
+        artifact.parts.retain(|part| part.as_text().is_none() && !shown.parts.contains(part));
+        if !rest.trim().is_empty() {
+            artifact.parts.insert(0, Part::text(rest.trim_start_matches('\n')));
         }
+        !artifact.parts.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::{ContextId, TaskState, TaskStatus};
+    use switchboard_a2a::{ContextId, PartContent, TaskState, TaskStatus};
 
     use super::*;
 
@@ -77,6 +76,12 @@ mod tests {
         assert_eq!(left(&before, "one\n\ntwo").as_deref(), Some("two"));
         assert_eq!(left(&before, "one\n"), None);
         assert_eq!(left(&before, "x").as_deref(), Some("x"));
+        assert_eq!(left(&before, "another").as_deref(), Some("another"), "it was replaced");
+        let mut with_file = task(TaskState::Completed, &["one"]);
+        let file = Part::new(PartContent::Raw(b"report".to_vec()));
+        with_file.artifacts[0].parts.push(file.clone());
+        before.leave_out(&mut with_file);
+        assert_eq!(with_file.artifacts[0].parts, [file]);
         before.note(&SendResponse::Task(task(TaskState::Completed, &["one"])));
         assert_eq!(left(&before, "one\n\ntwo").as_deref(), Some("one\n\ntwo"), "another task may have the same names");
     }
