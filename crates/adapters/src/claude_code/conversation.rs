@@ -120,11 +120,12 @@ impl Conversation {
             why = format!("{why} ({status})");
         }
         let is_rejected = error == "authentication_failed" || status == Some(401);
-        if is_rejected && self.auth_failures.add() {
-            return self.finish(Ending::Failed(outcome::rejected(&why)), steps);
-        }
         let (attempt, most, delay) =
             (number(line, "attempt"), number(line, "max_retries"), number(line, "retry_delay_ms"));
+        // Subagents that work side by side may each meet an expired token at their first attempt.
+        if is_rejected && self.auth_failures.add() && attempt != 1 {
+            return self.finish(Ending::Failed(outcome::rejected(&why)), steps);
+        }
         notice(&format!("the model did not answer: {why}; retry {attempt} of {most} in {delay} ms"), steps);
     }
 

@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 
-use crate::auth_failures::is_auth_failure;
 use crate::cut;
 use crate::dialogue::{Exit, Failure, FailureKind};
 
@@ -32,7 +31,8 @@ pub(super) fn reported(message: &str, info: &Value) -> Failure {
 pub(super) fn rejected(message: &str, info: &Value) -> Option<Failure> {
     // `Reconnecting... 2/5 (unexpected status 401 Unauthorized: …)`
     let inside = message.strip_prefix("Reconnecting").and_then(|rest| rest.split_once('(')?.1.strip_suffix(')'));
-    let is_rejected = is_unauthorized(info) || is_auth_failure(message);
+    // Other errors speak of authorization too, such as those of MCP servers that need a login of their own.
+    let is_rejected = is_unauthorized(info) || message.contains("unexpected status 401");
     is_rejected.then(|| not_logged_in(&readable(inside.unwrap_or(message))))
 }
 

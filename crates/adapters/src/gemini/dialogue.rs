@@ -60,6 +60,7 @@ impl GeminiDialogue {
         if event["role"] != "assistant" {
             return;
         }
+        self.auth_failures.reset();
         let is_piece = event["delta"] == true;
         if !is_piece {
             self.end_message(steps);
@@ -86,6 +87,7 @@ impl GeminiDialogue {
 
     fn tool_use(&mut self, event: &Value, steps: &mut Steps) {
         let (Some(id), Some(tool)) = (text(&event["tool_id"]), text(&event["tool_name"])) else { return };
+        self.auth_failures.reset();
         self.end_message(steps);
         if self.open.len() < MOST_OPEN_TOOLS {
             let written = matches!(tool.as_str(), "write_file" | "replace")

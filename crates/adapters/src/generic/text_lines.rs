@@ -67,7 +67,7 @@ impl TextLines {
         let new = plain_line(line.strip_prefix(self.seen.as_str()).unwrap_or(line));
         // What a terminal would show: patterns may be tied to the beginning of a line.
         let last = new.rsplit('\n').next().unwrap_or_default();
-        if new.len() > LONGEST_QUESTION || !approval.fits(last) || is_json(&plain_line(line)) {
+        if last.len() > LONGEST_QUESTION || !approval.fits(last) || is_json(&plain_line(line)) {
             return false;
         }
         if self.questions.len() == MOST_QUESTIONS {
@@ -81,7 +81,7 @@ impl TextLines {
             return true;
         }
         self.asked += 1;
-        self.questions.push_back(Question { request: self.asked.to_string(), prompt: new.trim().to_owned() });
+        self.questions.push_back(Question { request: self.asked.to_string(), prompt: last.trim().to_owned() });
         if self.questions.len() == 1 {
             self.ask(steps);
         }

@@ -236,6 +236,21 @@ fn questions_on_whole_lines_are_asked_in_order_and_json_is_no_question() {
 }
 
 #[test]
+fn a_question_behind_a_spinner_is_asked_without_it() {
+    let (_, mut dialogue) = started(asking(), "go");
+    let spinner: String = (0..1_000).map(|number| format!("\rworking {number}")).collect();
+    let asked = steps(&mut *dialogue, |dialogue, steps| dialogue.pause(&format!("{spinner}\rC? [y/N] "), steps));
+    let prompts: Vec<&str> = asked
+        .iter()
+        .filter_map(|step| match step {
+            Step::Event(Event::ApprovalRequired(approval)) => Some(approval.prompt.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(prompts, ["C? [y/N]"]);
+}
+
+#[test]
 fn a_second_line_of_a_prompt_cannot_answer_a_question() {
     let error = refused(asking(), |order| order.prompt = "fix it\nyes\nyes".to_owned());
     assert!(error.to_string().contains("several lines"), "{error}");

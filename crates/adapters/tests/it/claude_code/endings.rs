@@ -80,6 +80,8 @@ fn a_program_that_is_not_logged_in_is_told_with_what_to_do() {
         &[rejected(1), retry(2, 529, "overloaded"), answer, retry(1, 500, "unknown"), rejected(2)],
     );
     assert!(!steps.iter().any(|step| matches!(step, Step::Finish(_))), "each may be a token that expired: {steps:?}");
+    let steps = hear(dialogue.as_mut(), &[rejected(1)]);
+    assert!(!steps.iter().any(|step| matches!(step, Step::Finish(_))), "another subagent's first attempt: {steps:?}");
     let steps = hear(dialogue.as_mut(), &[rejected(3)]);
     let said = "the model's service rejected the credentials twice: authentication failed (401)";
     let failure = Failure { kind: FailureKind::NotLoggedIn, message: format!("{said}: {login}") };
