@@ -172,17 +172,34 @@ impl Call {
     /// What would be done, for people.
     pub(super) fn prompt(&self) -> String {
         match self.kind {
-            _ if self.title.is_empty() => format!("Use the tool {}", self.tool()),
-            ToolKind::Execute => match self.input.get("command").and_then(Value::as_str) {
+            ToolKind::Execute => match self.command() {
                 // A title may be a summary, or be cut.
-                Some(command) if !self.title.contains(command) => format!("Run {command} ({})", self.title),
-                _ => format!("Run {}", self.title),
+                Some(command) if self.title.is_empty() || self.title.trim_matches('`') == command => {
+                    format!("Run {command}")
+                }
+                Some(command) => format!("Run {command} ({})", self.title),
+                None if self.title.is_empty() => format!("Use the tool {}", self.tool()),
+                None => format!("Run {}", self.title),
             },
+            _ if self.title.is_empty() => format!("Use the tool {}", self.tool()),
             // Some titles are but the file's name.
             ToolKind::Edit if self.places.contains(&self.title) => format!("Edit {}", self.title),
             ToolKind::Read if self.places.contains(&self.title) => format!("Read {}", self.title),
             _ => self.title.clone(),
         }
+    }
+
+    /// The command line that would be run: a text, or arguments that are quoted as a shell takes them.
+    fn command(&self) -> Option<String> {
+        let command = match self.input.get("command")? {
+            Value::String(command) => command.clone(),
+            Value::Array(arguments) => {
+                let argument = |argument: &Value| argument.as_str().map_or_else(|| argument.to_string(), quoted);
+                arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
+            }
+            _ => return None,
+        };
+        (!command.is_empty()).then_some(command)
     }
 
     fn learn(&mut self, update: ToolCallUpdate) {
@@ -243,6 +260,15 @@ impl Call {
         });
         let shown = shown.collect::<Vec<_>>().join("\n");
         if shown.is_empty() && !self.output.is_null() { self.output.to_string() } else { shown }
+    }
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
+    match !argument.is_empty() && argument.chars().all(is_plain) {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
     }
 }
 

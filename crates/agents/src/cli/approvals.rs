@@ -6,6 +6,7 @@
 //! none was open decides nothing, also not a later question, and is no work either.
 
 mod asked;
+mod call;
 mod said;
 mod visible;
 
@@ -381,7 +382,8 @@ mod tests {
     #[test]
     fn a_command_that_is_not_shown_whole_takes_no_plain_yes() {
         let mut question = question(&[("edit_first", ChoiceKind::Other), ("once", ChoiceKind::AllowOnce)]);
-        question.approval.prompt = "x".repeat(asked::PROMPT_CHARACTERS + 1);
+        question.approval.input = Value::Null;
+        question.approval.prompt = "x".repeat(call::PROMPT_CHARACTERS + 1);
         let allow = || Answer::Decided(Decision::Allow);
         let edit = || Answer::Decided(Decision::Choose("edit_first".to_owned()));
         for (words, answer) in [

@@ -24,7 +24,7 @@ fn a_question_has_words_and_data_and_its_answer_reaches_the_child_that_asked() {
         let asked = bench.send("look around").await;
         assert_eq!(
             status_text(&asked),
-            "Approve: Use Bash for r1?\nAnswer y (this once), always (every Bash of this task) or n, with a reason if \
+            "Approve: Use Bash for r1?\n  command: ls\nAnswer y (this once), always (every Bash of this task) or n, with a reason if \
              you like."
         );
         let data = question(&asked);
@@ -38,6 +38,20 @@ fn a_question_has_words_and_data_and_its_answer_reaches_the_child_that_asked() {
         let heard: Value = serde_json::from_str(&place.heard()[0]).unwrap();
         assert_eq!(heard, json!({"kind": "prompt", "text": "look around"}));
         assert_eq!(written(&place), [json!({"kind": "approval", "request": "r1", "decision": "allow"})]);
+    });
+}
+
+#[test]
+fn a_question_without_a_prompt_shows_what_the_tool_is_called_with() {
+    let place = Place::new();
+    let program = r#"hear; tell '{"kind":"approval_required","request":"r","tool":"Bash","input":{"command":"rm -rf ~"}}'
+        hear; finish ok"#;
+    let bench = Bench::open(&place, place.settings(program));
+    bench.run(async {
+        let asked = bench.send("go").await;
+        let expected = "Approve: Use Bash?\n  command: rm -rf ~\nAnswer y ";
+        assert!(status_text(&asked).starts_with(expected), "{}", status_text(&asked));
+        assert_eq!(bench.reply(&asked, "n").await.status.state, TaskState::Completed);
     });
 }
 

@@ -96,7 +96,15 @@ fn a_question_that_cannot_be_understood_is_still_asked() {
 fn people_are_told_what_would_be_done() {
     for (call, prompt) in [
         (json!({"title": "cargo test", "kind": "execute"}), "Run cargo test"),
-        (json!({"title": "`ls -l`", "kind": "execute", "rawInput": {"command": "ls -l"}}), "Run `ls -l`"),
+        (json!({"title": "`ls -l`", "kind": "execute", "rawInput": {"command": "ls -l"}}), "Run ls -l"),
+        (json!({"title": "show files", "kind": "execute", "rawInput": {"command": "sh"}}), "Run sh (show files)"),
+        (json!({"title": "", "kind": "execute", "rawInput": {"command": "rm x"}}), "Run rm x"),
+        (
+            json!({"title": "List files", "kind": "execute", "rawInput": {"command": ["bash", "-lc", "rm -rf ~"]}}),
+            "Run bash -lc 'rm -rf ~' (List files)",
+        ),
+        (json!({"kind": "execute", "rawInput": {"command": ["echo", "it's", ""]}}), r"Run echo 'it'\''s' ''"),
+        (json!({"kind": "execute", "rawInput": {"command": []}}), "Use the tool execute"),
         (json!({"title": "List…", "kind": "execute", "rawInput": {"command": "ls; rm x"}}), "Run ls; rm x (List…)"),
         (json!({"title": "/p/a", "kind": "edit", "locations": [{"path": "/p/a"}]}), "Edit /p/a"),
         (json!({"title": "Writing to a", "kind": "edit", "locations": [{"path": "/p/a"}]}), "Writing to a"),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use switchboard_a2a::{Json, Message, Part, Role};
 use switchboard_adapters::{Choice, ChoiceKind, cut};
 
+use super::call::{Call, Excerpt, excerpt, framed};
 use super::visible::visible;
 use super::{Question, said};
 
@@ -15,12 +16,8 @@ use super::{Question, said};
 const INPUT_BYTES: usize = 256 << 10;
 /// Of longer input the beginning is shown.
 const INPUT_CHARACTERS: usize = 4_000;
-/// The longest command that is shown whole.
-pub(super) const PROMPT_CHARACTERS: usize = 16_000;
-/// Of a longer one so many characters are shown of its beginning, and as many of its end.
-const EXCERPT_CHARACTERS: usize = 4_000;
-/// The longest label of an answer that is shown.
-const LABEL_CHARACTERS: usize = 100;
+/// The longest label of an answer, and the longest name of a tool, that is shown whole.
+const LABEL_CHARACTERS: usize = 1_000;
 
 /// The data part of a question.
 #[derive(Serialize)]
@@ -46,12 +43,6 @@ struct OfferedOption<'a> {
     label: &'a str,
 }
 
-/// A command as people see it.
-struct Excerpt {
-    text: String,
-    omitted: usize,
-}
-
 /// One of the program's own answers.
 pub(super) struct OwnChoice<'a> {
     /// What it is offered under.
@@ -59,46 +50,63 @@ pub(super) struct OwnChoice<'a> {
     pub(super) choice: &'a Choice,
 }
 
+/// What people see of a question that the program has written.
+struct Shown {
+    /// The prompt and what the tool is called with.
+    call: Call,
+    tool: String,
+    /// Those of the program's own answers, in their order.
+    labels: Vec<String>,
+    /// Characters that are left out of all these.
+    omitted: usize,
+}
+
 impl Question {
     /// The message that asks. `note` comes before it, where an answer could not be taken.
     pub(in crate::cli) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
-        let excerpt = excerpt(&approval.prompt);
-        let mut text = note.map(|note| format!("{}\n", visible(note))).unwrap_or_default();
-        text.push_str(&format!("Approve: {}?\n", excerpt.text));
-        let (yes, always) = (self.guarded("y", "allow"), self.guarded("always", "always"));
-        if excerpt.omitted > 0 {
-            let omitted = excerpt.omitted;
+        let Shown { call, tool, labels, omitted } = self.shown();
+        let mut text = note.map(|note| format!("{}\n", framed(&visible(note)))).unwrap_or_default();
+        text.push_str(&format!("Approve: {}?\n", call.prompt));
+        for member in &call.members {
+            text.push_str(&format!("  {member}\n"));
+        }
+        let is_incomplete = omitted > 0;
+        let (yes, always) = (guarded(is_incomplete, "y", "allow"), guarded(is_incomplete, "always", "always"));
+        if is_incomplete {
             text.push_str(&format!(
                 "This is not all of it: {omitted} characters are left out, so a plain y is not taken. "
             ));
         }
-        let tool = visible(&cut(&approval.tool, LABEL_CHARACTERS));
         let no = if approval.takes_reason { "n, with a reason if you like" } else { "n" };
         text.push_str(&match approval.no_plain_yes {
             true => format!("Answer {no}; a plain yes is not taken here."),
             false => format!("Answer {yes} (this once), {always} (every {tool} of this task) or {no}."),
         });
-        let own: Vec<String> = self.own_choices().iter().map(|own| self.shown(own)).collect();
+        let own = self.own_choices().into_iter().zip(labels).map(|(own, label)| {
+            let id = framed(&visible(&guarded(is_incomplete, &own.id, &own.id)));
+            if id.eq_ignore_ascii_case(&label) { id } else { format!("{id} ({label})") }
+        });
+        let own: Vec<String> = own.collect();
         if !own.is_empty() {
             text.push_str(&format!(" It also takes {}.", own.join(", ")));
         }
         let mut message = Message::text(Role::Agent, text);
-        message.parts.extend(Json::from_serialize(&self.asked(excerpt.omitted)).map(Part::data));
+        message.parts.extend(Json::from_serialize(&self.asked(omitted)).map(Part::data));
         message
     }
 
-    /// Whether the command is too long to be shown whole, so that a yes has to say that this was seen.
+    /// Whether something is too long to be shown whole, so that a yes has to say that this was seen.
     pub(super) fn is_incomplete(&self) -> bool {
-        self.approval.prompt.chars().nth(PROMPT_CHARACTERS).is_some()
+        self.shown().omitted > 0
     }
 
-    /// What to type for a yes: `plain`, or more than that where the command is not shown whole.
-    fn guarded<'a>(&self, plain: &'a str, word: &str) -> Cow<'a, str> {
-        match self.is_incomplete() {
-            true => format!("{word} {}", said::INCOMPLETE).into(),
-            false => plain.into(),
-        }
+    fn shown(&self) -> Shown {
+        let short = |text: &str| excerpt(text, LABEL_CHARACTERS);
+        let (call, tool) = (Call::new(&self.approval), short(&self.approval.tool));
+        let labels: Vec<Excerpt> = self.own_choices().iter().map(|own| short(&own.choice.label)).collect();
+        let omitted = call.omitted + tool.omitted + labels.iter().map(|label| label.omitted).sum::<usize>();
+        Shown { call, tool: tool.text, labels: labels.into_iter().map(|label| label.text).collect(), omitted }
     }
 
     fn asked(&self, omitted: usize) -> Asked<'_> {
@@ -108,11 +116,11 @@ impl Question {
         let usual = [("allow", "Allow once"), ("always", "Allow for this task"), ("deny", "Deny")];
         let usual = usual.into_iter().filter(|(id, _)| *id == "deny" || !self.approval.no_plain_yes);
         let usual = usual.map(|(id, label)| OfferedOption {
-            id: if id == "deny" { id.into() } else { self.guarded(id, id) },
+            id: if id == "deny" { id.into() } else { guarded(omitted > 0, id, id) },
             label,
         });
         let own = self.own_choices().into_iter().map(|OwnChoice { id, choice }| OfferedOption {
-            id: self.guarded(&id, &id).into_owned().into(),
+            id: guarded(omitted > 0, &id, &id).into_owned().into(),
             label: &choice.label,
         });
         Asked {
@@ -145,34 +153,21 @@ impl Question {
         });
         own.collect()
     }
-
-    /// One of the program's own answers, for people.
-    fn shown(&self, own: &OwnChoice<'_>) -> String {
-        let (id, label) = (visible(&self.guarded(&own.id, &own.id)), visible(&own.choice.label));
-        match id.eq_ignore_ascii_case(&label) {
-            true => id,
-            false => format!("{id} ({})", cut(&label, LABEL_CHARACTERS)),
-        }
-    }
 }
 
-/// A command with everything in it made visible; of a long one the beginning and the end.
-fn excerpt(prompt: &str) -> Excerpt {
-    let characters = prompt.chars().count();
-    if characters <= PROMPT_CHARACTERS {
-        return Excerpt { text: visible(prompt), omitted: 0 };
+/// What to type for a yes: `plain`, or more than that where not all is shown.
+fn guarded<'a>(is_incomplete: bool, plain: &'a str, word: &str) -> Cow<'a, str> {
+    match is_incomplete {
+        true => format!("{word} {}", said::INCOMPLETE).into(),
+        false => plain.into(),
     }
-    let byte = |character| prompt.char_indices().nth(character).map_or(prompt.len(), |(byte, _)| byte);
-    let (head, tail) = (byte(EXCERPT_CHARACTERS), byte(characters - EXCERPT_CHARACTERS));
-    let omitted = characters - 2 * EXCERPT_CHARACTERS;
-    let text = format!("{}\n«{omitted} characters left out»\n{}", visible(&prompt[..head]), visible(&prompt[tail..]));
-    Excerpt { text, omitted }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::call::{EXCERPT_CHARACTERS, PROMPT_CHARACTERS};
     use super::super::tests::question;
     use super::*;
 
@@ -216,6 +211,7 @@ mod tests {
     #[test]
     fn what_stands_behind_a_screenful_of_spaces_is_shown() {
         let mut question = question(&[]);
+        question.approval.input = Value::Null;
         question.approval.prompt = format!("Bash: echo ok{}; touch EVIL", " ".repeat(1_985));
         let asked = question.message(None).joined_text();
         assert!(asked.starts_with("Approve: Bash: echo ok«1985 spaces»; touch EVIL?\nAnswer y "), "{asked}");
@@ -228,6 +224,7 @@ mod tests {
     #[test]
     fn a_command_of_the_greatest_length_is_shown_whole_and_of_a_longer_one_both_ends() {
         let mut question = question(&[("edit_first", ChoiceKind::Other)]);
+        question.approval.input = Value::Null;
         question.approval.prompt = format!("ö{}", "x".repeat(PROMPT_CHARACTERS - 1));
         let asked = question.message(None).joined_text();
         assert!(asked.starts_with(&format!("Approve: {}?\nAnswer y ", question.approval.prompt)));
@@ -240,7 +237,8 @@ mod tests {
         assert_eq!(
             message["parts"][0]["text"],
             format!(
-                "Approve: begin{begin}\n«{omitted} characters left out»\n{end}; touch EVIL?\nThis is not all of it: \
+                "Approve: begin{begin}\n  | «{omitted} characters left out»\n  | {end}; touch EVIL?\n\
+                 This is not all of it: \
                  {omitted} characters are left out, so a plain y is not taken. Answer allow incomplete (this once), \
                  always incomplete (every Bash of this task) or n, with a reason if you like. It also takes \
                  edit_first incomplete (edit_first)."

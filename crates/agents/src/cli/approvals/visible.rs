@@ -6,24 +6,40 @@
 //! | more whitespace in a row | `·` for each space, `⏎` before each newline if there are several |
 //! | more than 16 of one of these in a row | `«1985 spaces»` |
 //! | anything else that shows nothing, or changes how the rest is shown | `\u{200b}` |
+//! | combining marks, except up to two behind a letter of a script that is written with them | `\u{301}` |
+//! | letters of scripts that are written from right to left, which reorder what is around them | `\u{5d0}` |
 //!
-//! Signs of this notation that stand in the text itself are escaped too.
+//! Signs of this notation that stand in the text itself are escaped too, and what looks like them.
 
 use std::fmt::Write as _;
 
 /// Longer runs of one character are shown as a number.
 const LONGEST_RUN: usize = 16;
+/// So many combining marks are shown behind a letter.
+const MOST_MARKS: usize = 2;
+/// Signs of the notation and what looks like one: middle dots, arrows to a new line, double angles, backslashes.
+const NOTATION: [&str; 4] = [
+    "·\u{387}\u{1427}\u{16eb}\u{2027}\u{2219}\u{22c5}\u{2e31}\u{2e33}\u{30fb}\u{a78f}\u{ff65}\u{10101}",
+    "⏎\u{21a9}\u{21b5}\u{2ba0}",
+    "«\u{226a}\u{27ea}",
+    "\u{2216}\u{29f5}\u{29f9}\u{fe68}\u{ff3c}",
+];
 
 /// A text with everything in it made visible.
 pub(super) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
+    // How many combining marks may follow.
+    let mut marks = 0;
     while let Some(first) = rest.chars().next() {
         let space = &rest[..rest.find(|character| !is_space(character)).unwrap_or(rest.len())];
         match space {
-            "" => show(first, rest, &mut shown),
+            "" => marks = show(first, rest, marks, &mut shown),
             " " | "\n" => shown.push_str(space),
             _ => show_space(space, &mut shown),
+        }
+        if !space.is_empty() {
+            marks = 0;
         }
         rest = &rest[space.len().max(first.len_utf8())..];
     }
@@ -59,22 +75,45 @@ fn show_space(space: &str, shown: &mut String) {
     }
 }
 
-/// One character. `rest` begins with it.
-fn show(character: char, rest: &str, shown: &mut String) {
+/// One character. `rest` begins with it. Up to `marks` combining marks are shown; returns how many of them after it.
+fn show(character: char, rest: &str, marks: usize, shown: &mut String) -> usize {
+    let next_is_number = || rest.chars().nth(1).is_some_and(char::is_numeric);
     let is_notation = match character {
-        '·' | '⏎' => true,
-        '«' => rest.chars().nth(1).is_some_and(|next| next.is_ascii_digit()),
         '\\' => rest.starts_with("\\u{"),
-        _ => false,
+        '《' => next_is_number(),
+        _ => NOTATION.iter().any(|signs| signs.contains(character)),
     };
-    match is_notation || is_invisible(character) {
-        true => shown.extend(character.escape_unicode()),
-        false => shown.push(character),
+    let is_mark = is_mark(character);
+    if is_notation || is_invisible(character) || is_right_to_left(character) || (is_mark && marks == 0) {
+        shown.extend(character.escape_unicode());
+        return 0;
+    }
+    shown.push(character);
+    match is_mark {
+        true => marks - 1,
+        // Latin, Greek and Cyrillic letters with marks are characters of their own.
+        false if character >= '\u{900}' && character.is_alphabetic() => MOST_MARKS,
+        false => 0,
     }
 }
 
+/// Whether it is drawn onto the character before it.
+fn is_mark(character: char) -> bool {
+    !character.is_ascii() && character.escape_debug().next() == Some('\\')
+}
+
+/// Whether it is in a block of scripts that are written from right to left.
+fn is_right_to_left(character: char) -> bool {
+    matches!(
+        character,
+        '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}' | '\u{10800}'..='\u{10fff}'
+            | '\u{1e800}'..='\u{1efff}'
+    )
+}
+
 /// Whether it shows nothing by itself: control and format characters (zero-width, bidirectional, tags), unassigned and
-/// private ones, unusual spaces, variation selectors and fillers.
+/// private ones, unusual spaces, variation selectors, fillers and blank glyphs, and what makes a letter look like another
+/// one that there is too (accents of no script, voicing marks, parts of Korean syllables).
 fn is_invisible(character: char) -> bool {
     if character.is_ascii_graphic() {
         return false;
@@ -83,10 +122,17 @@ fn is_invisible(character: char) -> bool {
         character,
         '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
+            | '\u{13441}' | '\u{13442}' | '\u{16fe4}' | '\u{1d159}'
+    );
+    let is_part = matches!(
+        character,
+        '\u{300}'..='\u{36f}' | '\u{1100}'..='\u{11ff}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{3099}' | '\u{309a}' | '\u{a960}'..='\u{a97f}' | '\u{d7b0}'..='\u{d7ff}'
+            | '\u{fe20}'..='\u{fe2f}'
     );
     // The standard library knows what is not printable. It takes accents for that too, but not behind a letter.
     let behind_letter = String::from_iter(['a', character]);
-    is_filler || behind_letter.escape_debug().nth(1) == Some('\\')
+    is_filler || is_part || behind_letter.escape_debug().nth(1) == Some('\\')
 }
 
 #[cfg(test)]
@@ -101,7 +147,18 @@ mod tests {
         for (text, shown) in [
             ("cargo test --all", "cargo test --all"),
             ("if a\nthen b\nfi", "if a\nthen b\nfi"),
-            ("caf\u{65}\u{301} ö 🦀 नमस्ते", "caf\u{65}\u{301} ö 🦀 नमस्ते"),
+            ("café ö 漢字 ひらがな 한글 Ελλ Жук 🦀 नमस्ते", "café ö 漢字 ひらがな 한글 Ελλ Жук 🦀 नमस्ते"),
+            ("e\u{301} \u{301}\u{94d} ö\u{301}ö\u{94d}", "e\\u{301} \\u{301}\\u{94d} ö\\u{301}ö\\u{94d}"),
+            ("a\u{94d}\n\u{94d}", "a\\u{94d}\n\\u{94d}"),
+            ("त\u{94d}\u{94d}\u{94d}\u{94d}", "त\u{94d}\u{94d}\\u{94d}\\u{94d}"),
+            ("\u{200b}\u{94d}🦀\u{94d}", "\\u{200b}\\u{94d}🦀\\u{94d}"),
+            ("が か\u{3099} \u{1112}\u{1161}", "が か\\u{3099} \\u{1112}\\u{1161}"),
+            ("a\u{1d159}\u{13441}\u{13442}ö\u{16fe4}", "a\\u{1d159}\\u{13441}\\u{13442}ö\\u{16fe4}"),
+            ("a\u{387}\u{22c5}\u{2219}b", "a\\u{387}\\u{22c5}\\u{2219}b"),
+            ("«\u{ff11}2 spaces» ≪12 spaces»", "\\u{ab}\u{ff11}2 spaces» \\u{226a}12 spaces»"),
+            ("＼u{200b} 《1 spaces》 《紅楼夢》", "\\u{ff3c}u{200b} \\u{300a}1 spaces》 《紅楼夢》"),
+            ("rm \u{5d0} 1 \u{627}", "rm \\u{5d0} 1 \\u{627}"),
+            ("\u{fb1d}\u{fe70}\u{10800}\u{1e800}\u{1eeff}", { "\\u{fb1d}\\u{fe70}\\u{10800}\\u{1e800}\\u{1eeff}" }),
             (&format!("echo ok{spaces}; touch EVIL"), "echo ok«1985 spaces»; touch EVIL"),
             ("a  b", "a··b"),
             ("for x:\n    y\n\tz", "for x:\n····y\n\\u{9}z"),
@@ -114,7 +171,7 @@ mod tests {
             ("\u{202e}a\u{2066}b\u{200b}\u{200d}\u{feff}", "\\u{202e}a\\u{2066}b\\u{200b}\\u{200d}\\u{feff}"),
             ("x\u{e0041}\u{fe0f}\u{e0101}\u{ad}", "x\\u{e0041}\\u{fe0f}\\u{e0101}\\u{ad}"),
             ("a\u{a0}b\u{3000}c\u{2028}d\u{2800}", "a\\u{a0}b\\u{3000}c\\u{2028}d\\u{2800}"),
-            ("\\u{200b} \\n · ⏎ «1 x» «a»", "\\u{5c}u{200b} \\n \\u{b7} \\u{23ce} \\u{ab}1 x» «a»"),
+            ("\\u{200b} \\n · ⏎ «1 x» «a»", "\\u{5c}u{200b} \\n \\u{b7} \\u{23ce} \\u{ab}1 x» \\u{ab}a»"),
         ] {
             assert_eq!(visible(text), shown, "{text:?}");
         }
@@ -146,6 +203,13 @@ mod tests {
             "a",
             "\u{200b}",
             "\u{301}",
+            "\u{94d}",
+            "त",
+            "\u{387}",
+            "\u{22c5}",
+            "\u{ff11}",
+            "\u{5d0}",
+            "\u{1d159}",
         ];
         let long = (0..3_usize, 14..20_usize).prop_map(|(which, times)| [" ", "\n", "\t"][which].repeat(times));
         let piece = prop_oneof![
@@ -194,6 +258,12 @@ mod tests {
             prop_assert_eq!(read_back(&shown), text);
             let is_plain = ["  ", "\n\n", "\t", "\r", "\u{200b}"].iter().all(|hidden| !shown.contains(hidden));
             prop_assert!(is_plain, "{:?}", shown);
+            prop_assert!(!shown.contains(is_right_to_left), "{:?}", shown);
+            let mut before = '\n';
+            for character in shown.chars() {
+                prop_assert!(!is_mark(character) || !before.is_ascii(), "{:?}", shown);
+                before = character;
+            }
         }
     }
 }
