@@ -99,8 +99,13 @@ impl TaskHandle {
         let message = Message::text(Role::Agent, text(&shown));
         self.room(0).await?;
         self.push_status(TaskState::Working, Some(message), shown.metadata())?;
-        self.live.core.lock().output.blocker = Some(blocker);
+        self.note_blocker(blocker);
         Ok(())
+    }
+
+    /// What operators read of it, without another event: for a wait that has been told often enough.
+    pub fn note_blocker(&self, blocker: Blocker) {
+        self.live.core.lock().output.blocker = Some(blocker);
     }
 }
 

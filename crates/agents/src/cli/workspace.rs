@@ -233,6 +233,7 @@ async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
         let mut changed = std::pin::pin!(place.changed());
         changed.as_mut().enable();
         let Some(mut ahead) = place.ahead() else { return Ok(()) };
+        let blocker = ahead.blocker.clone();
         let is_told = told.as_ref().is_some_and(|told| told.asks_since.is_some());
         if questions >= MOST_QUESTIONS && !is_told {
             ahead.blocker.asks_since = None;
@@ -242,6 +243,8 @@ async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
             task.blocked_by(ahead.blocker.clone(), |shown| ahead.text(shown)).await?;
             told = Some(ahead.blocker);
         }
+        // Operators need the answer command of every question, also of those that are not told any more.
+        task.note_blocker(blocker);
         changed.await;
     }
 }

@@ -90,7 +90,15 @@ pub fn guard(mut words: impl Iterator<Item = OsString>) -> Option<io::Result<()>
     }
     let mut nothing = [0; 64];
     // Nothing is ever written, so this returns when the server is gone; a signal in between is no end.
-    while !matches!(io::stdin().lock().read(&mut nothing), Ok(0)) {}
+    loop {
+        match io::stdin().lock().read(&mut nothing) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // Whether the server is gone cannot be told any more: the next one reads the ledger.
+            Err(error) => return Some(Err(error)),
+        }
+    }
     let roots = ledger::roots(Path::new(&folder), &markers);
     Some(orphans::end_those(roots, vec![Marker::All(markers)], grace).map(drop))
 }
