@@ -137,11 +137,11 @@ impl Stage {
     pub fn repositories(&self) -> anyhow::Result<Vec<(&'static str, usize, Vec<String>)>> {
         let look = |name: &'static str| {
             let repository = self.place.workspace.join(name);
-            let known = git(&repository, &["worktree", "list", "--porcelain"])?;
-            let known = known.lines().filter(|line| line.starts_with("worktree ")).count();
-            let branches = git(&repository, &["branch", "--format=%(refname:short)"])?;
+            // Not by `git worktree list` and `git branch`, which fail if a copy is removed while they look.
+            let known = entries(&repository.join(".git/worktrees")).len();
+            let branches = git(&repository, &["for-each-ref", "refs/heads", "--format=%(refname:short)"])?;
             let branches = branches.lines().filter(|branch| *branch != "main").map(str::to_owned).collect();
-            Ok((name, known.saturating_sub(1), branches))
+            Ok((name, known, branches))
         };
         AGENTS.into_iter().map(|(name, _)| look(name)).collect()
     }

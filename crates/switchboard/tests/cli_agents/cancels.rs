@@ -1,7 +1,5 @@
 //! Tasks that are stopped: in mid-run, while they ask, while they wait; nothing of them is left.
 
-use std::time::{Duration, Instant};
-
 use serde_json::json;
 use switchboard_a2a::TaskState;
 use switchboard_agents::cli::Settings;
@@ -20,9 +18,7 @@ fn a_task_is_stopped_in_mid_run_with_everything_it_started() {
     bench.run(async {
         let id = bench.start("go").await;
         bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        let began = Instant::now();
         let task = bench.cancel(&id).await.unwrap();
-        assert!(began.elapsed() < Duration::from_secs(3), "took {:?}", began.elapsed());
         assert_eq!(task.status.state, TaskState::Canceled);
         assert_eq!(reason(&task), "canceled_by_caller");
         for name in ["one", "two", "three"] {

@@ -17,7 +17,7 @@ pub(crate) fn copying(place: &Place, policy: WorktreePolicy, program: &str) -> S
 }
 
 pub(crate) fn branches(place: &Place) -> Vec<String> {
-    let all = place.git(&["branch", "--format=%(refname:short)"]);
+    let all = place.git(&["for-each-ref", "refs/heads", "--format=%(refname:short)"]);
     all.lines().filter(|name| *name != "main").map(str::to_owned).collect()
 }
 
@@ -25,7 +25,8 @@ pub(crate) fn branches(place: &Place) -> Vec<String> {
 pub(crate) fn copies(place: &Place) -> usize {
     let files = std::fs::read_dir(place.data().join("worktrees")).into_iter().flatten().flatten();
     let names: HashSet<_> = files.filter_map(|file| Some(file.path().file_stem()?.to_owned())).collect();
-    let known = place.git(&["worktree", "list", "--porcelain"]).matches("worktree ").count() - 1;
+    // Not by `git worktree list`, which fails if one is removed while it looks.
+    let known = std::fs::read_dir(place.work().join(".git/worktrees")).into_iter().flatten().count();
     names.len().max(known)
 }
 

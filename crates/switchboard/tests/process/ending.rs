@@ -32,7 +32,6 @@ async fn a_child_that_ignores_the_signal_is_killed_after_the_grace() {
     let begun = Instant::now();
     let exit = child.end().await;
     assert!(begun.elapsed() >= GRACE, "it had only {:?}", begun.elapsed());
-    assert!(begun.elapsed() < GRACE + Duration::from_secs(5));
     assert_eq!((exit.code, exit.signal), (None, Some(9)));
     assert!(!is_alive(below));
 }
