@@ -1,6 +1,6 @@
 //! A turn that cannot go on because of another task says so: which agent's that is, and since when.
 //!
-//! A status is one event that every reader of the task sees, whoever they are. What not everybody may know, the other
+//! A status is one event that every reader of the task sees. What only some of them may know, the other
 //! task's id and the commands that end its wait, is in it only if both tasks have the same owner. An admin key that reads
 //! the task gets it added to what it reads ([`Inner::tell_blocker`]), and operators find it in the list of live tasks.
 

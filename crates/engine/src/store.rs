@@ -54,7 +54,7 @@ pub trait Store: Send + Sync + 'static {
     /// by a live node. Oldest first, after the given key.
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
-    /// Tasks that have not ended, whoever's they are and whoever works on them. Oldest first, after the given key.
+    /// Tasks that have not ended, of all owners, with or without a driver. Oldest first, after the given key.
     fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// Parked tasks that expire at or before a time, earliest first.

@@ -38,7 +38,7 @@ pub(crate) struct Responses {
     rendering: Arc<FairSemaphore>,
 }
 
-/// How much is in flight, for whoever watches the server from outside.
+/// How much is in flight, for tests and metrics.
 #[derive(Clone)]
 pub struct ResponseGauge(Arc<Responses>);
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use switchboard_a2a::Error;
 use switchboard_engine::{Caller, Engine};
 use switchboard_webhooks::{Callbacks, Webhooks};
 
@@ -13,6 +14,14 @@ use crate::edge::request_id::RequestIds;
 use crate::edge::stream_slots::StreamSlots;
 use crate::responses::Responses;
 use crate::{Authenticator, Identity, Options};
+
+/// When it is worth coming back after a stop: a restart takes about as long.
+const STOPPING_RETRY_MS: u64 = 5_000;
+
+/// What new work is refused with while the server stops.
+pub(crate) fn stopping() -> Error {
+    Error::overloaded("the server is stopping", STOPPING_RETRY_MS)
+}
 
 /// What all connections share.
 pub(crate) struct State {

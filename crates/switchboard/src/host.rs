@@ -83,7 +83,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Nobody yet.
+    /// Without agents.
     pub fn new() -> Self {
         Self::default()
     }

@@ -11,9 +11,7 @@ use super::error;
 use super::task::{self, Form};
 use crate::body::cut;
 use crate::responses::{RenderSlot, Reserved, SMALL};
-
-/// When it is worth coming back after a stop: a restart takes about as long.
-const STOPPING_RETRY_MS: u64 = 5_000;
+use crate::state::stopping;
 
 impl Call<'_> {
     /// Room for a result of about so many bytes, as soon as the caller's budget has it.
@@ -46,9 +44,7 @@ impl Call<'_> {
         tokio::select! {
             biased;
             done = waiting => Ok(done),
-            () = self.state.engine.drained().cancelled() => {
-                Err(Error::overloaded("the server is stopping", STOPPING_RETRY_MS))
-            }
+            () = self.state.engine.drained().cancelled() => Err(stopping()),
         }
     }
 }
@@ -79,10 +75,8 @@ pub(super) async fn outcome(
 ) -> Result<Outcome, Error> {
     let bytes = reading.bytes();
     if bytes <= SMALL as u64 {
-        let reserved = match call.reserve(bytes).await {
-            Ok(reserved) => reserved,
-            Err(_) => call.state.responses.force(call.identity, SMALL),
-        };
+        let reserved = call.reserve(bytes).await;
+        let reserved = reserved.unwrap_or_else(|_| call.state.responses.force(call.identity, SMALL));
         task::write(call.wire(), form, reading, history_length, out)?;
         return Ok(written(call, reserved, out));
     }

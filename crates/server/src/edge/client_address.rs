@@ -32,7 +32,7 @@ pub(super) fn of_request(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -
     }
     let mut nearest = None;
     for hop in hops(headers).into_iter().rev() {
-        // What cannot be read was written by whoever wrote what stands before it.
+        // An element that is no address was not written by a trusted proxy, so nothing before it counts.
         let Some(address) = hop else { break };
         nearest = Some(address);
         if !is_trusted(&address) {

@@ -69,7 +69,7 @@ impl Guard {
     /// Lets a request pass, and says where it comes from.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
         if self.open {
-            // Whoever reaches the proxy would be taken for a caller on this machine.
+            // Every client of the proxy would be taken for a caller on this machine.
             if let Some(header) = forwarding_header(headers) {
                 return Err(Intrusion::Forwarded(header.to_string()));
             }

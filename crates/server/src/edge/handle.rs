@@ -24,10 +24,8 @@ use super::request_id::X_REQUEST_ID;
 use super::{client_address, cors, head_limits, landing, plain, strict_transport};
 use crate::bindings::routes::{self, Found, Route};
 use crate::health::{self, Check};
+use crate::state::stopping;
 use crate::{Body, Exchange, Identity, Measured, State, api, bindings};
-
-/// When it is worth coming back after a stop: a restart takes about as long.
-const STOPPING_RETRY_MS: u64 = 5_000;
 
 /// When a client that has too many requests under way may try again: most take less.
 const CROWDED_RETRY_MS: u64 = 1_000;
@@ -326,9 +324,7 @@ async fn not_read(state: &State, activity: &Activity, parts: &Parts, mut body: I
                 format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
             (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
         }
-        Unread::Stopping => {
-            (Some(StatusCode::SERVICE_UNAVAILABLE), Error::overloaded("the server is stopping", STOPPING_RETRY_MS))
-        }
+        Unread::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
         Unread::Broken => {
             let message = "the request body ended early or is not framed as its headers say";
             (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))

@@ -1,4 +1,4 @@
-//! What operators ask about tasks, whoever's they are: which are alive, what blocks them, and the end of one.
+//! What operators ask about the tasks of all callers: which are alive, what blocks them, and the end of one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

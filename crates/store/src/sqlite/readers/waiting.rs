@@ -19,7 +19,7 @@ impl Reading {
         self.task_rows(&sql, (after.0, start, limit(max)))
     }
 
-    /// Tasks that have not ended, whoever works on them.
+    /// Tasks that have not ended, with or without a driver.
     pub(crate) fn live(&mut self, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
         let sql = format!(
             "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND key > ?1 ORDER BY key LIMIT ?2"
