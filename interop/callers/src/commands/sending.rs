@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{id, produced, state, text};
+use crate::checks::STREAMED;
 use crate::commands::switchboard::{Switchboard, refused_with, told_by};
 use crate::run::{Answer, Checked, Run, equal};
 
@@ -41,11 +42,10 @@ async fn reply(switchboard: &Switchboard) -> Checked {
 
 /// Every chunk on a line of its own, once and in order, and the end.
 async fn stream(switchboard: &Switchboard) -> Checked {
-    const COUNT: usize = 100;
-    let events = switchboard.lines("send", &["--stream", &format!("stream {COUNT}")], "").await?;
+    let events = switchboard.lines("send", &["--stream", &format!("stream {STREAMED}")], "").await?;
     let chunks = events.iter().filter(|event| event["artifactUpdate"].is_object());
     let chunks: Vec<String> = chunks.map(|event| text(&event["artifactUpdate"]["artifact"]["parts"])).collect();
-    equal(chunks, (1..=COUNT).map(|number| format!("chunk {number}\n")).collect::<Vec<_>>())?;
+    equal(chunks, (1..=STREAMED).map(|number| format!("chunk {number}\n")).collect::<Vec<_>>())?;
     let last = events.last().map(|event| state(&event["statusUpdate"]));
     equal(last, Some("TASK_STATE_COMPLETED"))?;
     Ok(Answer::Given)
