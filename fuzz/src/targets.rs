@@ -99,7 +99,7 @@ mod tests {
         });
         accepted("declared", &|input| {
             let text = String::from_utf8_lossy(input);
-            switchboard_adapters::Declared::parse(&text, "adapter.yaml").is_ok()
+            switchboard_cli_agents::adapters::Declared::parse(&text, "adapter.yaml").is_ok()
         });
         accepted("params", &|input| {
             let parts = RestParts { body: input, ..RestParts::default() };

@@ -1,6 +1,5 @@
-//! Ready-made agents: the demo fleet, small and useful, and command-line coding agents.
+//! Ready-made agents: the demo fleet, small and useful.
 
-pub mod cli;
 mod echo;
 mod guide;
 mod probe;

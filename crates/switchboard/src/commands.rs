@@ -4,7 +4,6 @@ pub mod calling;
 pub mod config;
 pub mod db;
 pub mod doctor;
-pub mod exec_child;
 pub mod keys;
 pub mod live_tasks;
 pub mod serve;

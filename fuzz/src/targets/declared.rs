@@ -1,6 +1,6 @@
 //! Descriptions of programs, which users write: read or refused, never worse.
 
-use switchboard_adapters::{Adapter, Declared, Exit, Order, Permission, Permissions, Session, Steps};
+use switchboard_cli_agents::adapters::{Adapter, Declared, Exit, Order, Permission, Permissions, Session, Steps};
 
 /// Reads a description, and has a turn with a program of that kind.
 pub fn target(data: &[u8]) {

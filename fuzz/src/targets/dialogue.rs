@@ -1,6 +1,6 @@
 //! Lines of command-line agents: none may do harm, whichever program they are said to come from, and every turn ends.
 
-use switchboard_adapters::{
+use switchboard_cli_agents::adapters::{
     Acp, Adapter, ClaudeCode, Codex, Cursor, Decision, Event, Exit, Gemini, Opencode, Order, Permission, Permissions,
     Session, Step, Steps,
 };

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_adapters::{
+use switchboard_cli_agents::adapters::{
     Acp, Adapter, ApprovalPattern, Approvals, Declared, DeclaredError, FieldError, Generic, GenericOptions, Input,
     Output, Permissions, Separator, can_fit,
 };
-use switchboard_agents::cli::process::{Children, ChildrenOptions, OutputLimits, User};
-use switchboard_agents::cli::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy};
+use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
+use switchboard_cli_agents::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy, exec_child};
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
 
-use crate::commands::exec_child;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::profiles::{ProfileName, Selected};
 use crate::config::cli_agent::{self, Worktree, generic};
@@ -288,7 +287,7 @@ fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String>
 
 #[cfg(test)]
 mod tests {
-    use switchboard_adapters::{Order, Session};
+    use switchboard_cli_agents::adapters::{Order, Session};
 
     use super::*;
     use crate::config::agents::Kind;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use switchboard_adapters::{
+use switchboard_cli_agents::adapters::{
     Acp, Adapter, Approvals, ClaudeCode, Codex, Cursor, Declared, Ending, Event, Gemini, Generic, GenericOptions,
     Opencode, Order, Output, Permissions, Session, Step, Steps,
 };
-use switchboard_agents::cli::{COMMON_VARIABLES, Difficulty};
+use switchboard_cli_agents::{COMMON_VARIABLES, Difficulty};
 use switchboard_engine::reason::Reason;
 
 use crate::program::Workspace;

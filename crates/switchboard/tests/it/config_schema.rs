@@ -9,7 +9,7 @@ use crate::tls::Issued;
 const SWITCHBOARD: &str = include_str!("documented/switchboard.yaml");
 const AGENTS: &str = include_str!("documented/agents.yaml");
 /// The file that one of them names.
-const AIDER: &str = include_str!("../../../adapters/tests/declarations/aider.yaml");
+const AIDER: &str = include_str!("../../../cli-agents/tests/declarations/aider.yaml");
 
 fn schema(arguments: &[&str]) -> jsonschema::Validator {
     let run = Workspace::new().run(arguments);

@@ -53,7 +53,7 @@ fn defined() -> BTreeSet<(String, String)> {
     metrics::with_local_recorder(&notebook, || {
         switchboard_server::describe_metrics();
         switchboard_store::describe_metrics();
-        switchboard_agents::cli::describe_metrics();
+        switchboard_cli_agents::describe_metrics();
     });
     notebook.0.into_inner().unwrap()
 }

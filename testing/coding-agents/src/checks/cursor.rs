@@ -10,8 +10,8 @@ use super::approvals::was_refused;
 use crate::caller::{artifact_data, artifact_text, has_answered, has_failed, is, text, within};
 use crate::place::Place;
 
-const PLAIN: &str = include_str!("../../../../crates/adapters/tests/captures/cursor-plain.txt");
-const REJECTED: &str = include_str!("../../../../crates/adapters/tests/captures/cursor-rejected.txt");
+const PLAIN: &str = include_str!("../../../../crates/cli-agents/tests/captures/cursor-plain.txt");
+const REJECTED: &str = include_str!("../../../../crates/cli-agents/tests/captures/cursor-rejected.txt");
 /// The conversation in them.
 const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 

@@ -1,7 +1,7 @@
 //! As whom programs run, and who we are.
 
-use switchboard_agents::cli::Settings;
-use switchboard_agents::cli::process::User;
+use switchboard_cli_agents::Settings;
+use switchboard_cli_agents::process::User;
 
 use super::finding::Finding;
 

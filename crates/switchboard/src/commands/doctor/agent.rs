@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use switchboard_adapters::{Order, Session};
-use switchboard_agents::cli::process::User;
-use switchboard_agents::cli::{Difficulty, ProgramError, Settings, Worker, Workers};
+use switchboard_cli_agents::adapters::{Order, Session};
+use switchboard_cli_agents::process::User;
+use switchboard_cli_agents::{Difficulty, ProgramError, Settings, Worker, Workers};
 
 use super::account::{may_become, runs_as_root, user_finding};
 use super::bench::Bench;

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use switchboard_agents::cli::process::{ChildCommand, Children, ChildrenOptions, Output, OutputLimits, User};
-use switchboard_agents::cli::{Settings, Version, Worker, version};
+use switchboard_cli_agents::process::{ChildCommand, Children, ChildrenOptions, Output, OutputLimits, User};
+use switchboard_cli_agents::{Settings, Version, Worker, version};
 use tokio::sync::Semaphore;
 
 use crate::serve::programs::children_options;

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use switchboard_agents::cli::process::User;
+use switchboard_cli_agents::process::User;
 
 use super::finding::Finding;
 

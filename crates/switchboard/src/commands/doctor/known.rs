@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use serde::Serialize;
-use switchboard_adapters::{ClaudeCode, Codex, Cursor, Gemini, Opencode};
-use switchboard_agents::cli::{ProgramError, Settings, Worker};
+use switchboard_cli_agents::adapters::{ClaudeCode, Codex, Cursor, Gemini, Opencode};
+use switchboard_cli_agents::{ProgramError, Settings, Worker};
 
 use super::bench::Bench;
 use super::finding::{Finding, Level};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
-use switchboard_adapters::{Binary, LoginFile, LoginSign};
+use switchboard_cli_agents::adapters::{Binary, LoginFile, LoginSign};
 
 use super::finding::{Finding, Level};
 
@@ -115,7 +115,7 @@ fn is_something(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_adapters::{Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
+    use switchboard_cli_agents::adapters::{Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
 
     use super::*;
 

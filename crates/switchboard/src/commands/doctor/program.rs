@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use switchboard_adapters::{Binary, Launch, cut};
-use switchboard_agents::cli::{ProgramError, Settings, Version, Worker, environment, find, is_tested};
+use switchboard_cli_agents::adapters::{Binary, Launch, cut};
+use switchboard_cli_agents::{ProgramError, Settings, Version, Worker, environment, find, is_tested};
 
 use super::bench::Bench;
 use super::finding::{Finding, Level};

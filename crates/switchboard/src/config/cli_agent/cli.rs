@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchboard_adapters::{Acp, Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
+use switchboard_cli_agents::adapters::{Acp, Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
 
 use crate::config::problem::Mismatch;
 use crate::config::value::{Scalar, choice};

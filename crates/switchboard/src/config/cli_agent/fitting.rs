@@ -1,7 +1,7 @@
 //! Which keys fit which kind of program. A key that would do nothing is refused, because whoever wrote it expects
 //! something of it.
 
-use switchboard_adapters::FieldError;
+use switchboard_cli_agents::adapters::FieldError;
 
 use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;
@@ -67,10 +67,10 @@ fn generic(section: &mut Section<'_, '_>, agent: &CliAgent) {
         let program = command.program.to_string_lossy().into_owned();
         let words: Vec<String> = std::iter::once(program).chain(command.args.iter().map(str::to_owned)).collect();
         let input = match agent.input {
-            Input::Stdin => switchboard_adapters::Input::Stdin,
-            Input::Argument => switchboard_adapters::Input::Argument,
+            Input::Stdin => switchboard_cli_agents::adapters::Input::Stdin,
+            Input::Argument => switchboard_cli_agents::adapters::Input::Argument,
         };
-        if let Err(FieldError { wrong, right, .. }) = switchboard_adapters::check_command(&words, input) {
+        if let Err(FieldError { wrong, right, .. }) = switchboard_cli_agents::adapters::check_command(&words, input) {
             section.refuse("command", wrong, right);
         }
     }

@@ -74,15 +74,15 @@ impl Permissions {
 impl Permissions {
     /// The same for the programs' adapters.
     #[must_use]
-    pub fn rules(&self) -> switchboard_adapters::Permissions {
-        use switchboard_adapters::Permission as Rule;
+    pub fn rules(&self) -> switchboard_cli_agents::adapters::Permissions {
+        use switchboard_cli_agents::adapters::Permission as Rule;
         let names = |rules: &[ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect();
         let default = match self.default {
             Permission::Ask => Rule::Ask,
             Permission::Allow => Rule::Allow,
             Permission::Deny => Rule::Deny,
         };
-        switchboard_adapters::Permissions { default, allow: names(&self.allow), deny: names(&self.deny) }
+        switchboard_cli_agents::adapters::Permissions { default, allow: names(&self.allow), deny: names(&self.deny) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use switchboard_adapters::{Acp, Adapter, FieldError, can_fit};
+use switchboard_cli_agents::adapters::{Acp, Adapter, FieldError, can_fit};
 
 use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;

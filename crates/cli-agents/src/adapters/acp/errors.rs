@@ -1,0 +1,76 @@
+//! What an agent's errors mean.
+
+use agent_client_protocol_schema::v1::{Error, ErrorCode};
+use serde_json::Value;
+
+use crate::adapters::auth_failures::is_auth_failure;
+use crate::adapters::cut::cut;
+use crate::adapters::dialogue::FailureKind;
+
+/// Longer details are cut: some agents send whole answers of their model's server.
+const LONGEST_DETAIL: usize = 1_000;
+
+/// What kind of failure an error is, whatever was asked for.
+pub(super) fn kind(error: &Error) -> FailureKind {
+    match error.code {
+        // Gemini gives the status of its model's server as the code.
+        ErrorCode::AuthRequired | ErrorCode::Other(401) => FailureKind::NotLoggedIn,
+        // Opencode has the words of its model's server, and no status.
+        _ if is_auth_failure(&describe(error)) => FailureKind::NotLoggedIn,
+        _ => FailureKind::Reported,
+    }
+}
+
+/// What kind of failure an error is when a conversation was to be taken up: each agent says in another way that it does
+/// not know it.
+pub(super) fn kind_when_taking_up(error: &Error) -> FailureKind {
+    match error.code {
+        ErrorCode::ResourceNotFound
+        | ErrorCode::InvalidParams
+        | ErrorCode::InternalError
+        | ErrorCode::MethodNotFound => FailureKind::UnknownSession,
+        _ => kind(error),
+    }
+}
+
+/// An error for people, in the agent's words.
+pub(super) fn describe(error: &Error) -> String {
+    let message = inner_message(&error.message).unwrap_or_else(|| error.message.clone());
+    let message = match message.trim() {
+        "" => format!("error {}", i32::from(error.code)),
+        message => cut(message.trim_end_matches('.'), LONGEST_DETAIL).into_owned(),
+    };
+    match &error.data {
+        None => message,
+        Some(data) => format!("{message} ({})", cut(&detail(data), LONGEST_DETAIL)),
+    }
+}
+
+/// The text in what goes with an error; all of it if there is none.
+fn detail(data: &Value) -> String {
+    let text = data.as_str().or_else(|| data.get("details")?.as_str());
+    text.map_or_else(|| data.to_string(), str::to_owned)
+}
+
+/// Some messages are a whole answer of the model's server as JSON: the message within.
+fn inner_message(message: &str) -> Option<String> {
+    let answer: Value = serde_json::from_str(message).ok()?;
+    answer.pointer("/error/message")?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn errors_are_described_in_the_words_of_the_agent() {
+        let gemini = r#"{"error":{"code":400,"message":"fake 400","status":"INVALID_ARGUMENT"}}"#;
+        assert_eq!(describe(&Error::new(400, gemini)), "fake 400");
+        assert_eq!(describe(&Error::new(-32603, "no").data(json!("why"))), "no (why)");
+        assert_eq!(describe(&Error::new(-32603, "no").data(json!({"a": 1}))), r#"no ({"a":1})"#);
+        assert_eq!(describe(&Error::new(-32603, "no").data(json!({"details": "why"}))), "no (why)");
+        assert_eq!(describe(&Error::new(7, " ")), "error 7");
+        assert_eq!(describe(&Error::new(7, "x".repeat(2_000))).chars().count(), LONGEST_DETAIL);
+    }
+}

@@ -1,0 +1,154 @@
+//! What an agent asks permission for, and the answers it takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agent_client_protocol_schema::v1::{
+    Error, PermissionOptionKind, RequestId, RequestPermissionOutcome, RequestPermissionResponse,
+    SelectedPermissionOutcome, ToolCallUpdate,
+};
+use serde_json::Value;
+
+use super::message;
+use super::tools::Tools;
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision, Event};
+
+/// More open questions than this are answered at once, with no: nobody can be asked that much.
+const MOST_OPEN: usize = 1_000;
+
+/// The questions of one turn.
+#[derive(Default)]
+pub(super) struct Permissions {
+    open: BTreeMap<String, Question>,
+    /// All questions there were, so that none is asked twice.
+    asked: BTreeSet<String>,
+}
+
+struct Question {
+    id: RequestId,
+    tool_call: String,
+    choices: Vec<Choice>,
+}
+
+impl Permissions {
+    /// The agent asks. What cannot be understood of the question is left out; it is asked all the same.
+    pub(super) fn ask(&mut self, id: RequestId, params: &Value, tools: &mut Tools, steps: &mut Steps) {
+        // As JSON, so that the number 1 and the text "1" are two.
+        let request = serde_json::to_string(&id).unwrap_or_default();
+        if self.asked.contains(&request) {
+            return;
+        }
+        if self.open.len() >= MOST_OPEN {
+            return cancel(id, steps);
+        }
+        self.asked.insert(request.clone());
+        let options = params.get("options").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut choices: Vec<Choice> = options.iter().filter_map(choice).collect();
+        let offers = |kind| choices.iter().any(|choice| choice.kind == kind);
+        let no_plain_yes = !offers(ChoiceKind::AllowOnce);
+        if no_plain_yes {
+            // Nobody is to take what reaches further for a yes: it is offered as what it is.
+            for choice in choices.iter_mut().filter(|choice| choice.kind == ChoiceKind::AllowAlways) {
+                choice.kind = ChoiceKind::Other;
+            }
+        }
+        let update = params.get("toolCall").cloned().unwrap_or_default();
+        let update = serde_json::from_value(update).unwrap_or_else(|_| {
+            // The request's own name is as good as any for a call that has none.
+            ToolCallUpdate::new(request.clone(), Default::default())
+        });
+        let tool_call = update.tool_call_id.to_string();
+        let Some(call) = tools.asked(update, steps) else {
+            return cancel(id, steps);
+        };
+        let (tool, input, prompt) = (call.tool().to_owned(), call.input(), call.prompt());
+        self.open.insert(request.clone(), Question { id, tool_call, choices: choices.clone() });
+        // The protocol's answer is the id of an option and nothing else.
+        let takes_reason = false;
+        let approval = Approval { request, tool, input, prompt, choices, no_plain_yes, takes_reason };
+        steps.event(Event::ApprovalRequired(approval));
+    }
+
+    /// Somebody has decided.
+    pub(super) fn decide(&mut self, request: &str, decision: &Decision, tools: &mut Tools, steps: &mut Steps) {
+        let Some(question) = self.open.remove(request) else {
+            return;
+        };
+        let first = |kind| question.choices.iter().find(|choice| choice.kind == kind);
+        let choice = match decision {
+            // A wider yes is given only by its name.
+            Decision::Allow => first(ChoiceKind::AllowOnce).or_else(|| first(ChoiceKind::RejectOnce)),
+            Decision::Deny { .. } => first(ChoiceKind::RejectOnce).or_else(|| first(ChoiceKind::RejectAlways)),
+            Decision::Choose(id) => question.choices.iter().find(|choice| choice.id == *id),
+        };
+        if *decision == Decision::Allow && choice.is_none_or(|choice| choice.kind != ChoiceKind::AllowOnce) {
+            let takes = wider(&question.choices);
+            let text = format!("The agent has no yes for this one call, so it was answered no{takes}.");
+            steps.event(Event::Notice { text });
+        }
+        let refused = [ChoiceKind::RejectOnce, ChoiceKind::RejectAlways];
+        if choice.is_none_or(|choice| refused.contains(&choice.kind)) {
+            tools.refused(&question.tool_call);
+        }
+        match choice {
+            Some(choice) => select(question.id, &choice.id, steps),
+            None => cancel(question.id, steps),
+        }
+    }
+
+    /// The agent no longer wants to know. It still wants an answer, which says just that.
+    pub(super) fn withdraw(&mut self, id: &Value, steps: &mut Steps) {
+        let request = id.to_string();
+        if let Some(question) = self.open.remove(&request) {
+            message::answer(steps, question.id, Err::<(), _>(Error::request_cancelled()));
+            steps.event(Event::ApprovalWithdrawn { request });
+        }
+    }
+
+    /// The turn is over, and with it every open question.
+    pub(super) fn close(&mut self, steps: &mut Steps) {
+        for (request, _) in std::mem::take(&mut self.open) {
+            steps.event(Event::ApprovalWithdrawn { request });
+        }
+    }
+
+    /// The turn is being stopped: every open question is answered so.
+    pub(super) fn cancel_all(&mut self, steps: &mut Steps) {
+        for (_, question) in std::mem::take(&mut self.open) {
+            cancel(question.id, steps);
+        }
+    }
+}
+
+/// What could be answered instead of a plain yes, for people.
+fn wider(choices: &[Choice]) -> String {
+    let offered = choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
+    let names: Vec<String> = offered.map(|choice| format!("{} ({})", choice.id, choice.label)).collect();
+    if names.is_empty() { String::new() } else { format!("; it takes {}", names.join(", ")) }
+}
+
+/// One offered answer. The kind tells what it means; names and order differ from agent to agent.
+fn choice(option: &Value) -> Option<Choice> {
+    let id = option.get("optionId")?.as_str()?.to_owned();
+    let label = option.get("name").and_then(Value::as_str).unwrap_or(&id).to_owned();
+    let kind = option.get("kind").cloned().unwrap_or_default();
+    let kind = match serde_json::from_value(kind) {
+        Ok(PermissionOptionKind::AllowOnce) => ChoiceKind::AllowOnce,
+        Ok(PermissionOptionKind::AllowAlways) => ChoiceKind::AllowAlways,
+        Ok(PermissionOptionKind::RejectOnce) => ChoiceKind::RejectOnce,
+        Ok(PermissionOptionKind::RejectAlways) => ChoiceKind::RejectAlways,
+        _ => ChoiceKind::Other,
+    };
+    Some(Choice { id, label, kind })
+}
+
+fn select(id: RequestId, option: &str, steps: &mut Steps) {
+    let selected = SelectedPermissionOutcome::new(option.to_owned());
+    let outcome = RequestPermissionOutcome::Selected(selected);
+    message::answer(steps, id, Ok(RequestPermissionResponse::new(outcome)));
+}
+
+/// Answers a question with neither yes nor no.
+pub(super) fn cancel(id: RequestId, steps: &mut Steps) {
+    message::answer(steps, id, Ok(RequestPermissionResponse::new(RequestPermissionOutcome::Cancelled)));
+}

@@ -1,0 +1,67 @@
+//! What an agent tells while it works on a prompt.
+//!
+//! Plans are not told: they are repeated whole with every small change, and what is done shows in the tools.
+
+use agent_client_protocol_schema::v1::ToolCallUpdate;
+use serde_json::Value;
+
+use super::text::Text;
+use super::tools::Tools;
+use super::usage::Account;
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::Event;
+
+/// What was told in one turn.
+pub(super) struct Updates {
+    pub(super) text: Text,
+    pub(super) tools: Tools,
+    pub(super) account: Account,
+}
+
+impl Updates {
+    pub(super) fn new(resumed: bool, denied: Vec<&'static str>) -> Self {
+        Self { text: Text::default(), tools: Tools::new(denied), account: Account::new(resumed) }
+    }
+
+    /// One update. Kinds that are not known here are ignored.
+    pub(super) fn update(&mut self, update: &Value, steps: &mut Steps) {
+        let text = || update.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
+        match update.get("sessionUpdate").and_then(Value::as_str).unwrap_or_default() {
+            "agent_message_chunk" => {
+                self.tools.go_on(None, steps);
+                self.text.piece(text(), update.get("messageId").and_then(Value::as_str), steps);
+            }
+            "agent_thought_chunk" if !text().is_empty() => {
+                self.tools.go_on(None, steps);
+                self.text.end(steps);
+                steps.event(Event::Reasoning { text: text().to_owned() });
+            }
+            "tool_call" | "tool_call_update" => {
+                // One type for both: agents announce calls without the title that the other type wants.
+                if let Ok(update) = serde_json::from_value::<ToolCallUpdate>(update.clone()) {
+                    self.text.end(steps);
+                    self.tools.update(update, steps);
+                }
+            }
+            "usage_update" => {
+                self.tools.go_on(None, steps);
+                self.account.update(update, steps);
+            }
+            "notice" => {
+                let [title, description] =
+                    ["title", "description"].map(|name| update.get(name).and_then(Value::as_str).unwrap_or_default());
+                let text = format!("{title}\n{description}").trim().to_owned();
+                if !text.is_empty() {
+                    steps.event(Event::Notice { text });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The turn is over: what hangs in the air is told.
+    pub(super) fn close(&mut self, steps: &mut Steps) {
+        self.text.end(steps);
+        self.tools.close(steps);
+    }
+}

@@ -1,0 +1,112 @@
+//! What a turn has cost.
+//!
+//! Tokens come with the answer to the prompt and count this turn, which is this run. Money comes in updates and counts
+//! from the beginning of the conversation; so it is told only in a conversation that began in this run.
+
+use serde_json::Value;
+
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::{Event, Scope, Usage};
+
+/// The account of one run.
+#[derive(Default)]
+pub(super) struct Account {
+    usage: Usage,
+    /// Whether money spent in earlier runs is in what the agent says.
+    resumed: bool,
+}
+
+impl Account {
+    pub(super) fn new(resumed: bool) -> Self {
+        Self { resumed, ..Self::default() }
+    }
+
+    /// An update about the context and the money.
+    pub(super) fn update(&mut self, update: &Value, steps: &mut Steps) {
+        let cost = update.get("cost").unwrap_or(&Value::Null);
+        let in_dollars = cost.get("currency").and_then(Value::as_str) == Some("USD");
+        let amount = cost.get("amount").and_then(Value::as_f64).filter(|amount| *amount >= 0.0);
+        if let Some(amount) = amount
+            && in_dollars
+            && !self.resumed
+        {
+            self.usage.cost_usd = Some(amount);
+            self.tell(steps);
+        }
+    }
+
+    /// The answer to the prompt. Where an agent counts twice, the whole with its side calls is in the money only.
+    pub(super) fn close(&mut self, result: &Value, steps: &mut Steps) {
+        let count = |from: &Value, name: &str| from.get(name).and_then(Value::as_u64).unwrap_or_default();
+        if let Some(usage) = result.get("usage").filter(|usage| usage.is_object()) {
+            // The counts do not overlap: their sum is the total.
+            let (read, written) = (count(usage, "cachedReadTokens"), count(usage, "cachedWriteTokens"));
+            let thought = count(usage, "thoughtTokens");
+            self.usage.input_tokens = count(usage, "inputTokens").saturating_add(read).saturating_add(written);
+            self.usage.cached_tokens = read;
+            self.usage.output_tokens = count(usage, "outputTokens").saturating_add(thought);
+            self.usage.reasoning_tokens = thought;
+        } else if let Some(usage) = result.pointer("/_meta/quota/token_count") {
+            self.usage.input_tokens = count(usage, "input_tokens");
+            self.usage.output_tokens = count(usage, "output_tokens");
+        }
+        self.tell(steps);
+    }
+
+    /// Nothing at all is not told: turns that were stopped come with zeros although tokens were spent.
+    fn tell(&self, steps: &mut Steps) {
+        let Usage { input_tokens, output_tokens, cost_usd, .. } = self.usage;
+        if input_tokens > 0 || output_tokens > 0 || cost_usd.is_some_and(|cost| cost > 0.0) {
+            steps.event(Event::Usage(Usage { scope: Scope::Run, ..self.usage }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::dialogue::Step;
+    use serde_json::json;
+
+    fn told(resumed: bool, update: &Value, result: &Value) -> Option<Usage> {
+        let (mut account, mut steps) = (Account::new(resumed), Steps::default());
+        account.update(update, &mut steps);
+        account.close(result, &mut steps);
+        match steps.take().pop() {
+            Some(Step::Event(Event::Usage(usage))) => Some(usage),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn counts_that_do_not_overlap_are_added() {
+        let result = json!({"usage": {"inputTokens": 11, "outputTokens": 7, "cachedReadTokens": 3,
+            "cachedWriteTokens": 2, "thoughtTokens": 4, "totalTokens": 27}});
+        let update = json!({"cost": {"amount": 0.5, "currency": "USD"}});
+        let expected = Usage {
+            scope: Scope::Run,
+            input_tokens: 16,
+            cached_tokens: 3,
+            output_tokens: 11,
+            reasoning_tokens: 4,
+            cost_usd: Some(0.5),
+        };
+        assert_eq!(told(false, &update, &result), Some(expected));
+        assert_eq!(told(true, &update, &result), Some(Usage { cost_usd: None, ..expected }));
+    }
+
+    #[test]
+    fn zeros_other_money_and_nonsense_are_not_told() {
+        for update in [
+            json!({"cost": {"amount": 0, "currency": "USD"}}),
+            json!({"cost": {"amount": 3, "currency": "credits"}}),
+            json!({"cost": {"amount": -1, "currency": "USD"}}),
+            json!({"cost": "much"}),
+        ] {
+            assert_eq!(told(false, &update, &json!({"usage": {"inputTokens": 0}})), None, "{update}");
+            assert_eq!(told(false, &update, &json!({"usage": 7, "_meta": []})), None, "{update}");
+        }
+        let huge = json!({"usage": {"inputTokens": u64::MAX, "cachedReadTokens": 9}});
+        assert_eq!(told(false, &Value::Null, &huge).map(|usage| usage.input_tokens), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,140 @@
+//! How a turn ended, from what is said at its end.
+//!
+//! The exit code proves nothing, and `success` does not either: it comes with every failure of the model's service,
+//! and with tools that were refused without anybody being asked. Good is a result that says success, says that it is
+//! no error, and lists no refusal that nobody decided.
+
+use serde_json::Value;
+
+use super::LOGIN;
+use super::approvals::Approvals;
+use super::read::{list, text};
+use super::tools::permission;
+use crate::adapters::cut::cut;
+use crate::adapters::dialogue::{Ending, Exit, Failure, FailureKind};
+use crate::adapters::lines;
+use crate::adapters::permissions::{Permission, Permissions};
+
+/// Begins what it says of a conversation that it does not have.
+const UNKNOWN_SESSION: &str = "No conversation found with session ID";
+
+/// The longest reason that is passed on.
+const LONGEST_REASON: usize = 2000;
+
+/// What is known besides the result.
+pub(super) struct Known<'a> {
+    /// What was decided.
+    pub(super) approvals: &'a Approvals,
+    /// What the operator has decided beforehand.
+    pub(super) permissions: &'a Permissions,
+    /// What kind of error the program has called the last one.
+    pub(super) error: &'a str,
+    /// Whether the turn was to be stopped.
+    pub(super) interrupted: bool,
+}
+
+/// The ending that a result tells.
+pub(super) fn of_result(result: &Value, known: &Known<'_>) -> Ending {
+    let is_error = result.get("is_error").and_then(Value::as_bool).unwrap_or_default();
+    if is_error || text(result, "subtype") != "success" {
+        return Ending::Failed(failure(result, known));
+    }
+    let undecided: Vec<String> = list(result, "permission_denials")
+        .iter()
+        .filter(|denial| !known.approvals.was_refused(denial))
+        .filter(|denial| permission(known.permissions, text(denial, "tool_name")) != Permission::Deny)
+        .map(|denial| known.approvals.describe(denial))
+        .collect();
+    if !undecided.is_empty() {
+        let message = format!(
+            "refused without anybody being asked: {}; look at claude's own settings and at permissions of this agent",
+            undecided.join("; ")
+        );
+        return Ending::Failed(failed(FailureKind::Refused, &message));
+    }
+    let answer = Some(text(result, "result")).filter(|answer| !answer.is_empty()).map(str::to_owned);
+    Ending::Done { answer }
+}
+
+/// Why a run ended without a result.
+pub(super) fn of_exit(exit: &Exit, interrupted: bool) -> Failure {
+    let said = |words: &[&str]| {
+        let says = |line: &&str| words.iter().all(|word| line.contains(word));
+        exit.stderr.lines().map(str::trim).rfind(says)
+    };
+    if let Some(line) = said(&[UNKNOWN_SESSION]) {
+        failed(FailureKind::UnknownSession, line)
+    } else if let Some(line) = said(&["Session ID", "already in use"]) {
+        failed(FailureKind::Reported, &format!("{line} It was begun before: take it up again, or begin another"))
+    } else if let Some(line) = said(&["/login"]).or_else(|| said(&["Invalid API key"])) {
+        failed(FailureKind::NotLoggedIn, &format!("{line}: {LOGIN}"))
+    } else if interrupted {
+        stopped()
+    } else {
+        // What to do about an account that it refuses is said by whoever runs it.
+        let next = if exit.stderr.contains("root") { String::new() } else { format!("; {}", lines::HOW_TO_GO_ON) };
+        failed(FailureKind::NoResult, &format!("claude told no result: {}{next}", exit.describe()))
+    }
+}
+
+/// That the program would not keep to the operator's rules.
+pub(super) fn unruled(why: &str) -> Failure {
+    let why = if why.is_empty() { "it does not say why" } else { why };
+    let message = format!(
+        "claude does not take the rules it is to keep, so nothing was begun: {why}; install a version that was tested \
+         (`switchboard doctor` names it)"
+    );
+    failed(FailureKind::Reported, &message)
+}
+
+/// That the model's service has rejected the credentials again.
+pub(super) fn rejected(why: &str) -> Failure {
+    failed(FailureKind::NotLoggedIn, &format!("the model's service rejected the credentials twice: {why}: {LOGIN}"))
+}
+
+/// That the turn was stopped.
+pub(super) fn stopped() -> Failure {
+    failed(FailureKind::Interrupted, "stopped, as it was told to")
+}
+
+fn failure(result: &Value, known: &Known<'_>) -> Failure {
+    let (subtype, reason) = (text(result, "subtype"), text(result, "terminal_reason"));
+    let said = reasons(result);
+    let status = result.get("api_error_status").and_then(Value::as_u64);
+    let authentication = status == Some(401)
+        || text(result, "api_error_type") == "authentication_error"
+        || known.error == "authentication_failed";
+    let (kind, message) = if said.starts_with(UNKNOWN_SESSION) {
+        (FailureKind::UnknownSession, said)
+    } else if reason.starts_with("aborted") || (known.interrupted && subtype == "error_during_execution") {
+        return stopped();
+    } else if subtype.starts_with("error_max")
+        || matches!(reason, "max_turns" | "budget_exhausted" | "prompt_too_long" | "blocking_limit")
+    {
+        (FailureKind::Limit, said)
+    } else if authentication {
+        (FailureKind::NotLoggedIn, format!("{said}: {LOGIN}"))
+    } else {
+        (FailureKind::Reported, said)
+    };
+    failed(kind, &message)
+}
+
+/// What it says of a failure, in its words: a list of errors, or the error as if it were the answer.
+fn reasons(result: &Value) -> String {
+    // Notes for its makers, not for people.
+    let readable = |error: &&str| !error.is_empty() && !error.starts_with("[ede_diagnostic]");
+    let errors: Vec<&str> = list(result, "errors").iter().filter_map(Value::as_str).filter(readable).collect();
+    if !errors.is_empty() {
+        return errors.join("; ");
+    }
+    match (text(result, "result"), text(result, "subtype")) {
+        ("", "") => "claude reported a failure and no reason".to_owned(),
+        ("", subtype) => format!("claude reported {subtype} and no reason"),
+        (said, _) => said.to_owned(),
+    }
+}
+
+fn failed(kind: FailureKind, message: &str) -> Failure {
+    Failure { kind, message: cut(message, LONGEST_REASON).into_owned() }
+}

@@ -1,0 +1,151 @@
+//! Tools: what is called, what it answers, and how a call reads.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::read::text;
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::Event;
+use crate::adapters::permissions::{Permission, Permissions};
+
+/// Calls that are remembered until they are answered. No model makes so many at once.
+const MOST_OPEN: usize = 1000;
+
+/// What tools are mostly about, and whether it is a place: `Edit src/main.rs`, but `Bash: cargo test`.
+const SUBJECTS: [(&str, bool); 10] = [
+    ("command", false),
+    ("file_path", true),
+    ("notebook_path", true),
+    ("url", true),
+    ("query", false),
+    ("pattern", false),
+    ("path", true),
+    ("skill", true),
+    ("plan", false),
+    ("description", false),
+];
+
+/// Two names of one tool: it is listed by the first, and asked about by either.
+const STARTS_AGENTS: [&str; 2] = ["Task", "Agent"];
+
+/// What to do about a tool.
+pub(super) fn permission(permissions: &Permissions, tool: &str) -> Permission {
+    if STARTS_AGENTS.contains(&tool) { permissions.of_any(&STARTS_AGENTS) } else { permissions.of(tool) }
+}
+
+/// Calls that were not answered yet.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: HashMap<String, Call>,
+}
+
+#[derive(Debug)]
+struct Call {
+    tool: String,
+    /// The file that is changed if it succeeds.
+    changes: Option<String>,
+}
+
+impl Calls {
+    /// A block of type `tool_use`.
+    pub(super) fn call(&mut self, block: &Value, steps: &mut Steps) {
+        let (id, tool) = (text(block, "id").to_owned(), text(block, "name").to_owned());
+        let input = block.get("input").cloned().unwrap_or_default();
+        let changes = match tool.as_str() {
+            "Edit" | "Write" | "MultiEdit" => Some(text(&input, "file_path")),
+            "NotebookEdit" => Some(text(&input, "notebook_path")),
+            _ => None,
+        };
+        let changes = changes.filter(|path| !path.is_empty()).map(str::to_owned);
+        if self.open.len() < MOST_OPEN {
+            self.open.insert(id.clone(), Call { tool: tool.clone(), changes });
+        }
+        steps.event(Event::ToolUse { id, tool, input });
+    }
+
+    /// A block of type `tool_result`.
+    pub(super) fn answer(&mut self, block: &Value, steps: &mut Steps) {
+        let id = text(block, "tool_use_id").to_owned();
+        let is_error = block.get("is_error").and_then(Value::as_bool).unwrap_or_default();
+        let output = block.get("content").map(output).unwrap_or_default();
+        let call = self.open.remove(&id);
+        let (tool, changes) = call.map(|call| (call.tool, call.changes)).unwrap_or_default();
+        steps.event(Event::ToolResult { id, tool, output, is_error });
+        if let Some(path) = changes
+            && !is_error
+        {
+            steps.event(Event::FilesChanged { paths: vec![path] });
+        }
+    }
+}
+
+/// What a tool answered: a text, or a list of blocks of which some are texts.
+fn output(content: &Value) -> String {
+    let block = |block: &Value| match text(block, "type") {
+        "text" => Some(text(block, "text").to_owned()),
+        "image" => Some("[image]".to_owned()),
+        _ => None,
+    };
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => blocks.iter().filter_map(block).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}
+
+/// A call, for people.
+pub(super) fn describe(tool: &str, input: &Value, cwd: &Path) -> String {
+    let subject = SUBJECTS.iter().find_map(|(member, place)| {
+        let subject = text(input, member);
+        (!subject.is_empty()).then_some((subject, *place))
+    });
+    match subject {
+        Some((place, true)) => format!("{tool} {}", within(place, cwd)),
+        Some((subject, false)) => format!("{tool}: {subject}"),
+        None if input.as_object().is_none_or(serde_json::Map::is_empty) => tool.to_owned(),
+        None => format!("{tool}: {input}"),
+    }
+}
+
+/// A path as seen from the working directory, if it is in it.
+fn within<'a>(path: &'a str, cwd: &Path) -> &'a str {
+    let inside = Path::new(path).strip_prefix(cwd).ok().and_then(Path::to_str);
+    inside.filter(|inside| !inside.is_empty()).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_described_by_what_it_is_about() {
+        for (tool, input, description) in [
+            ("Bash", json!({"command": "cargo test", "description": "Run the tests"}), "Bash: cargo test"),
+            ("Edit", json!({"file_path": "/home/agent/project/src/main.rs"}), "Edit src/main.rs"),
+            ("Write", json!({"file_path": "/etc/hosts"}), "Write /etc/hosts"),
+            ("Glob", json!({"path": "/home/agent/project", "pattern": "*.rs"}), "Glob: *.rs"),
+            ("Read", json!({"file_path": "/home/agent/project"}), "Read /home/agent/project"),
+            ("WebFetch", json!({"url": "https://example.com", "prompt": "read"}), "WebFetch https://example.com"),
+            ("mcp__x__y", json!({"n": 1}), r#"mcp__x__y: {"n":1}"#),
+            ("EnterPlanMode", json!({}), "EnterPlanMode"),
+            ("EnterPlanMode", json!(null), "EnterPlanMode"),
+            ("Bash", json!({"command": 7}), r#"Bash: {"command":7}"#),
+        ] {
+            assert_eq!(describe(tool, &input, Path::new("/home/agent/project")), description);
+        }
+        let long = "ü".repeat(3000);
+        assert_eq!(describe("Bash", &json!({"command": long}), Path::new("/")), format!("Bash: {long}"));
+    }
+
+    #[test]
+    fn an_answer_may_be_a_text_or_blocks() {
+        assert_eq!(output(&json!("done")), "done");
+        let blocks = json!([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "new"}, {"type": "text"}, 7]);
+        assert_eq!(output(&blocks), "a\n[image]\n");
+        assert_eq!(output(&json!({"text": "a"})), "");
+    }
+}

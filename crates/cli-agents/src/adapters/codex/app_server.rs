@@ -1,0 +1,377 @@
+//! `codex app-server`: JSON-RPC, one message per line, without its `jsonrpc` member.
+//!
+//! It is told who speaks, given a conversation and a turn, and then tells what happens until the turn has ended. Agents
+//! that Codex starts for itself speak in conversations of their own: their questions and calls are passed on, what they
+//! say and how their turns end is not.
+
+mod opening;
+mod question;
+mod unasked;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::failure;
+use super::items::{Call, Items, text, usage};
+use crate::adapters::auth_failures::AuthFailures;
+use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::event::{Decision, Event};
+use crate::adapters::order::Order;
+use crate::adapters::permissions::Permissions;
+use opening::Opening;
+use question::Question;
+use unasked::Unasked;
+
+const INITIALIZE: u64 = 1;
+const THREAD: u64 = 2;
+const TURN: u64 = 3;
+const INTERRUPT: u64 = 4;
+const CONFIG: u64 = 5;
+
+/// So many questions may be open at once. More are refused.
+const MOST_QUESTIONS: usize = 100;
+
+/// What is not needed and may be large: it is told again in other words, or as a whole later.
+const UNWANTED: [&str; 3] = ["turn/diff/updated", "item/commandExecution/outputDelta", "item/fileChange/outputDelta"];
+
+pub(super) struct AppServer {
+    prompt: String,
+    effort: Option<String>,
+    permissions: Permissions,
+    /// Whether it may look and not touch, and asks nothing.
+    looks_only: bool,
+    opening: Opening,
+    stage: Stage,
+    /// The conversation, once it is known.
+    thread: String,
+    /// The turn, once it is known.
+    turn: Option<String>,
+    items: Items,
+    auth_failures: AuthFailures,
+    /// Questions that wait for an answer, by the JSON text of their id.
+    questions: BTreeMap<String, Question>,
+    interrupted: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It was told who speaks.
+    Greeting,
+    /// Its configuration was asked for.
+    Reading,
+    /// The conversation was asked for.
+    Opening,
+    /// The turn was ordered.
+    Running,
+    Finished,
+}
+
+impl AppServer {
+    pub(super) fn new(order: &Order) -> Self {
+        Self {
+            prompt: order.prompt.clone(),
+            effort: order.effort.clone(),
+            permissions: order.permissions.clone(),
+            looks_only: super::looks_only(&order.permissions),
+            opening: Opening::new(order),
+            stage: Stage::Greeting,
+            thread: String::new(),
+            turn: None,
+            items: Items::default(),
+            auth_failures: AuthFailures::default(),
+            questions: BTreeMap::new(),
+            interrupted: false,
+        }
+    }
+
+    fn response(&mut self, id: u64, message: &Value, steps: &mut Steps) {
+        let result = message.get("result").unwrap_or(&Value::Null);
+        match (self.stage, id, message.get("error")) {
+            (Stage::Opening, THREAD, Some(error)) => {
+                self.fail(failure::not_opened(text(error, "message", "message")), steps);
+            }
+            (Stage::Greeting, INITIALIZE, Some(error))
+            | (Stage::Reading, CONFIG, Some(error))
+            | (Stage::Running, TURN, Some(error)) => {
+                self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
+            }
+            (Stage::Greeting, INITIALIZE, None) => self.read_config(steps),
+            (Stage::Reading, CONFIG, None) => self.open_thread(result.get("config").unwrap_or(&Value::Null), steps),
+            (Stage::Opening, THREAD, None) => self.start_turn(result, steps),
+            (Stage::Running, TURN, None) => {
+                let turn = result.get("turn").unwrap_or(&Value::Null);
+                self.know_turn(text(turn, "id", "id"), steps);
+            }
+            _ => {}
+        }
+    }
+
+    fn read_config(&mut self, steps: &mut Steps) {
+        let params = self.opening.config_params();
+        steps.write(json!({ "method": "initialized" }).to_string());
+        steps.write(json!({ "id": CONFIG, "method": "config/read", "params": params }).to_string());
+        self.stage = Stage::Reading;
+    }
+
+    fn open_thread(&mut self, config: &Value, steps: &mut Steps) {
+        let (method, params) = self.opening.call(config);
+        steps.write(json!({ "id": THREAD, "method": method, "params": params }).to_string());
+        self.stage = Stage::Opening;
+    }
+
+    fn start_turn(&mut self, opened: &Value, steps: &mut Steps) {
+        let thread = opened.get("thread").unwrap_or(&Value::Null);
+        self.thread = text(thread, "id", "id").to_owned();
+        let model = Some(text(opened, "model", "model")).filter(|model| !model.is_empty()).map(str::to_owned);
+        steps.event(Event::Init { session: Some(self.thread.clone()), model });
+        let prompt = std::mem::take(&mut self.prompt);
+        let mut params = json!({ "threadId": self.thread, "input": [{ "type": "text", "text": prompt }] });
+        if let Some(effort) = &self.effort {
+            params["effort"] = effort.as_str().into();
+        }
+        steps.write(json!({ "id": TURN, "method": "turn/start", "params": params }).to_string());
+        self.stage = Stage::Running;
+    }
+
+    /// The turn's name comes in a response and in a notification, either first.
+    fn know_turn(&mut self, turn: &str, steps: &mut Steps) {
+        if self.turn.is_some() || turn.is_empty() {
+            return;
+        }
+        self.turn = Some(turn.to_owned());
+        if self.interrupted {
+            self.write_interrupt(steps);
+        }
+    }
+
+    fn write_interrupt(&self, steps: &mut Steps) {
+        if let Some(turn) = &self.turn {
+            let params = json!({ "threadId": self.thread, "turnId": turn });
+            steps.write(json!({ "id": INTERRUPT, "method": "turn/interrupt", "params": params }).to_string());
+        }
+    }
+
+    fn request(&mut self, id: &Value, method: &str, params: &Value, steps: &mut Steps) {
+        // What is still asked after the turn was told to stop is withdrawn with it, and an answer would come too late.
+        if self.interrupted {
+            return;
+        }
+        let asked = question::ask(id, method, params, &self.items);
+        if let Ok((_, question)) = &asked {
+            self.items.asked(&question.about);
+        }
+        match asked {
+            Ok((approval, question)) if !question.is_named && !self.permissions.deny.is_empty() => {
+                let text = format!("{} was refused: which tool it is about cannot be told", approval.prompt);
+                steps.event(Event::Notice { text });
+                steps.write(question.answer(&Decision::Deny { reason: None }));
+            }
+            Ok((approval, question)) if self.questions.len() < MOST_QUESTIONS => {
+                self.questions.insert(approval.request.clone(), question);
+                steps.event(Event::ApprovalRequired(approval));
+            }
+            Ok((_, question)) => steps.write(question.answer(&Decision::Deny { reason: None })),
+            Err(refusal) => steps.write(refusal),
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: &Value, steps: &mut Steps) {
+        let item = params.get("item").unwrap_or(&Value::Null);
+        let (id, delta) = (text(params, "itemId", "item_id"), text(params, "delta", "delta"));
+        if !self.is_own(params) {
+            return match method {
+                "item/started" => self.started(item, steps),
+                "item/completed" => {
+                    let call = self.items.call_completed(item, steps);
+                    self.ended_call(call.as_ref(), item, steps);
+                }
+                "serverRequest/resolved" => self.resolved(params, steps),
+                _ => {}
+            };
+        }
+        match method {
+            "turn/started" => {
+                let turn = params.get("turn").unwrap_or(&Value::Null);
+                self.know_turn(text(turn, "id", "id"), steps);
+            }
+            "item/started" => self.started(item, steps),
+            "item/completed" => {
+                let call = self.items.completed(item, steps);
+                self.ended_call(call.as_ref(), item, steps);
+            }
+            "item/agentMessage/delta" => self.items.spoke(id, delta, steps),
+            "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => self.items.thought(id, delta, steps),
+            "item/reasoning/summaryPartAdded" => self.items.thought_on(id, steps),
+            "turn/plan/updated" => self.items.planned(params, "plan", steps),
+            "thread/tokenUsage/updated" => {
+                if let Some(usage) = params.pointer("/tokenUsage/total").and_then(usage) {
+                    steps.event(Event::Usage(usage));
+                }
+            }
+            "serverRequest/resolved" => self.resolved(params, steps),
+            "error" => self.error(params.get("error").unwrap_or(&Value::Null), steps),
+            "warning" | "guardianWarning" => notice(text(params, "message", "message"), steps),
+            "configWarning" => notice(text(params, "summary", "summary"), steps),
+            "model/rerouted" => {
+                let (from, to) = (text(params, "fromModel", "fromModel"), text(params, "toModel", "toModel"));
+                notice(&format!("the model was changed from {from} to {to}"), steps);
+            }
+            "turn/completed" => self.turn_completed(params.get("turn").unwrap_or(&Value::Null), steps),
+            _ => {}
+        }
+    }
+
+    /// Whether a notification is about this conversation, or about none.
+    fn is_own(&self, params: &Value) -> bool {
+        params.get("threadId").and_then(Value::as_str).is_none_or(|thread| thread == self.thread)
+    }
+
+    /// An error on the way, after which it tries again.
+    fn error(&mut self, error: &Value, steps: &mut Steps) {
+        let (message, details) =
+            (text(error, "message", "message"), text(error, "additionalDetails", "additionalDetails"));
+        let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
+        let said = if details.is_empty() { message } else { details };
+        match failure::rejected(said, info) {
+            Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
+            _ if details.is_empty() => notice(message, steps),
+            _ => notice(&format!("{} ({})", failure::readable(message), failure::readable(details)), steps),
+        }
+    }
+
+    fn started(&mut self, item: &Value, steps: &mut Steps) {
+        self.auth_failures.reset();
+        self.items.started(item, steps);
+        let call = self.items.known(item).filter(|call| self.is_checked(call));
+        let unasked = call.and_then(|call| unasked::begun(&call, item, &self.permissions));
+        self.judge(unasked, steps);
+    }
+
+    fn ended_call(&mut self, call: Option<&Call>, item: &Value, steps: &mut Steps) {
+        let call = call.filter(|call| self.is_checked(call));
+        let unasked = call.and_then(|call| unasked::ended(call, item, &self.permissions));
+        self.judge(unasked, steps);
+    }
+
+    /// Where it may look, its own tools look. The sandbox does not hold the servers.
+    fn is_checked(&self, call: &Call) -> bool {
+        !self.looks_only || call.server.is_some()
+    }
+
+    fn judge(&mut self, unasked: Option<Unasked>, steps: &mut Steps) {
+        match unasked {
+            None => {}
+            Some(Unasked::Tell(text)) => notice(&text, steps),
+            Some(Unasked::Refuse(message)) => {
+                self.write_interrupt(steps);
+                self.fail(Failure { kind: FailureKind::Refused, message }, steps);
+            }
+        }
+    }
+
+    fn resolved(&mut self, params: &Value, steps: &mut Steps) {
+        let request = params.get("requestId").unwrap_or(&Value::Null).to_string();
+        if self.questions.remove(&request).is_some() {
+            steps.event(Event::ApprovalWithdrawn { request });
+        }
+    }
+
+    fn turn_completed(&mut self, turn: &Value, steps: &mut Steps) {
+        let id = text(turn, "id", "id");
+        if self.stage != Stage::Running || self.turn.as_deref().is_some_and(|own| own != id) {
+            return;
+        }
+        let error = turn.get("error").unwrap_or(&Value::Null);
+        match text(turn, "status", "status") {
+            "completed" => {
+                self.withdraw(steps);
+                let answer = self.items.end(steps);
+                steps.done(answer);
+                self.stage = Stage::Finished;
+            }
+            "interrupted" => self.fail(failure::interrupted(), steps),
+            "failed" => {
+                let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
+                self.fail(failure::reported(text(error, "message", "message"), info), steps);
+            }
+            status => {
+                let message = format!("codex ended the turn as {status:?}, which is not known");
+                self.fail(Failure { kind: FailureKind::Reported, message }, steps);
+            }
+        }
+    }
+
+    /// Nobody waits for an answer any more.
+    fn withdraw(&mut self, steps: &mut Steps) {
+        for request in std::mem::take(&mut self.questions).into_keys() {
+            steps.event(Event::ApprovalWithdrawn { request });
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, steps: &mut Steps) {
+        self.withdraw(steps);
+        self.items.end(steps);
+        steps.fail(failure.kind, failure.message);
+        self.stage = Stage::Finished;
+    }
+}
+
+impl Dialogue for AppServer {
+    fn begin(&mut self, steps: &mut Steps) {
+        let client = json!({ "name": "switchboard", "title": "Switchboard", "version": env!("CARGO_PKG_VERSION") });
+        let capabilities = json!({ "experimentalApi": false, "optOutNotificationMethods": UNWANTED });
+        let params = json!({ "clientInfo": client, "capabilities": capabilities });
+        steps.write(json!({ "id": INITIALIZE, "method": "initialize", "params": params }).to_string());
+    }
+
+    fn line(&mut self, line: &str, steps: &mut Steps) {
+        let Ok(message) = serde_json::from_str::<Value>(line) else { return };
+        if self.stage == Stage::Finished {
+            return;
+        }
+        let id = message.get("id").filter(|id| id.is_string() || id.is_number());
+        let params = message.get("params").unwrap_or(&Value::Null);
+        match (message.get("method").and_then(Value::as_str), id) {
+            (Some(method), Some(id)) => self.request(id, method, params, steps),
+            (Some(method), None) => self.notification(method, params, steps),
+            (None, Some(id)) => self.response(id.as_u64().unwrap_or_default(), &message, steps),
+            (None, None) => {}
+        }
+    }
+
+    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
+        if let Some(question) = self.questions.remove(request) {
+            steps.write(question.answer(decision));
+        }
+    }
+
+    fn interrupt(&mut self, steps: &mut Steps) {
+        if self.interrupted || self.stage == Stage::Finished {
+            return;
+        }
+        self.interrupted = true;
+        self.withdraw(steps);
+        if self.stage == Stage::Running {
+            self.write_interrupt(steps);
+        } else {
+            self.fail(failure::interrupted(), steps);
+        }
+    }
+
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
+        if self.stage == Stage::Finished {
+            return;
+        }
+        let has_begun = self.stage == Stage::Running;
+        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit, has_begun) };
+        self.fail(failure, steps);
+    }
+}
+
+/// An error is never the end, whatever it says: a retry is told so as well, its cause apart.
+fn notice(text: &str, steps: &mut Steps) {
+    if !text.is_empty() {
+        steps.event(Event::Notice { text: failure::readable(text) });
+    }
+}

@@ -1,0 +1,166 @@
+//! What the app server asks, and how it wants to be answered.
+
+use serde_json::{Value, json};
+
+use crate::adapters::codex::items::{Call, Items, changes, mcp_tool, shell_input, text};
+use crate::adapters::cut;
+use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
+
+/// A question that waits for an answer.
+pub(super) struct Question {
+    /// Echoed exactly: it may be 0, and it may be a text.
+    id: Value,
+    form: Form,
+    /// The calls it may be about, by their items.
+    pub(super) about: Vec<String>,
+    /// Whether it is known which tool it is about.
+    pub(super) is_named: bool,
+}
+
+/// How it is answered.
+enum Form {
+    /// With `accept`, `decline` or `cancel`.
+    Decision,
+    /// With what is granted, for this turn only. What is left out is denied.
+    Permissions(Value),
+    /// As a form of an MCP server that has no fields.
+    Elicitation,
+}
+
+/// What is asked. Where it is nothing that can be asked, the answer to write at once, so that nothing hangs.
+pub(super) fn ask(id: &Value, method: &str, params: &Value, items: &Items) -> Result<(Approval, Question), String> {
+    let reason = text(params, "reason", "reason");
+    let mut about = vec![text(params, "itemId", "item_id").to_owned()];
+    let mut is_named = true;
+    let (tool, input, prompt, form) = match method {
+        "item/commandExecution/requestApproval" => {
+            let (tool, input, prompt) = command(params);
+            (tool, input, prompt, Form::Decision)
+        }
+        "item/fileChange/requestApproval" => {
+            let input = items.call(text(params, "itemId", "item_id")).map(|call| call.input.clone());
+            let input = input.unwrap_or_else(|| json!({ "changes": [] }));
+            let files: Vec<String> = changes(&input).iter().map(|(how, path)| format!("{how} {path}")).collect();
+            let prompt = if files.is_empty() {
+                "Change files".to_owned()
+            } else {
+                format!("Change files: {}", files.join(", "))
+            };
+            ("apply_patch".to_owned(), input, prompt, Form::Decision)
+        }
+        "item/permissions/requestApproval" => {
+            let wanted = params.get("permissions").cloned().unwrap_or_else(|| json!({}));
+            let prompt = format!("Widen what it may do in this turn: {wanted}");
+            ("request_permissions".to_owned(), wanted.clone(), prompt, Form::Permissions(wanted))
+        }
+        "mcpServer/elicitation/request" => {
+            if params.pointer("/_meta/codex_approval_kind").and_then(Value::as_str) != Some("mcp_tool_call") {
+                // The server wants something of a person that is no yes or no.
+                return Err(json!({ "id": id, "result": { "action": "decline", "content": null } }).to_string());
+            }
+            let input = params.pointer("/_meta/tool_params").cloned().unwrap_or_default();
+            let meant = mcp_calls(params, &input, items);
+            about = meant.iter().map(|(id, _)| (*id).clone()).collect();
+            let tool = mcp_tool_of(&meant);
+            is_named = tool.is_some();
+            let tool = tool.unwrap_or_else(|| format!("mcp__{}", text(params, "serverName", "serverName")));
+            (tool, input, text(params, "message", "message").to_owned(), Form::Elicitation)
+        }
+        _ => {
+            let message = format!("switchboard does not know {}", cut(method, 100));
+            return Err(json!({ "id": id, "error": { "code": -32601, "message": message } }).to_string());
+        }
+    };
+    let prompt = if reason.is_empty() { prompt } else { format!("{prompt} ({reason})") };
+    let approval = Approval {
+        request: id.to_string(),
+        tool,
+        input,
+        prompt,
+        choices: form.choices(),
+        no_plain_yes: false,
+        // None of its answers has a member for it.
+        takes_reason: false,
+    };
+    Ok((approval, Question { id: id.clone(), form, about, is_named }))
+}
+
+impl Question {
+    /// The line that answers it. Nothing but a yes allows: an answer that was not offered is a no.
+    pub(super) fn answer(&self, decision: &Decision) -> String {
+        let allowed = *decision == Decision::Allow;
+        let result = match &self.form {
+            Form::Decision if allowed => json!({ "decision": "accept" }),
+            Form::Decision if *decision == Decision::Choose("cancel".to_owned()) => json!({ "decision": "cancel" }),
+            // Not among the decisions it offers, and yet the one that lets the turn go on.
+            Form::Decision => json!({ "decision": "decline" }),
+            Form::Permissions(wanted) if allowed => json!({ "permissions": wanted, "scope": "turn" }),
+            Form::Permissions(_) => json!({ "permissions": {}, "scope": "turn" }),
+            Form::Elicitation if allowed => json!({ "action": "accept", "content": {} }),
+            Form::Elicitation => json!({ "action": "decline", "content": null }),
+        };
+        json!({ "id": self.id, "result": result }).to_string()
+    }
+}
+
+impl Form {
+    /// It also offers to remember a yes, for the conversation or in a file of rules. Neither is passed on: who decides
+    /// remembers for themselves.
+    fn choices(&self) -> Vec<Choice> {
+        match self {
+            Self::Decision => vec![Choice {
+                id: "cancel".to_owned(),
+                label: "Deny and stop the turn".to_owned(),
+                kind: ChoiceKind::Other,
+            }],
+            Self::Permissions(_) | Self::Elicitation => Vec::new(),
+        }
+    }
+}
+
+/// A command, or a connection that a command has tried to make.
+fn command(params: &Value) -> (String, Value, String) {
+    let command = text(params, "command", "command");
+    if let Some(network) = params.get("networkApprovalContext").filter(|network| network.is_object()) {
+        let (protocol, host) = (text(network, "protocol", "protocol"), text(network, "host", "host"));
+        return ("network".to_owned(), network.clone(), format!("Connect to {host} ({protocol})"));
+    }
+    let prompt = match text(params, "kind", "kind") {
+        "writeStdin" => format!("Type into a running command: {}", bare(command)),
+        _ => format!("Run {}", bare(command)),
+    };
+    ("shell".to_owned(), shell_input(command, text(params, "cwd", "cwd")), prompt)
+}
+
+/// The command without the shell around it, where nothing in it had to be quoted for that.
+fn bare(command: &str) -> &str {
+    let Some(inside) = command.strip_prefix("/bin/bash -lc ") else { return command };
+    match inside.strip_prefix('\'').and_then(|inside| inside.strip_suffix('\'')) {
+        Some(quoted) if !quoted.contains('\'') => quoted,
+        None if !inside.contains(['\'', '"', '\\', ' ']) => inside,
+        _ => command,
+    }
+}
+
+/// The question names the server and not the tool, but the call has begun: it is one with the same arguments. If calls of
+/// several tools might be meant, those that the question quotes.
+fn mcp_calls<'a>(params: &Value, input: &Value, items: &'a Items) -> Vec<(&'a String, &'a Call)> {
+    let server = text(params, "serverName", "serverName");
+    let nothing = |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    let same = |call: &Call| call.input == *input || (nothing(&call.input) && nothing(input));
+    let asked = |(_, call): &(&String, &Call)| call.server.as_deref() == Some(server) && same(call);
+    let mut calls: Vec<_> = items.calls().filter(asked).collect();
+    if mcp_tool_of(&calls).is_none() {
+        let (message, prefix) = (text(params, "message", "message"), mcp_tool(server, ""));
+        calls.retain(|(_, call)| {
+            message.contains(&format!("\"{}\"", call.tool.strip_prefix(&prefix).unwrap_or(&call.tool)))
+        });
+    }
+    calls
+}
+
+/// The tool of these calls, if it is one. If it is none or several, no rule about one tool can be asked.
+fn mcp_tool_of(calls: &[(&String, &Call)]) -> Option<String> {
+    let (_, first) = calls.first()?;
+    calls.iter().all(|(_, call)| call.tool == first.tool).then(|| first.tool.clone())
+}

@@ -1,0 +1,135 @@
+//! `codex exec --json`: the prompt goes in, then lines come out until the turn has ended.
+
+use serde_json::Value;
+
+use super::failure;
+use super::items::{Call, Items, text, usage};
+use crate::adapters::auth_failures::AuthFailures;
+use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::event::Event;
+use crate::adapters::order::{Order, Session};
+
+pub(super) struct Exec {
+    prompt: String,
+    model: Option<String>,
+    /// The conversation that must be taken up, if one must.
+    resumed: Option<String>,
+    items: Items,
+    auth_failures: AuthFailures,
+    has_begun: bool,
+    interrupted: bool,
+    finished: bool,
+}
+
+impl Exec {
+    pub(super) fn new(order: &Order) -> Self {
+        Self {
+            prompt: order.prompt.clone(),
+            model: order.model.clone(),
+            resumed: match &order.session {
+                Session::New(_) => None,
+                Session::Resume(id) => Some(id.clone()),
+            },
+            items: Items::default(),
+            auth_failures: AuthFailures::default(),
+            has_begun: false,
+            interrupted: false,
+            finished: false,
+        }
+    }
+
+    fn thread_started(&mut self, line: &Value, steps: &mut Steps) {
+        self.has_begun = true;
+        let session = text(line, "thread_id", "threadId");
+        if let Some(resumed) = &self.resumed
+            && !resumed.eq_ignore_ascii_case(session)
+        {
+            let message = format!("codex began a new conversation instead of taking up {resumed}");
+            return self.fail(Failure { kind: FailureKind::UnknownSession, message }, steps);
+        }
+        steps.event(Event::Init { session: Some(session.to_owned()), model: self.model.clone() });
+    }
+
+    /// Never the end by itself, whatever it says: a retry is told so as well.
+    fn error(&mut self, message: &str, steps: &mut Steps) {
+        match failure::rejected(message, &Value::Null) {
+            Some(failure) if self.auth_failures.add() => self.fail(failure, steps),
+            _ => steps.event(Event::Notice { text: failure::readable(message) }),
+        }
+    }
+
+    /// It cannot ask, and so refuses tools of MCP servers that want an approval. All is allowed, so that surprises.
+    fn explain(call: Option<&Call>, item: &Value, steps: &mut Steps) {
+        let Some(Call { tool, server: Some(server), .. }) = call else { return };
+        let said = item.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
+        if said.contains("requires approval") {
+            let setting = format!("mcp_servers.{server}.default_tools_approval_mode = \"approve\"");
+            steps.event(Event::Notice {
+                text: format!("codex refused {tool} because it cannot ask here: set `{setting}` in its config.toml"),
+            });
+        }
+    }
+
+    fn turn_completed(&mut self, line: &Value, steps: &mut Steps) {
+        if let Some(usage) = line.get("usage").and_then(usage) {
+            steps.event(Event::Usage(usage));
+        }
+        let answer = self.items.end(steps);
+        steps.done(answer);
+        self.finished = true;
+    }
+
+    fn fail(&mut self, failure: Failure, steps: &mut Steps) {
+        self.items.end(steps);
+        steps.fail(failure.kind, failure.message);
+        self.finished = true;
+    }
+}
+
+impl Dialogue for Exec {
+    fn begin(&mut self, steps: &mut Steps) {
+        steps.write(std::mem::take(&mut self.prompt));
+        // It reads up to the end of its input before it begins.
+        steps.close_input();
+    }
+
+    fn line(&mut self, line: &str, steps: &mut Steps) {
+        let Ok(line) = serde_json::from_str::<Value>(line) else { return };
+        if self.finished {
+            return;
+        }
+        let item = line.get("item").unwrap_or(&Value::Null);
+        if item.is_object() && text(item, "type", "type") != "error" {
+            self.auth_failures.reset();
+        }
+        match text(&line, "type", "type") {
+            "thread.started" => self.thread_started(&line, steps),
+            "item.started" => self.items.started(item, steps),
+            "item.updated" => self.items.updated(item, steps),
+            "item.completed" => {
+                let call = self.items.completed(item, steps);
+                Self::explain(call.as_ref(), item, steps);
+            }
+            "error" => self.error(text(&line, "message", "message"), steps),
+            "turn.completed" => self.turn_completed(&line, steps),
+            "turn.failed" => {
+                let error = line.get("error").unwrap_or(&Value::Null);
+                self.fail(failure::reported(text(error, "message", "message"), &Value::Null), steps);
+            }
+            _ => {}
+        }
+    }
+
+    /// Its input is closed, so there is nothing to write. A signal ends it without a word.
+    fn interrupt(&mut self, _: &mut Steps) {
+        self.interrupted = true;
+    }
+
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
+        if self.finished {
+            return;
+        }
+        let failure = if self.interrupted { failure::interrupted() } else { failure::at_exit(exit, self.has_begun) };
+        self.fail(failure, steps);
+    }
+}

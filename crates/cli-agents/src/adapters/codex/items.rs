@@ -1,0 +1,220 @@
+//! What Codex does in a turn comes as items that begin and end. `exec` and the app server have the same ones: the first
+//! writes their members with underscores, the second in camel case.
+
+mod call;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+pub(super) use call::{Call, changes, failed, mcp_tool, shell_input};
+
+use super::failure;
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::{Event, Scope, Usage};
+
+/// So many items are remembered at once. No honest turn comes near it.
+const MOST: usize = 1000;
+
+/// The items of a turn.
+#[derive(Default)]
+pub(super) struct Items {
+    /// Calls that have begun and not ended, by item.
+    calls: BTreeMap<String, Call>,
+    /// Messages and thoughts that were told piece by piece and are not to be told again as a whole.
+    told: BTreeSet<String>,
+    /// The message that was told in part and has not ended.
+    speaking: Option<String>,
+    /// The last whole message.
+    answer: Option<String>,
+    /// What it last said it means to do.
+    plan: String,
+}
+
+impl Items {
+    pub(super) fn started(&mut self, item: &Value, steps: &mut Steps) {
+        if kind(item) == "todo_list" {
+            return self.planned(item, "items", steps);
+        }
+        let id = text(item, "id", "id");
+        // What is searched for is known only at the end.
+        if matches!(kind(item), "web_search" | "webSearch") || self.calls.contains_key(id) || self.calls.len() >= MOST {
+            return;
+        }
+        if let Some(call) = Call::of(item) {
+            steps.event(call.told(id));
+            self.calls.insert(id.to_owned(), call);
+        }
+    }
+
+    /// The call that an item is, with what is remembered of it. Agents may have calls with the same id.
+    pub(super) fn known(&self, item: &Value) -> Option<Call> {
+        let mut call = Call::of(item)?;
+        let begun = self.calls.get(text(item, "id", "id"));
+        call.asked = begun.is_some_and(|begun| begun.asked && begun.tool == call.tool);
+        Some(call)
+    }
+
+    /// These calls were asked about.
+    pub(super) fn asked(&mut self, ids: &[String]) {
+        for id in ids {
+            if let Some(call) = self.calls.get_mut(id) {
+                call.asked = true;
+            }
+        }
+    }
+
+    pub(super) fn updated(&mut self, item: &Value, steps: &mut Steps) {
+        if kind(item) == "todo_list" {
+            self.planned(item, "items", steps);
+        }
+    }
+
+    /// An item has ended. The call that it was is given back, if it was one.
+    pub(super) fn completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
+        let id = text(item, "id", "id");
+        match kind(item) {
+            "agent_message" | "agentMessage" => self.message(id, text(item, "text", "text"), steps),
+            "reasoning" => self.reasoning(id, item, steps),
+            "todo_list" => self.planned(item, "items", steps),
+            // A warning, in spite of its name.
+            "error" => steps.event(Event::Notice { text: failure::readable(text(item, "message", "message")) }),
+            _ => return self.call_completed(item, steps),
+        }
+        None
+    }
+
+    /// The same for an item that is told only if it is a call.
+    pub(super) fn call_completed(&mut self, item: &Value, steps: &mut Steps) -> Option<Call> {
+        let call = self.known(item)?;
+        let id = text(item, "id", "id");
+        if self.calls.remove(id).is_none() {
+            steps.event(call.told(id));
+        }
+        steps.event(call.answered(id, item));
+        let paths = call::changed_files(item);
+        if !paths.is_empty() {
+            steps.event(Event::FilesChanged { paths });
+        }
+        Some(call)
+    }
+
+    /// A piece of a message.
+    pub(super) fn spoke(&mut self, id: &str, piece: &str, steps: &mut Steps) {
+        if piece.is_empty() || !self.tells(id) {
+            return;
+        }
+        if self.speaking.as_deref() != Some(id) {
+            self.stop_speaking(steps);
+            self.speaking = Some(id.to_owned());
+        }
+        steps.event(Event::Text { text: piece.to_owned() });
+    }
+
+    /// A piece of a thought.
+    pub(super) fn thought(&mut self, id: &str, piece: &str, steps: &mut Steps) {
+        if !piece.is_empty() && self.tells(id) {
+            steps.event(Event::Reasoning { text: piece.to_owned() });
+        }
+    }
+
+    /// Another part of a thought begins.
+    pub(super) fn thought_on(&mut self, id: &str, steps: &mut Steps) {
+        if self.told.contains(id) {
+            steps.event(Event::Reasoning { text: "\n\n".to_owned() });
+        }
+    }
+
+    /// What it means to do: in `items` or `plan`, each with a text and whether it is done.
+    pub(super) fn planned(&mut self, holder: &Value, list: &str, steps: &mut Steps) {
+        let Some(list) = holder.get(list).and_then(Value::as_array) else { return };
+        let entries: Vec<String> = list.iter().map(plan_entry).collect();
+        let plan = format!("plan: {}", entries.join("; "));
+        if !entries.is_empty() && plan != self.plan {
+            self.plan.clone_from(&plan);
+            steps.event(Event::Notice { text: plan });
+        }
+    }
+
+    /// A call that has begun.
+    pub(super) fn call(&self, id: &str) -> Option<&Call> {
+        self.calls.get(id)
+    }
+
+    /// All calls that have begun and not ended, with their ids.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&String, &Call)> {
+        self.calls.iter()
+    }
+
+    /// The turn has ended: the last message is its answer.
+    pub(super) fn end(&mut self, steps: &mut Steps) -> Option<String> {
+        self.stop_speaking(steps);
+        self.answer.take()
+    }
+
+    fn message(&mut self, id: &str, whole: &str, steps: &mut Steps) {
+        if !self.told.remove(id) && !whole.is_empty() {
+            self.stop_speaking(steps);
+            self.speaking = Some(id.to_owned());
+            steps.event(Event::Text { text: whole.to_owned() });
+        }
+        self.stop_speaking(steps);
+        self.answer = Some(whole.to_owned());
+    }
+
+    fn reasoning(&mut self, id: &str, item: &Value, steps: &mut Steps) {
+        if self.told.remove(id) {
+            return;
+        }
+        let parts = |member: &str| match item.get(member) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n\n"),
+            _ => String::new(),
+        };
+        let whole = ["text", "summary", "content"].into_iter().map(parts).find(|text| !text.is_empty());
+        if let Some(text) = whole {
+            steps.event(Event::Reasoning { text });
+        }
+    }
+
+    fn stop_speaking(&mut self, steps: &mut Steps) {
+        if self.speaking.take().is_some() {
+            steps.event(Event::TextEnd);
+        }
+    }
+
+    /// Whether an item is told piece by piece. Where it is not, it is told as a whole at its end.
+    fn tells(&mut self, id: &str) -> bool {
+        self.told.contains(id) || (self.told.len() < MOST && self.told.insert(id.to_owned()))
+    }
+}
+
+/// A member that is a text, under the first of its two names that is one; else nothing.
+pub(super) fn text<'a>(holder: &'a Value, name: &str, other: &str) -> &'a str {
+    [name, other].into_iter().find_map(|name| holder.get(name).and_then(Value::as_str)).unwrap_or_default()
+}
+
+/// What a conversation has cost since it began, under either set of names. Cached tokens are among those read.
+pub(super) fn usage(tokens: &Value) -> Option<Usage> {
+    let tokens = tokens.as_object()?;
+    let count = |name: &str, other: &str| {
+        [name, other].into_iter().find_map(|name| tokens.get(name).and_then(Value::as_u64)).unwrap_or_default()
+    };
+    Some(Usage {
+        scope: Scope::Session,
+        input_tokens: count("input_tokens", "inputTokens"),
+        cached_tokens: count("cached_input_tokens", "cachedInputTokens"),
+        output_tokens: count("output_tokens", "outputTokens"),
+        reasoning_tokens: count("reasoning_output_tokens", "reasoningOutputTokens"),
+        cost_usd: None,
+    })
+}
+
+fn kind(item: &Value) -> &str {
+    text(item, "type", "type")
+}
+
+fn plan_entry(entry: &Value) -> String {
+    let done = entry.get("completed") == Some(&Value::Bool(true)) || text(entry, "status", "status") == "completed";
+    format!("[{}] {}", if done { 'x' } else { ' ' }, text(entry, "text", "step"))
+}

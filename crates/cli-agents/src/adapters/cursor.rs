@@ -1,0 +1,125 @@
+//! Cursor's agent on the command line, run once for a turn: `cursor-agent -p --output-format stream-json`.
+//!
+//! Written after its documentation: it needs an account, so no recording of it is in our tests. It cannot ask while it
+//! works, and without `--force` it would edit files unasked; so it is started only to do everything, or only to read.
+
+mod dialogue;
+
+use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
+use crate::adapters::dialogue::Dialogue;
+use crate::adapters::field_error::FieldError;
+use crate::adapters::lines::require_prompt;
+use crate::adapters::login_sign::LoginSign;
+use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::permissions::{Permission, Permissions};
+use dialogue::CursorDialogue;
+
+/// Cursor's agent.
+#[derive(Debug)]
+pub struct Cursor {
+    about: About,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Cursor {
+    /// What is known of it.
+    #[must_use]
+    pub fn new() -> Self {
+        let variables = ["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN", "CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME"];
+        Self {
+            about: About {
+                name: "cursor".to_owned(),
+                title: "Cursor".to_owned(),
+                binary: Binary {
+                    // The second is its newer name, but other programs may have that too.
+                    names: ["cursor-agent", "agent"].map(str::to_owned).to_vec(),
+                    version_args: vec!["--version".to_owned()],
+                    tested: Vec::new(),
+                    install: "curl https://cursor.com/install -fsS | bash".to_owned(),
+                    login: "run `cursor-agent login`, or set CURSOR_API_KEY".to_owned(),
+                    login_signs: login_signs(),
+                    refuses_root: false,
+                },
+                capabilities: Capabilities { approvals: false, resume: true, chosen_session: false },
+                variables: variables.map(str::to_owned).to_vec(),
+            },
+        }
+    }
+}
+
+/// Keys, and the files in which users have found what a login gave it: its documentation does not say where that is.
+fn login_signs() -> Vec<LoginSign> {
+    let tokens = [
+        ("CURSOR_CONFIG_DIR", "auth.json"),
+        ("XDG_CONFIG_HOME", "cursor/auth.json"),
+        ("HOME", ".config/cursor/auth.json"),
+    ];
+    let account = [("CURSOR_CONFIG_DIR", "cli-config.json"), ("HOME", ".cursor/cli-config.json")];
+    let mut signs = LoginSign::variables(&["CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"]);
+    signs.extend([LoginSign::file(&tokens, Some("/accessToken")), LoginSign::file(&account, Some("/authInfo"))]);
+    signs
+}
+
+impl Adapter for Cursor {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        permission_arg(permissions).map(|_| ())
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        require_prompt(order)?;
+        if order.effort.is_some() {
+            return Err(OrderError::Unsupported(
+                "cursor has no setting for how hard to think: remove `effort`, and choose a model that thinks as hard \
+                 as you want"
+                    .to_owned(),
+            ));
+        }
+        let mut args: Vec<String> = ["-p", "--output-format", "stream-json", "--trust"].map(str::to_owned).to_vec();
+        if let Some(model) = &order.model {
+            args.push(format!("--model={model}"));
+        }
+        args.push(permission_arg(&order.permissions)?.to_owned());
+        if let Session::Resume(session) = &order.session {
+            args.push(format!("--resume={session}"));
+        }
+        args.extend(order.args.iter().cloned());
+
+        let most = Order::LONGEST_ARGUMENT - "\n".len();
+        if order.prompt.len() > most {
+            return Err(OrderError::PromptTooLong { bytes: order.prompt.len(), most });
+        }
+        // Where the prompt stands, one word may be a command: `logout`. With a line end it is none.
+        let prompt = order.prompt_argument()? + "\n";
+        args.extend(["--".to_owned(), prompt]);
+        let launch = Launch { args, env: Vec::new(), input: false };
+        Ok((launch, Box::new(CursorDialogue::new(order))))
+    }
+}
+
+/// The flag for what it may do.
+fn permission_arg(permissions: &Permissions) -> Result<&'static str, FieldError> {
+    for (key, rules) in permissions.lists() {
+        if let Some(rule) = rules.first() {
+            let wrong = format!("cursor cannot be told about \"{rule}\" when it starts");
+            return Err(FieldError::new(key, wrong, "write it into its own cli-config.json, and remove it here"));
+        }
+    }
+    match permissions.default {
+        Permission::Allow => Ok("--force"),
+        // Its mode for questions: it only reads.
+        Permission::Deny => Ok("--mode=ask"),
+        Permission::Ask => {
+            let wrong = "cursor cannot ask while it works, and would edit files unasked";
+            Err(FieldError::new("default", wrong, "write allow to let it do everything, or deny to let it only read"))
+        }
+    }
+}

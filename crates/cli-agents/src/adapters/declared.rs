@@ -1,0 +1,202 @@
+//! A program that is described in a file, so that a new one needs no new release:
+//!
+//! ```yaml
+//! name: qwen-code                        # what cli: calls it
+//! title: Qwen Code
+//! binary:
+//!   names: [qwen]
+//!   version: [--version]                 # arguments with which it prints its version
+//!   tested: ["0.24."]                     # versions that were tested begin so
+//!   install: npm install -g @qwen-code/qwen-code
+//!   login: run qwen once and follow it, or set OPENAI_API_KEY
+//!   refusesRoot: false
+//! variables: [OPENAI_API_KEY]            # what it sees of the server's environment, besides the common ones
+//! env: { NO_COLOR: "1" }                 # what it sees besides
+//! start:
+//!   args: [--output-format=stream-json, [--model, "{model}"], "--prompt={prompt}"]
+//!   input: none                          # none | prompt: the prompt is written to it
+//! resume:                                # without it every turn is a new conversation
+//!   args: [--output-format=stream-json, [--model, "{model}"], "--resume={session}", "--prompt={prompt}"]
+//! permissions:                           # what is added for each permissions.default it can do; else allow alone
+//!   allow: { args: [--approval-mode=yolo] }
+//!   deny: { args: [--approval-mode=plan], env: {} }
+//! output: jsonl                          # text | jsonl
+//! success: result                        # result | exit: what makes a turn good; text has exit alone
+//! rules:                                 # jsonl alone: the first that fits a line counts
+//!   - when: { type: system, subtype: init }
+//!     init: { session: session_id, model: model }
+//!   - when: { type: assistant, parent_tool_use_id: null }
+//!     each: message.content              # its inner rules are about each item of a list
+//!     rules:
+//!       - { when: { type: text }, message: text }
+//!       - { when: { type: thinking }, reasoning: thinking }
+//!       - { when: { type: tool_use }, toolUse: { id: id, tool: name, input: input } }
+//!   - when: { type: result, is_error: false }
+//!     usage: { inputTokens: usage.input_tokens, outputTokens: usage.output_tokens, scope: session }
+//!     done: { answer: result }
+//!   - when: { type: result }
+//!     error: { kind: reported, message: error.message }
+//! exits:                                 # what ending without saying how the turn went means; the first that fits
+//!   - { code: 1, stderr: No saved session found, kind: unknownSession }
+//! ```
+//!
+//! Arguments hold `{prompt}`, `{model}`, `{effort}`, `{session}` and `{cwd}`. An argument whose value is absent is left
+//! out, and so is a list of arguments as a whole. Arguments that the operator adds stand before the first `--`, else
+//! before the prompt, else at the end. The prompt must stand where it cannot be taken for an option.
+//!
+//! `when` names places of a line with the value that must stand there (null: nothing stands there), a list of such
+//! values, or `{ exists: true }`. A place is `message.content.0.text`; `*` is all places of a list, whose texts are put
+//! on lines of their own, and `.` the whole. A rule tells `init` (`session`, `model`), `reasoning`, `text` (a piece of
+//! a message), `message` (a whole one), `toolUse` (`id`, `tool`, `input`), `toolResult` (`id`, `tool`, `output`,
+//! `isError`: a place, or true), `filesChanged`, `notice`, `usage` (`inputTokens`, `cachedTokens`, `outputTokens`,
+//! `reasoningTokens`, `costUsd`, `scope`: run or session), `done` (`answer`), `error` (`message`, `kind`), any of them
+//! together, or `ignore: true`. A `kind` is `reported`, `refused`, `notLoggedIn`, `unknownSession`, `limit` or
+//! `interrupted`. With `output: text` there may be `approvals` (`pattern`, `yes`, `no`).
+
+mod arguments;
+mod condition;
+mod document;
+mod error;
+mod exits;
+mod mode;
+mod path;
+mod placeholder;
+mod rule;
+mod rule_lines;
+mod section;
+
+use std::sync::Arc;
+
+pub use error::DeclaredError;
+
+use crate::adapters::adapter::{About, Adapter, Told};
+use crate::adapters::dialogue::Dialogue;
+use crate::adapters::field_error::FieldError;
+use crate::adapters::generic::opening::Opening;
+use crate::adapters::generic::text_lines::{QUESTION, TextLines};
+use crate::adapters::generic::verdict::Success;
+use crate::adapters::generic::{ApprovalPattern, Output};
+use crate::adapters::order::{Launch, Order, OrderError, Session};
+use crate::adapters::permissions::Permissions;
+use arguments::Arguments;
+use exits::{ExitRule, WithExits};
+use mode::Modes;
+use placeholder::Placeholder;
+use rule::Rule;
+use rule_lines::RuleLines;
+
+/// A program that a file describes.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    about: About,
+    env: Vec<(String, String)>,
+    start: Turn,
+    resume: Option<Turn>,
+    output: Output,
+    approval: Option<ApprovalPattern>,
+    rules: Arc<[Rule]>,
+    success: Success,
+    exits: Arc<[ExitRule]>,
+    modes: Modes,
+}
+
+/// How it is started for a turn.
+#[derive(Clone, Debug, Default)]
+struct Turn {
+    arguments: Arguments,
+    prompt_is_input: bool,
+}
+
+impl Turn {
+    fn told(&self) -> Told {
+        let has = |placeholder| self.arguments.uses(placeholder) > 0;
+        Told { model: has(Placeholder::Model), effort: has(Placeholder::Effort) }
+    }
+}
+
+impl Declared {
+    /// Reads a declaration in YAML. `file_name` is what errors call it.
+    ///
+    /// # Errors
+    /// If it is no YAML, or a key is unknown, missing or does not fit: all such problems at once.
+    pub fn parse(yaml: &str, file_name: &str) -> Result<Self, DeclaredError> {
+        document::parse(yaml, file_name)
+    }
+
+    /// What a new conversation can be told.
+    #[must_use]
+    pub fn told(&self) -> Told {
+        self.start.told()
+    }
+
+    /// Refuses what the program has no argument for. What a conversation was told when it began it keeps, so that it
+    /// need not be told again.
+    fn check(&self, turn: &Turn, order: &Order) -> Result<(), OrderError> {
+        let wishes = [(order.model.is_some(), Placeholder::Model), (order.effort.is_some(), Placeholder::Effort)];
+        for (wished, placeholder) in wishes {
+            if wished && turn.arguments.uses(placeholder) == 0 && self.start.arguments.uses(placeholder) == 0 {
+                let (title, word) = (&self.about.title, placeholder.word());
+                return Err(OrderError::Unsupported(format!("{title} has no argument for {word}: remove {word}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn opening(&self, turn: &Turn, order: &Order) -> Result<Opening, OrderError> {
+        match (turn.prompt_is_input, self.approval.is_some()) {
+            (true, true) => Opening::line(order),
+            (true, false) => Ok(Opening::whole(order)),
+            (false, answers) => Ok(Opening::empty(answers)),
+        }
+    }
+}
+
+impl Adapter for Declared {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn tool_names(&self) -> Vec<&str> {
+        match self.approval {
+            Some(_) => vec![QUESTION],
+            None => vec!["*"],
+        }
+    }
+
+    fn retold(&self) -> Told {
+        self.resume.as_ref().unwrap_or(&self.start).told()
+    }
+
+    fn check(&self, permissions: &Permissions) -> Result<(), FieldError> {
+        self.modes.of(permissions, &self.about.title).map(|_| ())
+    }
+
+    fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
+        if order.prompt.trim().is_empty() {
+            return Err(OrderError::NoPrompt);
+        }
+        let title = self.about.title.clone();
+        let turn = match (&order.session, &self.resume) {
+            (Session::New(_), _) => &self.start,
+            (Session::Resume(_), Some(resume)) => resume,
+            (Session::Resume(_), None) => {
+                let reason = format!("{title} cannot take up a conversation again: begin a new one");
+                return Err(OrderError::Unsupported(reason));
+            }
+        };
+        self.check(turn, order)?;
+        let mode = self.modes.of(&order.permissions, &title)?;
+        let added = [mode.args.as_slice(), order.args.as_slice()].concat();
+        let opening = self.opening(turn, order)?;
+        let launch = Launch {
+            args: turn.arguments.fill(order, &added)?,
+            env: [self.env.as_slice(), mode.env.as_slice()].concat(),
+            input: opening.input(),
+        };
+        let inner: Box<dyn Dialogue> = match self.output {
+            Output::Text => Box::new(TextLines::new(title, opening, self.approval.clone())),
+            Output::Jsonl => Box::new(RuleLines::new(title, opening, Arc::clone(&self.rules), self.success)),
+        };
+        Ok((launch, Box::new(WithExits { inner, rules: Arc::clone(&self.exits) })))
+    }
+}

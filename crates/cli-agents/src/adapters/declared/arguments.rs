@@ -1,0 +1,290 @@
+//! The arguments of a declared program. They are filled in, never read by a shell, and no value can become an option:
+//! a prompt comes from a caller and may begin with a dash.
+
+use serde_json::Value;
+
+use crate::adapters::declared::placeholder::{Piece, Placeholder, known, pieces};
+use crate::adapters::declared::section::Section;
+use crate::adapters::interpreter::{Interpreter, Place};
+use crate::adapters::order::{Order, OrderError};
+
+/// What is wrong where a caller's words would be code.
+pub(crate) const RUNS_PROMPT: &str = "would let the program run what a caller writes";
+
+/// Arguments with places for values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arguments {
+    groups: Vec<Group>,
+    /// The group before which added arguments stand.
+    added_at: usize,
+}
+
+/// Arguments that stand or fall together: a flag and its value. Left out if one of its values is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Group(Vec<Argument>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Argument {
+    pieces: Vec<Piece>,
+    /// Whether it stands after `--`, where nothing is taken for an option.
+    positional: bool,
+}
+
+impl Arguments {
+    /// Reads `args` of a program, which has one or more names.
+    pub(crate) fn read(section: &mut Section<'_, '_>, programs: &[String]) -> Self {
+        const RIGHT: &str =
+            r#"write a list of texts; a flag and its value that go together as a list: [--model, "{model}"]"#;
+        let Some(value) = section.value("args") else {
+            if section.is_mapping() {
+                section.refuse("args", "is missing", RIGHT);
+            }
+            return Self::default();
+        };
+        let Some(list) = value.as_array() else {
+            section.refuse("args", "is not a list", RIGHT);
+            return Self::default();
+        };
+        let mut arguments = Self::default();
+        for (index, item) in list.iter().enumerate() {
+            let texts: Option<Vec<&str>> = match item {
+                Value::Array(texts) if !texts.is_empty() => texts.iter().map(Value::as_str).collect(),
+                item => item.as_str().map(|text| vec![text]),
+            };
+            let name = format!("args[{index}]");
+            let Some(texts) = texts else {
+                section.refuse(&name, "is neither a text nor a list of texts", RIGHT);
+                continue;
+            };
+            arguments.groups.push(Group::read(section, &name, &texts));
+        }
+        arguments.mark_positional();
+        arguments.check(section, programs);
+        arguments.added_at = arguments.place_of_added();
+        arguments
+    }
+
+    /// How often a value is used.
+    pub(crate) fn uses(&self, placeholder: Placeholder) -> usize {
+        self.all().filter(|argument| argument.holds(placeholder)).count()
+    }
+
+    /// The arguments of a turn.
+    pub(crate) fn fill(&self, order: &Order, added: &[String]) -> Result<Vec<String>, OrderError> {
+        let mut filled = Vec::new();
+        for (index, group) in self.groups.iter().enumerate() {
+            if index == self.added_at {
+                filled.extend_from_slice(added);
+            }
+            group.fill(order, &mut filled)?;
+        }
+        if self.added_at == self.groups.len() {
+            filled.extend_from_slice(added);
+        }
+        Ok(filled)
+    }
+
+    /// What the program is after the arguments that are always the same.
+    pub(crate) fn interpreter(&self, program: &str) -> Interpreter {
+        let mut interpreter = Interpreter::of(program);
+        self.all().filter_map(Argument::literal).for_each(|word| interpreter.word(word));
+        interpreter
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Argument> {
+        self.groups.iter().flat_map(|group| &group.0)
+    }
+
+    /// A `--` counts for what follows it, unless it may be left out.
+    fn mark_positional(&mut self) {
+        let mut after_dashes = false;
+        for group in &mut self.groups {
+            let mut here = after_dashes;
+            for argument in &mut group.0 {
+                argument.positional = here;
+                here |= argument.is_dashes();
+            }
+            after_dashes |= here && !group.is_optional();
+        }
+    }
+
+    fn check(&self, section: &mut Section<'_, '_>, programs: &[String]) {
+        let mut previous: Option<&Argument> = None;
+        let mut interpreters: Vec<Interpreter> = programs.iter().map(|program| Interpreter::of(program)).collect();
+        for (index, group) in self.groups.iter().enumerate() {
+            let name = format!("args[{index}]");
+            let in_optional_group = group.is_optional();
+            for (place, argument) in group.0.iter().enumerate() {
+                let after_flag = previous.is_some_and(Argument::is_flag);
+                if argument.holds(Placeholder::Prompt) {
+                    argument.check_prompt(section, &name, after_flag, &interpreters);
+                    if in_optional_group {
+                        let right = "put {prompt} outside of that list";
+                        section.refuse(&name, "holds {prompt} beside a value that may be absent", right);
+                    }
+                }
+                if place == 0 && after_flag && argument.is_bare_optional() {
+                    let right = r#"put both into a list, which is left out as a whole: [--model, "{model}"]"#;
+                    section.refuse(&name, "may be absent, and the flag before it would be left without a value", right);
+                }
+                if let Some(word) = argument.literal() {
+                    interpreters.iter_mut().for_each(|interpreter| interpreter.word(word));
+                }
+                previous = Some(argument);
+            }
+        }
+    }
+
+    /// Before the first `--`, else before the prompt and its flag, else at the end.
+    fn place_of_added(&self) -> usize {
+        let dashes = self.groups.iter().position(|group| group.0.iter().any(Argument::is_dashes));
+        let prompt = self.groups.iter().position(|group| group.holds(Placeholder::Prompt));
+        let before_flag = |prompt: usize| {
+            let bare = self.groups.get(prompt).and_then(|group| group.0.first()).is_some_and(Argument::is_bare_prompt);
+            let flag = prompt.checked_sub(1).filter(|_| bare);
+            let is_flag =
+                |at: &usize| self.groups.get(*at).and_then(|group| group.0.last()).is_some_and(Argument::is_flag);
+            flag.filter(is_flag).unwrap_or(prompt)
+        };
+        dashes.or_else(|| prompt.map(before_flag)).unwrap_or(self.groups.len())
+    }
+}
+
+impl Group {
+    fn read(section: &mut Section<'_, '_>, name: &str, texts: &[&str]) -> Self {
+        let mut group = Self::default();
+        for text in texts {
+            if text.contains('\0') {
+                section.refuse(name, "holds a zero character", "remove it");
+            }
+            match pieces(text) {
+                Ok(pieces) => group.0.push(Argument { pieces, positional: false }),
+                Err(word) => {
+                    section.refuse(name, format!("{{{word}}} stands for nothing"), format!("write one of {}", known()))
+                }
+            }
+        }
+        group
+    }
+
+    fn holds(&self, placeholder: Placeholder) -> bool {
+        self.0.iter().any(|argument| argument.holds(placeholder))
+    }
+
+    fn is_optional(&self) -> bool {
+        self.0.iter().flat_map(Argument::values).any(Placeholder::is_optional)
+    }
+
+    fn fill(&self, order: &Order, filled: &mut Vec<String>) -> Result<(), OrderError> {
+        for value in self.0.iter().flat_map(Argument::values) {
+            if value.value(order)?.is_none() {
+                return Ok(());
+            }
+        }
+        for argument in &self.0 {
+            filled.push(argument.fill(order)?);
+        }
+        Ok(())
+    }
+}
+
+impl Argument {
+    fn values(&self) -> impl Iterator<Item = Placeholder> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Value(placeholder) => Some(*placeholder),
+            Piece::Literal(_) => None,
+        })
+    }
+
+    fn holds(&self, placeholder: Placeholder) -> bool {
+        self.values().any(|value| value == placeholder)
+    }
+
+    fn literal(&self) -> Option<&str> {
+        match self.pieces.as_slice() {
+            [Piece::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    fn is_dashes(&self) -> bool {
+        !self.positional && self.literal() == Some("--")
+    }
+
+    /// Whether the next argument may be its value.
+    fn is_flag(&self) -> bool {
+        !self.positional
+            && self
+                .literal()
+                .is_some_and(|text| text.len() > 1 && text.starts_with('-') && text != "--" && !text.contains('='))
+    }
+
+    fn is_bare_optional(&self) -> bool {
+        matches!(self.pieces.as_slice(), [Piece::Value(value)] if value.is_optional())
+    }
+
+    fn is_bare_prompt(&self) -> bool {
+        self.pieces.first() == Some(&Piece::Value(Placeholder::Prompt))
+    }
+
+    /// A prompt must stand where it cannot be taken for an option, and where nothing runs it.
+    fn check_prompt(&self, section: &mut Section<'_, '_>, name: &str, after_flag: bool, programs: &[Interpreter]) {
+        let before = match self.pieces.first() {
+            Some(Piece::Literal(text)) if !self.positional => text.as_str(),
+            _ => "",
+        };
+        let place = if self.positional && self.pieces.len() == 1 { Place::Alone } else { Place::Part };
+        if programs.iter().any(|program| program.runs(place, before)) {
+            let right = "name what is run first, and give it the prompt as an argument of its own after \"--\", which a \
+                         text that is run finds as \"$1\"";
+            section.refuse(name, RUNS_PROMPT, right);
+            return;
+        }
+        let only_dashes = !before.is_empty() && before.chars().all(|letter| letter == '-');
+        if before.starts_with('-') && !only_dashes && !before.contains('=') {
+            let right = r#"write "--flag={prompt}", or the prompt by itself right after the flag"#;
+            section.refuse(name, "is glued to its flag, so that its beginning could be taken for more flags", right);
+            return;
+        }
+        let bare = self.is_bare_prompt() && !self.positional && !after_flag;
+        if bare || only_dashes {
+            let right = "write it after \"--\", as \"--flag={prompt}\", right after its flag, or leave it out and set \
+                         input: prompt";
+            section.refuse(name, "could be taken for an option when a message begins with a dash", right);
+        }
+    }
+
+    fn fill(&self, order: &Order) -> Result<String, OrderError> {
+        let mut filled = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Literal(text) => filled.push_str(text),
+                Piece::Value(placeholder) => filled.push_str(placeholder.value(order)?.unwrap_or_default()),
+            }
+        }
+        let Some(first) = self.values().next() else { return Ok(filled) };
+        let named = if self.holds(Placeholder::Prompt) { Placeholder::Prompt } else { first };
+        let what = if named == Placeholder::Prompt { "message" } else { named.word() };
+        if filled.contains('\0') {
+            return Err(match named {
+                Placeholder::Prompt => OrderError::ZeroByte,
+                _ => OrderError::Unsupported(format!("the {what} holds a zero character: remove it")),
+            });
+        }
+        if filled.len() > Order::LONGEST_ARGUMENT {
+            let value = named.value(order)?.unwrap_or_default().len();
+            let around = filled.len() - value;
+            let most = Order::LONGEST_ARGUMENT.saturating_sub(around);
+            return Err(match named {
+                Placeholder::Prompt => OrderError::PromptTooLong { bytes: value, most },
+                _ => OrderError::Unsupported(format!("the {what} has {value} bytes: write a shorter one")),
+            });
+        }
+        if matches!(self.pieces.first(), Some(Piece::Value(_))) && !self.positional && filled.starts_with('-') {
+            let reason =
+                format!("the {what} begins with a dash, which this agent could take for an option: begin with a word");
+            return Err(OrderError::Unsupported(reason));
+        }
+        Ok(filled)
+    }
+}

@@ -1,0 +1,78 @@
+//! Which lines a rule is about.
+
+use serde_json::Value;
+
+use crate::adapters::declared::path::Path;
+use crate::adapters::declared::section::Section;
+
+/// What must be true of one place of a line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Condition {
+    path: Path,
+    is: Is,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Is {
+    /// One of these stands there. Null is also what does not stand there.
+    OneOf(Vec<Value>),
+    /// Something other than null stands there, or not.
+    There(bool),
+}
+
+impl Condition {
+    /// The conditions of a rule's `when`; all must be true.
+    pub(crate) fn read_all(section: &mut Section<'_, '_>) -> Vec<Self> {
+        const RIGHT: &str = "write a value, a list of values, or { exists: true }";
+        let Some(value) = section.value("when") else { return Vec::new() };
+        let Some(members) = value.as_object() else {
+            section.refuse("when", "is not a mapping", "write places with their values, such as { type: result }");
+            return Vec::new();
+        };
+        let mut conditions = Vec::new();
+        for (place, value) in members {
+            let path = Path::parse(place);
+            let is = Is::read(value);
+            match (path, is) {
+                (Some(path), Some(is)) => conditions.push(Self { path, is }),
+                (None, _) => section.refuse(&format!("when.{place}"), "is not a place", Path::RIGHT),
+                (_, None) => section.refuse(&format!("when.{place}"), "cannot be compared with", RIGHT),
+            }
+        }
+        conditions
+    }
+
+    pub(crate) fn fits(&self, line: &Value) -> bool {
+        let mut found = self.path.find(line);
+        found.retain(|value| !value.is_null());
+        match &self.is {
+            Is::There(there) => *there != found.is_empty(),
+            Is::OneOf(values) if found.is_empty() => values.contains(&Value::Null),
+            Is::OneOf(values) => found.iter().any(|found| values.iter().any(|value| same(value, found))),
+        }
+    }
+}
+
+impl Is {
+    fn read(value: &Value) -> Option<Self> {
+        match value {
+            Value::Object(members) if members.len() == 1 => members.get("exists")?.as_bool().map(Self::There),
+            Value::Object(_) => None,
+            Value::Array(values) if values.is_empty() || values.iter().any(|value| !is_scalar(value)) => None,
+            Value::Array(values) => Some(Self::OneOf(values.clone())),
+            value => Some(Self::OneOf(vec![value.clone()])),
+        }
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !value.is_array() && !value.is_object()
+}
+
+/// Whether two values are the same; `1` and `1.0` are.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
+        _ => one == other,
+    }
+}

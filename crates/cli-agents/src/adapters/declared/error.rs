@@ -1,0 +1,23 @@
+//! What is wrong with a declaration.
+
+use crate::adapters::field_error::FieldError;
+
+/// Everything that is wrong with one declaration, so that its author mends it in one go.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.lines())]
+pub struct DeclaredError {
+    /// The file, as it was named.
+    pub file: String,
+    /// What is wrong, in the order of reading; never empty.
+    pub problems: Vec<FieldError>,
+}
+
+impl DeclaredError {
+    fn lines(&self) -> String {
+        let line = |problem: &FieldError| match problem.field.is_empty() {
+            true => format!("{}: {}: {}", self.file, problem.wrong, problem.right),
+            false => format!("{}: {problem}", self.file),
+        };
+        self.problems.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}

@@ -1,0 +1,200 @@
+//! One run of a program: its lines in, steps out.
+
+use serde::Serialize;
+
+use crate::adapters::event::{Decision, Event};
+
+/// The state of one run. Nothing it is fed may make it panic: lines come from outside.
+pub trait Dialogue: Send {
+    /// The child is running; nothing was read yet.
+    fn begin(&mut self, steps: &mut Steps) {
+        let _ = steps;
+    }
+
+    /// One line of standard output, without its end. Bytes that are no UTF-8 have been replaced. Lines that cannot be
+    /// understood are ignored, or told as text where the program speaks plain text.
+    fn line(&mut self, line: &str, steps: &mut Steps);
+
+    /// The child has written something without ending the line and has been quiet since: perhaps a prompt. The same
+    /// text comes again in `line` if the line is ended later.
+    fn pause(&mut self, unfinished: &str, steps: &mut Steps) {
+        let _ = (unfinished, steps);
+    }
+
+    /// Somebody has decided an approval. One that is not open is ignored.
+    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
+        let _ = (request, decision, steps);
+    }
+
+    /// The turn is to be stopped: what to write so that the program stops in order. Signals follow soon after.
+    fn interrupt(&mut self, steps: &mut Steps) {
+        let _ = steps;
+    }
+
+    /// The child has ended and all its lines were read. Must finish the turn if nothing has before.
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps);
+}
+
+/// What is to be done, in order.
+#[derive(Debug, Default, PartialEq)]
+pub struct Steps(Vec<Step>);
+
+/// One thing to be done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Tell the caller.
+    Event(Event),
+    /// Write this to the child, and a line end after it.
+    Write(String),
+    /// Close the child's standard input.
+    CloseInput,
+    /// The turn is over: this is how it ended. The child is let go: it gets the end of its input, a moment to leave by
+    /// itself, then signals. Only the first one counts.
+    Finish(Ending),
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Well.
+    Done {
+        /// The whole answer, if the program repeats it at the end; else the last message it said.
+        answer: Option<String>,
+    },
+    /// Badly.
+    Failed(Failure),
+}
+
+/// Why a turn failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// For programs.
+    pub kind: FailureKind,
+    /// For people: what went wrong, in the program's words where it has some, and what to do if that is known.
+    pub message: String,
+}
+
+/// What kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The program reported that the turn failed.
+    Reported,
+    /// A tool was refused without anybody being asked, so the work is not done.
+    Refused,
+    /// The program is not logged in, or its key was not taken.
+    NotLoggedIn,
+    /// The conversation to take up again does not exist.
+    UnknownSession,
+    /// The program came to a limit of its own: turns, money, context.
+    Limit,
+    /// The program stopped because it was told to.
+    Interrupted,
+    /// The program ended before it began, and may begin if it is started again: nothing of the turn was done.
+    NotReady,
+    /// The program ended without saying how the turn went.
+    NoResult,
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, if it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// The end of what it wrote to standard error, without control characters.
+    pub stderr: String,
+}
+
+impl Steps {
+    /// Tells the caller.
+    pub fn event(&mut self, event: Event) {
+        self.0.push(Step::Event(event));
+    }
+
+    /// Writes a line to the child.
+    pub fn write(&mut self, line: impl Into<String>) {
+        self.0.push(Step::Write(line.into()));
+    }
+
+    /// Closes the child's standard input.
+    pub fn close_input(&mut self) {
+        self.0.push(Step::CloseInput);
+    }
+
+    /// Ends the turn well.
+    pub fn done(&mut self, answer: Option<String>) {
+        self.0.push(Step::Finish(Ending::Done { answer }));
+    }
+
+    /// Ends the turn badly.
+    pub fn fail(&mut self, kind: FailureKind, message: impl Into<String>) {
+        self.0.push(Step::Finish(Ending::Failed(Failure { kind, message: message.into() })));
+    }
+
+    /// Takes what has gathered.
+    pub fn take(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl Exit {
+    /// How it ended, for people: `exited with code 1: no such model`, with what standard error ends with, if anything.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let how = match (self.code, self.signal) {
+            (Some(code), _) => format!("exited with code {code}"),
+            (None, Some(signal)) => format!("was ended by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        };
+        match telling_line(&self.stderr) {
+            Some(line) => format!("{how}: {}", crate::adapters::cut(line, 500)),
+            None => how,
+        }
+    }
+}
+
+/// The last line; but runtimes of JavaScript write which version they are after what has gone wrong, and details of that
+/// before it.
+fn telling_line(stderr: &str) -> Option<&str> {
+    let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
+    let last = lines.next_back()?;
+    if !is_runtime_banner(last) {
+        return Some(last.trim());
+    }
+    let rest: Vec<&str> = lines.collect();
+    // Details are indented.
+    let wrong = rest.iter().rfind(|line| !line.starts_with(char::is_whitespace) && line.contains(": "));
+    Some(wrong.or(rest.last()).copied().unwrap_or(last).trim())
+}
+
+/// `Bun v1.3.14 (Linux x64 baseline)`, `Node.js v22.20.0`.
+fn is_runtime_banner(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_runtime = matches!(words.next(), Some("Bun" | "Node.js"));
+    let version = words.next().and_then(|word| word.strip_prefix('v'));
+    is_runtime && version.is_some_and(|version| version.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_gone_wrong_is_told_and_not_the_version_of_the_runtime_below_it() {
+        let told = |stderr: &str| Exit { code: Some(1), stderr: stderr.to_owned(), ..Exit::default() }.describe();
+        let bun = "EACCES: permission denied, mkdir '/nonexistent'\n    path: \"/nonexistent\",\n   errno: -13,\n    \
+                   code: \"EACCES\"\n\n\nBun v1.3.14 (Linux x64 baseline)\n";
+        assert_eq!(told(bun), "exited with code 1: EACCES: permission denied, mkdir '/nonexistent'");
+        let node = "node:internal/modules/cjs/loader:1143\n  throw err;\n  ^\n\nError: Cannot find module 'x'\n\
+                    Require stack:\n- /a.js\n    at b (c:1:2) {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22.20.0\n";
+        assert_eq!(told(node), "exited with code 1: Error: Cannot find module 'x'");
+        assert_eq!(told("oops\nBun v1.3.14"), "exited with code 1: oops");
+        assert_eq!(told("Bun v1.3.14"), "exited with code 1: Bun v1.3.14", "better than nothing");
+        assert_eq!(told("a: b\n  last\n\n"), "exited with code 1: last");
+        assert_eq!(told(" \n"), "exited with code 1");
+    }
+}

@@ -1,0 +1,76 @@
+//! How a program that only speaks text asks for approval.
+
+use regex_lite::{Regex, RegexBuilder};
+
+use crate::adapters::field_error::FieldError;
+
+/// Enough for any prompt's pattern; keeps a pattern from taking memory by the megabyte.
+const MOST_PATTERN_BYTES: usize = 1 << 20;
+
+/// What questions of a plain program look like, and what it takes for an answer.
+#[derive(Clone, Debug)]
+pub struct ApprovalPattern {
+    pattern: Regex,
+    yes: String,
+    no: String,
+}
+
+impl ApprovalPattern {
+    /// What is written for yes where nothing else is said.
+    pub const YES: &str = "y";
+    /// What is written for no where nothing else is said.
+    pub const NO: &str = "n";
+
+    /// A regular expression that is looked for in each line of text, ended or not, and the lines that are written to
+    /// allow and to deny.
+    ///
+    /// # Errors
+    /// If the pattern cannot be read or would fit every line, or if an answer is more than a line.
+    pub fn new(pattern: &str, yes: &str, no: &str) -> Result<Self, FieldError> {
+        const RIGHT: &str = r"write a regular expression, such as '\[y/N\]\s*$'";
+        let regex = RegexBuilder::new(pattern)
+            .size_limit(MOST_PATTERN_BYTES)
+            .build()
+            .map_err(|error| FieldError::new("pattern", format!("cannot be read ({error})"), RIGHT))?;
+        if regex.is_match("") {
+            return Err(FieldError::new("pattern", "fits an empty line, so it would fit every line", RIGHT));
+        }
+        for (field, answer) in [("yes", yes), ("no", no)] {
+            if answer.contains(['\n', '\r', '\0']) {
+                let wrong = "holds a line end or a zero character";
+                return Err(FieldError::new(field, wrong, "write one line, such as y"));
+            }
+        }
+        Ok(Self { pattern: regex, yes: yes.to_owned(), no: no.to_owned() })
+    }
+
+    pub(crate) fn fits(&self, line: &str) -> bool {
+        self.pattern.is_match(line)
+    }
+
+    pub(crate) fn yes(&self) -> &str {
+        &self.yes
+    }
+
+    pub(crate) fn no(&self) -> &str {
+        &self.no
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_pattern_or_answer_is_refused_by_name() {
+        let refused = |pattern, yes, no| {
+            let error = ApprovalPattern::new(pattern, yes, no).unwrap_err();
+            error.within("approvals").to_string()
+        };
+        assert!(refused("[y/N", "y", "n").starts_with("approvals.pattern: cannot be read ("));
+        assert!(refused("x*", "y", "n").starts_with("approvals.pattern: fits an empty line"));
+        assert!(refused("a{1000}{1000}{1000}", "y", "n").starts_with("approvals.pattern: cannot be read ("));
+        assert!(refused("x", "y\ny", "n").starts_with("approvals.yes: holds a line end"));
+        assert!(refused("x", "y", "\0").starts_with("approvals.no: holds a line end"));
+    }
+}

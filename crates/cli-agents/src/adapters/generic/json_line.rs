@@ -1,0 +1,76 @@
+//! One line of a program that speaks JSON.
+
+use serde_json::{Map, Value};
+
+use crate::adapters::cut::cut;
+use crate::adapters::dialogue::Steps;
+use crate::adapters::event::Event;
+use crate::adapters::plain_text::plain_line;
+
+/// Longer lines that are no JSON are no messages to people.
+const LONGEST_NOTICE: usize = 2_000;
+
+/// The members of the object that a line is. A line that is no object is told as a notice: such programs, and what they
+/// start, write warnings between.
+pub(crate) fn object(line: &str, steps: &mut Steps) -> Option<Map<String, Value>> {
+    if let Ok(Value::Object(members)) = serde_json::from_str(line) {
+        return Some(members);
+    }
+    let text = plain_line(line);
+    if !text.trim().is_empty() {
+        steps.event(Event::Notice { text: cut(&text, LONGEST_NOTICE).into_owned() });
+    }
+    None
+}
+
+/// A value as text: strings are themselves, nothing is nothing, other values are written as JSON.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A count, which some programs write as a fraction or a text.
+pub(crate) fn count(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => number.as_u64().or_else(|| number.as_f64().map(|number| number as u64)),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Whether a line is JSON, or the beginning of some. What stands in it was not said by the program to the terminal.
+pub(crate) fn is_json(line: &str) -> bool {
+    let line = line.trim();
+    if !line.starts_with(['{', '[']) {
+        return false;
+    }
+    match serde_json::from_str::<serde::de::IgnoredAny>(line) {
+        Ok(_) => true,
+        Err(error) => error.is_eof(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_is_told_from_brackets_in_text() {
+        for (line, json) in [
+            (r#"{"text":"[y/N]"}"#, true),
+            (r#"  {"text":"Continue? [y/N]"#, true),
+            ("[1, 2]", true),
+            ("[1] Continue? [y/N]", false),
+            ("[y/N] ", false),
+            ("{y/n}", false),
+            ("12", false),
+            ("", false),
+        ] {
+            assert_eq!(is_json(line), json, "{line}");
+        }
+        assert!(is_json(&"[".repeat(100_000)));
+    }
+}

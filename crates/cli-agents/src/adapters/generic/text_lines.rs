@@ -1,0 +1,153 @@
+//! The dialogue with a program that speaks plain text.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+
+use crate::adapters::dialogue::{Dialogue, Exit, FailureKind, Steps};
+use crate::adapters::event::{Approval, Decision, Event};
+use crate::adapters::generic::approval_pattern::ApprovalPattern;
+use crate::adapters::generic::json_line::is_json;
+use crate::adapters::generic::opening::Opening;
+use crate::adapters::generic::said::Said;
+use crate::adapters::generic::verdict::{self, Success};
+use crate::adapters::plain_text::plain_line;
+
+/// What permissions call a question that names no tool.
+pub(crate) const QUESTION: &str = "prompt";
+
+/// A program asks one thing and waits. One that has this many questions open does not wait: the pattern is wrong.
+const MOST_QUESTIONS: usize = 20;
+
+/// Questions are read by people, so they are not longer than this in bytes; longer lines are not searched.
+const LONGEST_QUESTION: usize = 4_000;
+
+/// One run of a program that speaks plain text. Each line is told as it would look on a terminal. The program has no
+/// result event, so its exit code is its result.
+#[derive(Debug)]
+pub(crate) struct TextLines {
+    title: String,
+    opening: Opening,
+    approval: Option<ApprovalPattern>,
+    said: Said,
+    /// Questions without an answer. Only the first was told to the caller: a program reads its answers in the order of
+    /// its questions, so they are decided one by one.
+    questions: VecDeque<Question>,
+    asked: u64,
+    /// The part of the unfinished line in which questions were looked for and found. It comes again.
+    seen: String,
+    interrupted: bool,
+    finished: bool,
+}
+
+#[derive(Debug)]
+struct Question {
+    request: String,
+    prompt: String,
+}
+
+impl TextLines {
+    pub(crate) fn new(title: String, opening: Opening, approval: Option<ApprovalPattern>) -> Self {
+        Self {
+            title,
+            opening,
+            approval,
+            said: Said::default(),
+            questions: VecDeque::new(),
+            asked: 0,
+            seen: String::new(),
+            interrupted: false,
+            finished: false,
+        }
+    }
+
+    /// Looks for a question in what is new of a line.
+    fn look(&mut self, line: &str, steps: &mut Steps) -> bool {
+        let Some(approval) = &self.approval else { return false };
+        let new = plain_line(line.strip_prefix(self.seen.as_str()).unwrap_or(line));
+        // What a terminal would show: patterns may be tied to the beginning of a line.
+        let last = new.rsplit('\n').next().unwrap_or_default();
+        if last.len() > LONGEST_QUESTION || !approval.fits(last) || is_json(&plain_line(line)) {
+            return false;
+        }
+        if self.questions.len() == MOST_QUESTIONS {
+            self.finished = true;
+            let message = format!(
+                "{} went on after {MOST_QUESTIONS} lines that fit the approval pattern: make the pattern more exact",
+                self.title
+            );
+            self.said.end(steps);
+            steps.fail(FailureKind::Reported, message);
+            return true;
+        }
+        self.asked += 1;
+        self.questions.push_back(Question { request: self.asked.to_string(), prompt: last.trim().to_owned() });
+        if self.questions.len() == 1 {
+            self.ask(steps);
+        }
+        true
+    }
+
+    /// Tells the first question.
+    fn ask(&self, steps: &mut Steps) {
+        let Some(question) = self.questions.front() else { return };
+        steps.event(Event::ApprovalRequired(Approval {
+            request: question.request.clone(),
+            tool: QUESTION.to_owned(),
+            input: json!({}),
+            prompt: question.prompt.clone(),
+            choices: Vec::new(),
+            no_plain_yes: false,
+            takes_reason: false,
+        }));
+    }
+}
+
+impl Dialogue for TextLines {
+    fn begin(&mut self, steps: &mut Steps) {
+        self.opening.begin(steps);
+    }
+
+    fn line(&mut self, line: &str, steps: &mut Steps) {
+        if self.finished {
+            return;
+        }
+        let mut text = plain_line(line);
+        text.push('\n');
+        self.said.say(text, steps);
+        self.look(line, steps);
+        self.seen.clear();
+    }
+
+    fn pause(&mut self, unfinished: &str, steps: &mut Steps) {
+        if !self.finished && self.look(unfinished, steps) {
+            unfinished.clone_into(&mut self.seen);
+        }
+    }
+
+    fn decide(&mut self, request: &str, decision: &Decision, steps: &mut Steps) {
+        let Some(approval) = &self.approval else { return };
+        if self.finished || self.questions.front().is_none_or(|question| question.request != request) {
+            return;
+        }
+        let answer = match decision {
+            Decision::Allow => approval.yes(),
+            Decision::Deny { .. } => approval.no(),
+            Decision::Choose(_) => return,
+        };
+        steps.write(answer);
+        self.questions.pop_front();
+        self.ask(steps);
+    }
+
+    fn interrupt(&mut self, _: &mut Steps) {
+        self.interrupted = true;
+    }
+
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
+        if !self.finished {
+            self.finished = true;
+            verdict::finish(&self.title, Success::Exit, self.interrupted, exit, &mut self.said, steps);
+        }
+    }
+}

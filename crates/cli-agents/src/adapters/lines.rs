@@ -1,0 +1,58 @@
+//! What programs that write one JSON object a line, and cannot be talked to while they work, have in common.
+
+use serde_json::Value;
+
+use crate::adapters::dialogue::{Exit, FailureKind, Steps};
+use crate::adapters::order::{Order, OrderError};
+
+/// Words for people are cut to this many characters: some programs put whole answers of a server into them.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// What to do about a program that left without a word.
+pub(crate) const HOW_TO_GO_ON: &str =
+    "send another message in the same context to go on, and run `switchboard doctor` if it happens again";
+
+/// How a child that was told to stop by a signal ends if it catches the signal: 128 and the signal's number.
+const INTERRUPTED: i32 = 128 + SIGINT;
+const TERMINATED: i32 = 128 + SIGTERM;
+const SIGINT: i32 = 2;
+const SIGTERM: i32 = 15;
+
+/// One line, if it is a JSON object. Members are read by name: one that is missing reads as null.
+pub(crate) fn object(line: &str) -> Option<Value> {
+    serde_json::from_str(line).ok().filter(Value::is_object)
+}
+
+/// A member that is a text, or nothing.
+pub(crate) fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// The prompt must say something: these programs take an empty one for a mistake in their arguments.
+pub(crate) fn require_prompt(order: &Order) -> Result<(), OrderError> {
+    if order.prompt.trim().is_empty() { Err(OrderError::NoPrompt) } else { Ok(()) }
+}
+
+/// A message for people, short enough to be shown.
+pub(crate) fn message(text: &str) -> String {
+    crate::adapters::cut(text.trim(), LONGEST_MESSAGE).into_owned()
+}
+
+/// That a program refused a tool that is allowed here: nobody has decided that, and the work may not be done.
+pub(crate) fn refused_by_itself(name: &str, tool: &str, why: &str) -> String {
+    let next = format!("look at {name}'s own settings and at permissions of this agent");
+    message(&format!("{name} refused to use {tool} without asking: {}; {next}", message(why).trim_end_matches('.')))
+}
+
+/// Ends a turn whose program left without saying how it went, where nothing better is known.
+pub(crate) fn ended_without_result(name: &str, exit: &Exit, interrupted: bool, steps: &mut Steps) {
+    let stopped = interrupted
+        || matches!(exit.code, Some(INTERRUPTED | TERMINATED))
+        || matches!(exit.signal, Some(SIGINT | SIGTERM));
+    if stopped {
+        steps.fail(FailureKind::Interrupted, format!("{name} was stopped"));
+    } else {
+        let text = format!("{name} {} before it said how the turn went; {HOW_TO_GO_ON}", exit.describe());
+        steps.fail(FailureKind::NoResult, text);
+    }
+}

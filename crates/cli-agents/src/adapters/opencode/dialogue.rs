@@ -1,0 +1,261 @@
+//! What opencode says in a turn.
+//!
+//! Nothing says that it begins or how it ended: the conversation is named in every event, and the end is a step that
+//! finished for a good reason, and then the end of the program. Its exit code is 0 after a refused tool, and 1 after a
+//! trouble that it got over.
+
+use serde_json::Value;
+
+use super::permission::is_denied;
+use crate::adapters::auth_failures::{AuthFailures, is_auth_failure};
+use crate::adapters::dialogue::{Dialogue, Exit, Failure, FailureKind, Steps};
+use crate::adapters::event::{Event, Scope, Usage};
+use crate::adapters::lines::{ended_without_result, message, object, refused_by_itself, text};
+use crate::adapters::order::{Order, Session};
+use crate::adapters::permissions::{Permission, Permissions};
+
+/// When the model's stream breaks without a reason, opencode calls the model again, without end. So many broken steps
+/// in a row are enough.
+const MOST_BROKEN_STEPS: u32 = 3;
+
+pub(super) struct OpencodeDialogue {
+    /// The prompt, until it was written.
+    prompt: Option<String>,
+    permissions: Permissions,
+    resumed: bool,
+    /// Whether the conversation's name was told.
+    named: bool,
+    /// The last message.
+    said: Option<String>,
+    /// Why the last step finished, if none has begun since.
+    reason: Option<String>,
+    broken_steps: u32,
+    usage: Usage,
+    refusal: Option<String>,
+    /// A trouble it has not gone on from.
+    error: Option<Failure>,
+    auth_failures: AuthFailures,
+    interrupted: bool,
+    finished: bool,
+}
+
+impl OpencodeDialogue {
+    pub(super) fn new(order: &Order) -> Self {
+        Self {
+            prompt: Some(order.prompt.clone()),
+            permissions: order.permissions.clone(),
+            resumed: matches!(order.session, Session::Resume(_)),
+            named: false,
+            said: None,
+            reason: None,
+            broken_steps: 0,
+            usage: Usage { scope: Scope::Run, ..Usage::default() },
+            refusal: None,
+            error: None,
+            auth_failures: AuthFailures::default(),
+            interrupted: false,
+            finished: false,
+        }
+    }
+
+    fn name_session(&mut self, event: &Value, steps: &mut Steps) {
+        if self.named {
+            return;
+        }
+        if let Some(session) = text(&event["sessionID"]) {
+            self.named = true;
+            steps.event(Event::Init { session: Some(session), model: None });
+        }
+    }
+
+    /// It goes on after some troubles: a conversation that grew too long is made shorter.
+    fn step_start(&mut self, steps: &mut Steps) {
+        self.reason = None;
+        if let Some(error) = self.error.take() {
+            steps.event(Event::Notice { text: error.message });
+        }
+    }
+
+    /// A tool has answered: the call is told only now.
+    fn tool_use(&mut self, part: &Value, steps: &mut Steps) {
+        let Some(mut tool) = text(&part["tool"]) else { return };
+        let state = &part["state"];
+        let id = text(&part["callID"]).or_else(|| text(&part["id"])).unwrap_or_default();
+        self.broken_steps = 0;
+        // A call that could not be made is told as a call of this tool.
+        let is_invalid = tool == "invalid";
+        if is_invalid && let Some(meant) = text(&state["input"]["tool"]) {
+            tool = meant;
+        }
+        // A command that failed is a tool that worked.
+        let failed = state["metadata"]["exit"].as_i64().is_some_and(|code| code != 0);
+        let is_error = state["status"] != "completed" || failed || is_invalid;
+        let output = text(&state["error"]).or_else(|| text(&state["output"])).unwrap_or_default();
+        if is_error && self.is_refusal(&tool, &output) {
+            // After this come all its rules, with paths of the operator's.
+            let why = output.split(" Here are some of the relevant rules").next().unwrap_or_default();
+            self.refusal.get_or_insert_with(|| refused_by_itself("opencode", &tool, why));
+        }
+        steps.event(Event::ToolUse { id: id.clone(), tool: tool.clone(), input: state["input"].clone() });
+        let changed = text(&state["input"]["filePath"]).filter(|_| matches!(tool.as_str(), "write" | "edit"));
+        steps.event(Event::ToolResult { id, tool, output, is_error });
+        if let Some(path) = changed.filter(|_| !is_error) {
+            steps.event(Event::FilesChanged { paths: vec![path] });
+        }
+    }
+
+    /// Whether the program refused a tool that is allowed here: it wanted to ask, or another rule of its configuration
+    /// prevents it. What is denied was refused by the operator; with that as the default, every rule that prevents is.
+    fn is_refusal(&self, tool: &str, output: &str) -> bool {
+        if is_denied(&self.permissions, tool) {
+            return false;
+        }
+        let by_rule = output.starts_with("The user has specified a rule which prevents");
+        let denied_by_default = by_rule && self.permissions.default == Permission::Deny;
+        (by_rule || output.starts_with("The user rejected permission")) && !denied_by_default
+    }
+
+    fn step_finish(&mut self, part: &Value, steps: &mut Steps) {
+        self.reason = text(&part["reason"]);
+        self.add_usage(part, steps);
+        self.auth_failures.reset();
+        if self.reason.as_deref() != Some("unknown") {
+            self.broken_steps = 0;
+            return;
+        }
+        self.broken_steps += 1;
+        if self.broken_steps == MOST_BROKEN_STEPS {
+            self.finished = true;
+            steps.fail(
+                FailureKind::Reported,
+                format!(
+                    "the model's answer broke off {MOST_BROKEN_STEPS} times in a row without a reason, and opencode \
+                     would ask again for ever: look at the model's server"
+                ),
+            );
+        }
+    }
+
+    /// Each step tells its own; we tell the sum.
+    fn add_usage(&mut self, part: &Value, steps: &mut Steps) {
+        let tokens = &part["tokens"];
+        if !tokens.is_object() {
+            return;
+        }
+        let number = |value: &Value| value.as_u64().unwrap_or(0);
+        let (read, written) = (number(&tokens["cache"]["read"]), number(&tokens["cache"]["write"]));
+        let reasoning = number(&tokens["reasoning"]);
+        self.usage.add(&Usage {
+            scope: Scope::Run,
+            input_tokens: number(&tokens["input"]).saturating_add(read).saturating_add(written),
+            cached_tokens: read,
+            output_tokens: number(&tokens["output"]).saturating_add(reasoning),
+            reasoning_tokens: reasoning,
+            cost_usd: part["cost"].as_f64(),
+        });
+        steps.event(Event::Usage(self.usage));
+    }
+
+    /// A trouble that it may get over.
+    fn error(&mut self, failure: Failure, steps: &mut Steps) {
+        if failure.kind == FailureKind::NotLoggedIn && self.auth_failures.add() {
+            self.finished = true;
+            return steps.fail(failure.kind, failure.message);
+        }
+        self.error.get_or_insert(failure);
+    }
+
+    /// How a turn ended whose last step said why it finished, if that is known.
+    fn ending(&mut self, exit: &Exit, steps: &mut Steps) -> bool {
+        match self.reason.as_deref() {
+            // Whatever the exit code: it stays 1 after a trouble that it got over.
+            Some("stop") => steps.done(self.said.take()),
+            Some("length") => {
+                steps.fail(FailureKind::Limit, "the model's answer reached its greatest length");
+            }
+            Some("content-filter") => {
+                steps.fail(FailureKind::Reported, "the model's provider withheld the answer (content filter)");
+            }
+            // It stops after a call only if that was refused.
+            Some("tool-calls") if exit.code == Some(0) && !self.interrupted => {
+                let text = "opencode stopped after it had refused a tool without asking: look at opencode's own settings \
+                            and at permissions of this agent";
+                steps.fail(FailureKind::Refused, text);
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Dialogue for OpencodeDialogue {
+    fn begin(&mut self, steps: &mut Steps) {
+        if let Some(prompt) = self.prompt.take() {
+            steps.write(prompt);
+            steps.close_input();
+        }
+    }
+
+    fn line(&mut self, line: &str, steps: &mut Steps) {
+        let Some(event) = object(line).filter(|_| !self.finished) else { return };
+        self.name_session(&event, steps);
+        let part = &event["part"];
+        match event["type"].as_str() {
+            Some("step_start") => self.step_start(steps),
+            Some("text") => {
+                if let Some(text) = text(&part["text"]).filter(|text| !text.is_empty()) {
+                    self.said = Some(text.clone());
+                    steps.event(Event::Text { text });
+                    steps.event(Event::TextEnd);
+                }
+            }
+            Some("reasoning") => {
+                if let Some(text) = text(&part["text"]).filter(|text| !text.is_empty()) {
+                    steps.event(Event::Reasoning { text });
+                }
+            }
+            Some("tool_use") => self.tool_use(part, steps),
+            Some("step_finish") => self.step_finish(part, steps),
+            Some("error") => self.error(failure_of(&event["error"]), steps),
+            _ => {}
+        }
+    }
+
+    fn interrupt(&mut self, _: &mut Steps) {
+        self.interrupted = true;
+    }
+
+    fn ended(&mut self, exit: &Exit, steps: &mut Steps) {
+        if self.finished {
+            return;
+        }
+        self.finished = true;
+        let no_session = self.resumed && exit.stderr.contains("Session not found");
+        if let Some(Failure { kind, message }) = self.error.take() {
+            steps.fail(kind, message);
+        } else if no_session {
+            steps.fail(FailureKind::UnknownSession, "opencode does not know this conversation: Session not found");
+        } else if let Some(refusal) = self.refusal.take() {
+            steps.fail(FailureKind::Refused, refusal);
+        } else if !self.named && super::lost_a_race(exit) {
+            steps.fail(FailureKind::NotReady, format!("opencode {}", exit.describe()));
+        } else if !self.ending(exit, steps) {
+            ended_without_result("opencode", exit, self.interrupted, steps);
+        }
+    }
+}
+
+/// What an error says of itself. Answers of the model's server are in it too, with their headers: not for callers.
+fn failure_of(error: &Value) -> Failure {
+    let name = error["name"].as_str().unwrap_or("error");
+    let data = &error["data"];
+    let said = data["message"].as_str().or_else(|| error["message"].as_str()).unwrap_or(name);
+    let kind = match (name, data["statusCode"].as_u64()) {
+        ("ProviderAuthError", _) | (_, Some(401)) => FailureKind::NotLoggedIn,
+        ("MessageOutputLengthError" | "ContextOverflowError", _) => FailureKind::Limit,
+        ("MessageAbortedError", _) => FailureKind::Interrupted,
+        _ if is_auth_failure(said) => FailureKind::NotLoggedIn,
+        _ => FailureKind::Reported,
+    };
+    Failure { kind, message: message(said) }
+}

@@ -1,0 +1,94 @@
+//! What a turn wants of a program, and how the program is started for it.
+
+use std::path::PathBuf;
+
+use crate::adapters::field_error::FieldError;
+use crate::adapters::permissions::Permissions;
+
+/// One turn's wishes.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// What to do, in the caller's words. It may begin with a dash and be long.
+    pub prompt: String,
+    /// Which conversation it belongs to.
+    pub session: Session,
+    /// The working directory; absolute.
+    pub cwd: PathBuf,
+    /// The model, if it is not the program's own choice.
+    pub model: Option<String>,
+    /// How hard to think, in the program's words, if it is not the program's own choice.
+    pub effort: Option<String>,
+    /// What it may do.
+    pub permissions: Permissions,
+    /// Arguments the operator adds; before the prompt.
+    pub args: Vec<String>,
+}
+
+/// Which conversation a turn belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Session {
+    /// A new one. Programs that let the caller choose its name get this one; it is a UUID.
+    New(String),
+    /// One that the program has named before.
+    Resume(String),
+}
+
+/// How a program is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// Its arguments, without its name.
+    pub args: Vec<String>,
+    /// Variables it needs beside those the operator lets through. They win over these.
+    pub env: Vec<(String, String)>,
+    /// Whether something will be written to it. Else its standard input is empty.
+    pub input: bool,
+}
+
+/// Why a turn cannot be ordered of a program. Told to the caller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// The program takes the prompt as an argument, and the system does not take arguments that long.
+    #[error("the message has {bytes} bytes, and this agent takes at most {most}: send a shorter one")]
+    PromptTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The longest.
+        most: usize,
+    },
+    /// The prompt holds a zero byte, which no argument can.
+    #[error("the message holds a zero character, which this agent cannot be given: remove it")]
+    ZeroByte,
+    /// There is nothing to do.
+    #[error("the message has no text: say what to do")]
+    NoPrompt,
+    /// The program cannot do what is configured.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl From<FieldError> for OrderError {
+    /// What a program cannot be told of permissions.
+    fn from(error: FieldError) -> Self {
+        Self::Unsupported(error.within("permissions").to_string())
+    }
+}
+
+impl Order {
+    /// The longest argument that Linux takes is 128 KiB, with its zero byte.
+    pub const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
+
+    /// The prompt, if it can be an argument.
+    ///
+    /// # Errors
+    /// If it is too long or holds a zero byte.
+    pub fn prompt_argument(&self) -> Result<String, OrderError> {
+        let bytes = self.prompt.len();
+        if bytes > Self::LONGEST_ARGUMENT {
+            return Err(OrderError::PromptTooLong { bytes, most: Self::LONGEST_ARGUMENT });
+        }
+        if self.prompt.contains('\0') {
+            return Err(OrderError::ZeroByte);
+        }
+        Ok(self.prompt.clone())
+    }
+}

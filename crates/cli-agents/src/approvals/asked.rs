@@ -1,0 +1,253 @@
+//! The message that asks a program's question, in words for people and as data for programs.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value;
+use switchboard_a2a::{Json, Message, Part, Role};
+
+use super::call::{Call, Excerpt, excerpt, framed};
+use super::visible::visible;
+use super::{Question, said};
+use crate::adapters::{Choice, ChoiceKind, cut};
+
+/// Input of a tool up to this many bytes of JSON is shown whole.
+const INPUT_BYTES: usize = 256 << 10;
+/// Of longer input the beginning is shown.
+const INPUT_CHARACTERS: usize = 4_000;
+/// The longest label of an answer, and the longest name of a tool, that is shown whole.
+const LABEL_CHARACTERS: usize = 1_000;
+
+/// The data part of a question.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked<'a> {
+    approval_id: &'a str,
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Value>,
+    /// The beginning of an input that is too long to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_beginning: Option<String>,
+    /// How much of the command the text leaves out, if it is too long to show.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted_characters: Option<usize>,
+    options: Vec<OfferedOption<'a>>,
+    expires_at: String,
+}
+
+#[derive(Serialize)]
+struct OfferedOption<'a> {
+    id: Cow<'a, str>,
+    label: &'a str,
+}
+
+/// One of the program's own answers.
+pub(super) struct OwnChoice<'a> {
+    /// What it is offered under.
+    pub(super) id: Cow<'a, str>,
+    pub(super) choice: &'a Choice,
+}
+
+/// What people see of a question that the program has written.
+struct Shown {
+    /// The prompt and what the tool is called with.
+    call: Call,
+    tool: String,
+    /// Those of the program's own answers, in their order.
+    labels: Vec<String>,
+    /// Characters that are left out of all these.
+    omitted: usize,
+}
+
+impl Question {
+    /// The message that asks. `note` comes before it, where an answer could not be taken.
+    pub(crate) fn message(&self, note: Option<&str>) -> Message {
+        let approval = &self.approval;
+        let Shown { call, tool, labels, omitted } = self.shown();
+        let mut text = note.map(|note| format!("{}\n", framed(&visible(note)))).unwrap_or_default();
+        text.push_str(&format!("Approve: {}?\n", call.prompt));
+        for member in &call.members {
+            text.push_str(&format!("  {member}\n"));
+        }
+        let is_incomplete = omitted > 0;
+        let (yes, always) = (guarded(is_incomplete, "y", "allow"), guarded(is_incomplete, "always", "always"));
+        if is_incomplete {
+            text.push_str(&format!(
+                "This is not all of it: {omitted} characters are left out, so a plain y is not taken. "
+            ));
+        }
+        let no = if approval.takes_reason { "n, with a reason if you like" } else { "n" };
+        text.push_str(&match approval.no_plain_yes {
+            true => format!("Answer {no}; a plain yes is not taken here."),
+            false => format!("Answer {yes} (this once), {always} (every {tool} of this task) or {no}."),
+        });
+        let own = self.own_choices().into_iter().zip(labels).map(|(own, label)| {
+            let id = framed(&visible(&guarded(is_incomplete, &own.id, &own.id)));
+            if id.eq_ignore_ascii_case(&label) { id } else { format!("{id} ({label})") }
+        });
+        let own: Vec<String> = own.collect();
+        if !own.is_empty() {
+            text.push_str(&format!(" It also takes {}.", own.join(", ")));
+        }
+        let mut message = Message::text(Role::Agent, text);
+        message.parts.extend(Json::from_serialize(&self.asked(omitted)).map(Part::data));
+        message
+    }
+
+    /// Whether something is too long to be shown whole, so that a yes has to say that this was seen.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.shown().omitted > 0
+    }
+
+    fn shown(&self) -> Shown {
+        let short = |text: &str| excerpt(text, LABEL_CHARACTERS);
+        let (call, tool) = (Call::new(&self.approval), short(&self.approval.tool));
+        let labels: Vec<Excerpt> = self.own_choices().iter().map(|own| short(&own.choice.label)).collect();
+        let omitted = call.omitted + tool.omitted + labels.iter().map(|label| label.omitted).sum::<usize>();
+        Shown { call, tool: tool.text, labels: labels.into_iter().map(|label| label.text).collect(), omitted }
+    }
+
+    fn asked(&self, omitted: usize) -> Asked<'_> {
+        let input = &self.approval.input;
+        let written = input.to_string();
+        let is_short = written.len() <= INPUT_BYTES;
+        let usual = [("allow", "Allow once"), ("always", "Allow for this task"), ("deny", "Deny")];
+        let usual = usual.into_iter().filter(|(id, _)| *id == "deny" || !self.approval.no_plain_yes);
+        let usual = usual.map(|(id, label)| OfferedOption {
+            id: if id == "deny" { id.into() } else { guarded(omitted > 0, id, id) },
+            label,
+        });
+        let own = self.own_choices().into_iter().map(|OwnChoice { id, choice }| OfferedOption {
+            id: guarded(omitted > 0, &id, &id).into_owned().into(),
+            label: &choice.label,
+        });
+        Asked {
+            approval_id: &self.id,
+            tool: &self.approval.tool,
+            input: is_short.then_some(input),
+            input_beginning: (!is_short).then(|| cut(&written, INPUT_CHARACTERS).into_owned()),
+            omitted_characters: Some(omitted).filter(|omitted| *omitted > 0),
+            options: usual.chain(own).collect(),
+            expires_at: self.expires_at.to_string(),
+        }
+    }
+
+    /// What the program offers beyond yes and no. What reads as a word of ours means what it always means, so an answer
+    /// of that name is offered under another.
+    pub(super) fn own_choices(&self) -> Vec<OwnChoice<'_>> {
+        let choices = &self.approval.choices;
+        let ids: BTreeSet<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
+        let mut seen = BTreeSet::new();
+        let own = choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
+        let own = own.filter(|choice| seen.insert(choice.id.as_str())).map(|choice| {
+            let mut id = Cow::Borrowed(choice.id.as_str());
+            if said::spoken(&id).is_some() {
+                id = Cow::Owned(format!("option-{id}"));
+                while ids.contains(&*id) {
+                    id = Cow::Owned(format!("option-{id}"));
+                }
+            }
+            OwnChoice { id, choice }
+        });
+        own.collect()
+    }
+}
+
+/// What to type for a yes: `plain`, or more than that where not all is shown.
+fn guarded<'a>(is_incomplete: bool, plain: &'a str, word: &str) -> Cow<'a, str> {
+    match is_incomplete {
+        true => format!("{word} {}", said::INCOMPLETE).into(),
+        false => plain.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::call::{EXCERPT_CHARACTERS, PROMPT_CHARACTERS};
+    use super::super::tests::question;
+    use super::*;
+
+    #[test]
+    fn a_question_says_what_how_and_until_when() {
+        let question = question(&[]);
+        let message = serde_json::to_value(question.message(Some("I did not understand that."))).unwrap();
+        let text = message["parts"][0]["text"].as_str().unwrap();
+        assert_eq!(
+            text,
+            "I did not understand that.\nApprove: Bash: cargo test?\n\
+             Answer y (this once), always (every Bash of this task) or n, with a reason if you like."
+        );
+        let data = &message["parts"][1]["data"];
+        assert_eq!(data["tool"], "Bash");
+        assert_eq!(data["input"], json!({"command": "cargo test"}));
+        assert_eq!(data["options"][1], json!({"id": "always", "label": "Allow for this task"}));
+        assert_eq!(data["approvalId"], question.id);
+        assert_eq!(data["expiresAt"], "2023-11-14T22:13:20.000Z");
+    }
+
+    #[test]
+    fn a_reason_is_not_asked_for_where_the_program_would_never_hear_it() {
+        let mut question = question(&[]);
+        question.approval.takes_reason = false;
+        let last = |question: &Question| question.message(None).joined_text().lines().last().unwrap().to_owned();
+        assert_eq!(last(&question), "Answer y (this once), always (every Bash of this task) or n.");
+        question.approval.no_plain_yes = true;
+        assert_eq!(last(&question), "Answer n; a plain yes is not taken here.");
+    }
+
+    #[test]
+    fn long_input_is_shown_in_part() {
+        let mut question = question(&[]);
+        question.approval.input = json!({"content": "ö".repeat(INPUT_BYTES)});
+        let data = serde_json::to_value(question.asked(0)).unwrap();
+        assert!(data.get("input").is_none());
+        assert!(data["inputBeginning"].as_str().unwrap().ends_with("ö…"));
+    }
+
+    #[test]
+    fn what_stands_behind_a_screenful_of_spaces_is_shown() {
+        let mut question = question(&[]);
+        question.approval.input = Value::Null;
+        question.approval.prompt = format!("Bash: echo ok{}; touch EVIL", " ".repeat(1_985));
+        let asked = question.message(None).joined_text();
+        assert!(asked.starts_with("Approve: Bash: echo ok«1985 spaces»; touch EVIL?\nAnswer y "), "{asked}");
+        question.approval.prompt = "Bash: echo \u{202e}ok\u{200b}; \u{e0041}\r".to_owned();
+        let asked = question.message(Some("not \u{1b}[2K yet")).joined_text();
+        let expected = "not \\u{1b}[2K yet\nApprove: Bash: echo \\u{202e}ok\\u{200b}; \\u{e0041}\\u{d}?\n";
+        assert!(asked.starts_with(expected), "{asked}");
+    }
+
+    #[test]
+    fn a_command_of_the_greatest_length_is_shown_whole_and_of_a_longer_one_both_ends() {
+        let mut question = question(&[("edit_first", ChoiceKind::Other)]);
+        question.approval.input = Value::Null;
+        question.approval.prompt = format!("ö{}", "x".repeat(PROMPT_CHARACTERS - 1));
+        let asked = question.message(None).joined_text();
+        assert!(asked.starts_with(&format!("Approve: {}?\nAnswer y ", question.approval.prompt)));
+        assert!(question.asked(0).omitted_characters.is_none());
+
+        question.approval.prompt = format!("begin{}; touch EVIL", "ö".repeat(PROMPT_CHARACTERS));
+        let message = serde_json::to_value(question.message(None)).unwrap();
+        let omitted = question.approval.prompt.chars().count() - 2 * EXCERPT_CHARACTERS;
+        let (begin, end) = ("ö".repeat(EXCERPT_CHARACTERS - 5), "ö".repeat(EXCERPT_CHARACTERS - 12));
+        assert_eq!(
+            message["parts"][0]["text"],
+            format!(
+                "Approve: begin{begin}\n  | «{omitted} characters left out»\n  | {end}; touch EVIL?\n\
+                 This is not all of it: \
+                 {omitted} characters are left out, so a plain y is not taken. Answer allow incomplete (this once), \
+                 always incomplete (every Bash of this task) or n, with a reason if you like. It also takes \
+                 edit_first incomplete (edit_first)."
+            )
+        );
+        let data = &message["parts"][1]["data"];
+        assert_eq!(data["omittedCharacters"], omitted);
+        let options = data["options"].as_array().unwrap();
+        let ids: Vec<&str> = options.iter().map(|option| option["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["allow incomplete", "always incomplete", "deny", "edit_first incomplete"]);
+    }
+}

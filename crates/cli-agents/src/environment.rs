@@ -1,0 +1,126 @@
+//! What a child sees of the server's environment: named variables and nothing else.
+
+use std::ffi::{OsStr, OsString};
+
+use super::process::User;
+use crate::adapters::{About, Launch};
+
+/// Variables every child sees where the operator names none.
+pub const COMMON_VARIABLES: [&str; 16] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
+
+/// Those that name places of the server's own account, where another account may not write.
+const OF_AN_ACCOUNT: [&str; 2] = ["TMPDIR", "SHELL"];
+const PLACES_OF_AN_ACCOUNT: &str = "XDG_";
+
+/// The environment of a child, from what `read` says of the server's own. For another account its home and name take
+/// the place of the server's, and the server's own places are left out unless the operator named them.
+pub fn environment(
+    named: Option<&[String]>,
+    about: &About,
+    launch: &Launch,
+    user: Option<&User>,
+    read: impl Fn(&str) -> Option<OsString>,
+) -> Vec<(OsString, OsString)> {
+    let usual = || COMMON_VARIABLES.into_iter().chain(about.variables.iter().map(String::as_str));
+    let names: Vec<&str> = named.map_or_else(|| usual().collect(), |named| named.iter().map(String::as_str).collect());
+    let mut all: Vec<(OsString, OsString)> = Vec::new();
+    let mut set = |name: &str, value: OsString| {
+        all.retain(|(known, _)| known.as_os_str() != OsStr::new(name));
+        all.push((OsString::from(name), value));
+    };
+    let is_another = named.is_none() && user.is_some_and(|user| !user.is_current());
+    let is_left_out =
+        |name: &str| is_another && (OF_AN_ACCOUNT.contains(&name) || name.starts_with(PLACES_OF_AN_ACCOUNT));
+    for name in names.iter().filter(|name| !is_left_out(name)) {
+        if let Some(value) = read(name) {
+            set(name, value);
+        }
+    }
+    if let Some(user) = user {
+        for (name, value) in
+            [("HOME", user.home.as_os_str()), ("USER", user.name.as_ref()), ("LOGNAME", user.name.as_ref())]
+        {
+            if names.contains(&name) {
+                set(name, value.to_owned());
+            }
+        }
+    }
+    for (name, value) in &launch.env {
+        set(name, OsString::from(value));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::{Binary, Capabilities};
+
+    fn names(named: Option<&[String]>, uid: u32) -> Vec<(String, String)> {
+        let binary = Binary {
+            names: Vec::new(),
+            version_args: Vec::new(),
+            tested: Vec::new(),
+            install: String::new(),
+            login: String::new(),
+            login_signs: Vec::new(),
+            refuses_root: false,
+        };
+        let about = About {
+            name: "one".to_owned(),
+            title: "One".to_owned(),
+            binary,
+            capabilities: Capabilities::default(),
+            variables: vec!["ONE_KEY".to_owned(), "XDG_STATE_HOME".to_owned()],
+        };
+        let gid = rustix::process::getegid().as_raw();
+        let user = User { uid, gid, groups: vec![gid], home: "/home/coder".into(), name: "coder".to_owned() };
+        let all =
+            environment(named, &about, &Launch::default(), Some(&user), |name| Some(format!("our {name}").into()));
+        all.into_iter().map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap())).collect()
+    }
+
+    fn value<'a>(all: &'a [(String, String)], name: &str) -> Option<&'a str> {
+        all.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn another_account_gets_its_own_home_and_none_of_the_servers_places() {
+        let we = rustix::process::geteuid().as_raw();
+        let all = names(None, we + 1);
+        assert_eq!(value(&all, "HOME"), Some("/home/coder"));
+        assert_eq!(value(&all, "USER"), Some("coder"));
+        assert_eq!(value(&all, "PATH"), Some("our PATH"));
+        assert_eq!(value(&all, "ONE_KEY"), Some("our ONE_KEY"));
+        for name in ["TMPDIR", "SHELL", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] {
+            assert_eq!(value(&all, name), None, "{name}");
+        }
+        assert_eq!(value(&names(None, we), "XDG_CONFIG_HOME"), Some("our XDG_CONFIG_HOME"), "the server's own account");
+    }
+
+    #[test]
+    fn what_the_operator_names_is_seen_by_another_account_too() {
+        let named = ["HOME", "TMPDIR"].map(str::to_owned);
+        let all = names(Some(&named), rustix::process::geteuid().as_raw() + 1);
+        assert_eq!(value(&all, "TMPDIR"), Some("our TMPDIR"));
+        assert_eq!(value(&all, "HOME"), Some("/home/coder"));
+        assert_eq!(value(&all, "PATH"), None);
+    }
+}

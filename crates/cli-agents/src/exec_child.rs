@@ -1,0 +1,187 @@
+//! `switchboard exec-child`: how the server starts a program. Not for people, and not in the help.
+//!
+//! Between the start of a process and the program in it some things can only be done by the process itself: to leave
+//! the server's session, to close what the server has inherited, to become another user, and to ask to be killed when
+//! the server dies. This does them and then becomes the program. It runs before anything else of the binary, and starts no thread.
+//!
+//! With the word `guard` it becomes no program but the guard of the server: see `process/guard.rs`.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use rustix::process::{Gid, Signal, Uid, getppid, set_parent_process_death_signal, setsid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::process::{GUARD, guard};
+
+/// The word after the program's name.
+pub const NAME: &str = "exec-child";
+
+/// The program cannot be run. Shells say the same.
+const CANNOT_RUN: u8 = 126;
+
+/// There is no such program. Shells say the same.
+const NOT_FOUND: u8 = 127;
+
+/// The server is gone already.
+const NO_PARENT: u8 = 125;
+
+/// The words make no sense.
+const USAGE: u8 = 2;
+
+/// What the words mean.
+struct Wish {
+    parent: i32,
+    user: Option<Credentials>,
+    program: OsString,
+    arguments: Vec<OsString>,
+}
+
+/// Whom to become.
+struct Credentials {
+    uid: Uid,
+    gid: Gid,
+    groups: Vec<Gid>,
+}
+
+/// Why there is no program, and the exit code that says so.
+struct Refusal(u8, String);
+
+/// Becomes the program, if that is what this process was started for. Returns the exit code if it cannot.
+pub fn intercept() -> Option<ExitCode> {
+    let mut words = std::env::args_os().skip(1);
+    if words.next().as_deref() != Some(OsStr::new(NAME)) {
+        return None;
+    }
+    let mut words = words.peekable();
+    if words.next_if(|word| word == GUARD).is_some() {
+        return Some(stand_guard(words));
+    }
+    let Refusal(code, problem) = match parse(words) {
+        Some(wish) => become_it(wish),
+        None => Refusal(USAGE, format!("usage: {NAME} PARENT_PID [--user UID:GID:GID,…] -- PROGRAM [ARGUMENT…]")),
+    };
+    // There is nobody else to tell if this cannot be written.
+    let _ = writeln!(io::stderr(), "switchboard {NAME}: {problem}");
+    Some(ExitCode::from(code))
+}
+
+/// Outlives the server: what ends that at a terminal, or closes what it has inherited, must not reach the guard.
+fn stand_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let _ = setsid();
+    close_inherited();
+    match guard(words) {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(_)) => ExitCode::FAILURE,
+        None => ExitCode::from(USAGE),
+    }
+}
+
+fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Wish> {
+    let parent = words.next()?.to_str()?.parse().ok()?;
+    let mut word = words.next()?;
+    let mut user = None;
+    if word == "--user" {
+        user = Some(credentials(words.next()?.to_str()?)?);
+        word = words.next()?;
+    }
+    if word != "--" {
+        return None;
+    }
+    let program = words.next()?;
+    Some(Wish { parent, user, program, arguments: words.collect() })
+}
+
+fn credentials(text: &str) -> Option<Credentials> {
+    let mut parts = text.split(':');
+    let (uid, gid, groups) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let number = |text: &str| text.parse::<u32>().ok().filter(|number| *number != u32::MAX);
+    let groups = groups.split(',').filter(|group| !group.is_empty());
+    Some(Credentials {
+        uid: Uid::from_raw(number(uid)?),
+        gid: Gid::from_raw(number(gid)?),
+        groups: groups.map(|group| number(group).map(Gid::from_raw)).collect::<Option<_>>()?,
+    })
+}
+
+fn become_it(wish: Wish) -> Refusal {
+    let refused = |what: &str, error: io::Error| Refusal(CANNOT_RUN, format!("{what}: {error}"));
+    // A session of its own is a group of its own, and has no terminal that the program could wait at.
+    if let Err(error) = setsid() {
+        return refused("no session of its own", error.into());
+    }
+    close_inherited();
+    if let Some(user) = &wish.user
+        && let Err(error) = switch(user)
+    {
+        return refused(&format!("cannot become user {}", user.uid), error);
+    }
+    // Not before: a change of user takes this back. Nor the look at the parent before this: it may die in between.
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return refused("cannot die with the server", error.into());
+    }
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(wish.parent) {
+        return Refusal(NO_PARENT, format!("process {}, which started this, is gone", wish.parent));
+    }
+    let error = Command::new(&wish.program).args(&wish.arguments).exec();
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN };
+    Refusal(code, cannot_run(&wish, &error))
+}
+
+fn cannot_run(wish: &Wish, error: &io::Error) -> String {
+    let told = format!("cannot run {}: {error}", wish.program.display());
+    match (&wish.user, error.kind()) {
+        // Such as a program in the home of root.
+        (Some(user), io::ErrorKind::PermissionDenied) => {
+            format!(
+                "{told}. User {} must be able to reach it: install it elsewhere, such as in /usr/local/bin",
+                user.uid
+            )
+        }
+        _ => told,
+    }
+}
+
+/// Closes all but the three that are the program's. Our own files are never passed on, but whoever has started the
+/// server may have left some open in it, which are nobody's business here.
+fn close_inherited() {
+    let Ok(open) = std::fs::read_dir("/proc/self/fd") else { return };
+    // The listing itself is one of them, and closed when it is read to its end.
+    let open: Vec<i32> = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    for file in open.into_iter().filter(|file| *file > 2) {
+        let _ = nix::unistd::close(file);
+    }
+}
+
+/// Groups first, while we may.
+fn switch(user: &Credentials) -> io::Result<()> {
+    set_thread_groups(&user.groups)?;
+    set_thread_res_gid(user.gid, user.gid, user.gid)?;
+    set_thread_res_uid(user.uid, user.uid, user.uid)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_out_of_an_accounts_reach_is_to_be_installed_elsewhere() {
+        let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+        let told = |words: &[&str]| {
+            let wish = parse(words.iter().map(OsString::from)).unwrap();
+            cannot_run(&wish, &denied)
+        };
+        assert_eq!(
+            told(&["1", "--user", "1000:1000:", "--", "/root/bin/claude"]),
+            "cannot run /root/bin/claude: permission denied. User 1000 must be able to reach it: install it elsewhere, \
+             such as in /usr/local/bin"
+        );
+        assert_eq!(told(&["1", "--", "/root/bin/claude"]), "cannot run /root/bin/claude: permission denied");
+    }
+}

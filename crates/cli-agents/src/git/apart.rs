@@ -1,0 +1,114 @@
+//! Git at the files of a copy with settings of our own: a folder like `.git` beside the copy, which has the repository's
+//! objects and nothing of what it, the account or the copy would have git run. Filters do not run, in neither direction.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{At, Git, GitError};
+
+/// Settings of a repository that only say what files look like.
+const HARMLESS: &str = r"^core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)$";
+/// Files of a repository with rules about names.
+const RULES: [&str; 2] = ["info/exclude", "info/attributes"];
+
+/// Whose commits these are.
+const WHO: &str = "Switchboard";
+const ADDRESS: &str = "switchboard@localhost";
+
+/// A folder like `.git`, and the files it is used for.
+pub(crate) struct Apart {
+    dir: PathBuf,
+    pub(super) files: PathBuf,
+    objects: PathBuf,
+    pub(super) settings: Vec<OsString>,
+}
+
+impl Apart {
+    pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        vec![
+            ("GIT_DIR", self.dir.clone().into()),
+            ("GIT_WORK_TREE", self.files.clone().into()),
+            ("GIT_OBJECT_DIRECTORY", self.objects.clone().into()),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
+            // What names the objects could otherwise be named anew by the repository.
+            ("GIT_NO_REPLACE_OBJECTS", "1".into()),
+            ("GIT_AUTHOR_NAME", WHO.into()),
+            ("GIT_AUTHOR_EMAIL", ADDRESS.into()),
+            ("GIT_COMMITTER_NAME", WHO.into()),
+            ("GIT_COMMITTER_EMAIL", ADDRESS.into()),
+        ]
+    }
+
+    /// Where it keeps what is to be committed.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.dir.join("index")
+    }
+}
+
+impl Git {
+    /// Makes ready to work on the files of a copy, with a folder that is made for it.
+    pub(crate) async fn apart(
+        &self,
+        dir: &Path,
+        files: &Path,
+        repository: &Path,
+        (object_format, settings): (&str, &[String]),
+    ) -> Result<Apart, GitError> {
+        self.remove_folder(dir).await;
+        let apart = Apart {
+            dir: dir.to_owned(),
+            files: files.to_owned(),
+            objects: repository.join("objects"),
+            settings: settings.iter().map(OsString::from).collect(),
+        };
+        if self.is_other() {
+            let format = format!("--object-format={object_format}");
+            self.run(At::Apart(&apart), &["init", "--quiet", "--template=", &format]).await?;
+        } else {
+            // The same, and at once.
+            let failed = |error: io::Error| GitError { command: "init".to_owned(), problem: error.to_string() };
+            init(dir, object_format).map_err(failed)?;
+        }
+        for rules in RULES {
+            self.copy_file(&repository.join(rules), &dir.join(rules)).await;
+        }
+        Ok(apart)
+    }
+
+    /// Settings of a repository that count for what is done apart from it.
+    pub(crate) async fn harmless_settings(&self, repository: &Path) -> Vec<String> {
+        // It may have none of them, which git calls a failure.
+        let found = self.run(At::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
+        found.map(|found| settings(&found.bytes)).unwrap_or_default()
+    }
+}
+
+fn init(dir: &Path, object_format: &str) -> io::Result<()> {
+    std::fs::create_dir_all(dir.join("refs"))?;
+    std::fs::write(dir.join("HEAD"), "ref: refs/heads/main\n")?;
+    let version = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n";
+    std::fs::write(dir.join("config"), format!("{version}[extensions]\n\tobjectFormat = {object_format}\n"))
+}
+
+/// Settings as `git config --null` prints them: the name, a new line, the value.
+fn settings(printed: &[u8]) -> Vec<String> {
+    let printed = String::from_utf8_lossy(printed);
+    let pairs = printed.split('\0').filter_map(|pair| pair.split_once('\n'));
+    pairs.map(|(name, value)| format!("{name}={value}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_without_a_value_are_left_out() {
+        assert_eq!(
+            settings(b"core.eol\nlf\0core.symlinks\0core.autocrlf\na=b\0"),
+            ["core.eol=lf", "core.autocrlf=a=b"]
+        );
+        assert!(settings(b"").is_empty());
+    }
+}

@@ -1,0 +1,254 @@
+//! One child as its caller sees it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::input::{Input, WriteError};
+use super::lines::{Lines, Piece};
+use super::output::{Budget, Output, OutputLimits};
+use super::remains::Remains;
+use super::signal::Status;
+use super::spawner::{RunHandle, Started, ended};
+use super::stderr::{self, CHUNK, LEFTOVER, Tail, read_now};
+use crate::adapters::Exit;
+
+/// How long a line that is not ended must not grow before it counts as a prompt.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// A child. Dropping it ends it, and everything that it has started, in the background.
+pub struct Child {
+    run: RunHandle,
+    input: Option<Input>,
+    /// None once there is no more, or no more is wanted.
+    stdout: Option<pipe::Receiver>,
+    chunk: Vec<u8>,
+    lines: Lines,
+    /// How long the unfinished line was when it last grew.
+    length: u64,
+    /// When it will have been quiet for long enough; none once it was told.
+    quiet_at: Option<Instant>,
+    budget: Arc<Budget>,
+    is_flooded: bool,
+    tail: Arc<Mutex<Tail>>,
+    stderr: Option<JoinHandle<()>>,
+    /// Known once nothing of the run is left.
+    status: Option<Status>,
+    /// How much may still be read after that.
+    leftover: usize,
+    exit: Option<Exit>,
+}
+
+impl Child {
+    pub(super) fn new(started: Started, limits: OutputLimits, label: String) -> io::Result<Self> {
+        let Started { run, stdin, stdout, stderr } = started;
+        let input = stdin.map(|stdin| pipe::Sender::from_owned_fd(OwnedFd::from(stdin))).transpose()?;
+        let stdout = stdout.map(|stdout| pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))).transpose()?;
+        let stderr = stderr.map(|stderr| pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))).transpose()?;
+        let budget = Arc::new(Budget::new(limits.output));
+        let tail = Arc::new(Mutex::new(Tail::new(limits.stderr)));
+        let drained = |stderr| stderr::drain(stderr, Arc::clone(&tail), Arc::clone(&budget), run.done.clone(), label);
+        let stderr = stderr.map(drained).map(tokio::spawn);
+        Ok(Self {
+            run,
+            input: input.map(Input::new),
+            stdout,
+            chunk: vec![0; CHUNK],
+            lines: Lines::new(limits.line),
+            length: 0,
+            quiet_at: None,
+            budget,
+            is_flooded: false,
+            tail,
+            stderr,
+            status: None,
+            leftover: LEFTOVER,
+            exit: None,
+        })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.run.pid.cast_unsigned()
+    }
+
+    /// What is left of it, also when it has been dropped.
+    #[must_use]
+    pub fn remains(&self) -> Remains {
+        Remains::new(self.run.done.clone())
+    }
+
+    /// The next thing it says or does. Nothing is lost if this is dropped before it is ready. Nothing is read before it
+    /// is asked for, so a child that writes faster than its lines are taken waits. After [`Output::Ended`] there is
+    /// only that.
+    pub async fn next(&mut self) -> Output {
+        loop {
+            if let Some(piece) = self.lines.take() {
+                return self.told(piece);
+            }
+            if self.budget.is_over() && !self.is_flooded {
+                self.is_flooded = true;
+                self.stdout = None;
+                self.quiet_at = None;
+                return Output::Flood;
+            }
+            if let Some(exit) = &self.exit {
+                return Output::Ended(exit.clone());
+            }
+            match self.status {
+                None => {
+                    if let Some(output) = self.wait().await {
+                        return output;
+                    }
+                }
+                Some(status) => {
+                    if let Some(output) = self.finish(status).await {
+                        return output;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next bytes it writes, as they are; none once it has ended. For output that is not made of lines: it is read
+    /// either this way or the other.
+    pub async fn next_bytes(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(bytes) = self.lines.take_bytes() {
+                return Some(bytes);
+            }
+            match self.status {
+                None => drop(self.wait().await),
+                Some(_) if self.exit.is_some() => return None,
+                Some(status) => drop(self.finish(status).await),
+            }
+        }
+    }
+
+    /// Queues a line to be written, and its end. Never waits.
+    ///
+    /// # Errors
+    /// If its input is closed, or it does not read what was written before.
+    pub fn write(&mut self, line: String) -> Result<(), WriteError> {
+        self.input.as_ref().ok_or(WriteError::Closed)?.write(line)
+    }
+
+    /// Closes its input, once all is written.
+    pub fn close_input(&mut self) {
+        if let Some(input) = &mut self.input {
+            input.close();
+        }
+    }
+
+    /// Ends it, and everything that it has started: asks, waits for the grace, then kills. What it says meanwhile is
+    /// read and dropped. If this is dropped before it is ready, the ending goes on.
+    pub async fn end(&mut self) -> Exit {
+        self.run.end();
+        self.input = None;
+        self.gone().await
+    }
+
+    /// Closes its input, waits so long for it to go by itself, then ends it.
+    pub async fn leave(&mut self, patience: Duration) -> Exit {
+        self.close_input();
+        match timeout(patience, self.gone()).await {
+            Ok(exit) => exit,
+            Err(_) => self.end().await,
+        }
+    }
+
+    async fn gone(&mut self) -> Exit {
+        loop {
+            if let Output::Ended(exit) = self.next().await {
+                return exit;
+            }
+        }
+    }
+
+    /// Until something happens. The run comes first: once it is over, what is left in the pipe is all there is.
+    async fn wait(&mut self) -> Option<Output> {
+        if self.length != self.lines.length() {
+            self.length = self.lines.length();
+            self.quiet_at = Some(Instant::now() + QUIET);
+        }
+        let quiet_at = self.quiet_at;
+        tokio::select! {
+            biased;
+            status = ended(&mut self.run.done) => self.status = Some(status),
+            () = self.budget.over(), if !self.is_flooded => {}
+            read = read(&mut self.stdout, &mut self.chunk) => return self.take(read.unwrap_or_default()),
+            () = quiet(quiet_at) => {
+                self.quiet_at = None;
+                return self.lines.unfinished().map(Output::Pause);
+            }
+        }
+        None
+    }
+
+    /// Takes in what was read; nothing is the end.
+    fn take(&mut self, count: usize) -> Option<Output> {
+        if count == 0 {
+            self.stdout = None;
+            return self.lines.finish().map(|piece| self.told(piece));
+        }
+        self.budget.spend(count);
+        self.lines.push(self.chunk.get(..count).unwrap_or_default());
+        None
+    }
+
+    /// Nothing of the run is left: what is still in the pipes, then the end.
+    async fn finish(&mut self, status: Status) -> Option<Output> {
+        if let Some(stdout) = &self.stdout {
+            let count = if self.leftover > 0 { read_now(stdout, &mut self.chunk).unwrap_or_default() } else { 0 };
+            self.leftover = self.leftover.saturating_sub(count);
+            return self.take(count);
+        }
+        if let Some(stderr) = &mut self.stderr {
+            let _ = stderr.await;
+            self.stderr = None;
+        }
+        self.input = None;
+        self.exit = Some(Exit { code: status.code, signal: status.signal, stderr: self.tail.lock().text() });
+        None
+    }
+
+    fn told(&mut self, piece: Piece) -> Output {
+        self.length = 0;
+        self.quiet_at = None;
+        match piece {
+            Piece::Line(line) => Output::Line(line),
+            Piece::TooLong { bytes } => Output::TooLong { bytes },
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if let Some(stderr) = &self.stderr {
+            stderr.abort();
+        }
+    }
+}
+
+/// Reads what comes next; waits for ever if there is nothing to read from.
+async fn read(stdout: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> io::Result<usize> {
+    match stdout {
+        Some(stdout) => stdout.read(chunk).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn quiet(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}

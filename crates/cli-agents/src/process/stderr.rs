@@ -1,0 +1,146 @@
+//! Standard error: always drained, so that a child never waits for us, and only its end is kept.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::watch;
+use tracing::{Level, debug, enabled};
+
+use super::lines::{Lines, Piece};
+use super::output::Budget;
+use super::signal::Status;
+use super::spawner::ended;
+use crate::adapters::plain_lines;
+
+/// How much is read at once.
+pub(super) const CHUNK: usize = 16 << 10;
+
+/// What is read after a run is over is at most this, the most that a pipe can hold: should somebody have escaped who
+/// writes on, nobody waits for him.
+pub(super) const LEFTOVER: usize = 1 << 20;
+
+/// Longer lines are cut in the log.
+const LOG_LINE: usize = 4 << 10;
+
+/// The end of what was written.
+#[derive(Debug)]
+pub(super) struct Tail {
+    limit: usize,
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Tail {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, bytes: Vec::new(), is_cut: false }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        // Not at every read, so that bytes are moved once and not over and over.
+        if self.bytes.len() > self.limit.saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let excess = self.bytes.len().saturating_sub(self.limit);
+        self.is_cut |= excess > 0;
+        self.bytes.drain(..excess);
+    }
+
+    /// As plain text. What was cut off took half a line with it.
+    pub(super) fn text(&mut self) -> String {
+        self.cut();
+        let line_end = self.bytes.iter().position(|byte| *byte == b'\n').filter(|_| self.is_cut);
+        let begin = line_end.map_or(0, |line_end| line_end + 1);
+        let text = plain_lines(&String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()));
+        text.trim_end().to_owned()
+    }
+}
+
+/// Reads until there is no more, or the run is over.
+pub(super) async fn drain(
+    mut stderr: Receiver,
+    tail: Arc<Mutex<Tail>>,
+    budget: Arc<Budget>,
+    mut done: watch::Receiver<Option<Status>>,
+    label: String,
+) {
+    let mut log = Lines::new(LOG_LINE);
+    let mut chunk = vec![0; CHUNK];
+    let mut take = |bytes: &[u8]| {
+        budget.spend(bytes.len());
+        tail.lock().push(bytes);
+        if enabled!(Level::DEBUG) {
+            log.push(bytes);
+            while let Some(piece) = log.take() {
+                tell(&label, piece);
+            }
+        }
+    };
+    loop {
+        tokio::select! {
+            biased;
+            _ = ended(&mut done) => break,
+            read = stderr.read(&mut chunk) => match read {
+                Ok(0) | Err(_) => return,
+                Ok(count) => take(chunk.get(..count).unwrap_or_default()),
+            },
+        }
+    }
+    let mut left = LEFTOVER;
+    while let Some(count) = read_now(&stderr, &mut chunk).filter(|_| left > 0) {
+        left = left.saturating_sub(count);
+        take(chunk.get(..count).unwrap_or_default());
+    }
+    if let Some(piece) = log.finish() {
+        tell(&label, piece);
+    }
+}
+
+/// What is in the pipe at this moment. The runtime's own way would say that there is nothing until it has looked.
+pub(super) fn read_now(pipe: &Receiver, chunk: &mut [u8]) -> Option<usize> {
+    loop {
+        match rustix::io::read(pipe, &mut *chunk) {
+            Ok(0) => return None,
+            Ok(count) => return Some(count),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn tell(label: &str, piece: Piece) {
+    match piece {
+        Piece::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
+        Piece::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_leaves_its_end_and_no_more() {
+        let mut tail = Tail::new(100);
+        for number in 0..10_000 {
+            tail.push(format!("\u{1b}[31mline {number}\u{1b}[0m\r\n").as_bytes());
+            assert!(tail.bytes.len() <= 250);
+        }
+        let text = tail.text();
+        assert!(text.ends_with("line 9998\nline 9999"), "{text}");
+        assert!(text.lines().all(|line| line.starts_with("line ")), "{text}");
+        assert_eq!(tail.text(), text);
+    }
+
+    #[test]
+    fn what_is_short_is_whole() {
+        let mut tail = Tail::new(100);
+        tail.push(b"one\ntwo \xff\n");
+        assert_eq!(tail.text(), "one\ntwo \u{fffd}");
+    }
+}

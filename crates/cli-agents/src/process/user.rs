@@ -1,0 +1,90 @@
+//! The user that a child runs as.
+
+use std::ffi::CString;
+use std::io;
+use std::path::PathBuf;
+
+use nix::unistd;
+
+/// A user of this system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// The number.
+    pub uid: u32,
+    /// The number of the first group.
+    pub gid: u32,
+    /// All groups.
+    pub groups: Vec<u32>,
+    /// The home directory.
+    pub home: PathBuf,
+    /// The name.
+    pub name: String,
+}
+
+/// Why there is no such user.
+#[derive(Debug, thiserror::Error)]
+pub enum UserError {
+    /// Nobody has that name.
+    #[error("there is no user {name:?} on this system: create the user, or correct the name")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// The system could not say.
+    #[error("the system could not look up user {name:?}: {source}")]
+    LookUp {
+        /// The name.
+        name: String,
+        /// In the system's words.
+        source: io::Error,
+    },
+}
+
+impl User {
+    /// Looks a user up by name.
+    ///
+    /// # Errors
+    /// If there is none, or the system cannot say.
+    pub fn find(name: &str) -> Result<Self, UserError> {
+        let unknown = || UserError::Unknown { name: name.to_owned() };
+        let failed = |error: nix::Error| UserError::LookUp { name: name.to_owned(), source: error.into() };
+        // Some systems answer like this when nobody has the name.
+        let is_nobody = |error: &nix::Error| matches!(error, nix::Error::ENOENT | nix::Error::ESRCH);
+        let user = match unistd::User::from_name(name) {
+            Ok(user) => user.ok_or_else(unknown)?,
+            Err(error) if is_nobody(&error) => return Err(unknown()),
+            Err(error) => return Err(failed(error)),
+        };
+        let c_name = CString::new(name).map_err(|_| unknown())?;
+        let groups = unistd::getgrouplist(&c_name, user.gid).map_err(failed)?;
+        Ok(Self {
+            uid: user.uid.as_raw(),
+            gid: user.gid.as_raw(),
+            groups: groups.into_iter().map(unistd::Gid::as_raw).collect(),
+            home: user.dir,
+            name: user.name,
+        })
+    }
+
+    /// Whether this process already runs as that user, so that there is nothing to switch.
+    pub(crate) fn is_current(&self) -> bool {
+        rustix::process::geteuid().as_raw() == self.uid && rustix::process::getegid().as_raw() == self.gid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_is_found_and_nobody_else_is_made_up() {
+        let root = User::find("root").unwrap();
+        assert_eq!((root.uid, root.gid, root.name.as_str()), (0, 0, "root"));
+        assert!(root.groups.contains(&0));
+        assert!(root.home.is_absolute());
+        for name in ["no-such-user-here", "", "a\0b"] {
+            let error = User::find(name).unwrap_err();
+            assert!(error.to_string().contains("create the user, or correct the name"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What a program does, told to its task.
+//!
+//! | event | task |
+//! |---|---|
+//! | init | WORKING; artifact `agent-metadata` with the model and the session |
+//! | text | artifact `assistant-response`, appended |
+//! | reasoning | artifact `reasoning`, appended |
+//! | tool use, tool result | WORKING with a message, which is also a frame of the tool-call extension |
+//! | notice | WORKING with a message |
+//! | changes in a copy | artifact `diff` |
+//! | done | artifact `result`, then COMPLETED with the answer as its message |
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde::Serialize;
+use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
+use switchboard_engine::{Stopped, TaskHandle, ToolCall};
+
+use super::deadlines::QUIET;
+use super::sessions::{Facts, METADATA_ARTIFACT, Past, RESULT_ARTIFACT, Total};
+use super::worktree::{Changes, Worktree};
+use crate::adapters::{About, Event, Scope, Usage, cut, plain};
+
+const RESPONSE_ARTIFACT: &str = "assistant-response";
+const REASONING_ARTIFACT: &str = "reasoning";
+const DIFF_ARTIFACT: &str = "diff";
+/// Of a tool's output so many characters are shown.
+const OUTPUT_CHARACTERS: usize = 200;
+/// Text is told in pieces of at most this: a line of a program may be longer than the largest event.
+const PIECE_BYTES: usize = 1 << 20;
+/// The longest notice.
+const NOTICE_CHARACTERS: usize = 1_000;
+/// So much of the answer is repeated in the final message and in the result.
+const ANSWER_BYTES: usize = 30 << 10;
+/// The most changed files that are named.
+const MOST_FILES: usize = 1_000;
+
+/// A turn as its task is told of it.
+pub(super) struct Report {
+    task: TaskHandle,
+    /// What is at work.
+    pub(super) facts: Facts,
+    /// Where it works, and the branches of the conversation, the newest first; for those who come after.
+    folder: String,
+    branches: Vec<String>,
+    told_facts: Option<Facts>,
+    /// That it is at work has been said.
+    is_working: bool,
+    /// Artifacts that have begun.
+    begun: HashSet<String>,
+    /// The message that is being said, and the last whole one, as far as they are repeated at the end.
+    saying: String,
+    said: String,
+    /// The next text begins another message.
+    separate: bool,
+    tools: HashMap<String, String>,
+    changed: BTreeSet<String>,
+    cost: Cost,
+}
+
+/// What the work has cost.
+pub(super) struct Cost {
+    /// This task's earlier turns.
+    pub(super) before: Total,
+    /// The session's earlier turns, where the program counts them in.
+    pub(super) session_before: Total,
+    turn: Total,
+    /// The session as the program has counted it last.
+    session: Total,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultData<'a> {
+    summary: &'a str,
+    stats: Stats,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    files_changed: &'a BTreeSet<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DiffFacts<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    branch: Option<&'a str>,
+    base: &'a str,
+    /// Files are left out, for which there was no room.
+    is_cut: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    left_out: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Stats {
+    #[serde(flatten)]
+    total: Total,
+    duration_ms: u64,
+}
+
+impl Cost {
+    pub(super) fn new(before: Total, session_before: Total) -> Self {
+        Self { before, session_before, turn: Total::default(), session: session_before }
+    }
+
+    fn take(&mut self, usage: &Usage) {
+        let told = Total::of(usage);
+        match usage.scope {
+            Scope::Run => self.turn = told,
+            Scope::Session => {
+                self.turn = told.since(self.session_before);
+                self.session = told;
+            }
+        }
+    }
+
+    /// What the task has cost in all.
+    fn of_task(&self) -> switchboard_engine::Usage {
+        let Total { input_tokens, output_tokens, cost_usd, .. } = self.before.plus(self.turn);
+        switchboard_engine::Usage { input_tokens, output_tokens, cost_usd }
+    }
+}
+
+impl Report {
+    pub(super) fn new(task: TaskHandle, facts: Facts, folder: String, branches: Vec<String>, cost: Cost) -> Self {
+        let begun: HashSet<String> =
+            task.snapshot().artifacts.iter().map(|artifact| artifact.artifact_id.to_string()).collect();
+        let separate = begun.contains(RESPONSE_ARTIFACT);
+        Self {
+            task,
+            facts,
+            folder,
+            branches,
+            told_facts: None,
+            is_working: false,
+            begun,
+            saying: String::new(),
+            said: String::new(),
+            separate,
+            tools: HashMap::new(),
+            changed: BTreeSet::new(),
+            cost,
+        }
+    }
+
+    /// Tells of one event. Approvals are not told here.
+    pub(super) async fn event(&mut self, event: Event) -> Result<(), Stopped> {
+        if !matches!(event, Event::Init { .. } | Event::Usage(_) | Event::Notice { .. }) {
+            self.begin().await?;
+        }
+        match event {
+            Event::Init { session, model } => {
+                self.facts.session_id = session.or(self.facts.session_id.take());
+                self.facts.model = model.or(self.facts.model.take());
+                self.tell_facts().await
+            }
+            Event::Text { text } => self.text(&text).await,
+            Event::TextEnd => {
+                self.end_message();
+                Ok(())
+            }
+            Event::Reasoning { text } => self.append(REASONING_ARTIFACT, &plain(&text)).await,
+            Event::ToolUse { id, tool, input } => {
+                self.tools.insert(id.clone(), tool.clone());
+                self.end_message();
+                let words = format!("Using tool: {}", plain(&tool));
+                self.task.tool_call(ToolCall::started(id, tool).args(&input).saying(words)).await
+            }
+            Event::ToolResult { id, tool, output, is_error } => {
+                let tool = self.tools.remove(&id).filter(|_| tool.is_empty()).unwrap_or(tool);
+                let shown = plain(output.trim());
+                let shown = cut(&shown, OUTPUT_CHARACTERS);
+                let words = format!("Tool result: {shown}");
+                let call = match is_error {
+                    true => ToolCall::failed(id, tool, &output),
+                    false => ToolCall::completed(id, tool).result(&output),
+                };
+                self.task.tool_call(call.saying(words)).await
+            }
+            Event::Usage(usage) => {
+                self.cost.take(&usage);
+                self.task.usage(self.cost.of_task()).await?;
+                match self.told_facts.is_some() && usage.scope == Scope::Session {
+                    true => self.note().await,
+                    false => Ok(()),
+                }
+            }
+            Event::FilesChanged { paths } => {
+                let room = MOST_FILES.saturating_sub(self.changed.len());
+                self.changed.extend(paths.into_iter().take(room));
+                Ok(())
+            }
+            Event::Notice { text } => {
+                self.is_working = true;
+                self.task.status(cut(&plain(text.trim()), NOTICE_CHARACTERS)).await
+            }
+            Event::ApprovalRequired(_) | Event::ApprovalWithdrawn { .. } => Ok(()),
+        }
+    }
+
+    /// Says what a program that tells nothing is probably waiting for.
+    pub(super) async fn quiet(&self, about: &About) -> Result<(), Stopped> {
+        let (title, seconds) = (&about.title, QUIET.as_secs());
+        let tools: BTreeSet<String> = self.tools.values().map(|tool| plain(tool).into_owned()).collect();
+        let tools = tools.into_iter().collect::<Vec<String>>().join(", ");
+        let waiting = match (tools.is_empty(), about.capabilities.resume) {
+            (false, _) => format!("Waiting for {tools}: nothing from {title} for {seconds} s."),
+            (true, true) => format!(
+                "Waiting for {title} and its model: nothing from it for {seconds} s. If this goes on, look whether the \
+                 model's endpoint can be reached."
+            ),
+            // A program without sessions is hardly one with a model.
+            (true, false) => format!("Waiting for {title}: nothing from it for {seconds} s."),
+        };
+        self.task.status(waiting).await
+    }
+
+    /// The program is at work, whether or not it has said so. If it was given its session's name, it need not say that.
+    async fn begin(&mut self) -> Result<(), Stopped> {
+        match self.told_facts.is_none() && self.facts.session_id.is_some() {
+            true => self.tell_facts().await,
+            false => self.working().await,
+        }
+    }
+
+    async fn working(&mut self) -> Result<(), Stopped> {
+        let was_told = std::mem::replace(&mut self.is_working, true);
+        match was_told || self.task.snapshot().status.state == TaskState::Working {
+            true => Ok(()),
+            false => self.task.working().await,
+        }
+    }
+
+    /// Says what is at work, if that has changed.
+    pub(super) async fn tell_facts(&mut self) -> Result<(), Stopped> {
+        if self.told_facts.as_ref() == Some(&self.facts) {
+            return Ok(());
+        }
+        self.working().await?;
+        self.told_facts = Some(self.facts.clone());
+        let facts = self.facts.clone();
+        self.note().await?;
+        self.data(METADATA_ARTIFACT, &facts).await
+    }
+
+    /// Notes for the conversation where its session is, and what that has cost.
+    async fn note(&self) -> Result<(), Stopped> {
+        let (facts, branches) = (self.facts.clone(), self.branches.clone());
+        let folder = Some(self.folder.clone());
+        self.task.note(&Past { facts, folder, branches, total: self.cost.session }).await
+    }
+
+    async fn text(&mut self, text: &str) -> Result<(), Stopped> {
+        let text = plain(text);
+        if text.is_empty() {
+            return Ok(());
+        }
+        keep(&mut self.saying, &text);
+        let begins_another = std::mem::take(&mut self.separate) && self.begun.contains(RESPONSE_ARTIFACT);
+        let text = if begins_another { Cow::Owned(format!("\n\n{text}")) } else { text };
+        self.append(RESPONSE_ARTIFACT, &text).await
+    }
+
+    fn end_message(&mut self) {
+        if !self.saying.trim().is_empty() {
+            self.said = std::mem::take(&mut self.saying);
+        }
+        self.saying.clear();
+        self.separate = true;
+    }
+
+    async fn append(&mut self, id: &str, text: &str) -> Result<(), Stopped> {
+        let mut rest = text;
+        loop {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+            let begun = !self.begun.insert(id.to_owned());
+            self.task.chunk(chunk(id, piece), begun, false).await?;
+            if after.is_empty() {
+                return Ok(());
+            }
+            rest = after;
+        }
+    }
+
+    async fn data(&mut self, id: &str, data: &impl Serialize) -> Result<(), Stopped> {
+        let Ok(json) = Json::from_serialize(data) else { return Ok(()) };
+        self.begun.insert(id.to_owned());
+        let artifact =
+            Artifact { artifact_id: ArtifactId::from(id), ..Artifact::new(vec![Part::data(json)]).named(id) };
+        self.task.artifact(artifact).await
+    }
+
+    /// Whether the last message says this already, or ends with it, as far as it is kept.
+    fn has_said(&self, answer: &str) -> bool {
+        let (said, answer) = (self.said.trim(), answer.trim());
+        let before = said.strip_suffix(answer);
+        // "no" is not said by "piano".
+        let ends_with_it = before.is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+        ends_with_it || (said.len() >= ANSWER_BYTES && answer.starts_with(said))
+    }
+
+    /// What was changed in the task's copy of the repository.
+    pub(super) async fn changes(&mut self, worktree: &Worktree, changes: Changes) -> Result<(), Stopped> {
+        let Changes { patch, files } = changes;
+        let is_cut = patch.left_out_count > 0;
+        let mut metadata = Metadata::default();
+        let (branch, base) = (worktree.branch(), worktree.base());
+        if let Ok(facts) = Json::from_serialize(&DiffFacts { branch, base, is_cut, left_out: &patch.left_out }) {
+            metadata.insert("switchboard/worktree", facts);
+        }
+        let note = is_cut.then(|| {
+            let (left_out, all, first) = (patch.left_out_count, files.len(), patch.left_out.join(", "));
+            let note = format!(
+                "The diff is cut: it leaves out {left_out} of {all} files, which are too large for it: {first}"
+            );
+            cut(&note, NOTICE_CHARACTERS).into_owned()
+        });
+        self.changed = files.into_iter().take(MOST_FILES).collect();
+        // Byte for byte: what is no UTF-8 cannot be text.
+        let content = match String::from_utf8(patch.bytes) {
+            Ok(text) => PartContent::Text(text),
+            Err(error) => PartContent::Raw(error.into_bytes()),
+        };
+        let part = Part { media_type: Some("text/x-diff".to_owned()), ..Part::new(content) };
+        let artifact = Artifact {
+            artifact_id: ArtifactId::from(DIFF_ARTIFACT),
+            description: note.clone(),
+            metadata: Some(metadata),
+            ..Artifact::new(vec![part]).named(DIFF_ARTIFACT)
+        };
+        self.task.artifact(artifact).await?;
+        match note {
+            Some(note) => self.task.status(note).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Says that no more comes of the artifacts that are told piece by piece.
+    pub(super) async fn end_texts(&mut self) -> Result<(), Stopped> {
+        for id in [REASONING_ARTIFACT, RESPONSE_ARTIFACT] {
+            if self.begun.contains(id) {
+                self.task.chunk(chunk(id, ""), true, true).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The turn is done: what came of it, before the task is completed. Says the answer.
+    pub(super) async fn result(&mut self, answer: Option<String>, duration_ms: u64) -> Result<String, Stopped> {
+        self.begin().await?;
+        self.end_message();
+        let answer = answer.map(|answer| plain(&answer).into_owned()).filter(|answer| !answer.trim().is_empty());
+        if let Some(answer) = answer.as_ref().filter(|answer| !self.has_said(answer)) {
+            self.text(answer).await?;
+            self.end_message();
+        }
+        let answer = answer.unwrap_or_else(|| std::mem::take(&mut self.said));
+        self.end_texts().await?;
+        let summary = shortened(&answer);
+        let changed = std::mem::take(&mut self.changed);
+        let stats = Stats { total: self.cost.turn, duration_ms };
+        let data = ResultData { summary: &summary, stats, files_changed: &changed };
+        self.data(RESULT_ARTIFACT, &data).await?;
+        Ok(summary)
+    }
+}
+
+/// A piece of a text artifact. Each has the name: clients may look at one piece alone.
+fn chunk(id: &str, text: &str) -> Artifact {
+    Artifact { artifact_id: ArtifactId::from(id), ..Artifact::text(text).named(id) }
+}
+
+/// Adds to what is kept of a message: no more than is repeated at the end.
+fn keep(kept: &mut String, text: &str) {
+    let room = (ANSWER_BYTES + 1).saturating_sub(kept.len());
+    kept.push_str(&text[..text.floor_char_boundary(room)]);
+}
+
+fn shortened(answer: &str) -> String {
+    if answer.len() <= ANSWER_BYTES {
+        return answer.to_owned();
+    }
+    let beginning = &answer[..answer.floor_char_boundary(ANSWER_BYTES)];
+    format!("{beginning}…\n(The whole answer is in the artifact {RESPONSE_ARTIFACT}.)")
+}

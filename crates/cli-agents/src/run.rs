@@ -1,0 +1,451 @@
+//! One run of a program: its child, its dialogue, the questions it asks and the limits it is held to.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use switchboard_a2a::Message;
+use switchboard_engine::clock::later;
+use switchboard_engine::{Stopped, TaskHandle};
+
+use super::CliAgent;
+use super::approvals::{Answer, LOST_REASON, Question};
+use super::deadlines::{Deadlines, Passed};
+use super::metric_definitions as metric;
+use super::process::{Child, Output, Remains};
+use super::program;
+use super::report::Report;
+use super::sessions::Saved;
+use super::settings::Worker;
+use crate::adapters::{Approval, Decision, Dialogue, Ending, Event, Order, Permission, Session, Step, Steps};
+
+/// How long a program may take to leave by itself once its turn is over.
+const LEAVING: Duration = Duration::from_millis(500);
+/// How long a program may take to stop in order before it is signalled.
+const STOPPING: Duration = Duration::from_millis(500);
+/// While a question is open, so many events are kept back before the program has to wait too.
+const KEPT_BACK: usize = 1_024;
+
+/// How a run ended.
+pub(super) enum Settled {
+    /// The program said so.
+    Ended(Ending),
+    /// It was stopped at a limit of time.
+    Passed(Passed),
+    /// Nobody answered its question about this tool.
+    Expired(String),
+    /// It wrote too much.
+    TooMuch(String),
+    /// It could not be started.
+    NotStarted(String),
+    /// It cannot be asked for this.
+    Refused(String),
+}
+
+/// Runs a worker's program for an order until it has settled and nothing of it is left. `started` is told what must be
+/// gone before anybody else may work at the same, should this be dropped before.
+pub(super) async fn run(
+    agent: &CliAgent,
+    worker: &Worker,
+    order: &Order,
+    saved: &mut Saved,
+    task: &TaskHandle,
+    report: &mut Report,
+    started: impl FnOnce(Remains),
+) -> Result<Settled, Stopped> {
+    // It may look into the repository, which may be large or on a slow disk.
+    let (adapter, ordered) = (worker.adapter.clone(), order.clone());
+    let (launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
+        Ok(Ok(started)) => started,
+        Ok(Err(error)) => return Ok(Settled::Refused(error.to_string())),
+        Err(error) => return Ok(Settled::NotStarted(format!("the program could not be prepared: {error}"))),
+    };
+    let command = match program::command(&agent.settings, worker, &launch, &order.cwd, task.id().to_string()) {
+        Ok(command) => command,
+        Err(error) => return Ok(Settled::NotStarted(error.to_string())),
+    };
+    let about = worker.adapter.about();
+    let session = match &order.session {
+        Session::Resume(id) => Some(id.clone()),
+        Session::New(id) => about.capabilities.chosen_session.then(|| id.clone()),
+    };
+    // Committed before the start: after a crash it must be known that the program may have done something, or the next
+    // server starts it a second time.
+    about.name.clone_into(&mut saved.cli);
+    saved.session = session;
+    saved.started = true;
+    task.save_committed(saved).await?;
+    let child = match agent.shared.children.spawn(command, agent.settings.output).await {
+        Ok(child) => child,
+        Err(error) => return Ok(Settled::NotStarted(error.to_string())),
+    };
+    started(child.remains());
+    let now = agent.shared.clock.now();
+    let mut run = Run {
+        agent,
+        worker,
+        task,
+        report,
+        child,
+        dialogue,
+        saved,
+        deadlines: Deadlines::new(agent.settings.timeout, agent.settings.idle, now),
+        events: 0,
+        open: None,
+        waiting: VecDeque::new(),
+        kept_back: Vec::new(),
+        settled: None,
+    };
+    let began = Instant::now();
+    let _running = Running::new(about.name.clone());
+    let settled = run.work().await;
+    agent.shared.repositories.set_asks(task.id(), false);
+    if let Err(Stopped::Canceled) = &settled {
+        run.stop_in_order().await;
+    }
+    run.child.leave(if settled.is_ok() { LEAVING } else { Duration::ZERO }).await;
+    metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
+    settled
+}
+
+/// Counts how a run came out, also one that did not come to start.
+pub(super) fn count(worker: &Worker, ran: &Result<Settled, Stopped>) {
+    let outcome = ran.as_ref().map_or("stopped", Settled::label);
+    let cli = worker.adapter.about().name.clone();
+    metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
+}
+
+/// Counts a program as running while it lives.
+struct Running(String);
+
+impl Running {
+    fn new(cli: String) -> Self {
+        metrics::gauge!(metric::RUNNING, "cli" => cli.clone()).increment(1);
+        Self(cli)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        metrics::gauge!(metric::RUNNING, "cli" => self.0.clone()).decrement(1);
+    }
+}
+
+impl Settled {
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Ended(Ending::Done { .. }) => "completed",
+            Self::Ended(Ending::Failed(_)) => "failed",
+            Self::Passed(Passed::Timeout) => "timed_out",
+            Self::Passed(Passed::Idle) => "idle",
+            Self::Expired(_) => "approval_expired",
+            Self::TooMuch(_) => "too_large",
+            Self::NotStarted(_) => "not_started",
+            Self::Refused(_) => "refused",
+        }
+    }
+}
+
+/// A question that is open, and its answer on the way.
+struct Open<'a> {
+    question: Question,
+    answer: BoxFuture<'a, Result<Message, Stopped>>,
+}
+
+struct Run<'a> {
+    agent: &'a CliAgent,
+    worker: &'a Worker,
+    task: &'a TaskHandle,
+    report: &'a mut Report,
+    child: Child,
+    dialogue: Box<dyn Dialogue>,
+    saved: &'a mut Saved,
+    deadlines: Deadlines,
+    events: u64,
+    open: Option<Open<'a>>,
+    /// Questions that came while another was open.
+    waiting: VecDeque<Approval>,
+    /// What the program told while a question was open: a status would say that nobody is asked any more.
+    kept_back: Vec<Event>,
+    settled: Option<Settled>,
+}
+
+/// What happened next.
+enum Next {
+    Output(Output),
+    Answer(Result<Message, Stopped>),
+    Alarm,
+}
+
+impl<'a> Run<'a> {
+    async fn work(&mut self) -> Result<Settled, Stopped> {
+        let mut steps = Steps::default();
+        self.dialogue.begin(&mut steps);
+        self.follow(&mut steps).await?;
+        loop {
+            if let Some(settled) = self.settled.take() {
+                // It may have ended without waiting for the answer to its question.
+                self.open = None;
+                self.tell_kept_back().await?;
+                return Ok(settled);
+            }
+            match self.next().await? {
+                Next::Output(output) => self.output(output).await?,
+                Next::Answer(answer) => self.answer(answer?).await?,
+                Next::Alarm => self.alarm().await?,
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Result<Next, Stopped> {
+        let clock = &self.agent.shared.clock;
+        let expiry = self.open.as_ref().map(|open| open.question.expires_at);
+        let at = self.deadlines.next().into_iter().chain(expiry).min();
+        let alarm = async {
+            match at {
+                Some(at) => clock.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let reads = self.kept_back.len() < KEPT_BACK;
+        let answer = async {
+            match &mut self.open {
+                Some(open) => (&mut open.answer).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.task.canceled() => Err(Stopped::Canceled),
+            answer = answer => Ok(Next::Answer(answer)),
+            output = self.child.next(), if reads => Ok(Next::Output(output)),
+            () = alarm => Ok(Next::Alarm),
+        }
+    }
+
+    async fn output(&mut self, output: Output) -> Result<(), Stopped> {
+        let mut steps = Steps::default();
+        self.deadlines.heard(self.agent.shared.clock.now());
+        match output {
+            Output::Line(line) => self.dialogue.line(&line, &mut steps),
+            Output::Pause(unfinished) => self.dialogue.pause(&unfinished, &mut steps),
+            Output::TooLong { bytes } => steps.event(Event::Notice {
+                text: format!(
+                    "a line of {bytes} bytes was left out: it is over the limit of {} (limits.line)",
+                    self.agent.settings.output.line
+                ),
+            }),
+            Output::Flood => {
+                let limit = self.agent.settings.output.output;
+                let text = format!("stopped after writing more than {limit} bytes (limits.output)");
+                self.settled.get_or_insert(Settled::TooMuch(text));
+            }
+            Output::Ended(exit) => self.dialogue.ended(&exit, &mut steps),
+        }
+        self.follow(&mut steps).await
+    }
+
+    /// Does what the dialogue asks for.
+    async fn follow(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
+        loop {
+            let taken = steps.take();
+            if taken.is_empty() {
+                return Ok(());
+            }
+            for step in taken {
+                if self.settled.is_some() {
+                    return Ok(());
+                }
+                match step {
+                    Step::Event(event) => self.event(event, steps).await?,
+                    Step::Write(line) => {
+                        if let Err(error) = self.child.write(line) {
+                            tracing::debug!(task = %self.task.id(), %error, "a child does not read what it is told");
+                        }
+                    }
+                    Step::CloseInput => self.child.close_input(),
+                    Step::Finish(ending) => self.settled = Some(Settled::Ended(ending)),
+                }
+            }
+        }
+    }
+
+    async fn event(&mut self, event: Event, steps: &mut Steps) -> Result<(), Stopped> {
+        self.events += 1;
+        if self.events > self.agent.settings.events {
+            let text = format!("stopped after {} events (limits.events)", self.agent.settings.events);
+            self.settled = Some(Settled::TooMuch(text));
+            return Ok(());
+        }
+        let now = self.agent.shared.clock.now();
+        self.deadlines.told(now);
+        match event {
+            Event::ApprovalRequired(approval) => return self.approval(approval, steps).await,
+            Event::ApprovalWithdrawn { request } => return self.withdraw(&request).await,
+            Event::ToolUse { ref id, .. } => self.deadlines.tool_opened(id, now),
+            Event::ToolResult { ref id, .. } => self.deadlines.tool_closed(id, now),
+            Event::Init { session: Some(ref session), .. } if self.saved.session.as_ref() != Some(session) => {
+                self.saved.session = Some(session.clone());
+                self.task.save(&*self.saved).await?;
+            }
+            _ => {}
+        }
+        // What the work has cost says nothing about who is asked, and must not be lost if the task is stopped now.
+        if self.open.is_some() && !matches!(event, Event::Usage(_)) {
+            self.kept_back.push(event);
+            return Ok(());
+        }
+        self.report.event(event).await
+    }
+
+    /// The program asks: the rules answer, or a human does.
+    async fn approval(&mut self, approval: Approval, steps: &mut Steps) -> Result<(), Stopped> {
+        let permission = match self.worker.adapter.permission(&self.agent.settings.permissions, &approval.tool) {
+            Permission::Ask if self.saved.always.contains(&approval.tool) => Permission::Allow,
+            permission => permission,
+        };
+        match permission {
+            Permission::Allow => {
+                self.count("allowed_by_rule");
+                self.dialogue.decide(&approval.request, &Decision::Allow, steps);
+            }
+            Permission::Deny => {
+                self.count("denied_by_rule");
+                let reason = Some(format!("{} is not allowed here.", approval.tool));
+                self.dialogue.decide(&approval.request, &Decision::Deny { reason }, steps);
+            }
+            Permission::Ask if self.open.is_some() => self.waiting.push_back(approval),
+            Permission::Ask => self.ask(approval),
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, approval: Approval) {
+        let now = self.agent.shared.clock.now();
+        self.deadlines.wait_for_human(true, now);
+        self.agent.shared.repositories.set_asks(self.task.id(), true);
+        let question = Question::new(approval, later(now, self.agent.settings.approval_expiry));
+        self.put(question, None);
+    }
+
+    fn put(&mut self, question: Question, note: Option<&str>) {
+        let message = question.message(note);
+        let task = self.task;
+        self.open = Some(Open { question, answer: async move { task.ask_message(message).await }.boxed() });
+    }
+
+    /// A human has answered.
+    async fn answer(&mut self, message: Message) -> Result<(), Stopped> {
+        let Some(Open { question, .. }) = self.open.take() else { return Ok(()) };
+        let decision = match question.read(&message) {
+            Answer::Decided(decision) => decision,
+            Answer::Always => {
+                self.saved.always.insert(question.approval.tool.clone());
+                self.task.save(&*self.saved).await?;
+                Decision::Allow
+            }
+            Answer::Expired(id) => {
+                let note = format!("The approval {id} has expired; this is the one that is open.");
+                self.put(question, Some(&note));
+                return Ok(());
+            }
+            Answer::Unclear(note) => {
+                self.put(question, Some(note));
+                return Ok(());
+            }
+        };
+        self.count(match decision {
+            Decision::Allow => "allowed",
+            Decision::Deny { .. } => "denied",
+            Decision::Choose(_) => "chosen",
+        });
+        let mut steps = Steps::default();
+        if matches!(decision, Decision::Deny { reason: Some(_) }) && !question.approval.takes_reason {
+            steps.event(Event::Notice { text: LOST_REASON.to_owned() });
+        }
+        self.dialogue.decide(&question.approval.request, &decision, &mut steps);
+        self.go_on(&mut steps).await
+    }
+
+    fn count(&self, answer: &'static str) {
+        metrics::counter!(metric::APPROVALS, "cli" => self.saved.cli.clone(), "answer" => answer).increment(1);
+    }
+
+    /// The program no longer wants to know.
+    async fn withdraw(&mut self, request: &str) -> Result<(), Stopped> {
+        self.waiting.retain(|approval| approval.request != request);
+        if self.open.as_ref().is_none_or(|open| open.question.approval.request != request) {
+            return Ok(());
+        }
+        self.open = None;
+        self.count("withdrawn");
+        self.task.status("The question was withdrawn.").await?;
+        self.go_on(&mut Steps::default()).await
+    }
+
+    /// No question is open: the next one is asked, or what was kept back is told.
+    async fn go_on(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
+        while let Some(approval) = self.waiting.pop_front() {
+            if self.saved.always.contains(&approval.tool) {
+                self.dialogue.decide(&approval.request, &Decision::Allow, steps);
+                continue;
+            }
+            self.ask(approval);
+            break;
+        }
+        if self.open.is_none() {
+            let now = self.agent.shared.clock.now();
+            self.deadlines.wait_for_human(false, now);
+            self.agent.shared.repositories.set_asks(self.task.id(), false);
+            self.deadlines.heard(now);
+            self.tell_kept_back().await?;
+        }
+        // Boxed: following a step may ask the next question, which leads back here.
+        Box::pin(self.follow(steps)).await
+    }
+
+    async fn tell_kept_back(&mut self) -> Result<(), Stopped> {
+        for event in std::mem::take(&mut self.kept_back) {
+            self.report.event(event).await?;
+        }
+        Ok(())
+    }
+
+    async fn alarm(&mut self) -> Result<(), Stopped> {
+        let now = self.agent.shared.clock.now();
+        if let Some(open) = self.open.take_if(|open| open.question.expires_at <= now) {
+            self.count("expired");
+            self.settled = Some(Settled::Expired(open.question.approval.tool));
+        } else if let Some(passed) = self.deadlines.passed(now) {
+            self.settled = Some(Settled::Passed(passed));
+        } else if self.deadlines.takes_quiet(now) {
+            self.report.quiet(self.worker.adapter.about()).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the program to stop and hears what it has to say to that, for its usage.
+    async fn stop_in_order(&mut self) {
+        let mut steps = Steps::default();
+        self.dialogue.interrupt(&mut steps);
+        let last_words = async {
+            loop {
+                for step in steps.take() {
+                    match step {
+                        Step::Write(line) => drop(self.child.write(line)),
+                        Step::Event(Event::Usage(usage)) => drop(self.report.event(Event::Usage(usage)).await),
+                        Step::Finish(_) => return,
+                        Step::CloseInput | Step::Event(_) => {}
+                    }
+                }
+                match self.child.next().await {
+                    Output::Line(line) => self.dialogue.line(&line, &mut steps),
+                    Output::Ended(_) | Output::Flood => return,
+                    Output::Pause(_) | Output::TooLong { .. } => {}
+                }
+            }
+        };
+        let _ = tokio::time::timeout(STOPPING, last_words).await;
+    }
+}

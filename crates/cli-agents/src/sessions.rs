@@ -1,0 +1,139 @@
+//! Which conversation of a program belongs to a conversation of A2A.
+//!
+//! A task says in its artifact `agent-metadata` which session it works in, and notes the same for its conversation; a
+//! later task finds the newest note. What must survive a crash within a turn is saved with the task.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use switchboard_a2a::{Task, Timestamp};
+
+use crate::adapters::Usage;
+
+/// The artifact that says what is at work.
+pub(super) const METADATA_ARTIFACT: &str = "agent-metadata";
+/// The artifact that says what came of it.
+pub(super) const RESULT_ARTIFACT: &str = "result";
+
+/// What the artifact `agent-metadata` holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Facts {
+    pub(super) cli: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) session_id: Option<String>,
+    /// Which kind of task it was taken for, where that decides who works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) profile: Option<String>,
+    /// The repository, if the request chose one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repo: Option<String>,
+    /// The branch of a task that worked in a copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) branch: Option<String>,
+}
+
+/// What is saved with a task before and while its program works.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Saved {
+    /// The number of the message that was being worked on. Ids of messages are their senders' and may come twice.
+    pub(super) seq: Option<u64>,
+    pub(super) cli: String,
+    /// The session, as soon as it is known.
+    pub(super) session: Option<String>,
+    /// Whether the program was started for this message and may be at work.
+    pub(super) started: bool,
+    /// The folder it works in, if that is no copy: its repository is nobody else's until the turn is over.
+    pub(super) folder: Option<String>,
+    /// The commit that the task's copy of the repository began with.
+    pub(super) base: Option<String>,
+    /// The commit that an earlier turn of the task has left.
+    pub(super) tip: Option<String>,
+    /// Tools that somebody has allowed for the rest of the task.
+    pub(super) always: BTreeSet<String>,
+    /// When the program was last started for this turn.
+    pub(super) began: Option<Timestamp>,
+    /// How often in a row the turn was lost soon after that.
+    pub(super) losses: u32,
+}
+
+/// Tokens and money of a session, as the program counts them over several turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Total {
+    pub(super) input_tokens: u64,
+    pub(super) cached_tokens: u64,
+    pub(super) output_tokens: u64,
+    pub(super) reasoning_tokens: u64,
+    pub(super) cost_usd: f64,
+}
+
+/// What a turn notes for its conversation: where it worked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Past {
+    pub(super) facts: Facts,
+    /// The folder that the name in the facts led to, or the agent's own. A link may lead elsewhere later. None in notes
+    /// from before this was noted.
+    pub(super) folder: Option<String>,
+    /// Branches of its tasks, the newest first.
+    pub(super) branches: Vec<String>,
+    /// What the session had cost by then, if the program counts that. Noted whenever the program tells, since the turn
+    /// may come to any end.
+    pub(super) total: Total,
+}
+
+impl Past {
+    /// Whether this program has worked: another one knows nothing of its session.
+    pub(super) fn is_of(&self, cli: &str) -> bool {
+        self.facts.cli == cli
+    }
+}
+
+/// What a task has cost so far.
+pub(super) fn cost(task: &Task) -> Total {
+    let usage = task.metadata.as_ref().and_then(|all| all.get(switchboard_engine::fold::USAGE_KEY));
+    usage.and_then(|usage| usage.read().ok()).unwrap_or_default()
+}
+
+impl Total {
+    /// A program's report.
+    pub(super) fn of(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            cached_tokens: usage.cached_tokens,
+            output_tokens: usage.output_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_usd: usage.cost_usd.filter(|cost| cost.is_finite()).unwrap_or_default().max(0.0),
+        }
+    }
+
+    /// With more that came. Programs say what they like: a sum stays the greatest number there is.
+    pub(super) fn plus(self, more: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_add(more.cached_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_add(more.reasoning_tokens),
+            cost_usd: (self.cost_usd + more.cost_usd).clamp(0.0, f64::MAX),
+        }
+    }
+
+    /// What came since an earlier total. A program that began to count anew has all of it since then.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        let began_anew = self.input_tokens < earlier.input_tokens || self.output_tokens < earlier.output_tokens;
+        if began_anew {
+            return self;
+        }
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(earlier.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(earlier.cached_tokens),
+            output_tokens: self.output_tokens.saturating_sub(earlier.output_tokens),
+            reasoning_tokens: self.reasoning_tokens.saturating_sub(earlier.reasoning_tokens),
+            cost_usd: (self.cost_usd - earlier.cost_usd).clamp(0.0, f64::MAX),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What an operator says about one command-line agent.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::process::{OutputLimits, User};
+use super::routing::Workers;
+use super::worktree::WorktreePolicy;
+use crate::adapters::{Adapter, Permissions};
+
+/// One agent's settings.
+#[derive(Clone)]
+pub struct Settings {
+    /// The agent's name.
+    pub name: String,
+    /// The programs that do the work.
+    pub workers: Workers,
+    /// Where they work, unless a request chooses a repository.
+    pub cwd: PathBuf,
+    /// Folders within which a request may choose a repository.
+    pub repos: Vec<PathBuf>,
+    /// Whether each task works in a copy of the repository.
+    pub worktree: WorktreePolicy,
+    /// Whether only one task at a time works in a repository that is not copied.
+    pub repo_lock: bool,
+    /// Variables that a child sees; without it the usual ones and the program's own.
+    pub env: Option<Vec<String>>,
+    /// The account that children run as.
+    pub user: Option<User>,
+    /// What they may do.
+    pub permissions: Permissions,
+    /// How long a question waits for its answer.
+    pub approval_expiry: Duration,
+    /// How long a turn may take.
+    pub timeout: Option<Duration>,
+    /// How long a program may be silent.
+    pub idle: Option<Duration>,
+    /// How much a program may write.
+    pub output: OutputLimits,
+    /// How many things a program may tell in one turn.
+    pub events: u64,
+    /// Whether a summary of the repository goes before the prompt.
+    pub context: bool,
+}
+
+/// A program that can do the work.
+#[derive(Clone)]
+pub struct Worker {
+    /// Its language.
+    pub adapter: Arc<dyn Adapter>,
+    /// Where it is, if not on the path under its usual name.
+    pub program: Option<PathBuf>,
+    /// Arguments to add.
+    pub args: Vec<String>,
+    /// The model to use.
+    pub model: Option<String>,
+    /// Models that a request may choose: in the words of this program, which another one would not know.
+    pub models: Vec<String>,
+    /// How hard to think.
+    pub effort: Option<String>,
+    /// Efforts that a request may choose.
+    pub efforts: Vec<String>,
+}
+
+impl Settings {
+    /// An agent with one program and everything else at its default.
+    pub fn new(name: impl Into<String>, worker: Worker, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.into(),
+            workers: Workers::One(worker),
+            cwd: cwd.into(),
+            repos: Vec::new(),
+            worktree: WorktreePolicy::Off,
+            repo_lock: true,
+            env: None,
+            user: None,
+            permissions: Permissions::default(),
+            approval_expiry: Duration::from_secs(60 * 60),
+            timeout: Some(Duration::from_secs(30 * 60)),
+            idle: Some(Duration::from_secs(5 * 60)),
+            output: OutputLimits { line: 16 << 20, stderr: 64 << 10, output: 256 << 20 },
+            events: 100_000,
+            context: false,
+        }
+    }
+}
+
+impl Worker {
+    /// A program under its usual name.
+    pub fn new(adapter: impl Adapter + 'static) -> Self {
+        Self {
+            adapter: Arc::new(adapter),
+            program: None,
+            args: Vec::new(),
+            model: None,
+            models: Vec::new(),
+            effort: None,
+            efforts: Vec::new(),
+        }
+    }
+
+    /// What `cli:` calls it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.adapter.about().name
+    }
+}

@@ -1,0 +1,447 @@
+//! One turn: who works, where, in which session, and what is made of how it ended.
+
+use std::path::Path;
+use std::time::Duration;
+
+use switchboard_a2a::{ContextId, Message, Timestamp};
+use switchboard_engine::reason::Reason;
+use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, Turn};
+
+use super::CliAgent;
+use super::approvals;
+use super::deadlines::{Passed, shown};
+use super::locks::Place;
+use super::message_text::message_text;
+use super::process::Remains;
+use super::report::{Cost, Report};
+use super::run::{self, Settled};
+use super::sessions::{self, Facts, Past, Saved, Total};
+use super::settings::Worker;
+use super::transcript;
+use super::wishes::Wishes;
+use super::workspace::{self, Chosen, Workspace, WorkspaceError};
+use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
+use crate::adapters::{Ending, Failure, FailureKind, Order, Session, plain};
+
+/// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
+const MOST_BRANCHES: usize = 20;
+/// The number of every task's first message.
+const FIRST: Seq = Seq(1);
+/// A program that is not ready is started so often, this far apart.
+const STARTS: u32 = 4;
+const BETWEEN_STARTS: Duration = Duration::from_millis(500);
+/// A turn that is lost so often, each time this soon after its program was started, is not taken up again. It may be what
+/// takes the server down, and each time costs what the program costs. That the program said something is no progress
+/// then, unlike with other agents.
+const MOST_LOSSES: u32 = 3;
+const SOON: Duration = Duration::from_secs(600);
+const LOST_TOO_OFTEN: &str = "the server was lost again and again soon after this program was started, so it is not \
+                              started once more: look into the log of the server, then send a message in the same \
+                              context to go on";
+/// What the program is told when its turn is taken up again.
+const GO_ON: &str = "You were interrupted while you worked on the message below. Look at what is already done, do not \
+                     do it twice, and go on from there.";
+
+/// Works on one turn.
+pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+    // Before anything is waited for: turns begin in the order in which their messages came.
+    let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
+    let mut saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+    let is_recovered = turn.cause == Cause::Recovered && saved.started;
+    let repositories = &agent.shared.repositories;
+    // Only who is first in its conversation: others would wait for each other in both lines.
+    let folder = saved.folder.as_deref().filter(|_| is_recovered && place.is_held()).map(Path::new);
+    let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder, &task));
+    let was_stopped = turn.was_stopped;
+    let turn = match saved.seq {
+        // If its program has asked, the newest message is only somebody's answer.
+        Some(seq) if is_recovered => task.turn_on(Seq(seq), turn).await?,
+        _ => turn,
+    };
+    if is_recovered {
+        let now = agent.shared.clock.now();
+        let is_soon = saved.began.is_some_and(|began| now.0 - began.0 < SOON.as_millis() as i64);
+        // A program that waits for an answer takes nothing down, and an orderly stop is nobody's fault.
+        let is_innocent = was_stopped || task.snapshot().status.state.is_interrupted();
+        saved.losses = match (is_innocent, is_soon) {
+            (true, _) => saved.losses,
+            (false, true) => saved.losses + 1,
+            (false, false) => 1,
+        };
+        if saved.losses > MOST_LOSSES {
+            return Ok(task.fail_because(Reason::RecoveryLimit, None, LOST_TOO_OFTEN).await?);
+        }
+        // A question that was open is nobody's any more, and must not be answered.
+        task.status("The program was interrupted and is taken up again.").await?;
+    }
+    let begins_task = turn.seq == FIRST && !is_recovered;
+    if turn.seq != FIRST
+        && !is_recovered
+        && let Some(note) = approvals::unasked(&turn.message)
+    {
+        return Ok(pass_over(&task, note).await?);
+    }
+    if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, false) {
+        return Ok(task.reject(refusal).await?);
+    }
+    let text = match message_text(&turn.message) {
+        Ok(text) => text,
+        Err(refusal) => return Ok(task.reject(refusal).await?),
+    };
+    let wishes = match Wishes::read(&turn, &agent.settings) {
+        Ok(wishes) => wishes,
+        Err(refusal) => return Ok(task.reject(refusal).await?),
+    };
+    if !place.is_held() {
+        if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, true) {
+            return Ok(task.reject(refusal).await?);
+        }
+        task.status("Waiting: another task of this conversation is at work.").await?;
+        task.step_aside(place.wait()).await?;
+    }
+    let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
+    let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();
+    let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
+    let (worker, difficulty) = agent.settings.workers.choose(turn.profile(), began, &turn.text());
+    if is_recovered && saved.cli != worker.name() {
+        let text = another_program(&saved.cli, worker.name());
+        return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
+    }
+    let chosen = match Chosen::find(&agent.settings, wishes.repo.as_deref(), past.as_ref()).await {
+        Ok(chosen) => chosen,
+        Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
+        Err(error) => return Ok(task.reject(error.to_string()).await?),
+    };
+    // A turn that goes on has been told already.
+    let goes_on_from = past.as_ref().filter(|past| !is_recovered && chosen.is_where(past));
+    if let Err(refusal) = wishes.fit(worker, difficulty, goes_on_from) {
+        return Ok(task.reject(refusal).await?);
+    }
+    let workspace = match agent.settings.worktree {
+        WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, chosen, kept, &task).await?,
+        policy => {
+            drop(kept);
+            let wanted = Wanted {
+                folder: &chosen.folder,
+                context: &format!("{}\n{}", turn.caller, task.context_id()),
+                branch: (policy == WorktreePolicy::Keep).then(|| format!("{OURS}{}", task.id())),
+                earlier: &earlier,
+                base: saved.base.as_deref(),
+                tip: saved.tip.as_deref(),
+            };
+            match Worktree::open(&agent.git(), &agent.copies, wanted, &task).await {
+                Ok(worktree) => Workspace::copied(worktree, chosen),
+                Err(problem) => return Ok(task.fail(problem).await?),
+            }
+        }
+    };
+    if workspace::is_elsewhere(&workspace.chosen.folder) {
+        return Ok(task.reject(WorkspaceError::Moved.to_string()).await?);
+    }
+    if let Some(note) = past.as_ref().and_then(|past| workspace.chosen.moved_since(past)) {
+        task.status(note).await?;
+        saved.session = None;
+    }
+    // Another place knows nothing of the session.
+    let past = past.filter(|past| workspace.chosen.is_where(past));
+    let facts = Facts {
+        cli: worker.name().to_owned(),
+        model: wishes.model_at_work(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
+        session_id: None,
+        profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
+        repo: workspace.chosen.repo.clone(),
+        branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
+    };
+    let mut job =
+        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
+    let worked = job.work().await;
+    if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
+        // The kernel ends the task for this, and nobody will go on in its copy.
+        worktree.give_up();
+    }
+    worked
+}
+
+/// Ends a turn whose message is an answer that nobody has asked for. What the turn before said stays the task's last word.
+async fn pass_over(task: &TaskHandle, note: String) -> Result<(), Stopped> {
+    let said = task.snapshot().status.message.as_ref().map(Message::joined_text).unwrap_or_default();
+    task.status(note).await?;
+    match said.trim().is_empty() {
+        true => task.complete().await,
+        false => task.complete_with(said).await,
+    }
+}
+
+/// Why a lost turn does not go on with a program that knows nothing of its session.
+fn another_program(before: &str, now: &str) -> String {
+    format!(
+        "the server stopped while {before} was at work, and this agent works with {now} now: look at what was done, then \
+         send the message again in the same context"
+    )
+}
+
+/// A turn for which everything is decided.
+struct Job<'a> {
+    agent: &'a CliAgent,
+    turn: Turn,
+    task: TaskHandle,
+    saved: Saved,
+    /// The program was at work on this turn when the server stopped.
+    is_recovered: bool,
+    worker: &'a Worker,
+    wishes: Wishes,
+    /// Its turn in the conversation.
+    place: Place<(CallerId, ContextId)>,
+    workspace: Workspace,
+    /// What the conversation has come to, with whatever program.
+    past: Option<Past>,
+    /// Branches of the conversation's earlier tasks, the newest first.
+    earlier: Vec<String>,
+    facts: Facts,
+    /// What the message says.
+    text: String,
+}
+
+impl Job<'_> {
+    async fn work(&mut self) -> Result<(), AgentError> {
+        let is_recovered = self.is_recovered;
+        let known = if is_recovered { self.saved.session.clone() } else { None };
+        let known = known.or_else(|| self.own_past().and_then(|past| past.facts.session_id.clone()));
+        let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
+        let mut starts = 1;
+        let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
+        let about = self.worker.adapter.about();
+        // Another program had the conversation, or this one never came to begin its session.
+        if self.past.is_some() && resumable.is_none() && about.capabilities.resume {
+            let status =
+                format!("{} has no session of this conversation; one begins with its transcript.", about.title);
+            self.task.status(status).await?;
+            prompt = transcript::with(&self.task, &self.turn.message, &prompt).await;
+        }
+        let began = self.agent.shared.clock.now();
+        let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
+        let mut session = resumable.map_or_else(fresh, Session::Resume);
+        let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
+        let Saved { tip, always, losses, .. } = std::mem::take(&mut self.saved);
+        let seq = Some(self.turn.seq.0);
+        let own = self.workspace.worktree.is_none().then(|| self.workspace.folder.to_str().map(str::to_owned));
+        let folder = own.flatten();
+        self.saved = Saved { seq, folder, base, tip, always, losses, began: Some(began), ..Saved::default() };
+        loop {
+            let order = self.order(session.clone(), prompt.clone());
+            let resumes = matches!(session, Session::Resume(_));
+            let mut report = self.report(&session);
+            let (place, workspace) = (&mut self.place, &mut self.workspace);
+            let started = |remains: Remains| {
+                place.keep_for(remains.clone());
+                workspace.keep_for(remains);
+            };
+            let saved = &mut self.saved;
+            let ran = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report, started).await;
+            run::count(self.worker, &ran);
+            let settled = match ran {
+                Ok(settled) => settled,
+                Err(stopped) => {
+                    // Whoever stopped it writes the end; that no more comes of what was begun can be said before.
+                    let _ = report.end_texts().await;
+                    if stopped == Stopped::Canceled {
+                        self.workspace.tell_changes(&mut report, &self.turn.text()).await;
+                    }
+                    return Err(stopped.into());
+                }
+            };
+            if let (true, Settled::Ended(Ending::Failed(failure))) = (resumes, &settled)
+                && failure.kind == FailureKind::UnknownSession
+            {
+                // Its records are gone, or it never came to write any. The work can still be done.
+                self.task
+                    .status("The program has lost the earlier conversation; a new one begins with its transcript.")
+                    .await?;
+                let whole = self.prompt(is_recovered, false).await;
+                prompt = transcript::with(&self.task, &self.turn.message, &whole).await;
+                session = fresh();
+                continue;
+            }
+            if let Settled::Ended(Ending::Failed(failure)) = &settled
+                && failure.kind == FailureKind::NotReady
+                && starts < STARTS
+            {
+                self.task.status("The program was not ready and is started again.").await?;
+                tokio::select! {
+                    () = self.agent.shared.clock.sleep(BETWEEN_STARTS) => {}
+                    () = self.task.canceled() => return Err(Stopped::Canceled.into()),
+                }
+                starts += 1;
+                continue;
+            }
+            return self.settle(settled, report, began).await;
+        }
+    }
+
+    /// What the program is told: the message, with what it needs to know before it.
+    async fn prompt(&self, is_recovered: bool, is_resumed: bool) -> String {
+        let text = self.text.clone();
+        if is_recovered {
+            return format!("{GO_ON}\n\n{text}");
+        }
+        if !self.agent.settings.context || is_resumed {
+            return text;
+        }
+        let shared = &self.agent.shared;
+        match shared.summaries.of(&self.agent.git(), &self.workspace.folder).await {
+            Some(summary) => format!("{summary}\n\n{text}"),
+            None => text,
+        }
+    }
+
+    /// What the conversation has come to with this program.
+    fn own_past(&self) -> Option<&Past> {
+        self.past.as_ref().filter(|past| past.is_of(self.worker.name()))
+    }
+
+    fn order(&self, session: Session, prompt: String) -> Order {
+        Order {
+            prompt,
+            session,
+            cwd: self.workspace.folder.clone(),
+            model: self.wishes.model.clone().or_else(|| self.worker.model.clone()),
+            effort: self.wishes.effort.clone().or_else(|| self.worker.effort.clone()),
+            permissions: self.agent.settings.permissions.clone(),
+            args: self.worker.args.clone(),
+        }
+    }
+
+    fn report(&self, session: &Session) -> Report {
+        let before = sessions::cost(&self.task.snapshot());
+        let session_before = match session {
+            Session::Resume(_) => self.own_past().map(|past| past.total).unwrap_or_default(),
+            Session::New(_) => Total::default(),
+        };
+        let is_chosen = self.worker.adapter.about().capabilities.chosen_session;
+        let session_id = match session {
+            Session::Resume(id) => Some(id.clone()),
+            Session::New(id) => is_chosen.then(|| id.clone()),
+        };
+        let facts = Facts { session_id, ..self.facts.clone() };
+        let earlier = self.earlier.iter().filter(|branch| facts.branch.as_ref() != Some(branch));
+        let branches = facts.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
+        let folder = self.workspace.chosen.noted();
+        Report::new(self.task.clone(), facts, folder, branches, Cost::new(before, session_before))
+    }
+
+    async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {
+        let took = u64::try_from(self.agent.shared.clock.now().0 - began.0).unwrap_or(0);
+        // Programs that never say so have worked somewhere too, and the next turn goes on there.
+        if !matches!(settled, Settled::NotStarted(_) | Settled::Refused(_)) {
+            report.tell_facts().await?;
+        }
+        if !matches!(settled, Settled::Ended(Ending::Done { .. }) | Settled::NotStarted(_) | Settled::Refused(_)) {
+            // A task that is too large to be told so still ends as it has settled.
+            let _ = report.end_texts().await;
+        }
+        if let Some(worktree) = &mut self.workspace.worktree {
+            match worktree.changes(&self.turn.text()).await {
+                Ok(changes) => report.changes(worktree, changes).await?,
+                Err(error) => {
+                    let text = match worktree.branch() {
+                        Some(_) if worktree.tip().is_none() => "could not be committed yet and stays in the copy",
+                        _ => "cannot be told",
+                    };
+                    self.task.status(format!("What was changed {text}: {error}")).await?;
+                }
+            }
+        }
+        let (task, settings) = (&self.task, &self.agent.settings);
+        match settled {
+            Settled::Ended(Ending::Done { answer }) => {
+                let answer = report.result(answer, took).await?;
+                // With another message waiting, the next turn must not be taken for this one.
+                let worktree = self.workspace.worktree.as_ref();
+                let base = worktree.map(|worktree| worktree.base().to_owned());
+                let tip = worktree.and_then(Worktree::tip).map(str::to_owned);
+                let always = self.saved.always.clone();
+                task.save(&Saved { base, tip, always, ..Saved::default() }).await?;
+                match answer.trim().is_empty() {
+                    true => task.complete_with("The program ended the turn without a word.").await?,
+                    false => task.complete_with(answer).await?,
+                }
+            }
+            Settled::Ended(Ending::Failed(failure)) => self.fail(&failure).await?,
+            Settled::Passed(Passed::Timeout) => {
+                let limit = shown(settings.timeout);
+                let text = format!("stopped after {limit} of work (timeout). {}", self.how_to_go_on(&report));
+                task.fail_because(Reason::TimedOut, None, text).await?;
+            }
+            Settled::Passed(Passed::Idle) => {
+                let limit = shown(settings.idle);
+                let text = format!("stopped after {limit} of silence (idle). {}", self.how_to_go_on(&report));
+                task.fail_because(Reason::Idle, None, text).await?;
+            }
+            Settled::Expired(tool) => {
+                let limit = shown(Some(settings.approval_expiry));
+                let text = format!(
+                    "nobody answered within {limit} whether {} may be used (permissions.expiry). {}",
+                    plain(&tool),
+                    self.how_to_go_on(&report)
+                );
+                task.fail_because(Reason::InputExpired, Some("approval_expired"), text).await?;
+            }
+            Settled::TooMuch(text) => task.fail_because(Reason::TooLarge, None, text).await?,
+            Settled::NotStarted(text) => task.fail_because(Reason::AgentError, Some("not_started"), text).await?,
+            Settled::Refused(text) => task.reject(text).await?,
+        }
+        if let Some(worktree) = self.workspace.worktree.take() {
+            // Only now: had the server been killed before, the next one would have needed it.
+            worktree.close().await;
+        }
+        Ok(())
+    }
+
+    async fn fail(&self, failure: &Failure) -> Result<(), Stopped> {
+        let (reason, detail) = match failure.kind {
+            FailureKind::NoResult => (Reason::NoResult, None),
+            FailureKind::Interrupted => (Reason::Interrupted, None),
+            FailureKind::Reported => (Reason::AgentError, None),
+            FailureKind::Refused => (Reason::AgentError, Some("tool_refused")),
+            FailureKind::NotLoggedIn => (Reason::AgentError, Some("not_logged_in")),
+            FailureKind::UnknownSession => (Reason::AgentError, Some("unknown_session")),
+            FailureKind::Limit => (Reason::AgentError, Some("limit")),
+            FailureKind::NotReady => (Reason::AgentError, Some("not_started")),
+        };
+        let message = plain(&failure.message);
+        let text = match failure.kind {
+            FailureKind::NotLoggedIn => {
+                let login = self.worker.adapter.about().binary.login.as_str();
+                match message.contains("log in") || message.contains("login") {
+                    true => message.into_owned(),
+                    false => {
+                        format!("{}. To log in: {}.", message.trim_end_matches('.'), login.trim_end_matches('.'))
+                    }
+                }
+            }
+            _ if self.is_refused_to_root(failure) => {
+                format!("{message}. Set `user` of this agent to an account that is not root.")
+            }
+            _ => message.into_owned(),
+        };
+        self.task.fail_because(reason, detail, text).await
+    }
+
+    /// Whether the program did not start because of who it was started as.
+    fn is_refused_to_root(&self, failure: &Failure) -> bool {
+        let runs_as_root = self.agent.settings.user.is_none() && rustix::process::geteuid().is_root();
+        runs_as_root
+            && self.worker.adapter.about().binary.refuses_root
+            && failure.kind == FailureKind::NoResult
+            && failure.message.contains("root")
+    }
+
+    /// What a caller can do after a turn that was stopped.
+    fn how_to_go_on(&self, report: &Report) -> &'static str {
+        let can_resume = self.worker.adapter.about().capabilities.resume && report.facts.session_id.is_some();
+        match can_resume {
+            true => "Send another message with the same contextId to go on where it stopped.",
+            false => "Send the message again to begin anew.",
+        }
+    }
+}

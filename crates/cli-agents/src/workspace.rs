@@ -1,0 +1,356 @@
+//! Where a turn works: the agent's folder, or a repository that the request chose within the allowed ones.
+
+mod repository;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use switchboard_engine::{Blocker, Stopped, TaskHandle};
+
+use super::process::Remains;
+use super::report::Report;
+use super::repositories::{Place, Repositories, Who};
+use super::sessions::Past;
+use super::settings::Settings;
+use super::worktree::Worktree;
+
+/// Of so many questions of others a task that waits for them says that they are open. Its own log must not grow without
+/// end because another one's questions do.
+const MOST_QUESTIONS: u32 = 20;
+
+/// A folder that a turn works in: a copy, or the folder itself with a place in the line for it.
+pub(super) struct Workspace {
+    pub(super) chosen: Chosen,
+    /// The folder to work in: the chosen one, or the one in the copy.
+    pub(super) folder: PathBuf,
+    pub(super) worktree: Option<Worktree>,
+    place: Option<Place>,
+}
+
+/// A folder that cannot be worked in.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WorkspaceError {
+    /// The request may not choose at all.
+    #[error("metadata.repo: this agent does not let requests choose a repository; leave it out")]
+    NoChoice,
+    /// What it chose is outside, or not there: which of the two is not for the caller to know.
+    #[error("metadata.repo: {0:?} is not a folder within those that this agent may work in")]
+    NotAllowed(String),
+    /// What it chose belongs to git.
+    #[error("metadata.repo: {0:?} is where git keeps a repository; name the folder with the repository's files")]
+    OfGit(String),
+    /// What it chose is above repositories, and so above what git keeps in each of them.
+    #[error("metadata.repo: {0:?} is no repository but may hold some; name a repository within it")]
+    Above(String),
+    /// What an earlier request of the conversation chose cannot be chosen any more.
+    #[error(
+        "this conversation worked in {0:?}, which is not among the folders that this agent may work in any more; begin a \
+         new conversation"
+    )]
+    NoLonger(String),
+    /// The agent's own folder is missing.
+    #[error("the folder of this agent cannot be worked in: {0}")]
+    Missing(String),
+    /// While the task waited, somebody has put something else in its place.
+    #[error("the folder to work in was moved while the task waited: send the message again")]
+    Moved,
+}
+
+/// The folder for a turn.
+pub(super) struct Chosen {
+    /// As a request named it, this one or an earlier one of the conversation.
+    pub(super) repo: Option<String>,
+    /// Canonical; if a request named it, a repository or a plain folder within the allowed ones.
+    pub(super) folder: PathBuf,
+}
+
+impl Chosen {
+    /// Where a request wishes to work; else where its conversation does.
+    pub(super) async fn find(
+        settings: &Settings,
+        wish: Option<&str>,
+        past: Option<&Past>,
+    ) -> Result<Self, WorkspaceError> {
+        let earlier = past.and_then(|past| past.facts.repo.clone()).filter(|_| wish.is_none());
+        let repo = wish.map(str::to_owned).or_else(|| earlier.clone());
+        let (cwd, repos, name) = (settings.cwd.clone(), settings.repos.clone(), repo.clone());
+        let known = past.and_then(|past| past.folder.clone());
+        // It may look through many folders.
+        let found = tokio::task::spawn_blocking(move || match name {
+            Some(name) => find_allowed(&repos, &name, known.as_deref()),
+            None => find_own(&cwd),
+        });
+        let found = found.await.unwrap_or_else(|error| Err(WorkspaceError::Missing(error.to_string())));
+        match (found, earlier) {
+            (Ok(folder), _) => Ok(Self { repo, folder }),
+            (Err(error @ WorkspaceError::Missing(_)), _) | (Err(error), None) => Err(error),
+            // The request has named nothing that it could leave out.
+            (Err(_), Some(name)) => Err(WorkspaceError::NoLonger(name)),
+        }
+    }
+
+    /// Whether a conversation has worked here.
+    pub(super) fn is_where(&self, past: &Past) -> bool {
+        match &past.folder {
+            // The agent's own folder is its operator's to move.
+            _ if self.repo.is_none() => true,
+            Some(folder) => *folder == self.noted(),
+            None => self.repo == past.facts.repo,
+        }
+    }
+
+    /// What the task is told if the name that its conversation used leads elsewhere now.
+    pub(super) fn moved_since(&self, past: &Past) -> Option<String> {
+        let name = self.repo.as_ref().filter(|_| self.repo == past.facts.repo && !self.is_where(past))?;
+        Some(format!("{name:?} leads to another folder than before in this conversation; a new session begins there."))
+    }
+
+    /// The folder as it is noted for the conversation.
+    pub(super) fn noted(&self) -> String {
+        self.folder.to_string_lossy().into_owned()
+    }
+}
+
+fn find_own(cwd: &Path) -> Result<PathBuf, WorkspaceError> {
+    let shown = cwd.display();
+    let folder = cwd.canonicalize().map_err(|error| WorkspaceError::Missing(format!("{shown}: {error}")))?;
+    let is_folder = folder.is_dir();
+    is_folder.then_some(folder).ok_or_else(|| WorkspaceError::Missing(format!("{shown} is not a folder")))
+}
+
+/// `known` is where the conversation has worked before.
+fn find_allowed(repos: &[PathBuf], repo: &str, known: Option<&str>) -> Result<PathBuf, WorkspaceError> {
+    if repos.is_empty() {
+        return Err(WorkspaceError::NoChoice);
+    }
+    let roots: Vec<PathBuf> = repos.iter().filter_map(|root| root.canonicalize().ok()).collect();
+    let within = |folder: &Path| roots.iter().any(|root| folder.starts_with(root));
+    let candidates = roots.iter().filter_map(|root| root.join(repo).canonicalize().ok());
+    let mut problem = None;
+    for folder in candidates.filter(|folder| within(folder) && folder.is_dir()) {
+        if repository::is_of_git(&folder) {
+            problem.get_or_insert_with(|| WorkspaceError::OfGit(repo.to_owned()));
+        } else if is_above(&folder, &roots, known) {
+            problem.get_or_insert_with(|| WorkspaceError::Above(repo.to_owned()));
+        } else {
+            return Ok(folder);
+        }
+    }
+    Err(problem.unwrap_or_else(|| WorkspaceError::NotAllowed(repo.to_owned())))
+}
+
+/// Whether repositories may be below a folder that is part of none.
+fn is_above(folder: &Path, roots: &[PathBuf], known: Option<&str>) -> bool {
+    if repository::top(folder).is_some() {
+        return false;
+    }
+    // Those that a conversation has made in its folder do not shut it out.
+    let is_known = known == Some(&*folder.to_string_lossy());
+    roots.iter().any(|root| root == folder) || (!is_known && repository::may_hold_repositories(folder))
+}
+
+/// Whether a folder that was chosen now leads to another place: a link may have been put there while the task waited.
+pub(super) fn is_elsewhere(folder: &Path) -> bool {
+    folder.canonicalize().ok().as_deref() != Some(folder)
+}
+
+impl Workspace {
+    /// A place in the line for the folder of a turn that goes on, which is to be the first there.
+    pub(super) fn line_up(
+        settings: &Settings,
+        repositories: &Arc<Repositories>,
+        folder: &Path,
+        task: &TaskHandle,
+    ) -> Option<Place> {
+        settings.repo_lock.then(|| repositories.line_up(repository::top(folder).unwrap_or(folder), Who::of(task)))
+    }
+
+    /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
+    /// repository, and says so meanwhile. Nothing if the task is to stop before that.
+    pub(super) async fn open(
+        settings: &Settings,
+        repositories: &Arc<Repositories>,
+        chosen: Chosen,
+        kept: Option<Place>,
+        task: &TaskHandle,
+    ) -> Result<Self, Stopped> {
+        let folder = chosen.folder.clone();
+        if !settings.repo_lock {
+            return Ok(Self { chosen, folder, worktree: None, place: None });
+        }
+        let top = repository::top(&folder).unwrap_or(&folder);
+        let kept = kept.filter(|place| place.is_for(top));
+        let place = kept.unwrap_or_else(|| repositories.line_up(top, Who::of(task)));
+        if place.ahead().is_some() {
+            task.step_aside(wait(&place, task)).await??;
+            // What it waited for must not stand there as if it still did.
+            task.status("The repository is free.").await?;
+        }
+        Ok(Self { chosen, folder, worktree: None, place: Some(place) })
+    }
+
+    /// A copy needs no place in a line.
+    pub(super) fn copied(worktree: Worktree, chosen: Chosen) -> Self {
+        Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
+    }
+
+    /// A child works here from now on: nobody else does until nothing of it is left.
+    pub(super) fn keep_for(&mut self, remains: Remains) {
+        if let Some(place) = &mut self.place {
+            place.keep_for(remains.clone());
+        }
+        if let Some(place) = self.worktree.as_mut().and_then(|worktree| worktree.place.as_mut()) {
+            place.keep_for(remains);
+        }
+    }
+
+    /// Tells what was changed in the copy of a task that was stopped, as far as who stopped it leaves time for that.
+    pub(super) async fn tell_changes(&mut self, report: &mut Report, about: &str) {
+        let Some(mut worktree) = self.worktree.take() else { return };
+        let about = about.to_owned();
+        // On its own: git is never stopped halfway. If nobody waits for it any more, the copy is put away after it.
+        let committing = tokio::spawn(async move {
+            let changes = worktree.changes(&about).await;
+            (worktree, changes)
+        });
+        let Ok((worktree, changes)) = committing.await else { return };
+        match changes {
+            Ok(changes) => drop(report.changes(&worktree, changes).await),
+            Err(error) => {
+                tracing::warn!(%error, branch = worktree.branch(), "what a stopped task has changed cannot be told");
+            }
+        }
+        self.worktree = Some(worktree);
+    }
+}
+
+/// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
+/// answer would bring it nearer.
+async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
+    let mut told: Option<Blocker> = None;
+    let mut questions = 0;
+    loop {
+        let mut changed = std::pin::pin!(place.changed());
+        changed.as_mut().enable();
+        let Some(mut ahead) = place.ahead() else { return Ok(()) };
+        let blocker = ahead.blocker.clone();
+        let is_told = told.as_ref().is_some_and(|told| told.asks_since.is_some());
+        if questions >= MOST_QUESTIONS && !is_told {
+            ahead.blocker.asks_since = None;
+        }
+        if told.as_ref() != Some(&ahead.blocker) {
+            questions += u32::from(ahead.blocker.asks_since.is_some());
+            task.blocked_by(ahead.blocker.clone(), |shown| ahead.text(shown)).await?;
+            told = Some(ahead.blocker);
+        }
+        // Operators need the answer command of every question, also of those that are not told any more.
+        task.note_blocker(blocker);
+        changed.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_stays_within_the_allowed_folders_whatever_it_writes() {
+        let outside = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let repo = root.path().join("app/src");
+        std::fs::create_dir_all(&repo).unwrap();
+        std::fs::write(root.path().join("file"), "").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("app", root.path().join("same")).unwrap();
+        let roots = [root.path().to_owned()];
+        let real = root.path().canonicalize().unwrap();
+        assert_eq!(find_own(root.path()).unwrap(), real);
+        assert_eq!(find_allowed(&roots, "app", None).unwrap(), real.join("app"));
+        assert_eq!(find_allowed(&roots, "same/src", None).unwrap(), real.join("app/src"));
+        assert_eq!(find_allowed(&roots, repo.to_str().unwrap(), None).unwrap(), real.join("app/src"));
+        let beside = format!("{}-beside", root.path().display());
+        std::fs::create_dir(&beside).unwrap();
+        for refused in ["link", "..", "app/../..", "/", "/etc", "missing", "file", "app\0", &beside] {
+            assert_eq!(find_allowed(&roots, refused, None), Err(WorkspaceError::NotAllowed(refused.to_owned())));
+        }
+        std::fs::remove_dir(&beside).unwrap();
+    }
+
+    #[test]
+    fn a_request_chooses_nothing_of_git_and_nothing_above_repositories() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for git in ["a/.git", "group/b/.git", "bare.git"] {
+            for part in ["objects", "refs", "hooks"] {
+                std::fs::create_dir_all(root.join(git).join(part)).unwrap();
+            }
+            std::fs::write(root.join(git).join("HEAD"), "").unwrap();
+        }
+        std::fs::create_dir_all(root.join("a/src")).unwrap();
+        std::fs::create_dir_all(root.join("plain")).unwrap();
+        std::os::unix::fs::symlink("a/.git/hooks", root.join("link")).unwrap();
+        let roots = [root.clone()];
+        for allowed in ["a", "a/src", "group/b", "plain"] {
+            assert_eq!(find_allowed(&roots, allowed, None), Ok(root.join(allowed)));
+        }
+        for of_git in ["a/.git", "a/.git/hooks", "a/src/../.git", "link", "bare.git", "bare.git/hooks"] {
+            assert_eq!(find_allowed(&roots, of_git, None), Err(WorkspaceError::OfGit(of_git.to_owned())));
+        }
+        for above in [".", "a/..", "group", root.to_str().unwrap()] {
+            assert_eq!(find_allowed(&roots, above, None), Err(WorkspaceError::Above(above.to_owned())));
+        }
+        assert_eq!(find_allowed(&[root.join("a")], ".", None), Ok(root.join("a")), "it is a repository itself");
+        assert_eq!(find_allowed(&[root.join("a/src")], ".", None), Ok(root.join("a/src")), "it is within one");
+        assert_eq!(find_allowed(&[root.clone(), root.join("a")], ".", None), Ok(root.join("a")), "the other one fits");
+    }
+
+    #[test]
+    fn repositories_that_a_conversation_has_made_do_not_shut_it_out() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("plain/made/.git")).unwrap();
+        std::fs::write(root.join("plain/made/.git/HEAD"), "").unwrap();
+        let (roots, plain) = ([root.clone()], root.join("plain"));
+        let above = |name: &str| Err(WorkspaceError::Above(name.to_owned()));
+        assert_eq!(find_allowed(&roots, "plain", None), above("plain"));
+        assert_eq!(find_allowed(&roots, "plain", Some("/elsewhere")), above("plain"));
+        assert_eq!(find_allowed(&roots, "plain", plain.to_str()), Ok(plain));
+        assert_eq!(find_allowed(&roots, ".", root.to_str()), above("."));
+    }
+
+    #[test]
+    fn notes_from_before_the_folder_was_noted_go_by_the_name() {
+        let chosen = |repo: Option<&str>| Chosen { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
+        let old: Past = serde_json::from_str(r#"{"facts":{"cli":"x","repo":"a"}}"#).unwrap();
+        assert!(chosen(Some("a")).is_where(&old) && !chosen(Some("b")).is_where(&old));
+        let new = Past { folder: Some("/r/a".to_owned()), ..old };
+        assert!(chosen(Some("./a")).is_where(&new), "another name for the same folder");
+        let elsewhere = Past { folder: Some("/r/b".to_owned()), ..new };
+        assert!(!chosen(Some("a")).is_where(&elsewhere));
+        assert_eq!(chosen(Some("./a")).moved_since(&elsewhere), None, "the request itself moves");
+        let own = Past { facts: crate::sessions::Facts::default(), ..elsewhere };
+        assert!(chosen(None).is_where(&own), "the operator moved the agent's folder");
+    }
+
+    #[test]
+    fn a_folder_that_was_replaced_by_a_link_is_elsewhere() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let folder = root.join("app");
+        std::fs::create_dir(&folder).unwrap();
+        assert!(!is_elsewhere(&folder));
+        std::fs::remove_dir(&folder).unwrap();
+        assert!(is_elsewhere(&folder));
+        std::os::unix::fs::symlink("/etc", &folder).unwrap();
+        assert!(is_elsewhere(&folder));
+    }
+
+    #[test]
+    fn without_allowed_folders_there_is_no_choice_and_a_missing_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("gone");
+        assert_eq!(find_allowed(&[], ".", None), Err(WorkspaceError::NoChoice));
+        let error = find_own(&missing).unwrap_err();
+        assert!(error.to_string().contains("gone: No such file"), "{error}");
+    }
+}

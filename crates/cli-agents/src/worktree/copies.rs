@@ -1,0 +1,77 @@
+//! The copies of an agent: where they are, who has them, and what becomes of those that nobody has.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use switchboard_engine::Engine;
+
+use super::checkout::Checkout;
+use super::record::Records;
+use crate::git::Git;
+use crate::locks::Locks;
+
+/// An agent's copies.
+pub(crate) struct Copies {
+    pub(crate) home: PathBuf,
+    /// Not where the copies are, if these are another account's.
+    pub(super) records: Records,
+    /// One at a time at each: a copy is put away before the conversation's next task makes its own there.
+    pub(super) places: Arc<Locks<String>>,
+}
+
+impl Copies {
+    pub(crate) fn new(home: PathBuf, records: PathBuf) -> Arc<Self> {
+        Arc::new(Self { home, records: Records::new(records), places: Arc::default() })
+    }
+
+    /// The name of a conversation's copy. No two agents and no two servers have the same one, since git keeps notes about
+    /// all copies of a repository under their names.
+    pub(super) fn name(&self, context: &str) -> String {
+        let home = self.home.as_os_str().as_encoded_bytes();
+        // Context ids are the caller's words; a folder's name must not be.
+        short_name(&[home, b"\n", context.as_bytes()].concat())
+    }
+
+    /// Puts away copies of tasks that are over. Says how many there are whose tasks may go on and that nobody has taken up.
+    pub(crate) async fn sweep(&self, git: &Git, engine: &Engine) -> usize {
+        let mut waiting = 0;
+        for name in self.records.names() {
+            let place = self.places.line_up(name.clone());
+            if !place.is_held() {
+                // Whoever has it will put it away.
+                continue;
+            }
+            let record = match self.records.read(&name) {
+                Ok(Some(record)) => record,
+                Ok(None) => continue,
+                Err(error) => {
+                    let folder = self.home.join(&name);
+                    tracing::warn!(path = %folder.display(), %error, "whose copy this is cannot be read; it is kept");
+                    continue;
+                }
+            };
+            let (home, records) = (self.home.clone(), self.records.clone());
+            if record.home != home {
+                // Another account's, which the agent does not have any more.
+                let path = record.home.join(&name);
+                tracing::warn!(path = %path.display(), "a copy is left where this agent has none any more; remove it");
+                continue;
+            }
+            match engine.has_ended(&record.task).await {
+                Ok(true) => Checkout { git: git.clone(), home, records, name, record }.put_away().await,
+                Ok(false) => waiting += 1,
+                Err(error) => {
+                    tracing::debug!(%error, "whether a task is over cannot be read");
+                    waiting += 1;
+                }
+            }
+        }
+        waiting
+    }
+}
+
+/// A name for a folder that nobody chooses.
+pub(crate) fn short_name(of: &[u8]) -> String {
+    Sha256::digest(of).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
