@@ -41,5 +41,5 @@ pub use generic::{ApprovalPattern, Approvals, Generic, GenericOptions, Input, Ou
 pub use login_sign::{LoginFile, LoginSign};
 pub use opencode::Opencode;
 pub use order::{Launch, Order, OrderError, Session};
-pub use permissions::{Permission, Permissions, can_fit};
+pub use permissions::{CommandRule, Permission, Permissions, can_fit};
 pub use plain_text::{plain, plain_lines};

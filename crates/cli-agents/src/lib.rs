@@ -40,8 +40,8 @@ use switchboard_engine::{
 pub use environment::{COMMON_VARIABLES, environment};
 pub use metric_definitions::describe_metrics;
 pub use program::{ProgramError, Version, find, is_tested, version};
-pub use routing::{ByDifficulty, Difficulty, Workers};
-pub use settings::{Settings, Worker};
+pub use routing::{ByDifficulty, Classifier, Difficulty, Workers};
+pub use settings::{Settings, SkillSettings, Worker};
 pub use worktree::WorktreePolicy;
 
 use git::Git;

@@ -20,6 +20,15 @@ pub struct ByDifficulty {
     pub mid: Worker,
     /// For what needs none.
     pub routine: Worker,
+    /// How they are told apart.
+    pub classifier: Classifier,
+}
+
+/// Tells from its text how hard a task is. Keywords are looked for anywhere in it and in any case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classifier {
+    complex: Vec<String>,
+    routine: Vec<String>,
 }
 
 /// How hard a task is.
@@ -36,7 +45,7 @@ pub enum Difficulty {
 /// A text longer than this is taken for a hard task.
 const LONG: usize = 1_500;
 
-const COMPLEX_WORDS: [&str; 11] = [
+const COMPLEX_KEYWORDS: [&str; 11] = [
     "refactor",
     "architecture",
     "architect",
@@ -50,24 +59,42 @@ const COMPLEX_WORDS: [&str; 11] = [
     "design ",
 ];
 
-const ROUTINE_WORDS: [&str; 9] =
+const ROUTINE_KEYWORDS: [&str; 9] =
     ["rename", "reformat", "format ", "typo", "add a comment", "docstring", "lint", "remove unused", "fix indentation"];
 
-impl Difficulty {
-    /// How hard a task looks from its text.
+impl Default for Classifier {
+    fn default() -> Self {
+        Self::new(None, None)
+    }
+}
+
+impl Classifier {
+    /// With keywords of hard and of routine tasks; the usual ones where none are given.
     #[must_use]
-    pub fn of(text: &str) -> Self {
-        let lower = text.to_lowercase();
-        let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-        if has(&COMPLEX_WORDS) || text.chars().count() > LONG {
-            Self::Complex
-        } else if has(&ROUTINE_WORDS) {
-            Self::Routine
-        } else {
-            Self::Mid
-        }
+    pub fn new(complex: Option<&[String]>, routine: Option<&[String]>) -> Self {
+        let lower = |given: Option<&[String]>, usual: &[&str]| match given {
+            Some(given) => given.iter().map(|keyword| keyword.to_lowercase()).collect(),
+            None => usual.iter().map(|keyword| (*keyword).to_owned()).collect(),
+        };
+        Self { complex: lower(complex, &COMPLEX_KEYWORDS), routine: lower(routine, &ROUTINE_KEYWORDS) }
     }
 
+    /// How hard a task looks. A hard task that is routine too is hard.
+    #[must_use]
+    pub fn classify(&self, text: &str) -> Difficulty {
+        let lower = text.to_lowercase();
+        let has = |keywords: &[String]| keywords.iter().any(|keyword| lower.contains(keyword));
+        if has(&self.complex) || text.chars().count() > LONG {
+            Difficulty::Complex
+        } else if has(&self.routine) {
+            Difficulty::Routine
+        } else {
+            Difficulty::Mid
+        }
+    }
+}
+
+impl Difficulty {
     /// A difficulty by its name, in any case.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -98,7 +125,7 @@ impl Workers {
             Self::One(worker) => (worker, None),
             Self::ByDifficulty(workers) => {
                 let said = wished.and_then(Difficulty::named).or_else(|| began.and_then(Difficulty::named));
-                let difficulty = said.unwrap_or_else(|| Difficulty::of(text));
+                let difficulty = said.unwrap_or_else(|| workers.classifier.classify(text));
                 let worker = match difficulty {
                     Difficulty::Complex => &workers.complex,
                     Difficulty::Mid => &workers.mid,
@@ -134,11 +161,29 @@ mod tests {
             ("what information is in here?", Difficulty::Mid),
             ("add tests for src/date.ts", Difficulty::Mid),
         ] {
-            assert_eq!(Difficulty::of(text), difficulty, "{text}");
+            assert_eq!(Classifier::default().classify(text), difficulty, "{text}");
         }
-        assert_eq!(Difficulty::of(&"ö ".repeat(750)), Difficulty::Mid, "characters are counted, not bytes");
-        assert_eq!(Difficulty::of(&"ö ".repeat(751)), Difficulty::Complex);
+        let usual = Classifier::default();
+        assert_eq!(usual.classify(&"ö ".repeat(750)), Difficulty::Mid, "characters are counted, not bytes");
+        assert_eq!(usual.classify(&"ö ".repeat(751)), Difficulty::Complex);
         assert_eq!(Difficulty::named("complex"), Some(Difficulty::Complex));
         assert_eq!(Difficulty::named("fast"), None);
+    }
+
+    #[test]
+    fn keywords_of_the_operator_take_the_place_of_the_usual_ones() {
+        let own = |keywords: &[&str]| keywords.iter().map(|keyword| (*keyword).to_owned()).collect::<Vec<_>>();
+        let (complex, none) = (own(&["Schema", "ÄNDERUNG"]), own(&[]));
+        let classifier = Classifier::new(Some(&complex), Some(&none));
+        for (text, difficulty) in [
+            ("change the SCHEMA", Difficulty::Complex),
+            ("eine Änderung", Difficulty::Complex),
+            ("refactor it", Difficulty::Mid),
+            ("fix the typo", Difficulty::Mid),
+        ] {
+            assert_eq!(classifier.classify(text), difficulty, "{text}");
+        }
+        let routine_as_usual = Classifier::new(Some(&complex), None);
+        assert_eq!(routine_as_usual.classify("fix the typo"), Difficulty::Routine);
     }
 }

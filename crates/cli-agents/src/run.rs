@@ -18,7 +18,9 @@ use super::program;
 use super::report::Report;
 use super::sessions::Saved;
 use super::settings::Worker;
-use crate::adapters::{Approval, Decision, Dialogue, Ending, Event, Order, Permission, Session, Step, Steps};
+use crate::adapters::{
+    Approval, Decision, Dialogue, Ending, Event, Order, Permission, Permissions, Session, Step, Steps,
+};
 
 /// How long a program may take to leave by itself once its turn is over.
 const LEAVING: Duration = Duration::from_millis(500);
@@ -85,6 +87,7 @@ pub(super) async fn run(
     let mut run = Run {
         agent,
         worker,
+        permissions: &order.permissions,
         task,
         report,
         child,
@@ -156,6 +159,7 @@ struct Open<'a> {
 struct Run<'a> {
     agent: &'a CliAgent,
     worker: &'a Worker,
+    permissions: &'a Permissions,
     task: &'a TaskHandle,
     report: &'a mut Report,
     child: Child,
@@ -301,7 +305,7 @@ impl<'a> Run<'a> {
 
     /// The program asks: the rules answer, or a human does.
     async fn approval(&mut self, approval: Approval, steps: &mut Steps) -> Result<(), Stopped> {
-        let permission = match self.worker.adapter.permission(&self.agent.settings.permissions, &approval.tool) {
+        let permission = match self.worker.adapter.permission(self.permissions, &approval.tool, &approval.input) {
             Permission::Ask if self.saved.always.contains(&approval.tool) => Permission::Allow,
             permission => permission,
         };

@@ -33,6 +33,9 @@ pub(super) struct Facts {
     /// The branch of a task that worked in a copy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) branch: Option<String>,
+    /// The skill whose permissions hold, until a message of the conversation names another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) skill: Option<String>,
 }
 
 /// What is saved with a task before and while its program works.

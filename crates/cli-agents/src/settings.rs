@@ -1,5 +1,6 @@
 //! What an operator says about one command-line agent.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub user: Option<User>,
     /// What they may do.
     pub permissions: Permissions,
+    /// What differs for a request that names one of these skills.
+    pub skills: BTreeMap<String, SkillSettings>,
     /// How long a question waits for its answer.
     pub approval_expiry: Duration,
     /// How long a turn may take.
@@ -42,6 +45,15 @@ pub struct Settings {
     pub events: u64,
     /// Whether a summary of the repository goes before the prompt.
     pub context: bool,
+}
+
+/// What differs for one skill.
+#[derive(Clone)]
+pub struct SkillSettings {
+    /// What the programs may do.
+    pub permissions: Permissions,
+    /// The same programs; whether one may ask decides how it is spoken to.
+    pub workers: Workers,
 }
 
 /// A program that can do the work.
@@ -76,12 +88,21 @@ impl Settings {
             env: None,
             user: None,
             permissions: Permissions::default(),
+            skills: BTreeMap::new(),
             approval_expiry: Duration::from_secs(60 * 60),
             timeout: Some(Duration::from_secs(30 * 60)),
             idle: Some(Duration::from_secs(5 * 60)),
             output: OutputLimits { line: 16 << 20, stderr: 64 << 10, output: 256 << 20 },
             events: 100_000,
             context: false,
+        }
+    }
+
+    /// The programs for a skill, and what they may do. A skill that nothing is said of is like none.
+    pub(super) fn of_skill(&self, skill: Option<&str>) -> (&Workers, &Permissions) {
+        match skill.and_then(|skill| self.skills.get(skill)) {
+            Some(own) => (&own.workers, &own.permissions),
+            None => (&self.workers, &self.permissions),
         }
     }
 }

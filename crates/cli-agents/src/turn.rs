@@ -21,7 +21,7 @@ use super::transcript;
 use super::wishes::Wishes;
 use super::workspace::{self, Chosen, Workspace, WorkspaceError};
 use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
-use crate::adapters::{Ending, Failure, FailureKind, Order, Session, plain};
+use crate::adapters::{Ending, Failure, FailureKind, Order, Permissions, Session, plain};
 
 /// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
 const MOST_BRANCHES: usize = 20;
@@ -102,7 +102,9 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
     let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();
     let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
-    let (worker, difficulty) = agent.settings.workers.choose(turn.profile(), began, &turn.text());
+    let skill = turn.skill().or_else(|| past.as_ref().and_then(|past| past.facts.skill.as_deref())).map(str::to_owned);
+    let (workers, permissions) = agent.settings.of_skill(skill.as_deref());
+    let (worker, difficulty) = workers.choose(turn.profile(), began, &turn.text());
     if is_recovered && saved.cli != worker.name() {
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
@@ -151,9 +153,24 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo: workspace.chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
+        skill: skill.filter(|skill| agent.settings.skills.contains_key(skill)),
     };
-    let mut job =
-        Job { agent, turn, task, saved, is_recovered, worker, wishes, place, workspace, past, earlier, facts, text };
+    let mut job = Job {
+        agent,
+        turn,
+        task,
+        saved,
+        is_recovered,
+        worker,
+        permissions,
+        wishes,
+        place,
+        workspace,
+        past,
+        earlier,
+        facts,
+        text,
+    };
     let worked = job.work().await;
     if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
         // The kernel ends the task for this, and nobody will go on in its copy.
@@ -189,6 +206,8 @@ struct Job<'a> {
     /// The program was at work on this turn when the server stopped.
     is_recovered: bool,
     worker: &'a Worker,
+    /// What the program may do for the skill of the conversation.
+    permissions: &'a Permissions,
     wishes: Wishes,
     /// Its turn in the conversation.
     place: Place<(CallerId, ContextId)>,
@@ -306,7 +325,7 @@ impl Job<'_> {
             cwd: self.workspace.folder.clone(),
             model: self.wishes.model.clone().or_else(|| self.worker.model.clone()),
             effort: self.wishes.effort.clone().or_else(|| self.worker.effort.clone()),
-            permissions: self.agent.settings.permissions.clone(),
+            permissions: self.permissions.clone(),
             args: self.worker.args.clone(),
         }
     }

@@ -19,6 +19,8 @@ mod tools;
 mod updates;
 mod usage;
 
+use serde_json::Value;
+
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
@@ -142,8 +144,13 @@ impl Adapter for Acp {
         [&Self::KINDS[..], &tools].concat()
     }
 
-    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
-        permissions.of_any(&self.names(tool))
+    /// Gemini and opencode do not say for certain what their commands are.
+    fn command_tools(&self) -> Vec<&str> {
+        if self.kind == Kind::Any { vec!["execute"] } else { Vec::new() }
+    }
+
+    fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+        permissions.of_call(&self.names(tool), self.command(tool, input).as_deref())
     }
 
     fn knows_its_version(&self) -> bool {

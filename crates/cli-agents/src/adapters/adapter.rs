@@ -1,5 +1,9 @@
 //! One kind of program.
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
 use crate::adapters::dialogue::Dialogue;
 use crate::adapters::field_error::FieldError;
 use crate::adapters::login_sign::LoginSign;
@@ -16,9 +20,20 @@ pub trait Adapter: Send + Sync {
         vec!["*"]
     }
 
-    /// What to do about a tool that it asks about.
-    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
-        permissions.of(tool)
+    /// Of these, the ones that run a command and report it before they do, so that rules may have a pattern for it.
+    fn command_tools(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    /// The command that a call would run, if it is known.
+    fn command<'a>(&self, tool: &str, input: &'a Value) -> Option<Cow<'a, str>> {
+        let runs_commands = self.command_tools().iter().any(|known| [tool, "*"].contains(known));
+        input.get("command").filter(|_| runs_commands).and_then(Value::as_str).map(Cow::Borrowed)
+    }
+
+    /// What to do about a call that it asks about.
+    fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+        permissions.of_call(&[tool], self.command(tool, input).as_deref())
     }
 
     /// Whether it can be held to permissions.

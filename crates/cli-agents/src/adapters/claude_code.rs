@@ -26,6 +26,7 @@ mod tools;
 mod usage;
 mod words;
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::adapters::adapter::{About, Adapter, Binary, Capabilities};
@@ -167,8 +168,12 @@ impl Adapter for ClaudeCode {
         TOOLS.to_vec()
     }
 
-    fn permission(&self, permissions: &Permissions, tool: &str) -> Permission {
-        tools::permission(permissions, tool)
+    fn command_tools(&self) -> Vec<&str> {
+        vec![tools::SHELL]
+    }
+
+    fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+        tools::permission(permissions, tool, input)
     }
 
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
@@ -264,7 +269,8 @@ fn arguments(order: &Order) -> Result<Vec<String>, OrderError> {
 
 /// Tools that the model need not even see. Others are refused when they are used.
 fn denied(permissions: &Permissions) -> Vec<&str> {
-    if permissions.default == Permission::Deny && permissions.allow.is_empty() {
+    let is_any_allowed = !permissions.allow.is_empty() || !permissions.allow_commands.is_empty();
+    if permissions.default == Permission::Deny && !is_any_allowed {
         return vec!["*"];
     }
     permissions.deny.iter().map(String::as_str).filter(|rule| names_tools(rule)).collect()

@@ -108,6 +108,14 @@ impl Adapter for Codex {
         TOOLS.to_vec()
     }
 
+    fn command_tools(&self) -> Vec<&str> {
+        vec![items::SHELL]
+    }
+
+    fn permission(&self, permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+        items::permission(permissions, tool, input)
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         if order.prompt.trim().is_empty() {
             return Err(OrderError::NoPrompt);

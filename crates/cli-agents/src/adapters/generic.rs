@@ -216,6 +216,10 @@ impl Adapter for Generic {
         }
     }
 
+    fn command_tools(&self) -> Vec<&str> {
+        if matches!(self.options.approvals, Approvals::Events) { vec!["*"] } else { Vec::new() }
+    }
+
     fn start(&self, order: &Order) -> Result<(Launch, Box<dyn Dialogue>), OrderError> {
         if order.prompt.trim().is_empty() {
             return Err(OrderError::NoPrompt);

@@ -1,4 +1,8 @@
 //! What an agent may do without asking, may not do, and must ask for.
+//!
+//! A rule names a tool. One with a pattern, such as `Bash(git *)`, allows the commands that fit it. It is only about one
+//! simple command: a pattern cannot tell what a shell makes of an operator, a variable or a substitution, so that a
+//! command with any of these is decided by the default. For the same reason nothing can be denied by a pattern.
 
 /// What to do when a tool is to be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +25,26 @@ pub struct Permissions {
     pub allow: Vec<String>,
     /// Tools that may not; they win over `allow`.
     pub deny: Vec<String>,
+    /// Commands that may be run, where the program reports them before it runs them.
+    pub allow_commands: Vec<CommandRule>,
+}
+
+/// Allows the commands of a tool that fit a pattern: `Bash(git *)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRule {
+    /// The tool's name; a `*` in it stands for any characters.
+    pub tool: String,
+    /// What the whole command is like; a `*` in it stands for any characters.
+    pub pattern: String,
+}
+
+impl CommandRule {
+    /// Characters with which a shell does more than run one command with the arguments that are written there.
+    pub const SHELL_SYNTAX: [char; 11] = [';', '&', '|', '$', '`', '<', '>', '(', ')', '\n', '\r'];
+
+    fn allows(&self, names: &[&str], command: &str) -> bool {
+        names.iter().any(|name| fits(&self.tool, name)) && fits(&self.pattern, command)
+    }
 }
 
 impl Permissions {
@@ -43,13 +67,26 @@ impl Permissions {
         }
     }
 
+    /// What to do about a call of a tool, of which the command may be known that it would run.
+    #[must_use]
+    pub fn of_call(&self, names: &[&str], command: Option<&str>) -> Permission {
+        let is_simple = |command: &&str| !command.contains(CommandRule::SHELL_SYNTAX);
+        let command = command.map(str::trim).filter(is_simple);
+        let is_allowed =
+            command.is_some_and(|command| self.allow_commands.iter().any(|rule| rule.allows(names, command)));
+        match is_allowed && !self.denies_by_name(names) {
+            true => Permission::Allow,
+            false => self.of_any(names),
+        }
+    }
+
     /// Whether a rule denies a tool by name, rather than the default.
     #[must_use]
     pub fn denies_by_name(&self, names: &[&str]) -> bool {
         Self { default: Permission::Allow, ..self.clone() }.of_any(names) == Permission::Deny
     }
 
-    /// The rules with the names of their lists.
+    /// The rules that are the name of a tool, with the names of their lists.
     #[must_use]
     pub fn lists(&self) -> [(&'static str, &[String]); 2] {
         [("allow", &self.allow), ("deny", &self.deny)]
@@ -58,7 +95,7 @@ impl Permissions {
     /// Whether any tool is named.
     #[must_use]
     pub fn has_rules(&self) -> bool {
-        self.lists().into_iter().any(|(_, rules)| !rules.is_empty())
+        !self.allow_commands.is_empty() || self.lists().into_iter().any(|(_, rules)| !rules.is_empty())
     }
 
     /// Whether any tool at all may lead to a question.
@@ -175,5 +212,48 @@ mod tests {
         assert_eq!(permissions.of("WebSearch"), Permission::Allow);
         assert_eq!(permissions.of("WebFetch"), Permission::Deny);
         assert_eq!(permissions.of("Bash"), Permission::Ask);
+    }
+
+    #[test]
+    fn a_pattern_allows_one_simple_command_and_nothing_else() {
+        let rule = |tool: &str, pattern: &str| CommandRule { tool: tool.to_owned(), pattern: pattern.to_owned() };
+        let permissions = Permissions {
+            allow_commands: vec![rule("Bash", "git *"), rule("Bash", "make")],
+            deny: vec!["Denied".to_owned()],
+            ..Permissions::default()
+        };
+        let of = |tool: &str, command: &str| permissions.of_call(&[tool], Some(command));
+        for allowed in ["git status", "git log -n 3 --format='%h %s'", "make", " git diff ", "git add \"a b\""] {
+            assert_eq!(of("Bash", allowed), Permission::Allow, "{allowed}");
+        }
+        for other in [
+            "git",
+            "make all",
+            "gitk --all",
+            "sudo git status",
+            "git status; rm -rf .",
+            "git status && ls",
+            "git status & ls",
+            "git log | sh",
+            "git log $(ls)",
+            "git log ${HOME}",
+            "git log `ls`",
+            "git log > file",
+            "git apply < file",
+            "git diff <(ls)",
+            "git status\nls",
+            "git status\rls",
+            "",
+        ] {
+            assert_eq!(of("Bash", other), Permission::Ask, "{other:?}");
+        }
+        assert_eq!(of("PowerShell", "git status"), Permission::Ask, "the rule names another tool");
+        assert_eq!(permissions.of_call(&["Bash"], None), Permission::Ask, "the command is not known");
+        let everything = Permissions { allow_commands: vec![rule("*", "*")], ..permissions.clone() };
+        assert_eq!(everything.of_call(&["Denied"], Some("ls")), Permission::Deny, "deny wins");
+        let closed = Permissions { default: Permission::Deny, ..permissions };
+        assert_eq!(closed.of_call(&["Bash"], Some("git status")), Permission::Allow);
+        assert_eq!(closed.of_call(&["Bash"], Some("git status; ls")), Permission::Deny);
+        assert!(closed.has_rules());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn order(prompt: &str) -> Order {
 
 pub(crate) fn permissions(default: Permission, allow: &[&str], deny: &[&str]) -> Permissions {
     let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Permissions { default, allow: rules(allow), deny: rules(deny) }
+    Permissions { default, allow: rules(allow), deny: rules(deny), ..Permissions::default() }
 }
 
 pub(crate) fn launch(adapter: &dyn Adapter, order: &Order) -> Launch {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Dialect, TaskState};
-use switchboard_cli_agents::adapters::{ApprovalPattern, Approvals, Output, Permission, Permissions};
-use switchboard_cli_agents::{Settings, Worker};
+use switchboard_cli_agents::adapters::{ApprovalPattern, Approvals, CommandRule, Output, Permission, Permissions};
+use switchboard_cli_agents::{Settings, SkillSettings, Worker};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -100,6 +100,68 @@ fn several_questions_are_asked_one_by_one() {
     });
 }
 
+/// A program that asks for one command after another.
+fn asks_for(commands: &[&str]) -> String {
+    let ask = |(number, command): (usize, &&str)| {
+        let input = json!({"command": command});
+        let line = json!({"kind": "approval_required", "request": number.to_string(), "tool": "Bash", "input": input});
+        format!("tell '{line}'; hear; ")
+    };
+    let init = json!({"kind": "init", "session": "s1"});
+    format!("hear; tell '{init}'; {}finish ok", commands.iter().enumerate().map(ask).collect::<String>())
+}
+
+fn git_only(default: Permission) -> Permissions {
+    let rule = CommandRule { tool: "Bash".to_owned(), pattern: "git *".to_owned() };
+    Permissions { default, allow_commands: vec![rule], ..Permissions::default() }
+}
+
+fn decisions(place: &Place) -> Vec<Value> {
+    written(place).iter().map(|line| line["decision"].clone()).collect()
+}
+
+#[test]
+fn a_rule_with_a_pattern_allows_one_simple_command_and_asks_about_more() {
+    let place = Place::new();
+    let program = asks_for(&["git status", "git status; touch EVIL", "git log -n 1"]);
+    let bench = Bench::open(&place, Settings { permissions: git_only(Permission::Ask), ..place.settings(&program) });
+    bench.run(async {
+        let asked = bench.send("go").await;
+        assert_eq!(question(&asked)["input"]["command"], "git status; touch EVIL");
+        assert_eq!(bench.reply(&asked, "n").await.status.state, TaskState::Completed);
+        assert_eq!(decisions(&place), ["allow", "deny", "allow"]);
+    });
+}
+
+#[test]
+fn a_skill_has_permissions_of_its_own_that_its_conversation_keeps() {
+    let place = Place::new();
+    let program = asks_for(&["git status", "ls"]);
+    let mut settings = place.settings(&program);
+    let review = SkillSettings { permissions: git_only(Permission::Deny), workers: settings.workers.clone() };
+    settings.skills.insert("review".to_owned(), review);
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        let reviewed = bench.send(within("c", "look at it").with("skill", "review")).await;
+        assert_eq!(reviewed.status.state, TaskState::Completed, "nobody is asked: {}", status_text(&reviewed));
+        assert_eq!(data(&reviewed, "agent-metadata")["skill"], "review");
+        assert_eq!(decisions(&place), ["allow", "deny"]);
+        let again = bench.send(within("c", "and again")).await;
+        assert_eq!(
+            again.status.state,
+            TaskState::Completed,
+            "the conversation keeps its skill: {}",
+            status_text(&again)
+        );
+        for other in [within("c", "go").with("skill", "another"), within("d", "go")] {
+            let asked = bench.send(other).await;
+            assert_eq!(question(&asked)["input"]["command"], "git status", "the agent's own permissions ask");
+            assert!(data(&asked, "agent-metadata").get("skill").is_none());
+            bench.cancel(&asked.id).await.unwrap();
+        }
+    });
+}
+
 #[test]
 fn rules_decide_without_asking() {
     let place = Place::new();
@@ -108,6 +170,7 @@ fn rules_decide_without_asking() {
         default: Permission::Ask,
         allow: vec!["Read".to_owned(), "Web*".to_owned()],
         deny: vec!["Web__*".to_owned()],
+        ..Permissions::default()
     };
     let bench = Bench::open(&place, Settings { permissions, ..place.settings(program) });
     bench.run(async {

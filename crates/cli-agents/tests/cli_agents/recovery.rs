@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Message, TaskState};
-use switchboard_cli_agents::{ByDifficulty, Settings, Worker, Workers};
+use switchboard_cli_agents::{ByDifficulty, Classifier, Settings, Worker, Workers};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -355,7 +355,12 @@ fn a_session_is_not_taken_up_by_another_program() {
         let place = Place::new();
         let settings = |routine: &str, mid: &str| {
             let worker = |name| named(&place, name);
-            let workers = ByDifficulty { complex: worker(mid), mid: worker(mid), routine: worker(routine) };
+            let workers = ByDifficulty {
+                complex: worker(mid),
+                mid: worker(mid),
+                routine: worker(routine),
+                classifier: Classifier::default(),
+            };
             let workers = Workers::ByDifficulty(Box::new(workers));
             Settings { workers, ..Settings::new("coder", worker(mid), place.work()) }
         };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use switchboard_a2a::TaskState;
-use switchboard_cli_agents::{ByDifficulty, Settings, Worker, Workers};
+use switchboard_cli_agents::{ByDifficulty, Classifier, Settings, Worker, Workers};
 
 use crate::bench::*;
 use crate::place::Place;
@@ -12,7 +12,12 @@ fn settings(place: &Place) -> Settings {
     let program = r#"hear; tell "{\"kind\":\"init\",\"session\":\"s-$3\"}"; finish "$3 $1 $2""#;
     let worker =
         |name: &str| Worker { args: vec![name.to_owned()], ..Worker::new(Resuming::new(place.asking(program))) };
-    let workers = ByDifficulty { complex: worker("thinker"), mid: worker("worker"), routine: worker("hand") };
+    let workers = ByDifficulty {
+        complex: worker("thinker"),
+        mid: worker("worker"),
+        routine: worker("hand"),
+        classifier: Classifier::default(),
+    };
     let workers = Workers::ByDifficulty(Box::new(workers));
     Settings { workers, ..Settings::new("coder", worker("nobody"), place.work()) }
 }
@@ -37,6 +42,26 @@ fn the_text_decides_who_works_and_the_caller_can_say_so() {
         assert_eq!(who(&bench.send(wished("COMPLEX")).await), "thinker new");
         assert_eq!(who(&bench.send(wished("mid")).await), "worker new");
         assert_eq!(who(&bench.send(wished("another agent's word")).await), "hand new");
+    });
+}
+
+#[test]
+fn the_operator_can_say_which_words_tell_a_hard_task() {
+    let place = Place::new();
+    let mut settings = settings(&place);
+    if let Workers::ByDifficulty(workers) = &mut settings.workers {
+        workers.classifier = Classifier::new(Some(&["schema".to_owned()]), Some(&["changelog".to_owned()]));
+    }
+    let bench = Bench::open(&place, settings);
+    bench.run(async {
+        for (text, answered) in [
+            ("change the Schema", "thinker new"),
+            ("mend the changelog of the schema", "thinker new"),
+            ("mend the changelog", "hand new"),
+            ("refactor it", "worker new"),
+        ] {
+            assert_eq!(who(&bench.send(text).await), answered, "{text}");
+        }
     });
 }
 

@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::config::agent_name::AgentName;
-use crate::config::cli_agent::CliAgent;
+use crate::config::cli_agent::permissions::SkillPermissions;
+use crate::config::cli_agent::{CliAgent, rules};
 use crate::config::document::Node;
 use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_agent::RemoteAgent;
@@ -190,6 +191,13 @@ pub struct Skill {
     /// Words to find it by.
     #[schemars(default)]
     pub tags: Vec<String>,
+    /// What a program may do for requests that name this skill in `metadata.skill`, with `cli`.
+    ///
+    /// A caller chooses the skill, so these are what every caller of the agent may have. A later message of the same
+    /// conversation that names no skill keeps it.
+    #[schemars(default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<SkillPermissions>,
 }
 
 impl Default for Version03 {
@@ -232,9 +240,9 @@ impl Agent {
 
     /// Reads one item of the list; nothing when it cannot be an agent, which is then reported.
     fn read(section: &mut Section<'_, '_>, name: Option<AgentName>, origin: Origin) -> Option<Self> {
-        let kind = Kind::read(section);
+        let mut kind = Kind::read(section);
         let mut switches = AgentSwitches::default();
-        switches.read(section);
+        switches.read(section, kind.as_mut());
         let mut agent = Self::new(name?, kind?, origin);
         agent.description = switches.description;
         agent.v03 = switches.v03;
@@ -289,7 +297,7 @@ struct AgentSwitches {
 }
 
 impl AgentSwitches {
-    fn read(&mut self, section: &mut Section<'_, '_>) {
+    fn read(&mut self, section: &mut Section<'_, '_>, mut kind: Option<&mut Kind>) {
         section.read("description", &mut self.description);
         section.section("v03", |section| {
             section.read("blocking", &mut self.v03.blocking);
@@ -304,13 +312,14 @@ impl AgentSwitches {
             section.read("payload", &mut self.webhooks.payload);
             section.read("events", &mut self.webhooks.events);
         });
-        section.each("skills", |section, _| self.skills.extend(Skill::read(section)));
+        section.each("skills", |section, _| self.skills.extend(Skill::read(section, kind.as_deref_mut())));
     }
 }
 
 impl Skill {
-    fn read(section: &mut Section<'_, '_>) -> Option<Self> {
+    fn read(section: &mut Section<'_, '_>, kind: Option<&mut Kind>) -> Option<Self> {
         let name = section.require::<String>("name");
+        let permissions = Self::permissions(section, name.as_deref(), kind);
         let description = section.require::<String>("description");
         let mut tags = Vec::new();
         section.read("tags", &mut tags);
@@ -319,7 +328,33 @@ impl Skill {
                 section.refuse_all(format!("has no {key}"), format!("add {key}: with a text for the card"));
             }
         }
-        Some(Self { name: name?, description: description?, tags })
+        Some(Self { name: name?, description: description?, tags, permissions })
+    }
+
+    /// Reads what a program may do for it, and leaves it with the program.
+    fn permissions(
+        section: &mut Section<'_, '_>,
+        name: Option<&str>,
+        kind: Option<&mut Kind>,
+    ) -> Option<SkillPermissions> {
+        if !section.is_set("permissions") {
+            section.asked("permissions");
+            return None;
+        }
+        let Some(Kind::Cli(agent)) = kind else {
+            section.asked("permissions");
+            if kind.is_some() {
+                section.refuse(
+                    "permissions",
+                    "only a program has permissions",
+                    "remove it, or write cli: for the agent",
+                );
+            }
+            return None;
+        };
+        let (own, permissions) = rules::read_skill(section, agent);
+        agent.skill_permissions.extend(name.map(|name| (name.to_owned(), permissions)));
+        Some(own)
     }
 }
 

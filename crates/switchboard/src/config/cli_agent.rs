@@ -8,9 +8,10 @@ pub mod generic;
 pub mod output_limits;
 pub mod permissions;
 pub mod profiles;
-mod rules;
+pub(super) mod rules;
 pub mod variable_name;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -162,6 +163,9 @@ pub struct CliAgent {
     /// Whether a summary of the repository stands before the prompt.
     #[schemars(default)]
     pub context: bool,
+    /// The permissions of its skills that have their own, with what these leave out.
+    #[serde(skip)]
+    pub skill_permissions: BTreeMap<String, Permissions>,
 }
 
 /// Whether each task works in a git worktree of its own.
@@ -227,6 +231,7 @@ impl CliAgent {
             efforts: Vec::new(),
             profiles: None,
             context: false,
+            skill_permissions: BTreeMap::new(),
         }
     }
 

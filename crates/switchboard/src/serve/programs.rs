@@ -1,5 +1,6 @@
 //! Command-line agents as configured, and the children they start.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +11,9 @@ use switchboard_cli_agents::adapters::{
     Output, Permissions, Separator, can_fit,
 };
 use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
-use switchboard_cli_agents::{ByDifficulty, CliAgent, Settings, Shared, Worker, Workers, WorktreePolicy, exec_child};
+use switchboard_cli_agents::{
+    ByDifficulty, Classifier, CliAgent, Settings, Shared, SkillSettings, Worker, Workers, WorktreePolicy, exec_child,
+};
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
 
@@ -132,7 +135,7 @@ pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
 /// # Errors
 /// What is wrong and how to mend it.
 pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Refusal> {
-    let workers = workers(agent)?;
+    let (workers, skills) = (workers(agent)?, skills(agent)?);
     let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
     Ok(Settings {
         name: name.to_owned(),
@@ -148,6 +151,7 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
         env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
         user,
         permissions: agent.permissions.rules(),
+        skills,
         approval_expiry: agent.permissions.expiry.duration(),
         timeout: agent.timeout.duration(),
         idle: agent.idle.duration(),
@@ -166,11 +170,28 @@ pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settin
 /// # Errors
 /// What is wrong and how to mend it.
 pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, Refusal> {
-    let permissions = agent.permissions.rules();
-    let worker = |profile| worker(agent, &agent.selected(profile), &permissions);
-    Ok(match agent.profiles {
+    permitted_workers(agent, &agent.permissions.rules())
+}
+
+/// What differs for the skills of an agent that have permissions of their own.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, Refusal> {
+    let skill = |(name, permissions): (&String, &cli_agent::permissions::Permissions)| {
+        let permissions = permissions.rules();
+        let workers = permitted_workers(agent, &permissions)?;
+        Ok((name.clone(), SkillSettings { permissions, workers }))
+    };
+    agent.skill_permissions.iter().map(skill).collect()
+}
+
+fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, Refusal> {
+    let worker = |profile| worker(agent, &agent.selected(profile), permissions);
+    Ok(match &agent.profiles {
         None => Workers::One(worker(None)?),
-        Some(_) => Workers::ByDifficulty(Box::new(ByDifficulty {
+        Some(profiles) => Workers::ByDifficulty(Box::new(ByDifficulty {
+            classifier: Classifier::new(profiles.complex.keywords.as_deref(), profiles.routine.keywords.as_deref()),
             complex: worker(Some(ProfileName::Complex))?,
             mid: worker(Some(ProfileName::Mid))?,
             routine: worker(Some(ProfileName::Routine))?,

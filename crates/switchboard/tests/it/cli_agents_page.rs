@@ -8,7 +8,7 @@ use switchboard_cli_agents::adapters::{
     Acp, Adapter, Approvals, ClaudeCode, Codex, Cursor, Declared, Ending, Event, Gemini, Generic, GenericOptions,
     Opencode, Order, Output, Permissions, Session, Step, Steps,
 };
-use switchboard_cli_agents::{COMMON_VARIABLES, Difficulty};
+use switchboard_cli_agents::{COMMON_VARIABLES, Classifier, Difficulty};
 use switchboard_engine::reason::Reason;
 
 use crate::program::Workspace;
@@ -201,16 +201,17 @@ fn reasons_are_those_that_tasks_end_with() {
 
 #[test]
 fn words_decide_the_profile_as_the_table_says() {
+    let usual = Classifier::default();
     let rows = rows(part("Models, efforts and profiles"));
     assert_eq!(rows.len(), 3);
     for row in rows {
         let difficulty = Difficulty::named(quoted(&row[0])[0]).unwrap();
         for word in quoted(&row[1]) {
-            assert_eq!(Difficulty::of(&format!("please {word} this")), difficulty, "{word}");
+            assert_eq!(usual.classify(&format!("please {word} this")), difficulty, "{word}");
         }
     }
-    assert_eq!(Difficulty::of(&"x".repeat(1_500)), Difficulty::Mid);
-    assert_eq!(Difficulty::of(&"x".repeat(1_501)), Difficulty::Complex);
+    assert_eq!(usual.classify(&"x".repeat(1_500)), Difficulty::Mid);
+    assert_eq!(usual.classify(&"x".repeat(1_501)), Difficulty::Complex);
 }
 
 /// The scripts of the page are run, and what they write is understood.

@@ -178,7 +178,7 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
         "agents.yaml:13: agents[0].limits.line: a line may have 1GiB and the whole output only 256MiB: make limits.output at least as large as limits.line",
         "agents.yaml:13: agents[0].limits.lines: unknown key: did you mean line?",
         "agents.yaml:14: agents[0].permissions.default: \"maybe\" is not one of its values: the choices are ask, allow, deny",
-        "agents.yaml:14: agents[0].permissions.allow: a rule is empty: write the name of a tool, such as Read or mcp__*",
+        "agents.yaml:14: agents[0].permissions.allow: a rule is empty: write the name of a tool, such as Read or mcp__*, or a command such as Bash(git *)",
         "agents.yaml:14: agents[0].permissions.expiry: 0s leaves no time at all: write a number with a unit, such as 250ms, 30s, 10m, 12h or 7d",
         "agents.yaml:15: agents[0].model: \"large\" is not among models: add it to models, or write one of small, quick",
         "agents.yaml:17: agents[0].effort: \"high\" is not among efforts: add it to efforts, or write one of low",
@@ -196,8 +196,72 @@ fn values_that_cannot_be_are_named_with_what_would_be_right() {
         "agents.yaml:37: agents[4].command: \"e\\0\" holds a zero character: no argument can; remove it",
         "agents.yaml:38: agents[4].approval.yes: an answer is one line: write one without a line end, such as y",
         "agents.yaml:43: agents[5].separator: \"--\" is not one of its values: the choices are dashes, none",
-        "agents.yaml:44: agents[5].permissions.allow: \"Bash(git *)\" has brackets, and a rule is a tool's name: patterns of arguments are not known here; write the name of a tool, such as Read or mcp__*",
+        "agents.yaml:44: agents[5].permissions.allow: \"Bash(git *)\" has a pattern, and generic does not report such a command: name the tool alone",
         "agents.yaml:45: agents[5].approval.events: \"maybe\" is neither true nor false: write true or false",
+    ]);
+}
+
+#[test]
+fn rules_with_a_pattern_are_for_what_can_be_held_to_them() {
+    let content = "agents:
+  - { name: a, cli: claude-code, permissions: { deny: ['Bash(rm *)'] } }
+  - { name: b, cli: claude-code, permissions: { allow: ['Read(src/*)'] } }
+  - { name: c, cli: claude-code, permissions: { allow: ['Bash(git * && ls)'] } }
+  - { name: d, cli: claude-code, permissions: { allow: ['(git *)'] } }
+  - { name: e, cli: claude-code, permissions: { allow: ['Bash()'] } }
+  - { name: f, cli: claude-code, permissions: { allow: ['Bash(git'] } }
+  - { name: g, cli: gemini, permissions: { allow: ['run_shell_command(git *)'] } }
+";
+    let write = "write the name of a tool, such as Read or mcp__*, or a command such as Bash(git *)";
+    let known = "patterns are for Bash; name other tools alone";
+    agents(content).refused(&[
+        "agents.yaml:2: agents[0].permissions.deny: \"Bash(rm *)\" has a pattern, and a shell can say the same in other words: write default: deny, and what may be run under allow",
+        &format!("agents.yaml:3: agents[1].permissions.allow: \"Read(src/*)\" has a pattern, and claude-code does not report such a command: {known}"),
+        "agents.yaml:4: agents[2].permissions.allow: \"Bash(git * && ls)\" would never fit: a command with ; & | $ ` < > ( ) or a line break is asked about: write a pattern of one simple command, such as Bash(git *)",
+        &format!("agents.yaml:5: agents[3].permissions.allow: \"(git *)\" has no tool: {write}"),
+        &format!("agents.yaml:6: agents[4].permissions.allow: \"Bash()\" has no pattern: {write}"),
+        &format!("agents.yaml:7: agents[5].permissions.allow: \"Bash(git\" is neither a name nor a name with a pattern in brackets: {write}"),
+        "agents.yaml:8: agents[6].permissions.allow: \"run_shell_command(git *)\" has a pattern, and gemini does not report such a command: name the tool alone",
+    ]);
+}
+
+#[test]
+fn permissions_of_a_skill_are_checked_like_those_of_its_agent() {
+    let content = "agents:
+  - name: a
+    cli: claude-code
+    permissions: { allow: [Read] }
+    skills:
+      - { name: review, description: x, permissions: { deny: [Read], default: maybe, expiry: 1h } }
+      - { name: other, description: x, permissions: { allow: [Raed] } }
+  - name: b
+    builtin: echo
+    skills: [{ name: review, description: x, permissions: { default: deny } }]
+  - name: c
+    cli: generic
+    command: [c]
+    skills: [{ name: review, description: x, permissions: { default: deny } }]
+";
+    agents(content).refused(&[
+        "agents.yaml:6: agents[0].skills[0].permissions.default: \"maybe\" is not one of its values: the choices are ask, allow, deny",
+        "agents.yaml:6: agents[0].skills[0].permissions.deny: \"Read\" is in allow of the agent, over which it wins: write allow for this skill too",
+        "agents.yaml:6: agents[0].skills[0].permissions.expiry: unknown key: the keys here are default, allow, deny",
+        "agents.yaml:7: agents[0].skills[1].permissions.allow: \"Raed\" can be about no tool of claude-code, so that nothing would come of it: did you mean Read?",
+        "agents.yaml:10: agents[1].skills[0].permissions: only a program has permissions: remove it, or write cli: for the agent",
+        "agents.yaml:14: agents[2].skills[0].permissions: a program that only writes text never asks, so that nothing holds it back: add approval: with the pattern of its questions, or remove it",
+    ]);
+}
+
+#[test]
+fn keywords_are_for_complex_and_routine_and_differ() {
+    let content = "agents:
+  - name: a
+    cli: claude-code
+    profiles: { complex: { keywords: [Schema] }, mid: { keywords: [x] }, routine: { keywords: [schema] } }
+";
+    agents(content).refused(&[
+        "agents.yaml:4: agents[0].profiles.mid.keywords: mid is for what has no words of the others: give complex and routine their words; what has none of either is done with mid",
+        "agents.yaml:4: agents[0].profiles: \"schema\" is a keyword of complex and of routine: keep it in one of the two",
     ]);
 }
 

@@ -56,6 +56,28 @@ fn what_is_not_said_has_its_default_and_every_agents_keys_are_taken() {
 }
 
 #[test]
+fn a_skill_takes_what_it_does_not_say_from_its_agent() {
+    let content = "agents:
+  - name: coder
+    cli: claude-code
+    permissions: { allow: [Read], deny: [WebFetch], expiry: 5m }
+    skills:
+      - { name: fix, description: Fixes bugs }
+      - { name: review, description: Reads, permissions: { default: deny, allow: [Read, 'Bash(git diff *)'] } }
+";
+    let workspace = agents(content);
+    let shown = &workspace.good().json()["agents"][0]["skills"];
+    let own = json!({ "default": "deny", "allow": ["Read", "Bash(git diff *)"], "deny": null });
+    assert_eq!((shown[0].get("permissions"), &shown[1]["permissions"]), (None, &own));
+    let agent = loaded(&workspace);
+    let [(name, review)] = <[_; 1]>::try_from(agent.skill_permissions.into_iter().collect::<Vec<_>>()).unwrap();
+    let rules = review.rules();
+    assert_eq!((name.as_str(), review.expiry), ("review", agent.permissions.expiry));
+    assert_eq!((rules.allow, rules.deny), (vec!["Read".to_owned()], vec!["WebFetch".to_owned()]));
+    assert_eq!((&*rules.allow_commands[0].tool, &*rules.allow_commands[0].pattern), ("Bash", "git diff *"));
+}
+
+#[test]
 fn relative_paths_start_at_the_workspace_folder_and_names_stay_names() {
     let content = "agents:
   - name: coder

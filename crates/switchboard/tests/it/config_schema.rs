@@ -70,7 +70,7 @@ fn the_documented_agents_file_fits_its_schema() {
         json!({ "agents": [{ "name": "a", "cli": "acp", "command": [] }] }),
         json!({ "agents": [{ "name": "a", "cli": "generic", "command": ["a"], "approval": {} }] }),
         json!({ "agents": [{ "name": "a", "cli": "generic", "command": ["a"], "approval": { "pattern": "x", "events": true } }] }),
-        json!({ "agents": [{ "name": "a", "cli": "codex", "permissions": { "allow": ["Bash(git *)"] } }] }),
+        json!({ "agents": [{ "name": "a", "cli": "codex", "permissions": { "allow": ["Bash(git"] } }] }),
         json!({ "agents": [{ "name": "a", "cli": "codex", "separator": "--" }] }),
     ] {
         assert!(!errors(&schema, &wrong).is_empty(), "{wrong}");
@@ -113,6 +113,7 @@ fn the_documented_command_line_agents_show_every_key_and_its_default() {
     for (definition, place) in [
         ("CliAgent", ""),
         ("Permissions", "/permissions"),
+        ("SkillPermissions", "/skills/0/permissions"),
         ("OutputLimits", "/limits"),
         ("Approval", "/approval"),
         ("Profiles", "/profiles"),

@@ -42,7 +42,10 @@ pub(super) fn of_result(result: &Value, known: &Known<'_>) -> Ending {
     let undecided: Vec<String> = list(result, "permission_denials")
         .iter()
         .filter(|denial| !known.approvals.was_refused(denial))
-        .filter(|denial| permission(known.permissions, text(denial, "tool_name")) != Permission::Deny)
+        .filter(|denial| {
+            let input = denial.get("tool_input").unwrap_or(&Value::Null);
+            permission(known.permissions, text(denial, "tool_name"), input) != Permission::Deny
+        })
         .map(|denial| known.approvals.describe(denial))
         .collect();
     if !undecided.is_empty() {

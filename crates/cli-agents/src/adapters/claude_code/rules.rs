@@ -69,7 +69,8 @@ impl Rules {
         let asked = line.get("request").filter(|asked| text(asked, "subtype") == "hook_callback")?;
         let input = asked.get("input").unwrap_or(&Value::Null);
         let tool = text(input, "tool_name");
-        let denied = tool.is_empty() || self.of(tool) == Permission::Deny;
+        let denied =
+            tool.is_empty() || self.of(tool, input.get("tool_input").unwrap_or(&Value::Null)) == Permission::Deny;
         let answer = if denied {
             let reason = format!("{tool} may not be used here. Do not try it again in another way.");
             json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny",
@@ -84,10 +85,10 @@ impl Rules {
         })
     }
 
-    fn of(&self, tool: &str) -> Permission {
+    fn of(&self, tool: &str, input: &Value) -> Permission {
         if tool == LOOK_UP && self.permissions.default == Permission::Deny {
             return Permissions { default: Permission::Ask, ..self.permissions.clone() }.of(tool);
         }
-        permission(&self.permissions, tool)
+        permission(&self.permissions, tool, input)
     }
 }

@@ -30,9 +30,18 @@ const SUBJECTS: [(&str, bool); 10] = [
 /// Two names of one tool: it is listed by the first, and asked about by either.
 const STARTS_AGENTS: [&str; 2] = ["Task", "Agent"];
 
-/// What to do about a tool.
-pub(super) fn permission(permissions: &Permissions, tool: &str) -> Permission {
-    if STARTS_AGENTS.contains(&tool) { permissions.of_any(&STARTS_AGENTS) } else { permissions.of(tool) }
+/// The tool that runs commands.
+pub(super) const SHELL: &str = "Bash";
+
+/// What to do about a call.
+pub(super) fn permission(permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+    if STARTS_AGENTS.contains(&tool) {
+        return permissions.of_any(&STARTS_AGENTS);
+    }
+    // A command that leaves the program's own sandbox is more than the command that a rule allows.
+    let leaves_sandbox = input.get("dangerouslyDisableSandbox").is_some_and(|leaves| leaves != &Value::Bool(false));
+    let command = input.get("command").and_then(Value::as_str).filter(|_| tool == SHELL && !leaves_sandbox);
+    permissions.of_call(&[tool], command)
 }
 
 /// Calls that were not answered yet.

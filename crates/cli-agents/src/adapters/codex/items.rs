@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-pub(super) use call::{Call, changes, failed, mcp_tool, shell_input};
+pub(super) use call::{Call, SHELL, TYPED, TYPED_SOURCE, bare, changes, failed, mcp_tool, permission, shell_input};
 
 use super::failure;
 use crate::adapters::dialogue::Steps;

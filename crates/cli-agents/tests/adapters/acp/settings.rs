@@ -62,7 +62,7 @@ fn rules_name_kinds_and_tools_that_are_the_only_ones_of_their_kind() {
     let rules = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let permissions =
         Permissions { allow: rules(&["web_fetch"]), deny: rules(&["run_shell_command"]), ..Permissions::default() };
-    let of = |agent: Acp, kind| agent.permission(&permissions, kind);
+    let of = |agent: Acp, kind| agent.permission(&permissions, kind, &serde_json::Value::Null);
     assert_eq!(of(Acp::gemini(), "execute"), Permission::Deny);
     assert_eq!(of(Acp::gemini(), "fetch"), Permission::Allow);
     assert_eq!(of(Acp::gemini(), "edit"), Permission::Ask);

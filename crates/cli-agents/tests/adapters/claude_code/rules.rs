@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use switchboard_cli_agents::adapters::Permission;
+use switchboard_cli_agents::adapters::{CommandRule, Permission};
 
 use super::*;
 
@@ -156,6 +156,32 @@ fn each_use_of_a_tool_is_held_against_the_rules() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn a_command_is_held_against_the_patterns_that_allow_it() {
+    let rule = CommandRule { tool: "Bash".to_owned(), pattern: "git *".to_owned() };
+    let only_git = Permissions { default: Permission::Deny, allow_commands: vec![rule], ..Permissions::default() };
+    let claude = ClaudeCode::new();
+    for (tool, input, permission) in [
+        ("Bash", json!({"command": "git status", "description": "Look"}), Permission::Allow),
+        ("Bash", json!({"command": "git status", "dangerouslyDisableSandbox": false}), Permission::Allow),
+        ("Bash", json!({"command": "git status", "dangerouslyDisableSandbox": true}), Permission::Deny),
+        ("Bash", json!({"command": "git status; ls"}), Permission::Deny),
+        ("Bash", json!({"command": "ls"}), Permission::Deny),
+        ("Bash", json!({"command": ["git", "status"]}), Permission::Deny),
+        ("Monitor", json!({"command": "git status"}), Permission::Deny),
+    ] {
+        assert_eq!(claude.permission(&only_git, tool, &input), permission, "{tool} {input}");
+        let hook = json!({"hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": "t", "tool_input": input});
+        let request = json!({"subtype": "hook_callback", "callback_id": "rules", "input": hook});
+        let called = json!({"type": "control_request", "request_id": 0, "request": request});
+        let steps = hear(under(only_git.clone()).as_mut(), &[called]);
+        let [Step::Write(line)] = steps.as_slice() else { panic!("{steps:?}") };
+        assert_eq!(line.contains("\"deny\""), permission == Permission::Deny, "{tool} {line}");
+    }
+    let arguments = start(&Order { permissions: only_git, ..order() }).unwrap().0.args.join(" ");
+    assert!(!arguments.contains("--disallowedTools"), "the model may use Bash: {arguments}");
 }
 
 #[test]

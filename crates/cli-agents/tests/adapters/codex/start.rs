@@ -56,7 +56,7 @@ fn whatever_may_have_to_be_asked_or_refused_goes_through_the_app_server() {
         (Permission::Deny, vec![], vec![], alone),
     ] {
         let mut order = order(default);
-        order.permissions = Permissions { default, allow: rules(&allow), deny: rules(&deny) };
+        order.permissions = Permissions { default, allow: rules(&allow), deny: rules(&deny), ..Permissions::default() };
         assert_eq!(args(&order), expected, "{:?}", order.permissions);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_cli_agents::adapters::{
-    Decision, Dialogue, Ending, Event, FailureKind, Order, Permission, Permissions, Step,
+    Adapter, Codex, CommandRule, Decision, Dialogue, Ending, Event, FailureKind, Order, Permission, Permissions, Step,
 };
 
 use super::{feed, order, play, recording, start, written};
@@ -12,7 +12,10 @@ const DENY: Decision = Decision::Deny { reason: None };
 /// An order with rules.
 fn ruled(default: Permission, allow: &[&str], deny: &[&str]) -> Order {
     let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
-    Order { permissions: Permissions { default, allow: rules(allow), deny: rules(deny) }, ..order(default) }
+    Order {
+        permissions: Permissions { default, allow: rules(allow), deny: rules(deny), ..Permissions::default() },
+        ..order(default)
+    }
 }
 
 fn denying(deny: &[&str]) -> Box<dyn Dialogue> {
@@ -112,6 +115,32 @@ fn a_command_that_a_rule_of_the_user_lets_pass_is_told_or_ends_the_turn_at_once(
 
     let played = play(name, start(&ruled(Permission::Ask, &["shell"], &[])).1, &[DENY]);
     assert!(!played.notices().contains(&told), "it is allowed here too");
+}
+
+#[test]
+fn a_pattern_allows_a_command_and_nothing_that_is_typed_into_one() {
+    let rule = CommandRule { tool: "shell".to_owned(), pattern: "git *".to_owned() };
+    let permissions = Permissions { default: Permission::Deny, allow_commands: vec![rule], ..Permissions::default() };
+    let codex = Codex::new();
+    for (input, permission) in [
+        (json!({ "command": "/bin/bash -lc 'git status'", "cwd": "/src" }), Permission::Allow),
+        (json!({ "command": "/bin/bash -lc 'git status; ls'" }), Permission::Deny),
+        (json!({ "command": "/bin/bash -lc \"git status\"" }), Permission::Deny),
+        (json!({ "command": "git status", "kind": "writeStdin" }), Permission::Deny),
+    ] {
+        assert_eq!(codex.permission(&permissions, "shell", &input), permission, "{input}");
+    }
+    let began = |command: &str, source: &str| {
+        let mut dialogue = start(&Order { permissions: permissions.clone(), ..order(Permission::Deny) }).1;
+        let began = json!({ "type": "commandExecution", "id": "1", "command": command, "source": source });
+        let mut ended = began.clone();
+        (ended["status"], ended["exitCode"]) = ("completed".into(), 0.into());
+        feed(dialogue.as_mut(), &item("item/started", began));
+        refusal(&feed(dialogue.as_mut(), &item("item/completed", ended))).is_some()
+    };
+    assert!(!began("/bin/bash -lc 'git status'", "agent"), "it was allowed");
+    assert!(began("/bin/bash -lc 'rm -rf .'", "agent"));
+    assert!(began("git status", "unifiedExecInteraction"));
 }
 
 #[test]

@@ -45,7 +45,9 @@ fn with_agents(workspace: Workspace) -> Result<Workspace, Problems> {
     let mut problems = Vec::new();
     for agent in &workspace.agents {
         let Kind::Cli(cli) = &agent.kind else { continue };
-        let Err(refusal) = programs::workers(cli) else { continue };
+        let Err(refusal) = programs::workers(cli).map(|_| ()).and_then(|()| programs::skills(cli).map(|_| ())) else {
+            continue;
+        };
         problems.extend(refusal.each().into_iter().map(|(wrong, right)| {
             let mismatch = Mismatch::new(format!("agent {}: {wrong}", agent.name), right);
             Problem::new(agent.origin.clone(), "", mismatch)

@@ -6,7 +6,7 @@ use switchboard_cli_agents::adapters::FieldError;
 use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::{Approval, Input, Output};
-use crate::config::cli_agent::permissions::Permission;
+use crate::config::cli_agent::permissions::{Permission, Permissions};
 use crate::config::section::Section;
 
 /// Refuses what does not fit, and says what is missing.
@@ -74,20 +74,7 @@ fn generic(section: &mut Section<'_, '_>, agent: &CliAgent) {
             section.refuse("command", wrong, right);
         }
     }
-    let is_limited = agent.permissions.default == Permission::Deny || agent.permissions.rules().has_rules();
-    if is_limited && !section.is_set("approval") {
-        let (wrong, right) = match agent.output {
-            Output::Text => (
-                "a program that only writes text never asks, so that nothing holds it back",
-                "add approval: with the pattern of its questions, or remove it",
-            ),
-            Output::Jsonl => (
-                "a program without approval never asks, so that nothing holds it back",
-                "add approval: { events: true } if it asks with an event, or remove it",
-            ),
-        };
-        section.refuse("permissions", wrong, right);
-    }
+    check_limits(section, agent, &agent.permissions);
     match (&agent.approval, agent.output) {
         (Some(Approval { events: false, .. }), Output::Jsonl) => {
             let wrong = "a program that writes jsonl asks with a line of its own";
@@ -116,4 +103,24 @@ fn refuse_each(section: &mut Section<'_, '_>, keys: &[&str], wrong: impl Into<St
             section.refuse(key, wrong.clone(), right);
         }
     }
+}
+
+/// Refuses permissions that would not hold back a program that never asks.
+pub(super) fn check_limits(section: &mut Section<'_, '_>, agent: &CliAgent, permissions: &Permissions) {
+    let never_asks = agent.cli == Cli::Generic && agent.adapter.is_none() && agent.approval.is_none();
+    let is_limited = permissions.default == Permission::Deny || permissions.rules().has_rules();
+    if !never_asks || !is_limited {
+        return;
+    }
+    let (wrong, right) = match agent.output {
+        Output::Text => (
+            "a program that only writes text never asks, so that nothing holds it back",
+            "add approval: with the pattern of its questions, or remove it",
+        ),
+        Output::Jsonl => (
+            "a program without approval never asks, so that nothing holds it back",
+            "add approval: { events: true } if it asks with an event, or remove it",
+        ),
+    };
+    section.refuse("permissions", wrong, right);
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use switchboard_cli_agents::adapters::CommandRule;
 
 use crate::config::problem::Mismatch;
 use crate::config::section::Section;
@@ -21,7 +22,8 @@ pub struct Permissions {
     pub default: Permission,
     /// Tools it may use without asking.
     ///
-    /// Named as the program names them; a `*` stands for any characters.
+    /// Named as the program names them; a `*` stands for any characters. `Bash(git *)` allows one simple command that fits
+    /// the pattern, where the program reports its commands; anything that is more than that is decided by `default`.
     pub allow: Vec<ToolRule>,
     /// Tools it may not use.
     ///
@@ -46,7 +48,20 @@ pub enum Permission {
     Deny,
 }
 
-/// The name of a tool, or of several with a `*` in it.
+/// What a program may do for one skill. What is left out is as for the agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(default, deny_unknown_fields)]
+pub struct SkillPermissions {
+    /// What is done where no rule fits, instead of the agent's.
+    pub default: Option<Permission>,
+    /// Tools it may use without asking, instead of the agent's.
+    pub allow: Option<Vec<ToolRule>>,
+    /// Tools it may not use, instead of the agent's.
+    pub deny: Option<Vec<ToolRule>>,
+}
+
+/// The name of a tool, or of several with a `*` in it; with a pattern for its command in `allow`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ToolRule(String);
@@ -64,9 +79,33 @@ impl Permissions {
         section.read("deny", &mut self.deny);
         section.read("expiry", &mut self.expiry);
         section.refuse_zero("expiry", self.expiry);
+        self.check(section);
+    }
+
+    fn check(&self, section: &mut Section<'_, '_>) {
+        if let Some(pattern) = self.deny.iter().find(|rule| rule.command().is_some()) {
+            let wrong = format!("\"{}\" has a pattern, and a shell can say the same in other words", pattern.as_str());
+            section.refuse("deny", wrong, "write default: deny, and what may be run under allow");
+        }
         if let Some(both) = self.allow.iter().find(|rule| self.deny.contains(rule)) {
-            let wrong = format!("\"{}\" is in deny too, which wins", both.as_str());
-            section.refuse("allow", wrong, "keep it in one of the two");
+            let rule = both.as_str();
+            match (section.is_set("allow"), section.is_set("deny")) {
+                (true, true) => {
+                    section.refuse(
+                        "allow",
+                        format!("\"{rule}\" is in deny too, which wins"),
+                        "keep it in one of the two",
+                    );
+                }
+                (true, false) => {
+                    let wrong = format!("\"{rule}\" is in deny of the agent, which wins");
+                    section.refuse("allow", wrong, "write deny for this skill too");
+                }
+                (false, _) => {
+                    let wrong = format!("\"{rule}\" is in allow of the agent, over which it wins");
+                    section.refuse("deny", wrong, "write allow for this skill too");
+                }
+            }
         }
     }
 }
@@ -76,13 +115,42 @@ impl Permissions {
     #[must_use]
     pub fn rules(&self) -> switchboard_cli_agents::adapters::Permissions {
         use switchboard_cli_agents::adapters::Permission as Rule;
-        let names = |rules: &[ToolRule]| rules.iter().map(|rule| rule.as_str().to_owned()).collect();
+        let names = |rules: &[ToolRule]| {
+            rules.iter().filter(|rule| rule.command().is_none()).map(|rule| rule.as_str().to_owned()).collect()
+        };
         let default = match self.default {
             Permission::Ask => Rule::Ask,
             Permission::Allow => Rule::Allow,
             Permission::Deny => Rule::Deny,
         };
-        switchboard_cli_agents::adapters::Permissions { default, allow: names(&self.allow), deny: names(&self.deny) }
+        switchboard_cli_agents::adapters::Permissions {
+            default,
+            allow: names(&self.allow),
+            deny: names(&self.deny),
+            allow_commands: self.allow.iter().filter_map(ToolRule::command).collect(),
+        }
+    }
+}
+
+impl SkillPermissions {
+    /// Reads them, and checks them as they hold together with the agent's.
+    pub(crate) fn read(&mut self, section: &mut Section<'_, '_>, agent: &Permissions) -> Permissions {
+        section.read("default", &mut self.default);
+        let mut list = |key: &'static str| {
+            let mut rules = Vec::new();
+            section.read(key, &mut rules);
+            section.is_set(key).then_some(rules)
+        };
+        self.allow = list("allow");
+        self.deny = list("deny");
+        let permissions = Permissions {
+            default: self.default.unwrap_or(agent.default),
+            allow: self.allow.clone().unwrap_or_else(|| agent.allow.clone()),
+            deny: self.deny.clone().unwrap_or_else(|| agent.deny.clone()),
+            expiry: agent.expiry,
+        };
+        permissions.check(section);
+        permissions
     }
 }
 
@@ -91,6 +159,13 @@ impl ToolRule {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The tool and the pattern of a rule that has one.
+    #[must_use]
+    pub fn command(&self) -> Option<CommandRule> {
+        let (tool, pattern) = self.0.strip_suffix(')')?.split_once('(')?;
+        Some(CommandRule { tool: tool.to_owned(), pattern: pattern.to_owned() })
     }
 }
 
@@ -103,18 +178,30 @@ impl Scalar for Permission {
 }
 
 impl Scalar for ToolRule {
-    const WRITE: &'static str = "the name of a tool, such as Read or mcp__*";
+    const WRITE: &'static str = "the name of a tool, such as Read or mcp__*, or a command such as Bash(git *)";
 
     fn from_text(text: &str) -> Result<Self, Mismatch> {
         if text.is_empty() {
             return Err(Mismatch::new("a rule is empty", format!("write {}", Self::WRITE)));
         }
-        if text.contains(['(', ')']) {
-            let wrong = format!("\"{text}\" has brackets, and a rule is a tool's name");
-            let right = format!("patterns of arguments are not known here; write {}", Self::WRITE);
-            return Err(Mismatch::new(wrong, right));
+        let rule = Self(text.to_owned());
+        match rule.command() {
+            None if text.contains(['(', ')']) => {
+                let wrong = format!("\"{text}\" is neither a name nor a name with a pattern in brackets");
+                Err(Mismatch::new(wrong, format!("write {}", Self::WRITE)))
+            }
+            Some(CommandRule { tool, pattern }) if tool.is_empty() || pattern.trim().is_empty() => {
+                let wrong = format!("\"{text}\" has no {}", if tool.is_empty() { "tool" } else { "pattern" });
+                Err(Mismatch::new(wrong, format!("write {}", Self::WRITE)))
+            }
+            Some(CommandRule { pattern, .. }) if pattern.contains(CommandRule::SHELL_SYNTAX) => {
+                let wrong = format!(
+                    "\"{text}\" would never fit: a command with ; & | $ ` < > ( ) or a line break is asked about"
+                );
+                Err(Mismatch::new(wrong, "write a pattern of one simple command, such as Bash(git *)"))
+            }
+            _ => Ok(rule),
         }
-        Ok(Self(text.to_owned()))
     }
 }
 
@@ -124,6 +211,7 @@ impl JsonSchema for ToolRule {
     }
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "minLength": 1, "pattern": "^[^()]*$", "examples": ["Read", "mcp__*"] })
+        let examples = ["Read", "mcp__*", "Bash(git *)"];
+        json_schema!({ "type": "string", "minLength": 1, "pattern": "^[^()]+(\\([^()]+\\))?$", "examples": examples })
     }
 }

@@ -47,6 +47,11 @@ pub struct Profile {
     pub effort: Option<String>,
     /// Efforts that a request may choose, instead of the agent's.
     pub efforts: Option<Vec<String>>,
+    /// Words in a request by which it is taken for such a task, instead of the usual ones; for `complex` and `routine`.
+    ///
+    /// They are looked for anywhere in the text and in any case; a space counts. What has words of neither is done with
+    /// `mid`; what has words of both, or is longer than 1500 characters, with `complex`.
+    pub keywords: Option<Vec<String>>,
 }
 
 /// The name of a profile.
@@ -129,9 +134,10 @@ impl Profiles {
                     missing.push(key);
                 }
                 let mut profile = Profile::default();
-                section.section(key, |section| profile.read(section, agent));
+                section.section(key, |section| profile.read(section, agent, small));
                 read.push(profile);
             }
+            refuse_same_keyword(section, &read);
             if !missing.is_empty() {
                 let right = "write complex, mid and routine; one that is {} is like the agent itself";
                 section.refuse_all(format!("has no {}", missing.join(" and no ")), right);
@@ -143,7 +149,7 @@ impl Profiles {
 }
 
 impl Profile {
-    fn read(&mut self, section: &mut Section<'_, '_>, agent: &CliAgent) {
+    fn read(&mut self, section: &mut Section<'_, '_>, agent: &CliAgent, name: &str) {
         section.read("cli", &mut self.cli);
         section.read("program", &mut self.program);
         refuse_tilde(section, "program", &self.program);
@@ -152,6 +158,11 @@ impl Profile {
         self.models = list(section, "models");
         section.read("effort", &mut self.effort);
         self.efforts = list(section, "efforts");
+        self.keywords = list(section, "keywords");
+        if name == "mid" && self.keywords.is_some() {
+            let right = "give complex and routine their words; what has none of either is done with mid";
+            section.refuse("keywords", "mid is for what has no words of the others", right);
+        }
         let own = self.cli.filter(|cli| *cli != agent.cli);
         if let Some(cli) = own.filter(|cli| !cli.is_known()) {
             let right = format!("write cli: {cli} for the agent itself, or a program that is known by its name");
@@ -201,6 +212,19 @@ impl Profile {
             effort: self.effort.as_deref().or(base.effort),
             efforts: self.efforts.as_deref().unwrap_or(base.efforts),
         }
+    }
+}
+
+/// Refuses a keyword that two profiles have: one of them would never be chosen by it.
+fn refuse_same_keyword(section: &mut Section<'_, '_>, profiles: &[Profile]) {
+    let [complex, _, routine] = profiles else { return };
+    let lower = |profile: &Profile| -> Vec<String> {
+        profile.keywords.iter().flatten().map(|keyword| keyword.to_lowercase()).collect()
+    };
+    let complex = lower(complex);
+    if let Some(same) = lower(routine).into_iter().find(|keyword| complex.contains(keyword)) {
+        let wrong = format!("\"{same}\" is a keyword of complex and of routine");
+        section.refuse_all(wrong, "keep it in one of the two");
     }
 }
 

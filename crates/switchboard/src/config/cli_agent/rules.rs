@@ -3,20 +3,39 @@
 
 use std::sync::Arc;
 
-use switchboard_cli_agents::adapters::{Acp, Adapter, FieldError, can_fit};
+use switchboard_cli_agents::adapters::{Acp, Adapter, CommandRule, FieldError, can_fit};
 
-use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::Approval;
+use crate::config::cli_agent::permissions::{Permissions, SkillPermissions};
+use crate::config::cli_agent::{CliAgent, fitting};
 use crate::config::section::Section;
 use crate::config::suggestion;
 
 /// Reads the permissions of an agent whose programs are known.
 pub(super) fn read(section: &mut Section<'_, '_>, agent: &mut CliAgent) {
+    read_with(section, |section| {
+        agent.permissions.read(section);
+        problems(agent, &agent.permissions)
+    });
+}
+
+/// Reads the permissions of one of its skills.
+pub(crate) fn read_skill(section: &mut Section<'_, '_>, agent: &CliAgent) -> (SkillPermissions, Permissions) {
+    let mut own = SkillPermissions::default();
+    let mut permissions = agent.permissions.clone();
+    read_with(section, |section| {
+        permissions = own.read(section, &agent.permissions);
+        problems(agent, &permissions)
+    });
+    fitting::check_limits(section, agent, &permissions);
+    (own, permissions)
+}
+
+fn read_with(section: &mut Section<'_, '_>, read: impl FnOnce(&mut Section<'_, '_>) -> Vec<FieldError>) {
     let mut unwritten = Vec::new();
     section.section("permissions", |section| {
-        agent.permissions.read(section);
-        for FieldError { field, wrong, right } in problems(agent) {
+        for FieldError { field, wrong, right } in read(section) {
             match section.is_set(&field) {
                 true => section.refuse(&field, wrong, right),
                 false => unwritten.push((field, wrong, right)),
@@ -28,8 +47,8 @@ pub(super) fn read(section: &mut Section<'_, '_>, agent: &mut CliAgent) {
     }
 }
 
-fn problems(agent: &CliAgent) -> Vec<FieldError> {
-    let permissions = agent.permissions.rules();
+fn problems(agent: &CliAgent, permissions: &Permissions) -> Vec<FieldError> {
+    let permissions = permissions.rules();
     let clis = clis(agent);
     let adapters: Vec<Arc<dyn Adapter>> = clis.iter().filter_map(|cli| cli.adapter(permissions.may_ask())).collect();
     let mut problems = Vec::new();
@@ -46,6 +65,10 @@ fn problems(agent: &CliAgent) -> Vec<FieldError> {
         let unknown: Vec<FieldError> = unknown.map(|rule| unknown_name(key, rule, &clis, &names)).collect();
         problems.extend(unknown);
     }
+    let mut reporting: Vec<&str> = adapters.iter().flat_map(|adapter| adapter.command_tools()).collect();
+    reporting.extend(clis.iter().flat_map(|cli| commands_without_adapter(*cli, agent)));
+    let unreported = permissions.allow_commands.iter().filter(|rule| !can_fit(&rule.tool, &reporting));
+    problems.extend(unreported.map(|rule| unreported_command(rule, &clis, &reporting)));
     problems
 }
 
@@ -69,6 +92,27 @@ fn names_without_adapter(cli: Cli, agent: &CliAgent) -> Vec<&'static str> {
         (Cli::Generic, _) => vec!["*"],
         _ => Vec::new(),
     }
+}
+
+/// Tools of programs that are not known by their name, of which commands are reported.
+fn commands_without_adapter(cli: Cli, agent: &CliAgent) -> Vec<&'static str> {
+    match (cli, &agent.approval) {
+        (Cli::Acp, _) => vec!["execute"],
+        (Cli::Generic, Some(Approval { pattern: None, .. })) if agent.adapter.is_none() => vec!["*"],
+        _ => Vec::new(),
+    }
+}
+
+fn unreported_command(rule: &CommandRule, clis: &[Cli], reporting: &[&str]) -> FieldError {
+    let programs: Vec<&str> = clis.iter().map(|cli| cli.name()).collect();
+    let programs = programs.join(" or ");
+    let wrong =
+        format!("\"{}({})\" has a pattern, and {programs} does not report such a command", rule.tool, rule.pattern);
+    let right = match reporting.is_empty() {
+        true => "name the tool alone".to_owned(),
+        false => format!("patterns are for {}; name other tools alone", reporting.join(", ")),
+    };
+    FieldError { field: "allow".to_owned(), wrong, right }
 }
 
 fn unknown_name(key: &str, rule: &str, clis: &[Cli], names: &[&str]) -> FieldError {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::adapters::codex::items::{Call, Items, changes, mcp_tool, shell_input, text};
+use crate::adapters::codex::items::{Call, Items, SHELL, TYPED, bare, changes, mcp_tool, shell_input, text};
 use crate::adapters::cut;
 use crate::adapters::event::{Approval, Choice, ChoiceKind, Decision};
 
@@ -125,21 +125,15 @@ fn command(params: &Value) -> (String, Value, String) {
         let (protocol, host) = (text(network, "protocol", "protocol"), text(network, "host", "host"));
         return ("network".to_owned(), network.clone(), format!("Connect to {host} ({protocol})"));
     }
+    let mut input = shell_input(command, text(params, "cwd", "cwd"));
     let prompt = match text(params, "kind", "kind") {
-        "writeStdin" => format!("Type into a running command: {}", bare(command)),
+        TYPED => {
+            input["kind"] = TYPED.into();
+            format!("Type into a running command: {}", bare(command))
+        }
         _ => format!("Run {}", bare(command)),
     };
-    ("shell".to_owned(), shell_input(command, text(params, "cwd", "cwd")), prompt)
-}
-
-/// The command without the shell around it, where nothing in it had to be quoted for that.
-fn bare(command: &str) -> &str {
-    let Some(inside) = command.strip_prefix("/bin/bash -lc ") else { return command };
-    match inside.strip_prefix('\'').and_then(|inside| inside.strip_suffix('\'')) {
-        Some(quoted) if !quoted.contains('\'') => quoted,
-        None if !inside.contains(['\'', '"', '\\', ' ']) => inside,
-        _ => command,
-    }
+    (SHELL.to_owned(), input, prompt)
 }
 
 /// The question names the server and not the tool, but the call has begun: it is one with the same arguments. If calls of

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::adapters::codex::items::{Call, failed, text};
+use crate::adapters::codex::items::{Call, TYPED_SOURCE, failed, permission, text};
 use crate::adapters::permissions::{Permission, Permissions};
 
 /// What is to be done about it.
@@ -18,11 +18,11 @@ pub(super) enum Unasked {
 /// typed into a command which was asked about. Agents of its own never do.
 pub(super) fn begun(call: &Call, item: &Value, permissions: &Permissions) -> Option<Unasked> {
     let waits = match call.tool.as_str() {
-        "shell" => text(item, "processId", "process_id").is_empty() || text(item, "source", "source") == TYPED,
+        "shell" => text(item, "processId", "process_id").is_empty() || text(item, "source", "source") == TYPED_SOURCE,
         "apply_patch" => true,
         _ => call.server.is_some(),
     };
-    match permissions.of(&call.tool) {
+    match permission(permissions, &call.tool, &call.input) {
         _ if waits => None,
         // Also if it has asked: the answer was no.
         Permission::Deny => Some(Unasked::Refuse(refusal(call))),
@@ -38,11 +38,10 @@ pub(super) fn ended(call: &Call, item: &Value, permissions: &Permissions) -> Opt
     let error = item.pointer("/error/message").and_then(Value::as_str).unwrap_or_default();
     let refused_itself = text(item, "status", "status") == "declined" || error.contains("requires approval");
     let was_used = !failed(item) || !(call.asked || refused_itself);
-    (permissions.of(&call.tool) == Permission::Deny && was_used).then(|| Unasked::Refuse(refusal(call)))
+    let is_denied = permission(permissions, &call.tool, &call.input) == Permission::Deny;
+    (is_denied && was_used).then(|| Unasked::Refuse(refusal(call)))
 }
 
-/// Where a command comes from that was typed into another.
-const TYPED: &str = "unifiedExecInteraction";
 const RULES: &str = "the `rules` folder of its home";
 
 fn refusal(call: &Call) -> String {

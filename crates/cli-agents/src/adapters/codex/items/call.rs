@@ -4,6 +4,14 @@ use serde_json::{Value, json};
 
 use super::text;
 use crate::adapters::event::Event;
+use crate::adapters::permissions::{Permission, Permissions};
+
+/// The tool that runs commands.
+pub(in crate::adapters::codex) const SHELL: &str = "shell";
+/// The kind of a question about what is typed into a running command.
+pub(in crate::adapters::codex) const TYPED: &str = "writeStdin";
+/// Where an item comes from that was typed into a running command.
+pub(in crate::adapters::codex) const TYPED_SOURCE: &str = "unifiedExecInteraction";
 
 /// One use of a tool.
 pub(in crate::adapters::codex) struct Call {
@@ -23,7 +31,11 @@ impl Call {
         let member = |name: &str| item.get(name).cloned().unwrap_or_default();
         let (tool, input) = match text(item, "type", "type") {
             "command_execution" | "commandExecution" => {
-                ("shell".to_owned(), shell_input(text(item, "command", "command"), text(item, "cwd", "cwd")))
+                let mut input = shell_input(text(item, "command", "command"), text(item, "cwd", "cwd"));
+                if text(item, "source", "source") == TYPED_SOURCE {
+                    input["kind"] = TYPED.into();
+                }
+                (SHELL.to_owned(), input)
             }
             "file_change" | "fileChange" => ("apply_patch".to_owned(), json!({ "changes": member("changes") })),
             "mcp_tool_call" | "mcpToolCall" => {
@@ -51,6 +63,23 @@ impl Call {
     /// What became of it, from the item as it ended.
     pub(super) fn answered(&self, id: &str, item: &Value) -> Event {
         Event::ToolResult { id: id.to_owned(), tool: self.tool.clone(), output: output(item), is_error: failed(item) }
+    }
+}
+
+/// What to do about a call. Rules with a pattern are about a command of its own, not about what is typed into one.
+pub(in crate::adapters::codex) fn permission(permissions: &Permissions, tool: &str, input: &Value) -> Permission {
+    let is_command = tool == SHELL && text(input, "kind", "kind") != TYPED;
+    let command = input.get("command").and_then(Value::as_str).filter(|_| is_command);
+    permissions.of_call(&[tool], command.map(bare))
+}
+
+/// The command without the shell around it, where nothing in it had to be quoted for that.
+pub(in crate::adapters::codex) fn bare(command: &str) -> &str {
+    let Some(inside) = command.strip_prefix("/bin/bash -lc ") else { return command };
+    match inside.strip_prefix('\'').and_then(|inside| inside.strip_suffix('\'')) {
+        Some(quoted) if !quoted.contains('\'') => quoted,
+        None if !inside.contains(['\'', '"', '\\', ' ']) => inside,
+        _ => command,
     }
 }
 
