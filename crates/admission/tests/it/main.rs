@@ -1,0 +1,4 @@
+//! The promises of the queues, through the public API.
+
+mod exclusive_queue;
+mod fair_semaphore;
