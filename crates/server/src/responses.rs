@@ -8,13 +8,12 @@
 //! Small results are counted apart, with a quarter of what a caller may have, so that its events and short answers go on
 //! while a large one of its own takes its time.
 
-mod fair_queue;
-mod fair_semaphore;
-
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use self::fair_semaphore::{FairSemaphore, Limits, Permit, Share};
+use switchboard_admission::{FairSemaphore, Limits, Permit, Share};
+use switchboard_engine::CallerId;
+
 use crate::{Identity, Options};
 
 /// A result of up to so many bytes is small: it is rendered at once, and never waits for the results of other callers.
@@ -33,9 +32,9 @@ pub(crate) struct Account {
 
 /// What all callers have in flight.
 pub(crate) struct Responses {
-    small: Arc<FairSemaphore>,
-    large: Arc<FairSemaphore>,
-    rendering: Arc<FairSemaphore>,
+    small: Arc<FairSemaphore<CallerId>>,
+    large: Arc<FairSemaphore<CallerId>>,
+    rendering: Arc<FairSemaphore<CallerId>>,
 }
 
 /// How much is in flight, for tests and metrics.
@@ -55,11 +54,11 @@ impl ResponseGauge {
 }
 
 /// Bytes of one response; given back as the client takes them.
-pub(crate) struct Reserved(Permit);
+pub(crate) struct Reserved(Permit<CallerId>);
 
 /// Leave to read and render one large result; given back when dropped.
 pub(crate) struct RenderSlot {
-    _permit: Permit,
+    _permit: Permit<CallerId>,
 }
 
 impl Responses {
@@ -69,13 +68,13 @@ impl Responses {
         // The other half of the processor is for everything else.
         let rendering = available_parallelism().map_or(1, |cores| cores.get() / 2).max(1);
         Self {
-            small: FairSemaphore::new(Limits { total: usize::MAX, per_caller: small, always: usize::MAX }),
+            small: FairSemaphore::new(Limits { total: usize::MAX, per_key: small, always: usize::MAX }),
             large: FairSemaphore::new(Limits {
                 total: options.response_bytes,
-                per_caller: per_caller - small,
+                per_key: per_caller - small,
                 always: ALWAYS,
             }),
-            rendering: FairSemaphore::new(Limits { total: rendering, per_caller: (rendering / 2).max(1), always: 0 }),
+            rendering: FairSemaphore::new(Limits { total: rendering, per_key: (rendering / 2).max(1), always: 0 }),
         }
     }
 
@@ -117,7 +116,7 @@ impl Responses {
         RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &account.rendering, 1).await }
     }
 
-    fn class<'a>(&'a self, identity: &'a Identity, bytes: usize) -> (&'a Arc<FairSemaphore>, &'a Share) {
+    fn class<'a>(&'a self, identity: &'a Identity, bytes: usize) -> (&'a Arc<FairSemaphore<CallerId>>, &'a Share) {
         let account = &identity.account;
         if bytes <= SMALL { (&self.small, &account.small) } else { (&self.large, &account.large) }
     }

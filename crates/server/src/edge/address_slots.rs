@@ -1,12 +1,10 @@
 //! The slots for connections of one address, so that no single peer can hold all of `limits.connections`. An IPv6 peer has
 //! a whole /64 network to itself, so it is that which is counted.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::Arc;
 
 use ipnet::IpNet;
-use parking_lot::Mutex;
+use switchboard_admission::{KeyedCounter, KeyedPermit};
 
 use crate::Options;
 
@@ -15,25 +13,22 @@ const NETWORK_BITS: u32 = 64;
 
 /// The slots for connections of each address.
 pub(crate) struct AddressSlots {
-    per_address: usize,
+    slots: KeyedCounter<IpAddr>,
     loopback_is_exempt: bool,
     trusted_proxies: Vec<IpNet>,
-    taken: Arc<Mutex<Taken>>,
 }
 
-/// How many slots each address has taken.
-type Taken = HashMap<IpAddr, usize>;
-
 /// One slot; given back when dropped. An exempt address needs none.
-pub(crate) struct AddressSlot(Option<(IpAddr, Arc<Mutex<Taken>>)>);
+pub(crate) struct AddressSlot {
+    _permit: Option<KeyedPermit<IpAddr>>,
+}
 
 impl AddressSlots {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
-            per_address: options.connections_per_address,
+            slots: KeyedCounter::new(usize::MAX, options.connections_per_address),
             loopback_is_exempt: options.loopback_is_exempt,
             trusted_proxies: options.trusted_proxies.clone(),
-            taken: Arc::default(),
         }
     }
 
@@ -42,29 +37,10 @@ impl AddressSlots {
         let address = address.to_canonical();
         let exempt = self.loopback_is_exempt && address.is_loopback();
         if exempt || self.trusted_proxies.iter().any(|proxies| proxies.contains(&address)) {
-            return Some(AddressSlot(None));
+            return Some(AddressSlot { _permit: None });
         }
-        let counted = network_of(address);
-        let mut taken = self.taken.lock();
-        let own = taken.entry(counted).or_default();
-        if *own >= self.per_address {
-            return None;
-        }
-        *own += 1;
-        Some(AddressSlot(Some((counted, Arc::clone(&self.taken)))))
-    }
-}
-
-impl Drop for AddressSlot {
-    fn drop(&mut self) {
-        let Some((counted, taken)) = &self.0 else { return };
-        let mut taken = taken.lock();
-        if let Some(own) = taken.get_mut(counted) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                taken.remove(counted);
-            }
-        }
+        let permit = self.slots.try_acquire(&network_of(address)).ok()?;
+        Some(AddressSlot { _permit: Some(permit) })
     }
 }
 
@@ -98,7 +74,6 @@ mod tests {
         let _other = take(&slots, "192.0.2.2").unwrap();
         drop(first);
         assert!(take(&slots, "192.0.2.1").is_some());
-        assert!(slots.taken.lock().len() == 2, "an address without connections is forgotten");
     }
 
     #[test]
