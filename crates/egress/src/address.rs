@@ -117,7 +117,7 @@ const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// Why nobody from outside may have `address` called; `None` for a public one.
 pub fn refused(address: IpAddr) -> Option<Reason> {
-    match unmapped(address) {
+    match canonical(address) {
         IpAddr::V4(address) => V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, reason)| *reason),
         IpAddr::V6(address) => {
             if let Some((_, reason)) = V6.iter().find(|(net, _)| net.contains(&address)) {
@@ -132,7 +132,7 @@ pub fn refused(address: IpAddr) -> Option<Reason> {
 }
 
 /// An IPv4-mapped IPv6 address is the IPv4 address it stands for: the system connects to that one.
-pub fn unmapped(address: IpAddr) -> IpAddr {
+pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 

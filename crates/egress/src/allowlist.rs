@@ -10,8 +10,8 @@ use ipnet::{IpNet, Ipv4Net};
 use thiserror::Error;
 use url::Host;
 
-use crate::address::unmapped;
-use crate::target::{Target, plain_name};
+use crate::address::canonical;
+use crate::target::{Target, dns_name};
 
 /// The hosts and address ranges that are fine although they are not public. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Allowlist {
 
     /// Whether the address lies in a range. An IPv4-mapped address counts as the IPv4 address.
     pub fn allows_address(&self, address: IpAddr) -> bool {
-        let address = unmapped(address);
+        let address = canonical(address);
         self.cidrs.iter().any(|net| net.contains(&address))
     }
 }
@@ -127,7 +127,7 @@ fn read_host(entry: &str) -> Option<HostEntry> {
         _ => (entry, None),
     };
     let host = match Host::parse(host).ok()? {
-        Host::Domain(name) => plain_name(&name)?.to_owned(),
+        Host::Domain(name) => dns_name(&name)?.to_owned(),
         _ if subdomains => return None,
         address => address.to_string(),
     };
@@ -140,11 +140,11 @@ fn cidr_entry(text: &str) -> Result<IpNet, BadEntry> {
         Ok(address) => Some(IpNet::from(address)),
         Err(_) => entry.parse::<IpNet>().ok(),
     };
-    net.map(as_unmapped).ok_or_else(|| BadEntry::Cidr { entry: text.to_owned() })
+    net.map(canonical_net).ok_or_else(|| BadEntry::Cidr { entry: text.to_owned() })
 }
 
-/// A range inside ::ffff:0:0/96 is a range of IPv4 addresses, and addresses are unmapped before they are compared.
-fn as_unmapped(net: IpNet) -> IpNet {
+/// A range inside ::ffff:0:0/96 is a range of IPv4 addresses, and addresses are canonical before they are compared.
+fn canonical_net(net: IpNet) -> IpNet {
     let IpNet::V6(v6) = net else { return net };
     let mapped = v6.addr().to_ipv4_mapped().zip(v6.prefix_len().checked_sub(96));
     mapped.and_then(|(address, length)| Ipv4Net::new(address, length).ok()).map_or(net, IpNet::V4)

@@ -23,10 +23,10 @@ use crate::target::Target;
 use crate::tls::Tls;
 
 /// How long one address may take before the next is tried beside it, as RFC 8305 suggests.
-const HEAD_START: Duration = Duration::from_millis(250);
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// How many of a name's addresses are tried; all of them are judged.
-const MOST_ADDRESSES: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 
 /// Makes the client's connections.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub(crate) struct Connector {
     pub(crate) policy: Arc<Policy>,
     pub(crate) tls: Tls,
     /// How many connections may still be opened.
-    pub(crate) room: Arc<Semaphore>,
+    pub(crate) connection_slots: Arc<Semaphore>,
     pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Duration,
 }
@@ -59,16 +59,16 @@ impl Connector {
         let target = Target::parse(&uri.to_string())?;
         // Before the lookup, so that this also bounds how many lookups are under way.
         let start = Instant::now();
-        let room = timeout(self.connect_timeout, Arc::clone(&self.room).acquire_owned()).await;
-        let Ok(Ok(permit)) = room else {
+        let slot = timeout(self.connect_timeout, Arc::clone(&self.connection_slots).acquire_owned()).await;
+        let Ok(Ok(permit)) = slot else {
             return Err(SendError::Crowded);
         };
         let waited = start.elapsed();
         let addresses = self.policy.addresses(&target).await?;
-        let connecting = self.first_of(addresses, target.port(), permit);
+        let connecting = self.race(addresses, target.port(), permit);
         let (tcp, permit) = match timeout(self.connect_timeout.saturating_sub(waited), connecting).await {
             Err(_) => return Err(SendError::Timeout { phase: Phase::Connect }),
-            Ok(Err(error)) => return Err(SendError::Connect(plain(&error))),
+            Ok(Err(error)) => return Err(SendError::Connect(redacted(&error))),
             Ok(Ok(connected)) => connected,
         };
         // Small requests should leave at once; where it cannot be set they leave a little later.
@@ -85,15 +85,20 @@ impl Connector {
     }
 
     /// The first address that accepts. Each gets a short head start, so that a family without a route costs little. All
-    /// that are tried at the same time count as open; where there is no room for another, it waits for the others' end.
-    async fn first_of(&self, addresses: Vec<IpAddr>, port: u16, permit: OwnedSemaphorePermit) -> io::Result<Held> {
-        let mut waiting = addresses.into_iter().take(MOST_ADDRESSES).peekable();
+    /// that are tried at the same time count as open; where no slot is free, the next address waits for a failed one.
+    async fn race(
+        &self,
+        addresses: Vec<IpAddr>,
+        port: u16,
+        permit: OwnedSemaphorePermit,
+    ) -> io::Result<OpenedConnection> {
+        let mut waiting = addresses.into_iter().take(MAX_ADDRESSES).peekable();
         let mut trying = FuturesUnordered::new();
         let mut spare = Some(permit);
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         loop {
             if waiting.peek().is_some() {
-                let permit = spare.take().or_else(|| Arc::clone(&self.room).try_acquire_owned().ok());
+                let permit = spare.take().or_else(|| Arc::clone(&self.connection_slots).try_acquire_owned().ok());
                 if let Some((permit, address)) = permit.and_then(|permit| Some((permit, waiting.next()?))) {
                     trying.push(async move { (TcpStream::connect(SocketAddr::new(address, port)).await, permit) });
                 }
@@ -101,7 +106,7 @@ impl Connector {
             let outcome = if waiting.peek().is_none() {
                 trying.next().await
             } else {
-                match timeout(HEAD_START, trying.next()).await {
+                match timeout(ATTEMPT_DELAY, trying.next()).await {
                     Err(_) => continue,
                     Ok(outcome) => outcome,
                 }
@@ -119,10 +124,10 @@ impl Connector {
 }
 
 /// A connection and its right to be open.
-type Held = (TcpStream, OwnedSemaphorePermit);
+type OpenedConnection = (TcpStream, OwnedSemaphorePermit);
 
 /// The system's own message may hold an address, so only the kind is told.
-fn plain(error: &io::Error) -> &'static str {
+fn redacted(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "the connection was refused",
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted => "the connection was reset",

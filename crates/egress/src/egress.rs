@@ -1,6 +1,6 @@
 //! The guarded HTTP client: the one way out to an address that somebody else chose.
 //!
-//! A set of rules and the connections made under it live and die together: [`Egress::reload`] replaces both, so a
+//! An address policy and the connection pool made under it are replaced together by [`Egress::reload`], so a
 //! kept-alive connection never outlasts the permission it was made with.
 
 use std::error::Error;
@@ -20,17 +20,17 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use crate::allowlist::Allowlist;
-use crate::answer::AnswerBody;
 use crate::connector::Connector;
 use crate::error::{Phase, SendError, SetupError, TlsFault};
-use crate::meter::{LONGEST_HEAD, Meter};
 use crate::options::Options;
-use crate::policy::{Policy, Standing};
-use crate::refusal::Refusal;
+use crate::policy::{Policy, PolicyDecision};
+use crate::receive_budget::{MAX_RESPONSE_HEAD, ReceiveBudget};
 use crate::resolver::Resolver;
-use crate::stream::TurnedAway;
+use crate::response_body::AnswerBody;
+use crate::stream::CertificateRejected;
 use crate::target::Target;
-use crate::tls::{Tls, is_turned_away};
+use crate::tls::{Tls, is_certificate_rejection};
+use crate::url_refusal::Refusal;
 
 /// How much of a body that nobody reads may be on its way, where the protocol lets us say so.
 const WINDOW: u32 = 32 * 1024;
@@ -42,16 +42,16 @@ pub struct Egress {
 }
 
 struct Shared {
-    /// The allowlist and nameservers in here are those of the start; the current ones are in `rules`.
+    /// The allowlist and nameservers in here are those of the start; the current ones are in `pool`.
     options: Options,
     tls: Tls,
-    /// How many connections may still be opened, whatever the rules.
-    room: Arc<Semaphore>,
-    rules: RwLock<Arc<Rules>>,
+    /// Limits the open connections of all pools together.
+    connection_slots: Arc<Semaphore>,
+    pool: RwLock<Arc<PolicyPool>>,
 }
 
-/// What is allowed, and the connections made under it.
-struct Rules {
+/// An address policy and the pooled connections that were made under it.
+struct PolicyPool {
     policy: Arc<Policy>,
     client: Client<Connector, Full<Bytes>>,
 }
@@ -63,17 +63,17 @@ impl Egress {
     /// When an extra root certificate cannot be used.
     pub fn new(options: Options) -> Result<Self, SetupError> {
         let tls = Tls::new(&options.extra_roots, options.identity.as_ref(), options.unverified)?;
-        let room = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
-        let rules = rules(&options, &tls, &room, options.allowlist.clone(), &options.nameservers);
-        Ok(Self { shared: Arc::new(Shared { options, tls, room, rules: RwLock::new(Arc::new(rules)) }) })
+        let connection_slots = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
+        let pool = build_pool(&options, &tls, &connection_slots, options.allowlist.clone(), &options.nameservers);
+        Ok(Self { shared: Arc::new(Shared { options, tls, connection_slots, pool: RwLock::new(Arc::new(pool)) }) })
     }
 
-    /// Replaces the allowlist and the nameservers. Calls under way end by the old rules; the next ones find neither the
-    /// old connections nor the old answers of nameservers.
+    /// Replaces the allowlist and the nameservers. Calls in flight finish under the old policy; new ones use neither the
+    /// old connections nor the cached DNS answers.
     pub fn reload(&self, allowlist: Allowlist, nameservers: &[SocketAddr]) {
-        let Shared { options, tls, room, .. } = &*self.shared;
-        let rules = rules(options, tls, room, allowlist, nameservers);
-        *self.shared.rules.write() = Arc::new(rules);
+        let Shared { options, tls, connection_slots, .. } = &*self.shared;
+        let pool = build_pool(options, tls, connection_slots, allowlist, nameservers);
+        *self.shared.pool.write() = Arc::new(pool);
     }
 
     /// Whether a URL may be called as far as its text says: all of [`Egress::check`] but the lookup.
@@ -82,21 +82,21 @@ impl Egress {
     /// The [`Refusal`] that says why not.
     pub fn check_text(&self, url: &str) -> Result<Target, Refusal> {
         let target = Target::parse(url)?;
-        self.rules().policy.judge(&target)?;
+        self.pool().policy.decide(&target)?;
         Ok(target)
     }
 
     /// Whether a URL may be called, for telling whoever registers it. The call itself is judged again.
     ///
-    /// A host that the operator allows by name is not looked up.
+    /// A host that the operator allows by name is not checked_at up.
     ///
     /// # Errors
     /// The [`Refusal`] that says why not, a failed lookup included.
     pub async fn check(&self, url: &str) -> Result<Target, Refusal> {
         let target = Target::parse(url)?;
-        let rules = self.rules();
-        if let Standing::Name = rules.policy.judge(&target)? {
-            rules.policy.addresses(&target).await.inspect_err(|refusal| {
+        let pool = self.pool();
+        if let PolicyDecision::NeedsLookup = pool.policy.decide(&target)? {
+            pool.policy.addresses(&target).await.inspect_err(|refusal| {
                 tracing::debug!(host = target.host(), why = %refusal.detail(), "refused an address");
             })?;
         }
@@ -124,7 +124,7 @@ impl Egress {
     }
 
     /// Sends a request and waits at most `head` for the head of its answer, connecting included; the body is left to be
-    /// read as it comes. A [`Egress::reload`] does not end it: what is under way ends by the old rules.
+    /// read as it comes. A [`Egress::reload`] does not end it: a call in flight finishes under the old policy.
     ///
     /// # Errors
     /// A [`SendError`] when there is no answer.
@@ -144,9 +144,9 @@ impl Egress {
         request: Request<Bytes>,
         head: Duration,
     ) -> Result<Response<AnswerBody>, SendError> {
-        let rules = self.rules();
+        let pool = self.pool();
         // A connection that is already open asks the connector nothing.
-        rules.policy.judge(target)?;
+        pool.policy.decide(target)?;
         let mut request = request.map(Full::new);
         if request.method() == Method::CONNECT {
             return Err(SendError::Method(Method::CONNECT));
@@ -155,48 +155,48 @@ impl Egress {
         *request.version_mut() = Version::HTTP_11;
         request.headers_mut().remove(header::HOST);
         // Half of the connections are never kept waiting for another use: somebody else may need them now.
-        if self.shared.room.available_permits() * 2 < self.shared.options.connections {
+        if self.shared.connection_slots.available_permits() * 2 < self.shared.options.connections {
             request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         let connection = capture_connection(&mut request);
-        let answer = match timeout(head, rules.client.request(request)).await {
+        let answer = match timeout(head, pool.client.request(request)).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(ended(&connection).unwrap_or_else(|| understood(&error))),
+            Ok(Err(error)) => return Err(connection_failure(&connection).unwrap_or_else(|| from_client_error(&error))),
             Err(_) => {
                 let connected = connection.connection_metadata().is_some();
                 return Err(SendError::Timeout { phase: if connected { Phase::Answer } else { Phase::Connect } });
             }
         };
         let (mut parts, body) = answer.into_parts();
-        let room = parts.extensions.get().map(Meter::answered);
+        let budget = parts.extensions.get().map(ReceiveBudget::start_body);
         parts.extensions.clear();
-        Ok(Response::from_parts(parts, AnswerBody::new(body, room)))
+        Ok(Response::from_parts(parts, AnswerBody::new(body, budget)))
     }
 
-    fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.shared.rules.read())
+    fn pool(&self) -> Arc<PolicyPool> {
+        Arc::clone(&self.shared.pool.read())
     }
 }
 
 impl fmt::Debug for Egress {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Egress").field("allowlist", &self.rules().policy.allowlist).finish_non_exhaustive()
+        formatter.debug_struct("Egress").field("allowlist", &self.pool().policy.allowlist).finish_non_exhaustive()
     }
 }
 
-fn rules(
+fn build_pool(
     options: &Options,
     tls: &Tls,
-    room: &Arc<Semaphore>,
+    connection_slots: &Arc<Semaphore>,
     allowlist: Allowlist,
     nameservers: &[SocketAddr],
-) -> Rules {
+) -> PolicyPool {
     let resolver = Resolver::new(nameservers, options.dns_timeout);
     let policy = Arc::new(Policy { allowlist, anywhere: options.anywhere, resolver });
     let connector = Connector {
         policy: Arc::clone(&policy),
         tls: tls.clone(),
-        room: Arc::clone(room),
+        connection_slots: Arc::clone(connection_slots),
         connect_timeout: options.connect_timeout,
         idle_timeout: options.idle_timeout,
     };
@@ -206,32 +206,32 @@ fn rules(
         // The pool looks as often as this, so that one that has just not run out yet lives twice as long.
         .pool_idle_timeout(options.idle_timeout / 2)
         .pool_max_idle_per_host(options.idle_per_host)
-        .http1_max_buf_size(LONGEST_HEAD)
+        .http1_max_buf_size(MAX_RESPONSE_HEAD)
         .http2_initial_stream_window_size(WINDOW)
         .build(connector);
-    Rules { policy, client }
+    PolicyPool { policy, client }
 }
 
 /// Why the connection ended, where it knows better than the client: more came in than a call may be answered with, or
 /// the other side did not like who we are.
-fn ended(connection: &CaptureConnection) -> Option<SendError> {
+fn connection_failure(connection: &CaptureConnection) -> Option<SendError> {
     let mut extras = Extensions::new();
     connection.connection_metadata().as_ref()?.get_extras(&mut extras);
-    if extras.get().is_some_and(Meter::is_over) {
+    if extras.get().is_some_and(ReceiveBudget::is_exceeded) {
         return Some(SendError::NotHttp);
     }
-    extras.get().is_some_and(TurnedAway::is_set).then_some(SendError::Tls(TlsFault::NotAccepted))
+    extras.get().is_some_and(CertificateRejected::is_set).then_some(SendError::Tls(TlsFault::NotAccepted))
 }
 
 /// The client hides our own errors and its own behind boxes.
-fn understood(error: &ClientError) -> SendError {
+fn from_client_error(error: &ClientError) -> SendError {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(ours) = cause.downcast_ref::<SendError>() {
             return ours.clone();
         }
         // It may come before the connection counts as made.
-        if cause.downcast_ref().is_some_and(is_turned_away) {
+        if cause.downcast_ref().is_some_and(is_certificate_rejection) {
             return SendError::Tls(TlsFault::NotAccepted);
         }
         if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {

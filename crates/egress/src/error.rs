@@ -5,8 +5,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::refusal::Refusal;
 use crate::resolver::DnsError;
+use crate::url_refusal::Refusal;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

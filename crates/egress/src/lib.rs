@@ -7,32 +7,32 @@
 
 pub mod address;
 mod allowlist;
-mod answer;
+mod certificate_verifier;
+mod client_certificate;
 mod connector;
 mod egress;
 mod error;
-mod identity;
-mod meter;
 mod options;
 mod policy;
-mod refusal;
+mod receive_budget;
 mod resolver;
+mod response_body;
 mod socket;
 mod stream;
 mod target;
 mod tls;
 mod unverified;
-mod verifier;
+mod url_refusal;
 
 pub use rustls::pki_types::CertificateDer;
 
 pub use address::{Reason, refused};
 pub use allowlist::{Allowlist, BadEntry};
-pub use answer::{AnswerBody, BodyEnd};
+pub use client_certificate::Identity;
 pub use egress::Egress;
 pub use error::{BodyFault, Phase, SendError, SetupError, TlsFault};
-pub use identity::Identity;
 pub use options::Options;
-pub use refusal::Refusal;
 pub use resolver::DnsError;
+pub use response_body::{AnswerBody, BodyEnd};
 pub use target::{MAXIMUM_LENGTH, Target};
+pub use url_refusal::Refusal;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use crate::allowlist::Allowlist;
-use crate::identity::Identity;
+use crate::client_certificate::Identity;
 
 /// How the guarded client is set up.
 #[derive(Clone, Debug)]

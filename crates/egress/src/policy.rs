@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::address::refused;
 use crate::allowlist::Allowlist;
-use crate::refusal::Refusal;
 use crate::resolver::Resolver;
 use crate::target::Target;
+use crate::url_refusal::Refusal;
 
 /// What `localhost` means, whatever a hosts file says.
 const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -22,41 +22,45 @@ pub(crate) struct Policy {
 }
 
 /// What can be said of a target without asking a nameserver.
-pub(crate) enum Standing {
+pub(crate) enum PolicyDecision {
     /// These addresses are known and fine.
-    Known(Vec<IpAddr>),
+    Addresses(Vec<IpAddr>),
     /// The operator trusts the name, whatever it resolves to.
     TrustedName,
     /// The name's addresses decide.
-    Name,
+    NeedsLookup,
 }
 
 impl Policy {
     /// Judges without the network.
-    pub(crate) fn judge(&self, target: &Target) -> Result<Standing, Refusal> {
+    pub(crate) fn decide(&self, target: &Target) -> Result<PolicyDecision, Refusal> {
         let trusted = self.anywhere || self.allowlist.allows_host(target);
         if let Some(address) = target.address() {
             return match refused(address) {
                 Some(reason) if !trusted && !self.allowlist.allows_address(address) => Err(Refusal::Address(reason)),
-                _ => Ok(Standing::Known(vec![address])),
+                _ => Ok(PolicyDecision::Addresses(vec![address])),
             };
         }
         if target.is_localhost() {
             // No nameserver is asked, so leaving out what is not permitted hides nothing.
             let permitted = LOCALHOST.into_iter().filter(|address| trusted || self.allowlist.allows_address(*address));
             let permitted: Vec<IpAddr> = permitted.collect();
-            return if permitted.is_empty() { Err(Refusal::Localhost) } else { Ok(Standing::Known(permitted)) };
+            return if permitted.is_empty() {
+                Err(Refusal::Localhost)
+            } else {
+                Ok(PolicyDecision::Addresses(permitted))
+            };
         }
-        Ok(if trusted { Standing::TrustedName } else { Standing::Name })
+        Ok(if trusted { PolicyDecision::TrustedName } else { PolicyDecision::NeedsLookup })
     }
 
     /// The addresses to connect to. One bad address among several refuses them all: a name that leads inside once will
     /// do so again.
     pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
-        let trusted = match self.judge(target)? {
-            Standing::Known(addresses) => return Ok(addresses),
-            Standing::TrustedName => true,
-            Standing::Name => false,
+        let trusted = match self.decide(target)? {
+            PolicyDecision::Addresses(addresses) => return Ok(addresses),
+            PolicyDecision::TrustedName => true,
+            PolicyDecision::NeedsLookup => false,
         };
         let found = self.resolver.lookup(target.name()).await.map_err(Refusal::Unresolved)?;
         let fine = |address: &IpAddr| refused(*address).is_none() || self.allowlist.allows_address(*address);

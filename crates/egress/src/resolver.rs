@@ -20,13 +20,13 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 /// How long an answer is kept at most, whatever its time to live says: a moved endpoint is found again soon.
-const LONGEST_ANSWER: Duration = Duration::from_secs(300);
+const MAX_POSITIVE_TTL: Duration = Duration::from_secs(300);
 
 /// The same for "no such name": an endpoint that was registered a moment too early is found soon.
-const LONGEST_ABSENCE: Duration = Duration::from_secs(10);
+const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(10);
 
-/// How often the system's files are looked at.
-const LOOK_AT_FILES: Duration = Duration::from_secs(5);
+/// How often the system's files are checked_at at.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the system's configuration is made of.
 const SYSTEM_FILES: [&str; 2] = ["/etc/resolv.conf", "/etc/hosts"];
@@ -58,55 +58,55 @@ pub(crate) struct Resolver {
     timeout: Duration,
 }
 
-type Built = Result<TokioResolver, DnsError>;
+type ResolverResult = Result<TokioResolver, DnsError>;
 
 enum Source {
-    Given(Known),
+    Given(NameSources),
     System(Mutex<System>),
 }
 
-/// Where names are known.
+/// What a name is looked up in: the hosts file first, then the nameservers.
 #[derive(Clone)]
-struct Known {
+struct NameSources {
     hosts: Arc<Hosts>,
-    nameservers: Built,
+    nameservers: ResolverResult,
 }
 
 /// The system's nameservers as of the last look at the files.
 struct System {
-    looked: Instant,
+    checked_at: Instant,
     modified: [Option<SystemTime>; SYSTEM_FILES.len()],
-    known: Known,
+    sources: NameSources,
 }
 
 impl Resolver {
     pub(crate) fn new(nameservers: &[SocketAddr], timeout: Duration) -> Self {
         let source = if nameservers.is_empty() {
             Source::System(Mutex::new(System {
-                looked: Instant::now(),
+                checked_at: Instant::now(),
                 modified: modified(),
-                known: from_system(timeout),
+                sources: from_system(timeout),
             }))
         } else {
             // Whoever names the nameservers wants them asked, not this machine's file.
             let hosts = Arc::new(Hosts::default());
-            Source::Given(Known { hosts, nameservers: from_nameservers(nameservers, timeout) })
+            Source::Given(NameSources { hosts, nameservers: from_nameservers(nameservers, timeout) })
         };
         Self { source, timeout }
     }
 
     /// Every address of the name, at least one. A caller must not assume that they are public.
     pub(crate) async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
-        let known = self.current();
-        let written = written(&known.hosts, name);
-        if !written.is_empty() {
-            return Ok(written);
+        let sources = self.current();
+        let listed = hosts_file_addresses(&sources.hosts, name);
+        if !listed.is_empty() {
+            return Ok(listed);
         }
-        let resolver = known.nameservers?;
+        let resolver = sources.nameservers?;
         let answer = tokio::time::timeout(self.timeout, resolver.lookup_ip(name)).await;
         let found: Vec<IpAddr> = match answer {
             Err(_) => return Err(DnsError::TimedOut),
-            Ok(Err(error)) => return Err(understood(&error)),
+            Ok(Err(error)) => return Err(from_net_error(&error)),
             Ok(Ok(found)) => found.iter().collect(),
         };
         if found.is_empty() {
@@ -115,20 +115,20 @@ impl Resolver {
         Ok(found)
     }
 
-    fn current(&self) -> Known {
+    fn current(&self) -> NameSources {
         match &self.source {
-            Source::Given(known) => known.clone(),
+            Source::Given(sources) => sources.clone(),
             Source::System(system) => {
                 let mut system = system.lock();
-                if system.looked.elapsed() >= LOOK_AT_FILES {
-                    system.looked = Instant::now();
+                if system.checked_at.elapsed() >= RELOAD_INTERVAL {
+                    system.checked_at = Instant::now();
                     let modified = modified();
                     if modified != system.modified {
                         system.modified = modified;
-                        system.known = from_system(self.timeout);
+                        system.sources = from_system(self.timeout);
                     }
                 }
-                system.known.clone()
+                system.sources.clone()
             }
         }
     }
@@ -140,7 +140,7 @@ fn modified() -> [Option<SystemTime>; SYSTEM_FILES.len()] {
 
 /// The addresses that a hosts file has for a name. The library would ask the nameservers for the family that the file
 /// leaves out, and for the name with every suffix of the search list first.
-fn written(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
+fn hosts_file_addresses(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
     let Ok(name) = Name::from_ascii(name) else { return Vec::new() };
     let families = [RecordType::A, RecordType::AAAA];
     let found = families.into_iter().filter_map(|family| hosts.lookup_static_host(&Query::query(name.clone(), family)));
@@ -149,19 +149,19 @@ fn written(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
         .collect()
 }
 
-fn from_system(timeout: Duration) -> Known {
+fn from_system(timeout: Duration) -> NameSources {
     // A file that is not there says nothing.
     let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
-    Known { hosts, nameservers: system_nameservers(timeout) }
+    NameSources { hosts, nameservers: system_nameservers(timeout) }
 }
 
-fn system_nameservers(timeout: Duration) -> Built {
+fn system_nameservers(timeout: Duration) -> ResolverResult {
     let mut builder = TokioResolver::builder_tokio().map_err(unconfigured)?;
-    bound(builder.options_mut(), timeout);
+    apply_limits(builder.options_mut(), timeout);
     builder.build().map_err(unconfigured)
 }
 
-fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> Built {
+fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> ResolverResult {
     let servers = nameservers.iter().map(|server| {
         let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
             connection.port = server.port();
@@ -172,24 +172,24 @@ fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> Built {
     let config = ResolverConfig::from_name_servers(servers.collect());
     let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
     builder.options_mut().use_hosts_file = ResolveHosts::Never;
-    bound(builder.options_mut(), timeout);
+    apply_limits(builder.options_mut(), timeout);
     builder.build().map_err(unconfigured)
 }
 
-fn bound(options: &mut ResolverOpts, timeout: Duration) {
+fn apply_limits(options: &mut ResolverOpts, timeout: Duration) {
     // Both families, always: an address that was never asked for was never judged.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
     // A lost packet leaves time for a second one.
     options.timeout = options.timeout.min(timeout / 2);
-    options.positive_max_ttl = Some(LONGEST_ANSWER);
-    options.negative_max_ttl = Some(LONGEST_ABSENCE);
+    options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
+    options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);
 }
 
 fn unconfigured(error: NetError) -> DnsError {
     DnsError::Unconfigured(error.to_string().into())
 }
 
-fn understood(error: &NetError) -> DnsError {
+fn from_net_error(error: &NetError) -> DnsError {
     if error.is_nx_domain() {
         return DnsError::NoSuchName;
     }
@@ -211,7 +211,7 @@ mod tests {
         let mut hosts = Hosts::default();
         let file = "10.0.0.7 agent Agent.internal # ours\n::1 six\n10.0.0.8 both\nfd00::8 both\n";
         hosts.read_hosts_conf(file.as_bytes()).unwrap();
-        let found = |name: &str| written(&hosts, name).iter().map(IpAddr::to_string).collect::<Vec<_>>();
+        let found = |name: &str| hosts_file_addresses(&hosts, name).iter().map(IpAddr::to_string).collect::<Vec<_>>();
         for name in ["agent", "agent.", "agent.internal", "agent.internal."] {
             assert_eq!(found(name), ["10.0.0.7"], "{name}");
         }

@@ -14,38 +14,42 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep};
 
-use crate::meter::Meter;
+use crate::receive_budget::ReceiveBudget;
 
 /// A connection to a judged address.
 pub(crate) struct Socket {
     tcp: TcpStream,
-    meter: Meter,
+    budget: ReceiveBudget,
     /// How long the other side may take nothing in.
-    patience: Duration,
+    write_timeout: Duration,
     /// Runs while the other side takes nothing in.
-    stalled: Option<Pin<Box<Sleep>>>,
+    write_timer: Option<Pin<Box<Sleep>>>,
     /// Given back when the connection is closed.
     _permit: OwnedSemaphorePermit,
 }
 
 impl Socket {
-    pub(crate) fn new(tcp: TcpStream, permit: OwnedSemaphorePermit, patience: Duration) -> Self {
-        Self { tcp, meter: Meter::new(), patience, stalled: None, _permit: permit }
+    pub(crate) fn new(tcp: TcpStream, permit: OwnedSemaphorePermit, write_timeout: Duration) -> Self {
+        Self { tcp, budget: ReceiveBudget::new(), write_timeout, write_timer: None, _permit: permit }
     }
 
-    pub(crate) fn meter(&self) -> &Meter {
-        &self.meter
+    pub(crate) fn budget(&self) -> &ReceiveBudget {
+        &self.budget
     }
 
-    /// An outcome of sending, or the end of our patience.
-    fn sent<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// An outcome of sending, or the end of our write_timeout.
+    fn with_write_timeout<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if outcome.is_ready() {
-            self.stalled = None;
+            self.write_timer = None;
             return outcome;
         }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(context));
+        let write_timeout = self.write_timeout;
+        let write_timer = self.write_timer.get_or_insert_with(|| Box::pin(sleep(write_timeout)));
+        ready!(write_timer.as_mut().poll(context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
@@ -58,7 +62,7 @@ impl AsyncRead for Socket {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.tcp).poll_read(context, buffer))?;
-        let allowed = self.meter.take(buffer.filled().len() - before);
+        let allowed = self.budget.take(buffer.filled().len() - before);
         Poll::Ready(if allowed { Ok(()) } else { Err(io::Error::other("the other side sent too much")) })
     }
 }
@@ -66,7 +70,7 @@ impl AsyncRead for Socket {
 impl AsyncWrite for Socket {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.tcp).poll_write(context, bytes);
-        self.sent(context, outcome)
+        self.with_write_timeout(context, outcome)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -87,6 +91,6 @@ impl AsyncWrite for Socket {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
-        self.sent(context, outcome)
+        self.with_write_timeout(context, outcome)
     }
 }

@@ -12,28 +12,28 @@ use hyper_util::rt::TokioIo;
 use tokio_rustls::client::TlsStream;
 
 use crate::socket::Socket;
-use crate::tls::is_turned_away;
+use crate::tls::is_certificate_rejection;
 
 /// A connection to a judged address.
 pub(crate) enum Stream {
     Plain(TokioIo<Socket>),
     /// Boxed, because the state of a TLS connection is large.
-    Encrypted(Box<TokioIo<TlsStream<Socket>>>, TurnedAway),
+    Encrypted(Box<TokioIo<TlsStream<Socket>>>, CertificateRejected),
 }
 
 /// Whether the other side has ended the connection over a certificate of ours. The library that speaks HTTP/2 keeps
 /// only the text of an error, so it is kept here. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct TurnedAway(Arc<AtomicBool>);
+pub(crate) struct CertificateRejected(Arc<AtomicBool>);
 
-impl TurnedAway {
+impl CertificateRejected {
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 
-    fn look_at(&self, outcome: &Poll<io::Result<()>>) {
+    fn observe(&self, outcome: &Poll<io::Result<()>>) {
         if let Poll::Ready(Err(error)) = outcome
-            && is_turned_away(error)
+            && is_certificate_rejection(error)
         {
             self.0.store(true, Ordering::Release);
         }
@@ -46,19 +46,19 @@ impl Stream {
     }
 
     pub(crate) fn encrypted(tls: TlsStream<Socket>) -> Self {
-        Self::Encrypted(Box::new(TokioIo::new(tls)), TurnedAway::default())
+        Self::Encrypted(Box::new(TokioIo::new(tls)), CertificateRejected::default())
     }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
         // Comes back with every answer, so that whoever reads it finds the count of its connection.
-        let counted = |socket: &Socket| Connected::new().extra(socket.meter().clone());
+        let counted = |socket: &Socket| Connected::new().extra(socket.budget().clone());
         match self {
             Self::Plain(io) => counted(io.inner()),
-            Self::Encrypted(io, turned_away) => {
+            Self::Encrypted(io, certificate_rejected) => {
                 let (socket, session) = io.inner().get_ref();
-                let connected = counted(socket).extra(turned_away.clone());
+                let connected = counted(socket).extra(certificate_rejected.clone());
                 if session.alpn_protocol() == Some(b"h2") { connected.negotiated_h2() } else { connected }
             }
         }
@@ -69,9 +69,9 @@ impl Read for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(io) => Pin::new(io).poll_read(context, buffer),
-            Self::Encrypted(io, turned_away) => {
+            Self::Encrypted(io, certificate_rejected) => {
                 let outcome = Pin::new(io).poll_read(context, buffer);
-                turned_away.look_at(&outcome);
+                certificate_rejected.observe(&outcome);
                 outcome
             }
         }

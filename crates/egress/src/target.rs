@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use http::Uri;
 use url::{Host, ParseError, Url};
 
-use crate::refusal::Refusal;
+use crate::url_refusal::Refusal;
 
 /// The longest URL that is taken, in bytes: what browsers and proxies agree on.
 pub const MAXIMUM_LENGTH: usize = 2_048;
@@ -70,7 +70,7 @@ impl Target {
             return Err(Refusal::TooLong { length: url.as_str().len() });
         }
         let (host, address) = match url.host().ok_or(Refusal::NoHost)? {
-            Host::Domain(name) => (plain_name(name).ok_or(Refusal::Host)?.to_owned(), None),
+            Host::Domain(name) => (dns_name(name).ok_or(Refusal::Host)?.to_owned(), None),
             Host::Ipv4(address) => (address.to_string(), Some(IpAddr::V4(address))),
             Host::Ipv6(address) => (format!("[{address}]"), Some(IpAddr::V6(address))),
         };
@@ -134,7 +134,7 @@ impl fmt::Debug for Target {
 
 /// The name without its trailing dot, if it is one that DNS could know. The parser lets through characters and lengths
 /// that other readers stumble over.
-pub(crate) fn plain_name(name: &str) -> Option<&str> {
+pub(crate) fn dns_name(name: &str) -> Option<&str> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let plain = |label: &str| {
         (1..=MAXIMUM_LABEL).contains(&label.len())

@@ -10,12 +10,12 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, OtherError, RootC
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::certificate_verifier::{SelfSigned, Verifier};
+use crate::client_certificate::Identity;
 use crate::error::{SetupError, TlsFault};
-use crate::identity::Identity;
 use crate::socket::Socket;
 use crate::target::Target;
 use crate::unverified::Anybody;
-use crate::verifier::{SelfSigned, Verifier};
 
 /// HTTP/2 where the other side has it.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -77,7 +77,7 @@ impl Tls {
 
 /// Whether the other side complains about a certificate: it can only mean ours, or that we showed none. In the current
 /// version of TLS this comes after the handshake, in place of an answer.
-pub(crate) fn is_turned_away(error: &io::Error) -> bool {
+pub(crate) fn is_certificate_rejection(error: &io::Error) -> bool {
     let Some(rustls::Error::AlertReceived(alert)) = inner(error) else { return false };
     matches!(
         alert,
@@ -99,7 +99,7 @@ fn inner(error: &io::Error) -> Option<&rustls::Error> {
 }
 
 fn fault(error: &io::Error) -> TlsFault {
-    if is_turned_away(error) {
+    if is_certificate_rejection(error) {
         return TlsFault::NotAccepted;
     }
     let Some(rustls::Error::InvalidCertificate(certificate)) = inner(error) else {

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 /// The longest head of an answer, in bytes. Nobody who answers a webhook needs more.
-pub(crate) const LONGEST_HEAD: usize = 64 * 1024;
+pub(crate) const MAX_RESPONSE_HEAD: usize = 64 * 1024;
 
 /// What may come before the head of an answer is complete: a head, and what is read along with it of the body.
-const BEFORE_ANSWER: usize = 2 * LONGEST_HEAD;
+const HEAD_BUDGET: usize = 2 * MAX_RESPONSE_HEAD;
 
 /// What a body that comes in tiny pieces weighs on the connection, per byte.
-const WRAPPING: usize = 8;
+const FRAMING_OVERHEAD: usize = 8;
 
 /// Counts what comes in on one connection. Clones share the count.
 #[derive(Clone)]
-pub(crate) struct Meter {
+pub(crate) struct ReceiveBudget {
     count: Arc<Mutex<Count>>,
 }
 
@@ -30,75 +30,75 @@ struct Count {
     bodies: usize,
     /// How many bodies without a bound are being read.
     streams: usize,
-    is_over: bool,
+    is_exceeded: bool,
 }
 
-impl Meter {
+impl ReceiveBudget {
     pub(crate) fn new() -> Self {
-        Self { count: Arc::new(Mutex::new(Count { left: BEFORE_ANSWER, bodies: 0, streams: 0, is_over: false })) }
+        Self { count: Arc::new(Mutex::new(Count { left: HEAD_BUDGET, bodies: 0, streams: 0, is_exceeded: false })) }
     }
 
     /// Counts bytes that came in; says whether they were allowed. Once they were not, nothing is any more.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let mut count = self.count.lock();
         if count.streams == 0 {
-            count.is_over |= bytes > count.left;
+            count.is_exceeded |= bytes > count.left;
             count.left = count.left.saturating_sub(bytes);
         }
-        !count.is_over
+        !count.is_exceeded
     }
 
     /// Whether more came in than was allowed.
-    pub(crate) fn is_over(&self) -> bool {
-        self.count.lock().is_over
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.count.lock().is_exceeded
     }
 
     /// The head of an answer is there: makes room for its body, however long, for as long as the result is kept.
-    pub(crate) fn answered(&self) -> BodyRoom {
+    pub(crate) fn start_body(&self) -> BodyBudget {
         self.count.lock().streams += 1;
-        BodyRoom { meter: self.clone(), bytes: None }
+        BodyBudget { budget: self.clone(), bytes: None }
     }
 }
 
 impl Count {
-    fn make_room(&mut self, bytes: usize) {
+    fn reserve_body(&mut self, bytes: usize) {
         self.bodies = self.bodies.saturating_add(bytes);
-        self.start_anew();
+        self.reset();
     }
 
-    fn give_back(&mut self, bytes: Option<usize>) {
+    fn release_body(&mut self, bytes: Option<usize>) {
         match bytes {
             Some(bytes) => self.bodies = self.bodies.saturating_sub(bytes),
             None => self.streams = self.streams.saturating_sub(1),
         }
-        self.start_anew();
+        self.reset();
     }
 
-    fn start_anew(&mut self) {
-        self.left = self.bodies.saturating_add(BEFORE_ANSWER);
+    fn reset(&mut self) {
+        self.left = self.bodies.saturating_add(HEAD_BUDGET);
     }
 }
 
 /// Room for a body; dropping it ends the call.
-pub(crate) struct BodyRoom {
-    meter: Meter,
+pub(crate) struct BodyBudget {
+    budget: ReceiveBudget,
     /// `None` for a stream.
     bytes: Option<usize>,
 }
 
-impl BodyRoom {
+impl BodyBudget {
     /// From here on only so much of the body is wanted.
     pub(crate) fn bound(&mut self, maximum_body: usize) {
-        let bytes = maximum_body.saturating_mul(WRAPPING).saturating_add(BEFORE_ANSWER);
-        let mut count = self.meter.count.lock();
-        count.give_back(self.bytes.replace(bytes));
-        count.make_room(bytes);
+        let bytes = maximum_body.saturating_mul(FRAMING_OVERHEAD).saturating_add(HEAD_BUDGET);
+        let mut count = self.budget.count.lock();
+        count.release_body(self.bytes.replace(bytes));
+        count.reserve_body(bytes);
     }
 }
 
-impl Drop for BodyRoom {
+impl Drop for BodyBudget {
     fn drop(&mut self) {
-        self.meter.count.lock().give_back(self.bytes);
+        self.budget.count.lock().release_body(self.bytes);
     }
 }
 
@@ -106,38 +106,38 @@ impl Drop for BodyRoom {
 mod tests {
     use super::*;
 
-    fn bounded(meter: &Meter, maximum_body: usize) -> BodyRoom {
-        let mut room = meter.answered();
-        room.bound(maximum_body);
-        room
+    fn bounded(budget: &ReceiveBudget, maximum_body: usize) -> BodyBudget {
+        let mut body = budget.start_body();
+        body.bound(maximum_body);
+        body
     }
 
     #[test]
     fn a_stream_has_no_bound_and_leaves_none_lifted_behind() {
-        let meter = Meter::new();
-        let (first, second) = (meter.answered(), meter.answered());
-        let body = bounded(&meter, 0);
+        let budget = ReceiveBudget::new();
+        let (first, second) = (budget.start_body(), budget.start_body());
+        let body = bounded(&budget, 0);
         drop(first);
-        assert!(meter.take(usize::MAX) && meter.take(usize::MAX), "one of them is still read");
+        assert!(budget.take(usize::MAX) && budget.take(usize::MAX), "one of them is still read");
         drop(second);
-        assert!(meter.take(2 * BEFORE_ANSWER), "the body has its room");
+        assert!(budget.take(2 * HEAD_BUDGET), "the body has its room");
         drop(body);
-        assert!(meter.take(BEFORE_ANSWER) && !meter.take(1));
-        assert!(!meter.answered().meter.take(0), "what is over stays over");
+        assert!(budget.take(HEAD_BUDGET) && !budget.take(1));
+        assert!(!budget.start_body().budget.take(0), "what is over stays over");
     }
 
     #[test]
     fn starts_anew_with_every_answer_but_never_after_it_was_over() {
-        let meter = Meter::new();
-        assert!(meter.take(BEFORE_ANSWER));
-        let body = bounded(&meter, 10);
-        assert!(meter.take(10 * WRAPPING + 2 * BEFORE_ANSWER));
+        let budget = ReceiveBudget::new();
+        assert!(budget.take(HEAD_BUDGET));
+        let body = bounded(&budget, 10);
+        assert!(budget.take(10 * FRAMING_OVERHEAD + 2 * HEAD_BUDGET));
         drop(body);
-        let (first, second) = (bounded(&meter, 0), bounded(&meter, 0));
+        let (first, second) = (bounded(&budget, 0), bounded(&budget, 0));
         drop(first);
-        assert!(meter.take(2 * BEFORE_ANSWER), "the other body still has its room");
-        assert!(!meter.take(1) && meter.is_over());
+        assert!(budget.take(2 * HEAD_BUDGET), "the other body still has its room");
+        assert!(!budget.take(1) && budget.is_exceeded());
         drop(second);
-        assert!(!meter.take(0));
+        assert!(!budget.take(0));
     }
 }

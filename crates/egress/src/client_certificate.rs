@@ -30,16 +30,16 @@ impl Identity {
     /// A [`SetupError`] that says which of the two cannot be used and why.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, SetupError> {
         let certificates = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
-        let certificates = certificates.map_err(|error| SetupError::Chain(plain(&error, "certificate")))?;
+        let certificates = certificates.map_err(|error| SetupError::Chain(redacted(&error, "certificate")))?;
         if certificates.is_empty() {
-            return Err(SetupError::Chain(plain(&PemError::NoItemsFound, "certificate")));
+            return Err(SetupError::Chain(redacted(&PemError::NoItemsFound, "certificate")));
         }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| {
             let is_encrypted = key.windows(ENCRYPTED.len()).any(|window| window == ENCRYPTED);
             SetupError::Key(if is_encrypted {
                 "it is encrypted, write it without a passphrase".to_owned()
             } else {
-                plain(&error, "private key")
+                redacted(&error, "private key")
             })
         })?;
         let key = ring::default_provider().key_provider.load_private_key(key);
@@ -67,7 +67,7 @@ impl fmt::Debug for Identity {
 }
 
 /// Says nothing of the text itself, which may hold a key.
-fn plain(error: &PemError, what: &str) -> String {
+fn redacted(error: &PemError, what: &str) -> String {
     match error {
         PemError::NoItemsFound => format!("there is no {what} in it, write it in PEM"),
         _ => "it is not well-formed PEM".to_owned(),

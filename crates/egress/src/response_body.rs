@@ -10,10 +10,10 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
 use crate::error::BodyFault;
-use crate::meter::BodyRoom;
+use crate::receive_budget::BodyBudget;
 
 /// A year.
-const VERY_LONG: Duration = Duration::from_secs(365 * 24 * 3600);
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a collected body ended; after [`crate::Egress::send`] it is found in the extensions of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,14 +34,14 @@ pub struct AnswerBody {
     body: Incoming,
     /// An event stream has no end by design, so its bytes are not bounded in sum: whoever reads it bounds each event,
     /// and takes no more off the connection than it asks for. [`AnswerBody::collect`] sets a bound.
-    room: Option<BodyRoom>,
+    budget: Option<BodyBudget>,
     /// The library tells of a torn connection once, and then of an end.
     is_broken: bool,
 }
 
 impl AnswerBody {
-    pub(crate) fn new(body: Incoming, room: Option<BodyRoom>) -> Self {
-        Self { body, room, is_broken: false }
+    pub(crate) fn new(body: Incoming, budget: Option<BodyBudget>) -> Self {
+        Self { body, budget, is_broken: false }
     }
 
     /// The next piece, never empty, if it comes within `idle`; `None` at the orderly end. A call that is given up loses
@@ -81,10 +81,10 @@ impl AnswerBody {
 
     /// Reads what is left of it, at most `maximum` bytes, within `total`.
     pub async fn collect(mut self, maximum: usize, total: Duration) -> (Bytes, BodyEnd) {
-        if let Some(room) = &mut self.room {
-            room.bound(maximum);
+        if let Some(budget) = &mut self.budget {
+            budget.bound(maximum);
         }
-        let mut pieces = Pieces::None;
+        let mut pieces = Collected::None;
         let deadline = deadline(total);
         loop {
             let piece = match self.next_until(deadline).await {
@@ -93,9 +93,9 @@ impl AnswerBody {
                 Err(BodyFault::Broken) => return (pieces.whole(), BodyEnd::Broken),
                 Err(BodyFault::Late) => return (pieces.whole(), BodyEnd::Late),
             };
-            let room = maximum - pieces.len();
-            if piece.len() > room {
-                pieces.add(piece.slice(..room));
+            let left = maximum - pieces.len();
+            if piece.len() > left {
+                pieces.add(piece.slice(..left));
                 return (pieces.whole(), BodyEnd::Cut);
             }
             pieces.add(piece);
@@ -106,17 +106,17 @@ impl AnswerBody {
 /// When a time is up. One that no clock can count is as good as a very long one.
 fn deadline(time: Duration) -> Instant {
     let now = Instant::now();
-    now.checked_add(time).unwrap_or(now + VERY_LONG)
+    now.checked_add(time).unwrap_or(now + LONGEST_TIMEOUT)
 }
 
 /// What has come so far. Most bodies come in one piece, which need not be copied.
-enum Pieces {
+enum Collected {
     None,
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Pieces {
+impl Collected {
     fn len(&self) -> usize {
         match self {
             Self::None => 0,

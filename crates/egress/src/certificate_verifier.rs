@@ -103,7 +103,7 @@ fn is_authority(error: &Error) -> bool {
 }
 
 /// Whether a certificate names itself as its issuer and would be taken if it were a root. Of an authority the signature is
-/// not looked at.
+/// not checked_at at.
 fn is_self_signed(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
     let names_itself =
         EndEntityCert::try_from(certificate).is_ok_and(|certificate| certificate.issuer() == certificate.subject());

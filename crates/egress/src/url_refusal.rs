@@ -61,7 +61,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Whether an allowlist entry of the operator would let it pass. That goes for a name without an answer too, because
-    /// a host that is allowed by name is not looked up.
+    /// a host that is allowed by name is not checked_at up.
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Localhost | Self::Address(_) | Self::NotPublic | Self::Unresolved(_))
     }
