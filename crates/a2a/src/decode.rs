@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::lenient::or_default;
-use crate::v03::rest_read;
+use crate::v03::rest_data;
 use crate::{Dialect, ListResponse, Message, PushConfig, SendResponse, StreamResponse, Task};
 
 /// A bare task.
 pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Error> {
     let mut task: Task = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut task);
+        rest_data::unwrap_nested(&mut task);
     }
     Ok(task)
 }
@@ -21,7 +21,7 @@ pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Er
 pub fn decode_message(dialect: Dialect, json: &[u8]) -> Result<Message, serde_json::Error> {
     let mut message: Message = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut message);
+        rest_data::unwrap_nested(&mut message);
     }
     Ok(message)
 }
@@ -30,7 +30,7 @@ pub fn decode_message(dialect: Dialect, json: &[u8]) -> Result<Message, serde_js
 pub fn decode_send(dialect: Dialect, json: &[u8]) -> Result<SendResponse, serde_json::Error> {
     let mut answer: SendResponse = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut answer);
+        rest_data::unwrap_nested(&mut answer);
     }
     Ok(answer)
 }
@@ -39,7 +39,7 @@ pub fn decode_send(dialect: Dialect, json: &[u8]) -> Result<SendResponse, serde_
 pub fn decode_stream(dialect: Dialect, json: &[u8]) -> Result<StreamResponse, serde_json::Error> {
     let mut frame: StreamResponse = object(json)?;
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut frame);
+        rest_data::unwrap_nested(&mut frame);
     }
     Ok(frame)
 }
@@ -54,7 +54,7 @@ pub fn decode_list(dialect: Dialect, json: &[u8]) -> Result<ListResponse, serde_
         object(json)?
     };
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut page);
+        rest_data::unwrap_nested(&mut page);
     }
     Ok(page)
 }

@@ -64,11 +64,11 @@ pub fn encode_status_with_artifact(
 ) -> Vec<u8> {
     match Binding::of(dialect) {
         None => {
-            let artifact = artifact.map(Whole::of);
+            let artifact = artifact.map(CompleteArtifact::of);
             in_member("statusUpdate", &to_bytes(&WithArtifact { update, artifact }))
         }
         Some(binding) => {
-            let artifact = artifact.map(|artifact| Whole::of(v03::artifact(binding, artifact)));
+            let artifact = artifact.map(|artifact| CompleteArtifact::of(v03::artifact(binding, artifact)));
             let update = v03::status_update(binding, update, is_final);
             wrapped(binding, "statusUpdate", to_bytes(&WithArtifact { update, artifact }))
         }
@@ -179,20 +179,20 @@ struct WithArtifact<U, A> {
     #[serde(flatten)]
     update: U,
     #[serde(skip_serializing_if = "Option::is_none")]
-    artifact: Option<Whole<A>>,
+    artifact: Option<CompleteArtifact<A>>,
 }
 
 /// An artifact that is all there.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Whole<A> {
+struct CompleteArtifact<A> {
     #[serde(flatten)]
     artifact: A,
     append: bool,
     last_chunk: bool,
 }
 
-impl<A> Whole<A> {
+impl<A> CompleteArtifact<A> {
     fn of(artifact: A) -> Self {
         Self { artifact, append: false, last_chunk: true }
     }

@@ -13,42 +13,43 @@ impl Task {
                 true
             }
             StreamResponse::StatusUpdate(update) => {
-                let is_told = !self.status.state.is_terminal() && self.is_meant(&update.task_id, &update.context_id);
-                if is_told {
+                let applies =
+                    !self.status.state.is_terminal() && self.is_about_this_task(&update.task_id, &update.context_id);
+                if applies {
                     self.change_status(update);
                 }
-                is_told
+                applies
             }
             StreamResponse::ArtifactUpdate(update) => {
-                let is_told = self.is_meant(&update.task_id, &update.context_id);
-                if is_told {
+                let applies = self.is_about_this_task(&update.task_id, &update.context_id);
+                if applies {
                     self.change_artifacts(update);
                 }
-                is_told
+                applies
             }
             StreamResponse::Task(_) | StreamResponse::Message(_) => false,
         }
     }
 
-    /// Whether an update is about this task; if so, its conversation is ours where the peer had not said it before.
-    fn is_meant(&mut self, task: &TaskId, context: &ContextId) -> bool {
-        let is_meant = task.as_str().is_empty() || *task == self.id;
-        if is_meant && self.context_id.as_str().is_empty() {
+    /// Whether an update is about this task; if so, its conversation is ours where the peer had not named it before.
+    fn is_about_this_task(&mut self, task: &TaskId, context: &ContextId) -> bool {
+        let is_about_this_task = task.as_str().is_empty() || *task == self.id;
+        if is_about_this_task && self.context_id.as_str().is_empty() {
             self.context_id = context.clone();
         }
-        is_meant
+        is_about_this_task
     }
 
-    /// What the agent said with the former status is history now, unless the peer has put it there already.
+    /// The message of the former status is history now, unless the peer has put it there already.
     fn change_status(&mut self, update: &TaskStatusUpdate) {
-        let said = std::mem::replace(&mut self.status, update.status.clone()).message;
-        let is_there = |said: &crate::Message| {
+        let previous = std::mem::replace(&mut self.status, update.status.clone()).message;
+        let is_in_history = |previous: &crate::Message| {
             self.history.last().is_some_and(|last| {
-                last == said || (!said.message_id.as_str().is_empty() && last.message_id == said.message_id)
+                last == previous || (!previous.message_id.as_str().is_empty() && last.message_id == previous.message_id)
             })
         };
-        if let Some(said) = said.filter(|said| !is_there(said)) {
-            self.history.push(said);
+        if let Some(previous) = previous.filter(|previous| !is_in_history(previous)) {
+            self.history.push(previous);
         }
         if let Some(metadata) = &update.metadata {
             self.metadata.get_or_insert_default().merge(metadata);

@@ -162,19 +162,19 @@ impl Metadata {
 const LINEAR_KEYS: usize = 32;
 
 /// Goes on reading a large object with an index over its keys.
-fn read_many<'de, A: MapAccess<'de>>(
+fn read_large_object<'de, A: MapAccess<'de>>(
     mut metadata: Metadata,
     first: (String, Json),
     mut access: A,
 ) -> Result<Metadata, A::Error> {
-    let mut places: HashMap<String, usize> =
-        metadata.0.iter().enumerate().map(|(place, (key, _))| (key.clone(), place)).collect();
+    let mut index_of_key: HashMap<String, usize> =
+        metadata.0.iter().enumerate().map(|(index, (key, _))| (key.clone(), index)).collect();
     let mut next = Some(first);
     while let Some((key, value)) = next {
-        match places.get(&key) {
-            Some(&place) => metadata.0[place].1 = value,
+        match index_of_key.get(&key) {
+            Some(&index) => metadata.0[index].1 = value,
             None => {
-                places.insert(key.clone(), metadata.0.len());
+                index_of_key.insert(key.clone(), metadata.0.len());
                 metadata.0.push((key, value));
             }
         }
@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for Metadata {
                 let mut metadata = Metadata::default();
                 while let Some((key, value)) = access.next_entry::<String, Json>()? {
                     if metadata.0.len() == LINEAR_KEYS {
-                        return read_many(metadata, (key, value), access);
+                        return read_large_object(metadata, (key, value), access);
                     }
                     metadata.insert(key, value);
                 }

@@ -51,7 +51,7 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     }
     let members: Members = serde_json::from_slice(body).map_err(|error| {
         let kind = if error.is_data() { ErrorKind::InvalidRequest } else { ErrorKind::Parse };
-        Rejected { id: RpcId::NULL, error: said(kind, &error) }
+        Rejected { id: RpcId::NULL, error: with_parser_message(kind, &error) }
     })?;
     let is_notification = members.id.is_none();
     let id = match members.id.map(RpcId::read) {
@@ -120,10 +120,10 @@ fn invalid(id: RpcId, what: &str) -> Rejected {
 fn not_an_object(body: &[u8], what: &str) -> Rejected {
     match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Ok(_) => invalid(RpcId::NULL, what),
-        Err(error) => Rejected { id: RpcId::NULL, error: said(ErrorKind::Parse, &error) },
+        Err(error) => Rejected { id: RpcId::NULL, error: with_parser_message(ErrorKind::Parse, &error) },
     }
 }
 
-fn said(kind: ErrorKind, error: &serde_json::Error) -> Error {
+fn with_parser_message(kind: ErrorKind, error: &serde_json::Error) -> Error {
     Error::with_message(kind, format!("{}: {error}", kind.entry().message))
 }

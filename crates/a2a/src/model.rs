@@ -8,20 +8,20 @@ mod event;
 mod list;
 mod message;
 mod part;
-mod parts;
 mod send;
 mod task;
+mod visit_parts;
 
 pub use artifact::Artifact;
 pub use event::{StreamResponse, TaskArtifactUpdate, TaskStatusUpdate};
 pub use list::ListResponse;
 pub use message::{Message, Role};
 pub use part::{Part, PartContent};
-pub use parts::HasParts;
 pub use send::{AuthenticationInfo, PushConfig, PushPayload, SendConfiguration, SendRequest, SendResponse};
 pub use task::{Task, TaskState, TaskStatus};
+pub use visit_parts::HasParts;
 
-pub(crate) use event::Shape;
+pub(crate) use event::FrameKind;
 pub(crate) use part::decode_base64;
 pub(crate) use send::{ConfigurationWire, PushWire, resource_name};
 pub(crate) use task::NAMES as STATE_NAMES;

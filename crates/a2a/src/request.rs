@@ -4,17 +4,17 @@
 
 mod params;
 mod push;
-mod read;
+mod read_object;
 mod rest;
 mod send;
-mod unsayable;
+mod unsupported;
 mod write;
 
 use crate::{ContextId, Metadata, PushConfig, SendRequest, TaskId, TaskState, Timestamp};
 
 pub use params::decode_params;
 pub use rest::{RestParts, decode_rest};
-pub use unsayable::Unsayable;
+pub use unsupported::Unsayable;
 pub use write::{OtherForm, RestCall, encode_params, encode_rest};
 
 /// One request. Sending and streaming share [`Request::Send`], the two cards [`Request::ExtendedCard`], and the

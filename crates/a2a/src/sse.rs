@@ -23,7 +23,7 @@
 
 mod event;
 mod frame;
-mod named;
+mod named_event;
 
 use std::collections::VecDeque;
 

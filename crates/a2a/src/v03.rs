@@ -2,14 +2,14 @@
 //!
 //! JSON-RPC and REST share the structure and differ in names, enums and nesting; each view asks its [`Binding`].
 
-pub(crate) mod compat;
 mod event;
-pub(crate) mod kinds;
 mod message;
 mod part;
+pub(crate) mod part_kinds;
 mod push;
-pub(crate) mod rest_read;
+pub(crate) mod rest_data;
 mod task;
+pub(crate) mod wrapped_data;
 
 use crate::Dialect;
 

@@ -47,15 +47,15 @@ fn of_object(object: &Metadata) -> Option<Error> {
     if message.is_none() && code.is_none() {
         return None;
     }
-    let mut facts = Facts::default();
+    let mut details = ErrorDetails::default();
     for member in ["data", "details"] {
-        facts.read(object.get(member));
+        details.read(object.get(member));
     }
-    let kind = facts.reason.as_deref().and_then(ErrorKind::from_reason);
-    let kind = kind.or_else(|| code.and_then(|code| facts.kind_of(code)));
+    let kind = details.reason.as_deref().and_then(ErrorKind::from_reason);
+    let kind = kind.or_else(|| code.and_then(|code| details.kind_of(code)));
     if kind.is_none() {
-        let unknown = [("reason", facts.reason.take()), ("code", code.map(text_of))];
-        facts.metadata.extend(unknown.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        let unknown = [("reason", details.reason.take()), ("code", code.map(text_of))];
+        details.metadata.extend(unknown.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     }
     let error = Error::new(kind.unwrap_or(ErrorKind::Internal));
     let message = message.filter(|message| !message.is_empty()).unwrap_or(error.message);
@@ -63,19 +63,19 @@ fn of_object(object: &Metadata) -> Option<Error> {
     // Over REST the number is a status of HTTP, which says no more than the kind.
     let is_own = |code: &i64| kind.is_none() || *code < 0 && *code != i64::from(error.kind.entry().code);
     let received_code = received_code.filter(is_own);
-    let Facts { metadata, violations, .. } = facts;
+    let ErrorDetails { metadata, violations, .. } = details;
     Some(Error { kind: error.kind, message, metadata, violations, received_code })
 }
 
 /// What stands beside code and message.
 #[derive(Default)]
-struct Facts {
+struct ErrorDetails {
     reason: Option<String>,
     metadata: Vec<(String, String)>,
     violations: Vec<Violation>,
 }
 
-impl Facts {
+impl ErrorDetails {
     fn read(&mut self, data: Option<&Json>) {
         let Some(data) = data.filter(|data| data.as_str() != "null") else { return };
         if let Ok(details) = data.read::<Vec<Metadata>>() {
@@ -87,7 +87,7 @@ impl Facts {
         }
     }
 
-    /// One `google.rpc` detail, or the plain object of v0.3, which is a detail with its facts laid open.
+    /// One `google.rpc` detail, or the plain object of v0.3, which is a detail whose metadata stands beside the reason.
     fn detail(&mut self, detail: &Metadata) {
         let is_typed = detail.get("@type").is_some();
         for (key, value) in detail.iter() {
@@ -95,8 +95,8 @@ impl Facts {
                 "reason" => self.reason = value.as_text().or(self.reason.take()),
                 "fieldViolations" => self.violations(value),
                 "metadata" if is_typed => {
-                    let facts = value.read::<Metadata>().unwrap_or_default();
-                    self.metadata.extend(facts.iter().map(|(key, value)| (key.to_owned(), text_of(value))));
+                    let entries = value.read::<Metadata>().unwrap_or_default();
+                    self.metadata.extend(entries.iter().map(|(key, value)| (key.to_owned(), text_of(value))));
                 }
                 "@type" => {}
                 "domain" if is_typed => {}
@@ -134,7 +134,7 @@ impl Facts {
     }
 }
 
-/// Facts are text; whatever is not is kept as the JSON it came as.
+/// Metadata values are text; any other JSON value is kept as its JSON text.
 fn text_of(value: &Json) -> String {
     value.as_text().unwrap_or_else(|| value.as_str().to_owned())
 }

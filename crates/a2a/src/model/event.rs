@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::lenient::{flag, or_default};
 use crate::{Artifact, ContextId, Message, Metadata, Task, TaskId, TaskStatus};
 
-pub(crate) use read::Shape;
+pub(crate) use read::FrameKind;
 
 /// A change of a task's status.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

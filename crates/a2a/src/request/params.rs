@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ListRequest, Request, push, read, send};
+use super::read_object::read_object;
+use super::{ListRequest, Request, push, send};
 use crate::lenient::{count, flag, non_empty};
 use crate::model::resource_name;
 use crate::{ContextId, Dialect, Error, Json, Metadata, Operation, TaskId, TaskState, Timestamp, Version};
@@ -24,21 +25,21 @@ pub(super) fn from_object(dialect: Dialect, operation: Operation, json: Option<&
     match operation {
         Operation::SendMessage | Operation::SendStreamingMessage => send::decode(dialect, json).map(Request::Send),
         Operation::GetTask => {
-            let wire: TaskWire = read::object(json)?;
+            let wire: TaskWire = read_object(json)?;
             let history_length = history_length(dialect, wire.history_length);
             Ok(Request::Get { history_length, id: wire.task()?, tenant: wire.tenant })
         }
         Operation::CancelTask => {
-            let wire: TaskWire = read::object(json)?;
+            let wire: TaskWire = read_object(json)?;
             Ok(Request::Cancel { id: wire.task()?, metadata: wire.metadata, tenant: wire.tenant })
         }
         Operation::SubscribeToTask => {
-            let wire: TaskWire = read::object(json)?;
+            let wire: TaskWire = read_object(json)?;
             Ok(Request::Subscribe { id: wire.task()?, tenant: wire.tenant })
         }
         Operation::ListTasks => list(dialect, json).map(Request::List),
         Operation::GetExtendedCard | Operation::GetCard => {
-            let wire: TaskWire = read::object(json)?;
+            let wire: TaskWire = read_object(json)?;
             Ok(Request::ExtendedCard { tenant: wire.tenant })
         }
         Operation::CreatePushConfig
@@ -124,7 +125,7 @@ struct ListWire {
 }
 
 fn list(dialect: Dialect, json: &str) -> Result<ListRequest, Error> {
-    let wire: ListWire = read::object(json)?;
+    let wire: ListWire = read_object(json)?;
     Ok(ListRequest {
         context_id: wire.context_id,
         status: wire.status.as_ref().map(status).transpose()?.flatten(),

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{PushRequest, params, read};
+use super::read_object::read_object;
+use super::{PushRequest, params};
 use crate::lenient::non_empty;
 use crate::model::{PushWire, resource_name};
 use crate::{Dialect, Error, Json, Operation, TaskId, Version};
@@ -13,7 +14,7 @@ pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Resu
         Err(Error::invalid_field(field, "is missing"))
     };
     if operation == Operation::CreatePushConfig {
-        let wire: PushWire = read::object(json)?;
+        let wire: PushWire = read_object(json)?;
         let config = match wire.into_config() {
             Ok(config) => config,
             Err(field) => return missing(field, &format!("pushNotificationConfig.{field}")),
@@ -23,7 +24,7 @@ pub(super) fn decode(dialect: Dialect, operation: Operation, json: &str) -> Resu
         }
         return Ok(PushRequest::Create(config));
     }
-    let wire: ConfigWire = read::object(json)?;
+    let wire: ConfigWire = read_object(json)?;
     let (task, config) = wire.ids(dialect.version());
     let task_id = match task {
         Some(task) => TaskId::from(task),

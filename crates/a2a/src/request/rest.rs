@@ -35,10 +35,10 @@ pub fn decode_rest(dialect: Dialect, operation: Operation, parts: RestParts<'_>)
         let object = Json::from_serialize(&members).map_err(|error| Error::invalid_field("", error.to_string()))?;
         params::from_object(dialect, operation, Some(object.as_str()))?
     };
-    override_ids(&mut request, parts);
+    set_path_ids(&mut request, parts);
     let named = [parts.tenant, query_value(parts.query, "tenant")];
     for tenant in named.into_iter().flatten().filter(|tenant| !tenant.is_empty()) {
-        agree(&mut request, tenant)?;
+        set_tenant(&mut request, tenant)?;
     }
     Ok(request)
 }
@@ -108,7 +108,7 @@ fn members(parts: RestParts<'_>, body: Option<&RawValue>, operation: Operation) 
 }
 
 /// A nested v0.3 configuration may repeat the task under another id; the path is right.
-fn override_ids(request: &mut Request, parts: RestParts<'_>) {
+fn set_path_ids(request: &mut Request, parts: RestParts<'_>) {
     let Some(path_task) = parts.task_id else { return };
     match request {
         Request::Push(PushRequest::Create(config)) => config.task_id = Some(path_task.to_owned()),
@@ -119,7 +119,7 @@ fn override_ids(request: &mut Request, parts: RestParts<'_>) {
     }
 }
 
-fn agree(request: &mut Request, named: &str) -> Result<(), Error> {
+fn set_tenant(request: &mut Request, named: &str) -> Result<(), Error> {
     let slot = request.tenant_mut();
     match slot {
         Some(given) if given != named => {

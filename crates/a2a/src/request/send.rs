@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{params, read};
+use super::params;
+use super::read_object::read_object;
 use crate::error::Violation;
 use crate::lenient::{non_empty, object, optional_object};
 use crate::model::ConfigurationWire;
-use crate::v03::{kinds, rest_read};
+use crate::v03::{part_kinds, rest_data};
 use crate::{ContextId, Dialect, Error, Message, Metadata, Role, SendRequest, Version};
 
 #[derive(Deserialize)]
@@ -27,12 +28,12 @@ struct SendWire {
 
 pub(super) fn decode(dialect: Dialect, json: &str) -> Result<SendRequest, Error> {
     if dialect.version() == Version::V03 {
-        kinds::check(json)?;
+        part_kinds::check(json)?;
     }
-    let wire: SendWire = read::object(json)?;
+    let wire: SendWire = read_object(json)?;
     let mut message = wire.message;
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut message);
+        rest_data::unwrap_nested(&mut message);
     }
     check(&message)?;
     message.context_id = context(&message, wire.context_id)?;

@@ -3,13 +3,13 @@
 //! v0.3 peers get nothing outside their schema, because some answer any unknown key with an error.
 
 mod object;
-mod path;
+mod path_segment;
 mod rest;
 mod send;
 
 use object::Object;
 
-use super::unsayable::Unsayable;
+use super::unsupported::Unsayable;
 use super::{ListRequest, PushRequest, Request};
 use crate::{Dialect, Operation, PushConfig, TaskId, TaskState, Version, v03};
 
@@ -87,7 +87,7 @@ fn list_status(dialect: Dialect, request: &ListRequest) -> Option<&'static str> 
 
 /// Whatever is wrong with a request, on either binding.
 fn check(dialect: Dialect, operation: Operation, request: &Request) -> Result<(), Unsayable> {
-    if !belongs(operation, request) {
+    if !is_for_operation(operation, request) {
         return Err(Unsayable::Mismatch { operation });
     }
     if let Some(field) = request.unsayable_fields(dialect).first() {
@@ -118,7 +118,7 @@ fn check(dialect: Dialect, operation: Operation, request: &Request) -> Result<()
     }
 }
 
-fn belongs(operation: Operation, request: &Request) -> bool {
+fn is_for_operation(operation: Operation, request: &Request) -> bool {
     matches!(
         (operation, request),
         (Operation::SendMessage | Operation::SendStreamingMessage, Request::Send(_))
@@ -135,7 +135,7 @@ fn belongs(operation: Operation, request: &Request) -> bool {
 }
 
 /// Whether zero has to be said: v0.3 REST has no presence for numbers, so zero is what is not written.
-fn said_history(dialect: Dialect, history_length: Option<u32>) -> Option<u32> {
+fn written_history_length(dialect: Dialect, history_length: Option<u32>) -> Option<u32> {
     history_length.filter(|length| *length != 0 || dialect != Dialect::V03Rest)
 }
 

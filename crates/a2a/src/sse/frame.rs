@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::event::DONE;
-use super::{Event, named};
-use crate::model::Shape;
+use super::{Event, named_event};
+use crate::model::FrameKind;
 use crate::{Dialect, Error, Json, Metadata, StreamResponse, decode, lenient};
 
 /// The meaning of one event.
@@ -27,7 +27,7 @@ enum Name {
     /// No name, or the one every event has by default.
     Usual,
     Error,
-    Shape(Shape),
+    FrameKind(FrameKind),
     Foreign,
 }
 
@@ -36,7 +36,7 @@ impl Name {
         match name {
             None | Some("message") => Self::Usual,
             Some("error" | "task/error") => Self::Error,
-            Some(name) => Shape::from_name(name).map_or(Self::Foreign, Self::Shape),
+            Some(name) => FrameKind::from_name(name).map_or(Self::Foreign, Self::FrameKind),
         }
     }
 }
@@ -53,7 +53,7 @@ impl Event {
             _ => {}
         }
         match name {
-            Name::Shape(shape) => read(dialect, Some(shape), data),
+            Name::FrameKind(kind) => read(dialect, Some(kind), data),
             Name::Foreign => Ok(read(dialect, None, data).unwrap_or(Frame::Nothing)),
             Name::Usual | Name::Error => read(dialect, None, data),
         }
@@ -75,13 +75,13 @@ struct Members<'a> {
     message: Option<&'a RawValue>,
 }
 
-fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, serde_json::Error> {
+fn read(dialect: Dialect, kind: Option<FrameKind>, data: &str) -> Result<Frame, serde_json::Error> {
     let members: Members<'_> = lenient::object(&mut serde_json::Deserializer::from_str(data))?;
     if members.jsonrpc.is_some() && members.error.is_some() {
         return Ok(Frame::Error(Error::read(data)));
     }
     if let Some(result) = members.result {
-        return response(dialect, shape, result.get()).or_else(|unread| newer(result.get()).ok_or(unread));
+        return response(dialect, kind, result.get()).or_else(|unread| newer(result.get()).ok_or(unread));
     }
     if members.jsonrpc.is_some() {
         return Err(serde::de::Error::custom("the JSON-RPC response has neither a result nor an error"));
@@ -90,7 +90,7 @@ fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, ser
     let is_code = members.code.is_some_and(|code| !code.get().starts_with(['{', '[']));
     let is_text = members.message.is_some_and(|message| message.get().starts_with('"'));
     let may_be_error = members.error.is_some() || (is_code && is_text);
-    response(dialect, shape, data).or_else(|unread| match may_be_error {
+    response(dialect, kind, data).or_else(|unread| match may_be_error {
         true => Ok(Frame::Error(Error::read(data))),
         false => newer(data).ok_or(unread),
     })
@@ -100,19 +100,19 @@ fn read(dialect: Dialect, shape: Option<Shape>, data: &str) -> Result<Frame, ser
 fn newer(json: &str) -> Option<Frame> {
     let members: Metadata = serde_json::from_str(json).ok()?;
     let is_unknown = match members.get("kind").and_then(Json::as_text) {
-        Some(kind) => Shape::from_name(&kind).is_none(),
+        Some(kind) => FrameKind::from_name(&kind).is_none(),
         None => {
             let mut named = members.iter();
-            let first = named.next().filter(|(name, value)| Shape::of_member(name).is_none() && value.is_object());
+            let first = named.next().filter(|(name, value)| FrameKind::of_member(name).is_none() && value.is_object());
             first.is_some() && named.next().is_none()
         }
     };
     is_unknown.then_some(Frame::Nothing)
 }
 
-fn response(dialect: Dialect, shape: Option<Shape>, json: &str) -> Result<Frame, serde_json::Error> {
-    let response = match shape {
-        Some(shape) => named::read(dialect, shape, json)?,
+fn response(dialect: Dialect, kind: Option<FrameKind>, json: &str) -> Result<Frame, serde_json::Error> {
+    let response = match kind {
+        Some(kind) => named_event::read(dialect, kind, json)?,
         None => decode::decode_stream(dialect, json.as_bytes())?,
     };
     Ok(Frame::Response(Box::new(response)))

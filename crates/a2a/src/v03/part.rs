@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Binding, compat};
+use super::{Binding, wrapped_data};
 use crate::{Part, PartContent};
 
 /// A part to be written.
@@ -42,7 +42,7 @@ impl Serialize for PartView<'_> {
             }
             PartContent::Data(value) => {
                 self.kind(&mut map, "data")?;
-                match compat::wrap_value(value, metadata.as_ref()) {
+                match wrapped_data::wrap(value, metadata.as_ref()) {
                     None => self.data(&mut map, value)?,
                     Some((wrapped, flagged)) => {
                         self.data(&mut map, &wrapped)?;

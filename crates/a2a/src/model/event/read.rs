@@ -27,11 +27,11 @@ impl<'de> Visitor<'de> for FrameVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<StreamResponse, A::Error> {
         let mut bare: Vec<(String, Box<RawValue>)> = Vec::new();
         while let Some(key) = access.next_key::<String>()? {
-            let member = match Shape::of_member(&key) {
-                Some(Shape::Task) => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
-                Some(Shape::Message) => access.next_value::<Option<_>>()?.map(StreamResponse::Message),
-                Some(Shape::Status) => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
-                Some(Shape::Artifact) => access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate),
+            let member = match FrameKind::of_member(&key) {
+                Some(FrameKind::Task) => access.next_value::<Option<_>>()?.map(StreamResponse::Task),
+                Some(FrameKind::Message) => access.next_value::<Option<_>>()?.map(StreamResponse::Message),
+                Some(FrameKind::Status) => access.next_value::<Option<_>>()?.map(StreamResponse::StatusUpdate),
+                Some(FrameKind::Artifact) => access.next_value::<Option<_>>()?.map(StreamResponse::ArtifactUpdate),
                 None => {
                     bare.push((key, access.next_value()?));
                     None
@@ -49,25 +49,25 @@ impl<'de> Visitor<'de> for FrameVisitor {
 fn read_bare(members: &[(String, Box<RawValue>)]) -> Result<StreamResponse, String> {
     let text = object_text(members);
     let read = |error: serde_json::Error| error.to_string();
-    match shape_of(members) {
-        Some(Shape::Task) => serde_json::from_str(&text).map(StreamResponse::Task).map_err(read),
-        Some(Shape::Message) => serde_json::from_str(&text).map(StreamResponse::Message).map_err(read),
-        Some(Shape::Status) => serde_json::from_str(&text).map(StreamResponse::StatusUpdate).map_err(read),
-        Some(Shape::Artifact) => serde_json::from_str(&text).map(StreamResponse::ArtifactUpdate).map_err(read),
+    match bare_kind(members) {
+        Some(FrameKind::Task) => serde_json::from_str(&text).map(StreamResponse::Task).map_err(read),
+        Some(FrameKind::Message) => serde_json::from_str(&text).map(StreamResponse::Message).map_err(read),
+        Some(FrameKind::Status) => serde_json::from_str(&text).map(StreamResponse::StatusUpdate).map_err(read),
+        Some(FrameKind::Artifact) => serde_json::from_str(&text).map(StreamResponse::ArtifactUpdate).map_err(read),
         None => Err("neither task, message, statusUpdate nor artifactUpdate".to_owned()),
     }
 }
 
 /// Which of the four a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FrameKind {
     Task,
     Message,
     Status,
     Artifact,
 }
 
-impl Shape {
+impl FrameKind {
     /// The member of a v1.0 frame that holds it.
     pub(crate) fn of_member(name: &str) -> Option<Self> {
         match name {
@@ -91,22 +91,22 @@ impl Shape {
     }
 }
 
-fn shape_of(members: &[(String, Box<RawValue>)]) -> Option<Shape> {
+fn bare_kind(members: &[(String, Box<RawValue>)]) -> Option<FrameKind> {
     let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value.get());
     let tag = member("kind").or_else(|| member("type")).unwrap_or_default();
-    if let Some(shape) = Shape::from_name(tag.trim_matches('"')) {
-        return Some(shape);
+    if let Some(kind) = FrameKind::from_name(tag.trim_matches('"')) {
+        return Some(kind);
     }
     let has = |names: [&str; 2]| names.into_iter().any(|name| member(name).is_some());
     // A message may also have a task id, and an update a status: the order of the questions matters.
     if has(["messageId", "message_id"]) {
-        Some(Shape::Message)
+        Some(FrameKind::Message)
     } else if member("artifact").is_some() {
-        Some(Shape::Artifact)
+        Some(FrameKind::Artifact)
     } else if has(["taskId", "task_id"]) && member("status").is_some() {
-        Some(Shape::Status)
+        Some(FrameKind::Status)
     } else if member("id").is_some() {
-        Some(Shape::Task)
+        Some(FrameKind::Task)
     } else {
         None
     }

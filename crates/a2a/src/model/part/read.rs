@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Part, PartContent};
 use crate::lenient::non_empty;
-use crate::v03::compat;
+use crate::v03::wrapped_data;
 use crate::{Json, Metadata};
 
 impl<'de> Deserialize<'de> for Part {
@@ -59,32 +59,35 @@ impl<'de> Visitor<'de> for PartVisitor {
             match key {
                 Key::Text => {
                     let text: Option<String> = access.next_value()?;
-                    offer::<A::Error>(&mut found, text.map(PartContent::Text))?;
+                    set_content::<A::Error>(&mut found, text.map(PartContent::Text))?;
                 }
                 Key::Raw => {
                     let raw: Option<String> = access.next_value()?;
                     let bytes = raw.map(|text| decode_base64(&text)).transpose().map_err(A::Error::custom)?;
-                    offer::<A::Error>(&mut found, bytes.map(PartContent::Raw))?;
+                    set_content::<A::Error>(&mut found, bytes.map(PartContent::Raw))?;
                 }
                 Key::Url => {
                     let url: Option<String> = access.next_value()?;
-                    offer::<A::Error>(&mut found, url.map(PartContent::Url))?;
+                    set_content::<A::Error>(&mut found, url.map(PartContent::Url))?;
                 }
-                Key::Data => offer::<A::Error>(&mut found, Some(PartContent::Data(access.next_value()?)))?,
+                Key::Data => set_content::<A::Error>(&mut found, Some(PartContent::Data(access.next_value()?)))?,
                 Key::File => {
                     if let Some(file) = access.next_value::<Option<File>>()? {
                         filename = file.name.or(filename);
                         media_type = file.media_type.or(media_type);
-                        offer::<A::Error>(&mut found, Some(file.content))?;
+                        set_content::<A::Error>(&mut found, Some(file.content))?;
                     }
                 }
                 Key::Content => {
                     let case: Option<Case> = access.next_value()?;
-                    offer::<A::Error>(&mut found, case.map(Case::into_content).transpose().map_err(A::Error::custom)?)?;
+                    set_content::<A::Error>(
+                        &mut found,
+                        case.map(Case::into_content).transpose().map_err(A::Error::custom)?,
+                    )?;
                 }
                 Key::Metadata => metadata = access.next_value()?,
-                Key::Filename => filename = text_or_none(access.next_value()?).or(filename),
-                Key::MediaType => media_type = text_or_none(access.next_value()?).or(media_type),
+                Key::Filename => filename = none_if_empty(access.next_value()?).or(filename),
+                Key::MediaType => media_type = none_if_empty(access.next_value()?).or(media_type),
                 Key::Kind => kind = Some(access.next_value()?),
                 Key::Other => {
                     access.next_value::<IgnoredAny>()?;
@@ -94,21 +97,21 @@ impl<'de> Visitor<'de> for PartVisitor {
         let content = found.ok_or_else(|| A::Error::custom("a part needs one of text, raw, url or data"))?;
         let mut part = Part { content, metadata, filename, media_type };
         if kind.is_some_and(|kind| kind.as_str() == "\"data\"") {
-            compat::unwrap_value(&mut part);
+            wrapped_data::unwrap(&mut part);
         }
         Ok(part)
     }
 }
 
 /// Keeps the one content of a part. Peers that print defaults send empty ones beside it: those give way.
-fn offer<E: Error>(found: &mut Option<PartContent>, offered: Option<PartContent>) -> Result<(), E> {
-    let Some(offered) = offered else { return Ok(()) };
+fn set_content<E: Error>(found: &mut Option<PartContent>, candidate: Option<PartContent>) -> Result<(), E> {
+    let Some(candidate) = candidate else { return Ok(()) };
     match found {
-        Some(present) if is_empty(&offered) && !is_empty(present) => {}
+        Some(present) if is_empty(&candidate) && !is_empty(present) => {}
         Some(present) if !is_empty(present) => {
             return Err(E::custom("a part needs exactly one of text, raw, url or data, not several"));
         }
-        _ => *found = Some(offered),
+        _ => *found = Some(candidate),
     }
     Ok(())
 }
@@ -122,7 +125,7 @@ fn is_empty(content: &PartContent) -> bool {
     }
 }
 
-fn text_or_none(text: Option<String>) -> Option<String> {
+fn none_if_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 

@@ -1,8 +1,8 @@
 //! Requests as calls of REST: method, path, query and body.
 
 use super::object::Object;
-use super::path::{escape, push_segment};
-use super::{check, config_body, list_status, path_prefix, said_history, send};
+use super::path_segment::{escape, push_segment};
+use super::{check, config_body, list_status, path_prefix, send, written_history_length};
 use crate::request::{ListRequest, PushRequest, Request, Unsayable};
 use crate::{Dialect, Operation, PushConfig};
 
@@ -60,7 +60,7 @@ pub fn encode_rest(dialect: Dialect, operation: Operation, request: &Request) ->
             Ok(post(paths.to(verb)?, send::body(dialect, request)))
         }
         Request::Get { id, history_length, .. } => {
-            let history_length = said_history(dialect, *history_length);
+            let history_length = written_history_length(dialect, *history_length);
             Ok(RestCall { query: numbers([("historyLength", history_length)]), ..get(paths.task(id)?) })
         }
         Request::List(request) => Ok(RestCall { query: list_query(dialect, request), ..get(paths.to("/tasks")?) }),
@@ -129,8 +129,10 @@ fn list_query(dialect: Dialect, request: &ListRequest) -> Vec<(&'static str, Str
         ("statusTimestampAfter", request.status_timestamp_after.map(|time| time.to_string())),
         ("includeArtifacts", request.include_artifacts.then(|| "true".to_owned())),
     ];
-    let mut query =
-        numbers([("pageSize", request.page_size), ("historyLength", said_history(dialect, request.history_length))]);
+    let mut query = numbers([
+        ("pageSize", request.page_size),
+        ("historyLength", written_history_length(dialect, request.history_length)),
+    ]);
     query.extend(texts.into_iter().filter_map(|(name, value)| Some((name, value?))));
     query
 }

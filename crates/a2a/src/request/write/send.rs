@@ -1,7 +1,7 @@
 //! A message to send, with how it shall be answered.
 
 use super::object::Object;
-use super::said_history;
+use super::written_history_length;
 use crate::v03::{self, Binding};
 use crate::{Dialect, SendConfiguration, SendRequest};
 
@@ -28,6 +28,6 @@ fn v03_configuration(dialect: Dialect, configuration: &SendConfiguration) -> Obj
     Object::default()
         .member("blocking", &!return_immediately)
         .optional("acceptedOutputModes", (!accepted_output_modes.is_empty()).then_some(accepted_output_modes))
-        .optional("historyLength", said_history(dialect, *history_length).as_ref())
+        .optional("historyLength", written_history_length(dialect, *history_length).as_ref())
         .optional(push, task_push_notification_config.as_ref().map(v03::nested_push_config).as_ref())
 }

@@ -14,7 +14,7 @@ pub(crate) struct Wrapped<'a> {
 }
 
 /// The wrapped value and the metadata with the flag, if the value cannot go as it is.
-pub(crate) fn wrap_value<'a>(value: &'a Json, metadata: Option<&Metadata>) -> Option<(Wrapped<'a>, Metadata)> {
+pub(crate) fn wrap<'a>(value: &'a Json, metadata: Option<&Metadata>) -> Option<(Wrapped<'a>, Metadata)> {
     if value.is_object() {
         return None;
     }
@@ -23,8 +23,8 @@ pub(crate) fn wrap_value<'a>(value: &'a Json, metadata: Option<&Metadata>) -> Op
     Some((Wrapped { value }, flagged))
 }
 
-/// Undoes [`wrap_value`] on a data part that carries the flag.
-pub(crate) fn unwrap_value(part: &mut Part) {
+/// Undoes [`wrap`] on a data part that carries the flag.
+pub(crate) fn unwrap(part: &mut Part) {
     let PartContent::Data(value) = &part.content else {
         return;
     };

@@ -1,10 +1,10 @@
 //! v0.3 REST writes a data part as `{"data":{"data":{…}}}`; the outer object is the part's own message type.
 
-use super::compat;
+use super::wrapped_data;
 use crate::{HasParts, Json, Metadata, Part, PartContent};
 
 /// Undoes the nesting in everything that holds parts.
-pub(crate) fn unnest(of: &mut impl HasParts) {
+pub(crate) fn unwrap_nested(of: &mut impl HasParts) {
     of.for_each_part(&mut part);
 }
 
@@ -15,7 +15,7 @@ fn part(part: &mut Part) {
     if let Some(inner) = nested_data(value) {
         part.content = PartContent::Data(inner);
     }
-    compat::unwrap_value(part);
+    wrapped_data::unwrap(part);
 }
 
 /// The inner object, if `data` is the only member: callers who wrote the nesting once are understood too.

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::lenient;
 
 /// Reads once at full speed; only a failure is read a second time, to learn where it is.
-pub(super) fn object<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
+pub(super) fn read_object<T: DeserializeOwned>(json: &str) -> Result<T, Error> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     match lenient::object(&mut deserializer) {
         Ok(value) => Ok(value),
@@ -21,9 +21,9 @@ fn locate<T: DeserializeOwned>(json: &str) -> Option<Error> {
     let error = lenient::object::<_, T>(tracked).err()?;
     let path = track.path();
     let mut field = if path.iter().len() == 0 { String::new() } else { path.to_string() };
-    let said = error.to_string();
+    let text = error.to_string();
     // The position in the text helps nobody who sees the path.
-    let mut description = said.rsplit_once(" at line ").map_or(said.as_str(), |(before, _)| before);
+    let mut description = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
     if let Some(missing) = description.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         if !field.is_empty() {
             field.push('.');

@@ -1,41 +1,41 @@
 //! Frames whose event name says what they are, so that the data need not: updates without a discriminator, without the
 //! task's id, or with nothing but the status or the artifact.
 
-use crate::model::Shape;
-use crate::v03::rest_read;
+use crate::model::FrameKind;
+use crate::v03::rest_data;
 use crate::{Dialect, Json, Metadata, StreamResponse, decode};
 
 /// Reads the data of a named event. A frame that says itself that it is something else is believed.
-pub(super) fn read(dialect: Dialect, shape: Shape, json: &str) -> Result<StreamResponse, serde_json::Error> {
+pub(super) fn read(dialect: Dialect, kind: FrameKind, json: &str) -> Result<StreamResponse, serde_json::Error> {
     let mut members: Metadata = serde_json::from_str(json)?;
-    if speaks_for_itself(&members, shape) {
+    if has_own_discriminator(&members, kind) {
         return decode::decode_stream(dialect, json.as_bytes());
     }
-    let mut frame = match shape {
-        Shape::Task => StreamResponse::Task(reread(&members)?),
-        Shape::Message => StreamResponse::Message(reread(&members)?),
-        Shape::Status => {
-            fold_into(&mut members, "status", &["state"], &["message", "update", "timestamp"])?;
+    let mut frame = match kind {
+        FrameKind::Task => StreamResponse::Task(read_members(&members)?),
+        FrameKind::Message => StreamResponse::Message(read_members(&members)?),
+        FrameKind::Status => {
+            nest_under(&mut members, "status", &["state"], &["message", "update", "timestamp"])?;
             if let Some(state) = members.get("status").filter(|status| status.as_text().is_some()).cloned() {
                 members.insert("status", object([("state", state)])?);
             }
             name_task(&mut members)?;
-            StreamResponse::StatusUpdate(reread(&members)?)
+            StreamResponse::StatusUpdate(read_members(&members)?)
         }
-        Shape::Artifact => {
+        FrameKind::Artifact => {
             let known_by = ["artifactId", "artifact_id"];
-            fold_into(&mut members, "artifact", &known_by, &["name", "description", "parts", "extensions"])?;
+            nest_under(&mut members, "artifact", &known_by, &["name", "description", "parts", "extensions"])?;
             name_task(&mut members)?;
-            StreamResponse::ArtifactUpdate(reread(&members)?)
+            StreamResponse::ArtifactUpdate(read_members(&members)?)
         }
     };
     if dialect == Dialect::V03Rest {
-        rest_read::unnest(&mut frame);
+        rest_data::unwrap_nested(&mut frame);
     }
     Ok(frame)
 }
 
-fn speaks_for_itself(members: &Metadata, shape: Shape) -> bool {
+fn has_own_discriminator(members: &Metadata, kind: FrameKind) -> bool {
     let is_object = |name: &str| members.get(name).is_some_and(Json::is_object);
     let wrappers = ["task", "statusUpdate", "status_update", "artifactUpdate", "artifact_update"];
     if wrappers.into_iter().any(is_object) {
@@ -47,11 +47,11 @@ fn speaks_for_itself(members: &Metadata, shape: Shape) -> bool {
         return true;
     }
     let tag = members.get("kind").or_else(|| members.get("type")).and_then(Json::as_text);
-    tag.and_then(|tag| Shape::from_name(&tag)).is_some_and(|tagged| tagged != shape)
+    tag.and_then(|tag| FrameKind::from_name(&tag)).is_some_and(|tagged| tagged != kind)
 }
 
 /// Where the inner object stands alone, puts it under the member it belongs to.
-fn fold_into(members: &mut Metadata, name: &str, known_by: &[&str], others: &[&str]) -> Result<(), serde_json::Error> {
+fn nest_under(members: &mut Metadata, name: &str, known_by: &[&str], others: &[&str]) -> Result<(), serde_json::Error> {
     if members.get(name).is_some() || !known_by.iter().any(|key| members.get(key).is_some()) {
         return Ok(());
     }
@@ -79,6 +79,6 @@ fn object<'a>(members: impl IntoIterator<Item = (&'a str, Json)>) -> Result<Json
     Json::from_serialize(&object)
 }
 
-fn reread<T: serde::de::DeserializeOwned>(members: &Metadata) -> Result<T, serde_json::Error> {
+fn read_members<T: serde::de::DeserializeOwned>(members: &Metadata) -> Result<T, serde_json::Error> {
     serde_json::from_slice(&serde_json::to_vec(members)?)
 }
