@@ -1,7 +1,7 @@
-//! The agent card: what an agent is, where it listens and what it needs to know of its callers.
+//! The agent card: what an agent is, its interfaces and its security schemes.
 //!
-//! The model is v1.0. It is written as a pure v1.0 card, a pure v0.3 card, or a hybrid that both can read, and read
-//! from any of these.
+//! The model is v1.0. It is written as a pure v1.0 card, a pure v0.3 card, or a hybrid for readers of both versions, and
+//! read from any of these. Objects that are the same in both versions derive their JSON here.
 
 mod read;
 mod read_security;
@@ -9,13 +9,17 @@ pub mod security;
 mod write;
 mod write_security;
 
+use serde::{Deserialize, Serialize};
+
+use crate::lenient::{flag, non_empty, optional_flag, or_default};
 use crate::{Json, Metadata};
 
 pub use security::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
 pub use write::CardForm;
 
 /// A whole card.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "read::CardWire")]
 pub struct AgentCard {
     /// For people.
     pub name: String,
@@ -48,55 +52,76 @@ pub struct AgentCard {
 }
 
 /// One address and what is spoken there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct AgentInterface {
     /// The address.
+    #[serde(deserialize_with = "or_default")]
     pub url: String,
     /// `JSONRPC`, `HTTP+JSON`, `GRPC`, or the URI of a custom binding.
+    #[serde(alias = "protocol_binding", alias = "transport", alias = "protocol", deserialize_with = "or_default")]
     pub protocol_binding: String,
     /// To be sent with every request.
+    #[serde(deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// `1.0` or `0.3`.
+    #[serde(alias = "protocol_version", alias = "version", deserialize_with = "or_default")]
     pub protocol_version: String,
 }
 
 /// Who offers an agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AgentProvider {
     /// Its site.
+    #[serde(deserialize_with = "or_default")]
     pub url: String,
     /// Its name.
+    #[serde(deserialize_with = "or_default")]
     pub organization: String,
 }
 
 /// What an agent can do beyond answering.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct AgentCapabilities {
     /// Streams.
+    #[serde(deserialize_with = "optional_flag", skip_serializing_if = "Option::is_none")]
     pub streaming: Option<bool>,
     /// Webhooks.
+    #[serde(alias = "push_notifications", deserialize_with = "optional_flag")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub push_notifications: Option<bool>,
-    /// Extensions it knows.
+    /// Extensions it supports.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<AgentExtension>,
-    /// A card for known callers.
+    /// A card for authenticated callers; v1.0 only.
+    #[serde(alias = "extended_agent_card", deserialize_with = "optional_flag")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub extended_agent_card: Option<bool>,
 }
 
-/// An extension an agent knows.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// An extension an agent supports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AgentExtension {
     /// Its name.
+    #[serde(deserialize_with = "or_default")]
     pub uri: String,
     /// What it is for.
+    #[serde(deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether callers must declare it.
+    /// Whether callers must declare it. Never written as false: signed cards must not hold defaults.
+    #[serde(deserialize_with = "flag", skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
     /// Its settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub params: Option<Metadata>,
 }
 
 /// Something an agent is good at.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(from = "read::SkillWire")]
 pub struct AgentSkill {
     /// Unique on the card.
     pub id: String,
@@ -117,13 +142,17 @@ pub struct AgentSkill {
 }
 
 /// One signature (RFC 7515, detached).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AgentCardSignature {
     /// The protected header, base64url.
+    #[serde(deserialize_with = "or_default")]
     pub protected: String,
     /// The signature, base64url.
+    #[serde(deserialize_with = "or_default")]
     pub signature: String,
     /// The unprotected header.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub header: Option<Json>,
 }
 

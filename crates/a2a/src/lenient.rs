@@ -101,6 +101,14 @@ where
     deserializer.deserialize_map(Object(PhantomData))
 }
 
+/// The same for a whole text, which must end after the object.
+pub(crate) fn object_from_slice<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(json);
+    let value = object(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
 /// An object, or `null` for none.
 pub(crate) fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where

@@ -22,6 +22,7 @@ pub mod rest_files;
 pub mod sse;
 pub mod time;
 mod v03;
+mod write_json;
 
 pub use dialect::{Dialect, SUPPORTED_VERSIONS, Version, VersionNumber, parse_version};
 pub use error::{Error, ErrorKind, Violation};

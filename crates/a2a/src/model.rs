@@ -24,4 +24,3 @@ pub use visit_parts::HasParts;
 pub(crate) use event::FrameKind;
 pub(crate) use part::decode_base64;
 pub(crate) use send::{ConfigurationWire, PushWire, resource_name};
-pub(crate) use task::NAMES as STATE_NAMES;

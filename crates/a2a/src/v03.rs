@@ -1,44 +1,62 @@
 //! The v0.3 forms of the model: borrowed views that only exist to be written.
 //!
-//! JSON-RPC and REST share the structure and differ in names, enums and nesting; each view asks its [`Binding`].
+//! JSON-RPC has `kind` discriminators and kebab-case enums, REST the JSON of the v0.3 protocol buffers: `ROLE_USER`,
+//! `content`, resource names. The structure is the same, so each view asks its dialect for the names.
 
 mod event;
 mod message;
 mod part;
+pub(crate) mod part_data;
 pub(crate) mod part_kinds;
 mod push;
-pub(crate) mod rest_data;
 mod task;
-pub(crate) mod wrapped_data;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::Dialect;
 
-pub(crate) use event::{artifact_update, status_update};
-pub(crate) use message::message;
-pub(crate) use push::{nested_push_config, push_config};
-pub(crate) use task::{artifact, listed_task, state, task};
+pub(crate) use event::StatusUpdate;
+pub(crate) use push::NestedPushConfig;
+pub(crate) use task::{ListedTask, state};
 
-/// Which of the two v0.3 forms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Binding {
-    /// `kind`, kebab-case, `parts`.
-    Rpc,
-    /// Protocol buffer JSON: members, `ROLE_USER`, `content`.
-    Rest,
+/// What v0.3 writes in another form than v1.0.
+pub(crate) trait V03 {
+    /// Adds the members of the v0.3 object.
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error>;
 }
 
-impl Binding {
-    /// The v0.3 form of a dialect; none for v1.0.
-    pub(crate) fn of(dialect: Dialect) -> Option<Self> {
-        match dialect {
-            Dialect::V1 => None,
-            Dialect::V03Rpc => Some(Self::Rpc),
-            Dialect::V03Rest => Some(Self::Rest),
-        }
-    }
+/// A value of the model in a dialect: its own JSON in v1.0, the v0.3 object otherwise.
+pub(crate) struct View<'a, T: ?Sized> {
+    dialect: Dialect,
+    value: &'a T,
+}
 
-    /// The discriminator, where this form has one.
-    fn kind(self, kind: &'static str) -> Option<&'static str> {
-        (self == Self::Rpc).then_some(kind)
+/// Views a value, or a list of values, in a dialect.
+pub(crate) fn view<T: ?Sized>(dialect: Dialect, value: &T) -> View<'_, T> {
+    View { dialect, value }
+}
+
+impl<T: Serialize + V03> Serialize for View<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.dialect == Dialect::V1 {
+            return self.value.serialize(serializer);
+        }
+        let mut map = serializer.serialize_map(None)?;
+        self.value.entries(self.dialect, &mut map)?;
+        map.end()
+    }
+}
+
+impl<T: Serialize + V03> Serialize for View<'_, [T]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.value.iter().map(|value| view(self.dialect, value)))
+    }
+}
+
+/// Adds the discriminator, which only v0.3 JSON-RPC has.
+fn kind_entry<M: SerializeMap>(map: &mut M, dialect: Dialect, kind: &'static str) -> Result<(), M::Error> {
+    match dialect {
+        Dialect::V03Rpc => map.serialize_entry("kind", kind),
+        Dialect::V1 | Dialect::V03Rest => Ok(()),
     }
 }

@@ -1,51 +1,39 @@
-//! Reads security schemes and requirements in every form seen, `$case` objects included. What nobody knows is kept.
+//! Reads security schemes and requirements in every form seen, `$case` objects included. Unknown schemes are kept.
 
 use serde::{Deserialize, Deserializer};
 
-use super::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
-use crate::lenient::{flag, non_empty, optional_object, or_default, snake_case};
+use super::security::{OAuthFlow, OAuthFlows, SchemeMap, SecurityRequirement, SecurityScheme};
+use crate::lenient::{non_empty, optional_object, or_default, snake_case};
 use crate::{Json, Metadata};
 
-/// The `securitySchemes` object.
-#[derive(Default)]
-pub(super) struct Schemes(pub(super) Vec<(String, SecurityScheme)>);
-
-impl<'de> Deserialize<'de> for Schemes {
+impl<'de> Deserialize<'de> for SchemeMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let named = Metadata::deserialize(deserializer)?;
+        let scheme = |value: &Json| known_scheme(value).unwrap_or_else(|| SecurityScheme::Unknown(value.clone()));
         Ok(Self(named.iter().map(|(name, value)| (name.to_owned(), scheme(value))).collect()))
     }
 }
 
-fn scheme(value: &Json) -> SecurityScheme {
-    let unknown = || SecurityScheme::Unknown(value.clone());
-    let Ok(object) = value.read::<Metadata>() else {
-        return unknown();
-    };
+fn known_scheme(value: &Json) -> Option<SecurityScheme> {
+    #[derive(Deserialize)]
+    struct SchemeCase {
+        #[serde(rename = "$case")]
+        case: String,
+        value: Json,
+    }
+    let object: Metadata = value.read().ok()?;
     // A hybrid entry holds both vocabularies: the v1.0 member says more.
     for (member, kind) in MEMBERS {
         if let Some(fields) = object.get(member).or_else(|| object.get(&snake_case(member))) {
-            return known(kind, fields).unwrap_or_else(unknown);
+            return scheme_of_kind(kind, fields);
         }
     }
-    if let Some(case) = object.get("scheme").filter(|scheme| scheme.is_object()) {
-        #[derive(Deserialize)]
-        struct Case {
-            #[serde(rename = "$case")]
-            case: String,
-            value: Json,
-        }
-        let read: Option<Case> = case.read().ok();
-        let kind = read.as_ref().and_then(|read| MEMBERS.iter().find(|(member, _)| *member == read.case));
-        return match (&read, kind) {
-            (Some(read), Some((_, kind))) => known(kind, &read.value).unwrap_or_else(unknown),
-            _ => unknown(),
-        };
+    if let Some(union) = object.get("scheme").filter(|scheme| scheme.is_object()) {
+        let SchemeCase { case, value } = union.read().ok()?;
+        let (_, kind) = MEMBERS.into_iter().find(|(member, _)| *member == case)?;
+        return scheme_of_kind(kind, &value);
     }
-    match object.get("type").and_then(Json::as_text) {
-        Some(kind) => known(&kind, value).unwrap_or_else(unknown),
-        None => unknown(),
-    }
+    scheme_of_kind(&object.get("type")?.as_text()?, value)
 }
 
 /// The v1.0 member of each scheme and its v0.3 type.
@@ -69,7 +57,7 @@ struct Fields {
     #[serde(alias = "bearer_format", deserialize_with = "non_empty")]
     bearer_format: Option<String>,
     #[serde(deserialize_with = "optional_object")]
-    flows: Option<FlowsWire>,
+    flows: Option<OAuthFlows>,
     #[serde(alias = "oauth2_metadata_url", deserialize_with = "non_empty")]
     oauth2_metadata_url: Option<String>,
     #[serde(alias = "open_id_connect_url", deserialize_with = "or_default")]
@@ -78,7 +66,7 @@ struct Fields {
     description: Option<String>,
 }
 
-fn known(kind: &str, fields: &Json) -> Option<SecurityScheme> {
+fn scheme_of_kind(kind: &str, fields: &Json) -> Option<SecurityScheme> {
     let fields: Fields = fields.read().ok()?;
     let description = fields.description;
     match kind {
@@ -87,7 +75,7 @@ fn known(kind: &str, fields: &Json) -> Option<SecurityScheme> {
             Some(SecurityScheme::Http { scheme: fields.scheme, bearer_format: fields.bearer_format, description })
         }
         "oauth2" => Some(SecurityScheme::OAuth2 {
-            flows: Box::new(fields.flows.unwrap_or_default().into_flows()),
+            flows: Box::new(fields.flows.unwrap_or_default()),
             oauth2_metadata_url: fields.oauth2_metadata_url,
             description,
         }),
@@ -101,102 +89,59 @@ fn known(kind: &str, fields: &Json) -> Option<SecurityScheme> {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct FlowsWire {
+pub(super) struct FlowsWire {
     /// The union as one SDK holds it in memory.
     #[serde(deserialize_with = "optional_object")]
     flow: Option<FlowCase>,
     #[serde(alias = "authorization_code", deserialize_with = "optional_object")]
-    authorization_code: Option<FlowWire>,
+    authorization_code: Option<OAuthFlow>,
     #[serde(alias = "client_credentials", deserialize_with = "optional_object")]
-    client_credentials: Option<FlowWire>,
+    client_credentials: Option<OAuthFlow>,
     #[serde(alias = "device_code", deserialize_with = "optional_object")]
-    device_code: Option<FlowWire>,
+    device_code: Option<OAuthFlow>,
     #[serde(deserialize_with = "optional_object")]
-    implicit: Option<FlowWire>,
+    implicit: Option<OAuthFlow>,
     #[serde(deserialize_with = "optional_object")]
-    password: Option<FlowWire>,
+    password: Option<OAuthFlow>,
 }
 
 #[derive(Deserialize)]
 struct FlowCase {
     #[serde(rename = "$case")]
     case: String,
-    value: FlowWire,
+    value: OAuthFlow,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct FlowWire {
-    #[serde(alias = "authorization_url", deserialize_with = "non_empty")]
-    authorization_url: Option<String>,
-    #[serde(alias = "device_authorization_url", deserialize_with = "non_empty")]
-    device_authorization_url: Option<String>,
-    #[serde(alias = "token_url", deserialize_with = "non_empty")]
-    token_url: Option<String>,
-    #[serde(alias = "refresh_url", deserialize_with = "non_empty")]
-    refresh_url: Option<String>,
-    scopes: Option<Metadata>,
-    #[serde(alias = "pkce_required", deserialize_with = "flag")]
-    pkce_required: bool,
-}
-
-impl FlowsWire {
-    fn into_flows(mut self) -> OAuthFlows {
-        if let Some(FlowCase { case, value }) = self.flow.take() {
-            match case.as_str() {
-                "authorizationCode" => self.authorization_code = Some(value),
-                "clientCredentials" => self.client_credentials = Some(value),
-                "deviceCode" => self.device_code = Some(value),
-                "implicit" => self.implicit = Some(value),
-                "password" => self.password = Some(value),
-                _ => {}
-            }
+impl From<FlowsWire> for OAuthFlows {
+    fn from(wire: FlowsWire) -> Self {
+        let FlowsWire { flow, authorization_code, client_credentials, device_code, implicit, password } = wire;
+        let mut flows = Self { authorization_code, client_credentials, device_code, implicit, password };
+        let Some(FlowCase { case, value }) = flow else { return flows };
+        match case.as_str() {
+            "authorizationCode" => flows.authorization_code = Some(value),
+            "clientCredentials" => flows.client_credentials = Some(value),
+            "deviceCode" => flows.device_code = Some(value),
+            "implicit" => flows.implicit = Some(value),
+            "password" => flows.password = Some(value),
+            _ => {}
         }
-        OAuthFlows {
-            authorization_code: self.authorization_code.map(FlowWire::into_flow),
-            client_credentials: self.client_credentials.map(FlowWire::into_flow),
-            device_code: self.device_code.map(FlowWire::into_flow),
-            implicit: self.implicit.map(FlowWire::into_flow),
-            password: self.password.map(FlowWire::into_flow),
-        }
+        flows
     }
 }
 
-impl FlowWire {
-    fn into_flow(self) -> OAuthFlow {
-        let scopes = self.scopes.unwrap_or_default();
-        OAuthFlow {
-            authorization_url: self.authorization_url,
-            device_authorization_url: self.device_authorization_url,
-            token_url: self.token_url,
-            refresh_url: self.refresh_url,
-            scopes: scopes.iter().map(|(name, what)| (name.to_owned(), what.as_text().unwrap_or_default())).collect(),
-            pkce_required: self.pkce_required,
-        }
-    }
+pub(super) fn scopes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
+    let scopes = Option::<Metadata>::deserialize(deserializer)?.unwrap_or_default();
+    Ok(scopes.iter().map(|(name, what)| (name.to_owned(), what.as_text().unwrap_or_default())).collect())
 }
 
-/// A list of requirements, v1.0 or v0.3.
-#[derive(Default)]
-pub(super) struct Requirements(Vec<SecurityRequirement>);
-
-impl<'de> Deserialize<'de> for Requirements {
+impl<'de> Deserialize<'de> for SecurityRequirement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let list = Vec::<Metadata>::deserialize(deserializer)?;
-        Ok(Self(list.iter().map(requirement).collect()))
+        let object = Metadata::deserialize(deserializer)?;
+        let wrapped: Option<Metadata> =
+            object.get("schemes").filter(|schemes| schemes.is_object()).and_then(|schemes| schemes.read().ok());
+        let schemes = wrapped.as_ref().unwrap_or(&object);
+        Ok(Self(schemes.iter().map(|(name, scopes)| (name.to_owned(), scope_list(scopes))).collect()))
     }
-}
-
-/// Hybrid cards hold the same requirements under both names.
-pub(super) fn either(new: Requirements, old: Requirements) -> Vec<SecurityRequirement> {
-    if new.0.is_empty() { old.0 } else { new.0 }
-}
-
-fn requirement(object: &Metadata) -> SecurityRequirement {
-    let wrapped: Option<Metadata> =
-        object.get("schemes").filter(|schemes| schemes.is_object()).and_then(|schemes| schemes.read().ok());
-    let schemes = wrapped.as_ref().unwrap_or(object);
-    SecurityRequirement(schemes.iter().map(|(name, scopes)| (name.to_owned(), scope_list(scopes))).collect())
 }
 
 /// `["a"]`, `{"list":["a"]}`, or `{}` for none.

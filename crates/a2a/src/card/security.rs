@@ -1,6 +1,15 @@
-//! How callers authenticate, as a card says it.
+//! How callers authenticate: the security schemes of a card and what it requires of them.
 
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::read_security::{FlowsWire, scopes};
 use crate::Json;
+use crate::lenient::{flag, non_empty};
+use crate::write_json::OrderedMap;
+
+/// The `securitySchemes` object.
+#[derive(Default)]
+pub(super) struct SchemeMap(pub(super) Vec<(String, SecurityScheme)>);
 
 /// One way to authenticate.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,12 +53,13 @@ pub enum SecurityScheme {
         /// For people.
         description: Option<String>,
     },
-    /// A scheme nobody here knows, kept as it came.
+    /// A scheme of a later version, kept as it came.
     Unknown(Json),
 }
 
 /// The ways to get an OAuth token. v0.3 cards may offer several, v1.0 cards one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "FlowsWire")]
 pub struct OAuthFlows {
     /// Through the user's browser.
     pub authorization_code: Option<OAuthFlow>,
@@ -64,19 +74,27 @@ pub struct OAuthFlows {
 }
 
 /// One way to get an OAuth token; which addresses are set depends on the flow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct OAuthFlow {
     /// Where the user agrees.
+    #[serde(alias = "authorization_url", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub authorization_url: Option<String>,
     /// Where a device asks for a code.
+    #[serde(alias = "device_authorization_url", deserialize_with = "non_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_authorization_url: Option<String>,
-    /// Where the token is had.
+    /// Where the token is issued.
+    #[serde(alias = "token_url", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub token_url: Option<String>,
     /// Where it is renewed.
+    #[serde(alias = "refresh_url", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub refresh_url: Option<String>,
     /// The scopes and what they allow.
+    #[serde(deserialize_with = "scopes", serialize_with = "as_map")]
     pub scopes: Vec<(String, String)>,
     /// Whether PKCE must be used; v1.0 only.
+    #[serde(alias = "pkce_required", deserialize_with = "flag", skip_serializing_if = "std::ops::Not::not")]
     pub pkce_required: bool,
 }
 
@@ -87,6 +105,11 @@ pub struct SecurityRequirement(pub Vec<(String, Vec<String>)>);
 impl OAuthFlows {
     /// The one flow a v1.0 card can name: the safest that is there.
     pub fn preferred(&self) -> Option<(&'static str, &OAuthFlow)> {
+        self.by_name().next()
+    }
+
+    /// The flows that are offered, the safest first.
+    pub(super) fn by_name(&self) -> impl Iterator<Item = (&'static str, &OAuthFlow)> {
         let flows = [
             ("authorizationCode", &self.authorization_code),
             ("clientCredentials", &self.client_credentials),
@@ -94,6 +117,10 @@ impl OAuthFlows {
             ("implicit", &self.implicit),
             ("password", &self.password),
         ];
-        flows.into_iter().find_map(|(name, flow)| flow.as_ref().map(|flow| (name, flow)))
+        flows.into_iter().filter_map(|(name, flow)| Some((name, flow.as_ref()?)))
     }
+}
+
+fn as_map<S: Serializer>(scopes: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    OrderedMap(scopes).serialize(serializer)
 }

@@ -1,15 +1,15 @@
-//! Cards as bytes. One set of views serves all forms: each form says which of the two vocabularies it prints.
+//! Cards as JSON. One writer serves all forms: each form says which of the two vocabularies it prints.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::write_security::{Requirements, SchemeMap};
-use super::{AgentCapabilities, AgentCard, AgentCardSignature, AgentExtension, AgentSkill};
-use crate::{Json, Metadata, encode};
+use super::write_security::{SchemesView, requirement_entries};
+use super::{AgentCard, AgentSkill};
+use crate::write_json::{non_empty_list, optional, to_bytes};
 
 /// What a v0.3 card says of its version.
 const V03_CARD_VERSION: &str = "0.3.0";
 
-/// Who is to read the card.
+/// Which protocol versions the readers of a card speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CardForm {
     /// v1.0 readers only.
@@ -28,13 +28,13 @@ impl CardForm {
         matches!(self, Self::V1 | Self::Hybrid)
     }
 
+    pub(super) fn has_v03(self) -> bool {
+        self != Self::V1
+    }
+
     /// Whether a security scheme is the member of an object. v1.0 and the v0.3 protocol buffers share these.
     pub(super) fn has_scheme_members(self) -> bool {
         self != Self::V03
-    }
-
-    pub(super) fn has_v03(self) -> bool {
-        self != Self::V1
     }
 }
 
@@ -45,204 +45,87 @@ impl AgentCard {
             CardForm::Hybrid if !self.speaks_v03() => CardForm::V1,
             other => other,
         };
-        let mut bytes = Vec::with_capacity(2048);
-        encode::append(&mut bytes, &view(self, form));
-        bytes
+        to_bytes(&CardView { card: self, form })
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct CardView<'a> {
-    name: &'a str,
-    description: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    protocol_version: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    supported_interfaces: Option<Vec<InterfaceView<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    url: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preferred_transport: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    additional_interfaces: Option<Vec<TransportView<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    provider: Option<ProviderView<'a>>,
-    version: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    documentation_url: Option<&'a str>,
-    capabilities: CapabilitiesView<'a>,
-    #[serde(skip_serializing_if = "SchemeMap::is_empty")]
-    security_schemes: SchemeMap<'a>,
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    security_requirements: Requirements<'a>,
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    security: Requirements<'a>,
-    default_input_modes: &'a [String],
-    default_output_modes: &'a [String],
-    skills: Vec<SkillView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    supports_authenticated_extended_card: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    signatures: Vec<SignatureView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    icon_url: Option<&'a str>,
+    card: &'a AgentCard,
+    form: CardForm,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct InterfaceView<'a> {
-    url: &'a str,
-    protocol_binding: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant: Option<&'a str>,
-    protocol_version: &'a str,
+impl Serialize for CardView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { card, form } = *self;
+        let mut capabilities = card.capabilities.clone();
+        let has_extended_card = capabilities.extended_agent_card == Some(true);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &card.name)?;
+        map.serialize_entry("description", &card.description)?;
+        if form.has_v03() {
+            map.serialize_entry("protocolVersion", V03_CARD_VERSION)?;
+            capabilities.extended_agent_card = capabilities.extended_agent_card.filter(|_| form.has_v1());
+        }
+        if form.has_v1() {
+            map.serialize_entry("supportedInterfaces", &card.supported_interfaces)?;
+        }
+        if form.has_v03() {
+            v03_interfaces(&mut map, card)?;
+        }
+        optional(&mut map, "provider", card.provider.as_ref())?;
+        map.serialize_entry("version", &card.version)?;
+        optional(&mut map, "documentationUrl", card.documentation_url.as_ref())?;
+        map.serialize_entry("capabilities", &capabilities)?;
+        if !card.security_schemes.is_empty() {
+            map.serialize_entry("securitySchemes", &SchemesView { schemes: &card.security_schemes, form })?;
+        }
+        requirement_entries(&mut map, &card.security_requirements, form)?;
+        map.serialize_entry("defaultInputModes", &card.default_input_modes)?;
+        map.serialize_entry("defaultOutputModes", &card.default_output_modes)?;
+        let skills: Vec<_> = card.skills.iter().map(|skill| SkillView { skill, form }).collect();
+        map.serialize_entry("skills", &skills)?;
+        if form.has_v03() {
+            map.serialize_entry("supportsAuthenticatedExtendedCard", &has_extended_card)?;
+        }
+        // A signature covers the v1.0 form: a reader of a v0.3 card could not verify it.
+        optional(&mut map, "signatures", non_empty_list(&card.signatures).filter(|_| form.has_v1()))?;
+        optional(&mut map, "iconUrl", card.icon_url.as_ref())?;
+        map.end()
+    }
 }
 
-#[derive(Serialize)]
-struct TransportView<'a> {
-    url: &'a str,
-    transport: &'a str,
+/// The v0.3 interfaces: the first as members of the card, and all of them in a list.
+fn v03_interfaces<M: SerializeMap>(map: &mut M, card: &AgentCard) -> Result<(), M::Error> {
+    #[derive(serde::Serialize)]
+    struct Transport<'a> {
+        url: &'a str,
+        transport: &'a str,
+    }
+    let interfaces = card.supported_interfaces.iter().filter(|interface| interface.is_v03());
+    let transports: Vec<_> = interfaces.map(|of| Transport { url: &of.url, transport: &of.protocol_binding }).collect();
+    let (url, transport) = transports.first().map_or(("", "JSONRPC"), |first| (first.url, first.transport));
+    map.serialize_entry("url", url)?;
+    map.serialize_entry("preferredTransport", transport)?;
+    map.serialize_entry("additionalInterfaces", &transports)
 }
 
-#[derive(Serialize)]
-struct ProviderView<'a> {
-    url: &'a str,
-    organization: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CapabilitiesView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    streaming: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    push_notifications: Option<bool>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    extensions: Vec<ExtensionView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extended_agent_card: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct ExtensionView<'a> {
-    uri: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    /// Never printed as false: signed cards must not hold defaults.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    required: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    params: Option<&'a Metadata>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct SkillView<'a> {
-    id: &'a str,
-    name: &'a str,
-    description: &'a str,
-    tags: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    examples: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    input_modes: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    output_modes: &'a [String],
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    security_requirements: Requirements<'a>,
-    #[serde(skip_serializing_if = "Requirements::is_empty")]
-    security: Requirements<'a>,
+    skill: &'a AgentSkill,
+    form: CardForm,
 }
 
-#[derive(Serialize)]
-struct SignatureView<'a> {
-    protected: &'a str,
-    signature: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    header: Option<&'a Json>,
-}
-
-fn view(card: &AgentCard, form: CardForm) -> CardView<'_> {
-    let interfaces = || card.supported_interfaces.iter();
-    let old: Vec<_> = interfaces().filter(|interface| form.has_v03() && interface.is_v03()).collect();
-    let first = old.first();
-    CardView {
-        name: &card.name,
-        description: &card.description,
-        protocol_version: form.has_v03().then_some(V03_CARD_VERSION),
-        supported_interfaces: form.has_v1().then(|| interfaces().map(interface).collect()),
-        url: form.has_v03().then(|| first.map_or("", |interface| interface.url.as_str())),
-        preferred_transport: form.has_v03().then(|| first.map_or("JSONRPC", |interface| &interface.protocol_binding)),
-        additional_interfaces: form.has_v03().then(|| old.iter().map(|interface| transport(interface)).collect()),
-        provider: card.provider.as_ref().map(|of| ProviderView { url: &of.url, organization: &of.organization }),
-        version: &card.version,
-        documentation_url: card.documentation_url.as_deref(),
-        capabilities: capabilities(&card.capabilities, form),
-        security_schemes: SchemeMap { schemes: &card.security_schemes, form },
-        security_requirements: Requirements::v1(&card.security_requirements, form),
-        security: Requirements::v03(&card.security_requirements, form),
-        default_input_modes: &card.default_input_modes,
-        default_output_modes: &card.default_output_modes,
-        skills: card.skills.iter().map(|of| skill(of, form)).collect(),
-        supports_authenticated_extended_card: form
-            .has_v03()
-            .then_some(card.capabilities.extended_agent_card == Some(true)),
-        // A signature covers the v1.0 form: on a v0.3 card nobody could verify it.
-        signatures: card.signatures.iter().filter(|_| form.has_v1()).map(signature).collect(),
-        icon_url: card.icon_url.as_deref(),
-    }
-}
-
-fn interface(interface: &super::AgentInterface) -> InterfaceView<'_> {
-    InterfaceView {
-        url: &interface.url,
-        protocol_binding: &interface.protocol_binding,
-        tenant: interface.tenant.as_deref(),
-        protocol_version: &interface.protocol_version,
-    }
-}
-
-fn transport(interface: &super::AgentInterface) -> TransportView<'_> {
-    TransportView { url: &interface.url, transport: &interface.protocol_binding }
-}
-
-fn capabilities(capabilities: &AgentCapabilities, form: CardForm) -> CapabilitiesView<'_> {
-    CapabilitiesView {
-        streaming: capabilities.streaming,
-        push_notifications: capabilities.push_notifications,
-        extensions: capabilities.extensions.iter().map(extension).collect(),
-        extended_agent_card: capabilities.extended_agent_card.filter(|_| form.has_v1()),
-    }
-}
-
-fn extension(extension: &AgentExtension) -> ExtensionView<'_> {
-    ExtensionView {
-        uri: &extension.uri,
-        description: extension.description.as_deref(),
-        required: extension.required,
-        params: extension.params.as_ref(),
-    }
-}
-
-fn skill(skill: &AgentSkill, form: CardForm) -> SkillView<'_> {
-    SkillView {
-        id: &skill.id,
-        name: &skill.name,
-        description: &skill.description,
-        tags: &skill.tags,
-        examples: &skill.examples,
-        input_modes: &skill.input_modes,
-        output_modes: &skill.output_modes,
-        security_requirements: Requirements::v1(&skill.security_requirements, form),
-        security: Requirements::v03(&skill.security_requirements, form),
-    }
-}
-
-fn signature(signature: &AgentCardSignature) -> SignatureView<'_> {
-    SignatureView {
-        protected: &signature.protected,
-        signature: &signature.signature,
-        header: signature.header.as_ref(),
+impl Serialize for SkillView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let skill = self.skill;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("id", &skill.id)?;
+        map.serialize_entry("name", &skill.name)?;
+        map.serialize_entry("description", &skill.description)?;
+        map.serialize_entry("tags", &skill.tags)?;
+        optional(&mut map, "examples", non_empty_list(&skill.examples))?;
+        optional(&mut map, "inputModes", non_empty_list(&skill.input_modes))?;
+        optional(&mut map, "outputModes", non_empty_list(&skill.output_modes))?;
+        requirement_entries(&mut map, &skill.security_requirements, self.form)?;
+        map.end()
     }
 }

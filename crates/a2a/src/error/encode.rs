@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::{Error, Violation};
+use crate::Dialect;
 use crate::jsonrpc::RpcId;
-use crate::{Dialect, encode};
+use crate::write_json::{OrderedMap, append, non_empty_list, optional};
 
 const DOMAIN: &str = "a2a-protocol.org";
 
@@ -17,8 +18,8 @@ impl Error {
         bytes.extend_from_slice(id.as_str().as_bytes());
         bytes.extend_from_slice(b",\"error\":");
         match dialect {
-            Dialect::V1 => encode::append(&mut bytes, &self.rpc_object_v1()),
-            Dialect::V03Rpc | Dialect::V03Rest => encode::append(&mut bytes, &self.object_v03(dialect)),
+            Dialect::V1 => append(&mut bytes, &self.rpc_object_v1()),
+            Dialect::V03Rpc | Dialect::V03Rest => append(&mut bytes, &self.object_v03(dialect)),
         }
         bytes.push(b'}');
         bytes
@@ -43,9 +44,9 @@ impl Error {
                 let entry = self.kind.entry();
                 let details = self.details();
                 let error = Status { code: entry.http, status: entry.grpc, message: &self.message, details };
-                encode::append(&mut bytes, &Body { error });
+                append(&mut bytes, &Body { error });
             }
-            Dialect::V03Rpc | Dialect::V03Rest => encode::append(&mut bytes, &self.object_v03(dialect)),
+            Dialect::V03Rpc | Dialect::V03Rest => append(&mut bytes, &self.object_v03(dialect)),
         }
         bytes
     }
@@ -70,7 +71,7 @@ impl Error {
         let mut details = vec![Detail::ErrorInfo {
             reason: self.kind.entry().reason,
             domain: DOMAIN,
-            metadata: TextMap(&self.metadata),
+            metadata: non_empty_list(&self.metadata).map(OrderedMap),
         }];
         if !self.violations.is_empty() {
             details.push(Detail::BadRequest { field_violations: &self.violations });
@@ -94,25 +95,11 @@ enum Detail<'a> {
     ErrorInfo {
         reason: &'static str,
         domain: &'static str,
-        #[serde(skip_serializing_if = "TextMap::is_empty")]
-        metadata: TextMap<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<OrderedMap<'a, String>>,
     },
     #[serde(rename = "type.googleapis.com/google.rpc.BadRequest", rename_all = "camelCase")]
     BadRequest { field_violations: &'a [Violation] },
-}
-
-struct TextMap<'a>(&'a [(String, String)]);
-
-impl TextMap<'_> {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Serialize for TextMap<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
-    }
 }
 
 /// What v0.3 callers get: the facts themselves, without the type names they do not know.
@@ -125,15 +112,11 @@ struct PlainData<'a> {
 impl Serialize for PlainData<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(reason) = self.reason {
-            map.serialize_entry("reason", reason)?;
-        }
+        optional(&mut map, "reason", self.reason)?;
         for (key, value) in self.metadata {
             map.serialize_entry(key, value)?;
         }
-        if !self.violations.is_empty() {
-            map.serialize_entry("fieldViolations", self.violations)?;
-        }
+        optional(&mut map, "fieldViolations", non_empty_list(self.violations))?;
         map.end()
     }
 }

@@ -153,33 +153,21 @@ impl ErrorKind {
         }
     }
 
-    /// Whether v0.3 data must give the reason: the code is another error's too, and no other fact tells them apart.
+    /// Whether v0.3 data must give the reason: the code is another error's too, and nothing else
+    /// tells them apart, as `retryAfterMs` does for an overload.
     pub(crate) fn needs_reason_in_v03(self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::ExtensionRequired
-            | Self::VersionNotSupported
-            | Self::Unauthenticated
-            | Self::PermissionDenied
-            | Self::AgentNotFound
-            | Self::TooLarge
-            | Self::HeadersTooLarge
-            | Self::RequestTimeout
-            | Self::IdempotencyKeyReused => true,
-            // Its `retryAfterMs` tells.
-            Self::Overloaded => false,
-            Self::Parse
-            | Self::InvalidRequest
-            | Self::MethodNotFound
-            | Self::InvalidParams
-            | Self::Internal
-            | Self::TaskNotFound
-            | Self::TaskNotCancelable
-            | Self::PushNotSupported
-            | Self::UnsupportedOperation
-            | Self::ContentTypeNotSupported
-            | Self::InvalidAgentResponse
-            | Self::ExtendedCardNotConfigured => false,
-        }
+                | Self::VersionNotSupported
+                | Self::Unauthenticated
+                | Self::PermissionDenied
+                | Self::AgentNotFound
+                | Self::TooLarge
+                | Self::HeadersTooLarge
+                | Self::RequestTimeout
+                | Self::IdempotencyKeyReused
+        )
     }
 
     /// Finds the kind behind a peer's `ErrorInfo.reason`.

@@ -38,7 +38,7 @@ pub fn write_request(id: &RpcId, method: &str, params: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     bytes.extend_from_slice(id.as_str().as_bytes());
     bytes.extend_from_slice(b",\"method\":");
-    crate::encode::append(&mut bytes, method);
+    crate::write_json::append(&mut bytes, method);
     if !params.is_empty() {
         bytes.extend_from_slice(b",\"params\":");
         bytes.extend_from_slice(params);
@@ -52,9 +52,7 @@ pub fn parse_response(body: &[u8], max_depth: usize) -> Result<Response<'_>, Bad
     if depth_exceeds(body, max_depth) {
         return Err(BadResponse::TooDeep { limit: max_depth });
     }
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let members: Members<'_> = lenient::object(&mut deserializer).map_err(BadResponse::NotAnObject)?;
-    deserializer.end().map_err(BadResponse::NotAnObject)?;
+    let members: Members<'_> = lenient::object_from_slice(body).map_err(BadResponse::NotAnObject)?;
     let error = members.error.filter(|error| error.get() != "null");
     if members.jsonrpc.is_none() && members.result.is_none() && error.is_none() {
         return Err(BadResponse::NotAResponse);

@@ -78,19 +78,14 @@ impl TaskState {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }
 
-    /// As v1.0 writes it.
+    /// The name in v1.0.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unspecified => "TASK_STATE_UNSPECIFIED",
-            Self::Submitted => "TASK_STATE_SUBMITTED",
-            Self::Working => "TASK_STATE_WORKING",
-            Self::Completed => "TASK_STATE_COMPLETED",
-            Self::Failed => "TASK_STATE_FAILED",
-            Self::Canceled => "TASK_STATE_CANCELED",
-            Self::InputRequired => "TASK_STATE_INPUT_REQUIRED",
-            Self::Rejected => "TASK_STATE_REJECTED",
-            Self::AuthRequired => "TASK_STATE_AUTH_REQUIRED",
-        }
+        NAMES[self as usize].1
+    }
+
+    /// The name in v0.3 on JSON-RPC.
+    pub(crate) fn kebab_case(self) -> &'static str {
+        NAMES[self as usize].2
     }
 
     /// Reads any known spelling: `TASK_STATE_INPUT_REQUIRED`, `input-required`, `input_required`, `cancelled`.
@@ -103,48 +98,37 @@ impl TaskState {
                     given == wanted
                 })
         };
-        NAMES.iter().find(|(name, _)| is(name)).map(|&(_, state)| state)
+        let others = [(Self::Canceled, "cancelled"), (Self::Unspecified, "unspecified")];
+        let mut names = NAMES.iter().map(|&(state, _, name)| (state, name)).chain(others);
+        names.find(|(_, name)| is(name)).map(|(state, _)| state)
     }
 
     /// Reads the number the protocol's enum gives it.
     pub fn from_number(number: u64) -> Option<Self> {
-        let states = [
-            Self::Unspecified,
-            Self::Submitted,
-            Self::Working,
-            Self::Completed,
-            Self::Failed,
-            Self::Canceled,
-            Self::InputRequired,
-            Self::Rejected,
-            Self::AuthRequired,
-        ];
-        usize::try_from(number).ok().and_then(|index| states.get(index).copied())
+        usize::try_from(number).ok().and_then(|index| NAMES.get(index)).map(|(state, ..)| *state)
     }
 }
 
-/// Every spelling, in lower case with dashes; the first of each state is the v0.3 JSON-RPC one.
-pub(crate) const NAMES: [(&str, TaskState); 11] = [
-    ("submitted", TaskState::Submitted),
-    ("working", TaskState::Working),
-    ("completed", TaskState::Completed),
-    ("failed", TaskState::Failed),
-    ("canceled", TaskState::Canceled),
-    ("cancelled", TaskState::Canceled),
-    ("input-required", TaskState::InputRequired),
-    ("rejected", TaskState::Rejected),
-    ("auth-required", TaskState::AuthRequired),
-    ("unknown", TaskState::Unspecified),
-    ("unspecified", TaskState::Unspecified),
+/// Every state by its number, with its names in v1.0 and in v0.3 on JSON-RPC.
+const NAMES: [(TaskState, &str, &str); 9] = [
+    (TaskState::Unspecified, "TASK_STATE_UNSPECIFIED", "unknown"),
+    (TaskState::Submitted, "TASK_STATE_SUBMITTED", "submitted"),
+    (TaskState::Working, "TASK_STATE_WORKING", "working"),
+    (TaskState::Completed, "TASK_STATE_COMPLETED", "completed"),
+    (TaskState::Failed, "TASK_STATE_FAILED", "failed"),
+    (TaskState::Canceled, "TASK_STATE_CANCELED", "canceled"),
+    (TaskState::InputRequired, "TASK_STATE_INPUT_REQUIRED", "input-required"),
+    (TaskState::Rejected, "TASK_STATE_REJECTED", "rejected"),
+    (TaskState::AuthRequired, "TASK_STATE_AUTH_REQUIRED", "auth-required"),
 ];
 
-/// A state no one here knows comes from a newer peer and is read as unspecified.
 impl Serialize for TaskState {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
     }
 }
 
+/// A state that is not in the table comes from a newer peer and is read as unspecified.
 impl<'de> Deserialize<'de> for TaskState {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;

@@ -7,7 +7,7 @@ use super::read_object::read_object;
 use crate::error::Violation;
 use crate::lenient::{non_empty, object, optional_object};
 use crate::model::ConfigurationWire;
-use crate::v03::{part_kinds, rest_data};
+use crate::v03::{part_data, part_kinds};
 use crate::{ContextId, Dialect, Error, Message, Metadata, Role, SendRequest, Version};
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub(super) fn decode(dialect: Dialect, json: &str) -> Result<SendRequest, Error>
     let wire: SendWire = read_object(json)?;
     let mut message = wire.message;
     if dialect == Dialect::V03Rest {
-        rest_data::unwrap_nested(&mut message);
+        part_data::unwrap_nested(&mut message);
     }
     check(&message)?;
     message.context_id = context(&message, wire.context_id)?;

@@ -2,15 +2,13 @@
 //!
 //! v0.3 peers get nothing outside their schema, because some answer any unknown key with an error.
 
-mod object;
 mod path_segment;
 mod rest;
 mod send;
 
-use object::Object;
-
 use super::unsupported::Unsayable;
 use super::{ListRequest, PushRequest, Request};
+use crate::write_json::Object;
 use crate::{Dialect, Operation, PushConfig, TaskId, TaskState, Version, v03};
 
 pub use rest::{OtherForm, RestCall, encode_rest};
@@ -79,10 +77,7 @@ fn list(dialect: Dialect, request: &ListRequest, object: Object) -> Object {
 /// The state to list, as the dialect spells it; an unspecified one would list everything anyway.
 fn list_status(dialect: Dialect, request: &ListRequest) -> Option<&'static str> {
     let state = request.status.filter(|state| *state != TaskState::Unspecified)?;
-    Some(match v03::Binding::of(dialect) {
-        Some(binding) => v03::state(binding, state),
-        None => state.as_str(),
-    })
+    Some(v03::state(dialect, state))
 }
 
 /// Whatever is wrong with a request, on either binding.

@@ -2,7 +2,7 @@
 //! task's id, or with nothing but the status or the artifact.
 
 use crate::model::FrameKind;
-use crate::v03::rest_data;
+use crate::v03::part_data;
 use crate::{Dialect, Json, Metadata, StreamResponse, decode};
 
 /// Reads the data of a named event. A frame that says itself that it is something else is believed.
@@ -30,7 +30,7 @@ pub(super) fn read(dialect: Dialect, kind: FrameKind, json: &str) -> Result<Stre
         }
     };
     if dialect == Dialect::V03Rest {
-        rest_data::unwrap_nested(&mut frame);
+        part_data::unwrap_nested(&mut frame);
     }
     Ok(frame)
 }

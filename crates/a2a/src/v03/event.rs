@@ -1,57 +1,43 @@
-//! Stream updates in v0.3, where flags are always printed and `final` ends the stream.
+//! Stream updates in v0.3, where flags are always printed and `final` marks the last event of the stream.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::Binding;
-use super::task::{self, ArtifactView, StatusView};
-use crate::{ContextId, Metadata, TaskArtifactUpdate, TaskId, TaskStatusUpdate};
+use super::{V03, kind_entry, view};
+use crate::write_json::optional;
+use crate::{Dialect, TaskArtifactUpdate, TaskStatusUpdate};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct StatusUpdateView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    task_id: &'a TaskId,
-    context_id: &'a ContextId,
-    status: StatusView<'a>,
-    r#final: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
+/// A status update with what only v0.3 writes: whether the stream ends with it.
+pub(crate) struct StatusUpdate<'a> {
+    pub(crate) update: &'a TaskStatusUpdate,
+    pub(crate) is_final: bool,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ArtifactUpdateView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    task_id: &'a TaskId,
-    context_id: &'a ContextId,
-    artifact: ArtifactView<'a>,
-    append: bool,
-    last_chunk: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-}
-
-pub(crate) fn status_update(binding: Binding, update: &TaskStatusUpdate, is_final: bool) -> StatusUpdateView<'_> {
-    StatusUpdateView {
-        kind: binding.kind("status-update"),
-        task_id: &update.task_id,
-        context_id: &update.context_id,
-        status: task::status(binding, &update.status),
-        r#final: is_final,
-        metadata: update.metadata.as_ref(),
+impl Serialize for StatusUpdate<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.update.serialize(serializer)
     }
 }
 
-pub(crate) fn artifact_update(binding: Binding, update: &TaskArtifactUpdate) -> ArtifactUpdateView<'_> {
-    ArtifactUpdateView {
-        kind: binding.kind("artifact-update"),
-        task_id: &update.task_id,
-        context_id: &update.context_id,
-        artifact: task::artifact(binding, &update.artifact),
-        append: update.append,
-        last_chunk: update.last_chunk,
-        metadata: update.metadata.as_ref(),
+impl V03 for StatusUpdate<'_> {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        let update = self.update;
+        kind_entry(map, dialect, "status-update")?;
+        map.serialize_entry("taskId", &update.task_id)?;
+        map.serialize_entry("contextId", &update.context_id)?;
+        map.serialize_entry("status", &view(dialect, &update.status))?;
+        map.serialize_entry("final", &self.is_final)?;
+        optional(map, "metadata", update.metadata.as_ref())
+    }
+}
+
+impl V03 for TaskArtifactUpdate {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        kind_entry(map, dialect, "artifact-update")?;
+        map.serialize_entry("taskId", &self.task_id)?;
+        map.serialize_entry("contextId", &self.context_id)?;
+        map.serialize_entry("artifact", &view(dialect, &self.artifact))?;
+        map.serialize_entry("append", &self.append)?;
+        map.serialize_entry("lastChunk", &self.last_chunk)?;
+        optional(map, "metadata", self.metadata.as_ref())
     }
 }

@@ -1,63 +1,29 @@
-//! Messages in v0.3: `parts` on JSON-RPC, `content` on REST, where referenced tasks have no place.
+//! Messages in v0.3: `parts` on JSON-RPC, `content` on REST, which has no member for referenced tasks.
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
 
-use super::Binding;
-use super::part::{self, PartView};
-use crate::{ContextId, Message, MessageId, Metadata, Role, TaskId};
+use super::{V03, kind_entry, view};
+use crate::write_json::{non_empty_list, optional};
+use crate::{Dialect, Message, Role};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct MessageView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    message_id: &'a MessageId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    context_id: Option<&'a ContextId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task_id: Option<&'a TaskId>,
-    role: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parts: Option<Vec<PartView<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Vec<PartView<'a>>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    extensions: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    reference_task_ids: &'a [TaskId],
-}
-
-pub(crate) fn message(binding: Binding, message: &Message) -> MessageView<'_> {
-    let parts = part::parts(binding, &message.parts);
-    let (parts, content) = match binding {
-        Binding::Rpc => (Some(parts), None),
-        Binding::Rest => (None, Some(parts)),
-    };
-    MessageView {
-        kind: binding.kind("message"),
-        message_id: &message.message_id,
-        context_id: message.context_id.as_ref(),
-        task_id: message.task_id.as_ref(),
-        role: role(binding, message.role),
-        parts,
-        content,
-        metadata: message.metadata.as_ref(),
-        extensions: &message.extensions,
-        reference_task_ids: match binding {
-            Binding::Rpc => &message.reference_task_ids,
-            Binding::Rest => &[],
-        },
-    }
-}
-
-/// v0.3 knows two roles: whoever is not the user is the agent.
-fn role(binding: Binding, role: Role) -> &'static str {
-    match (binding, role) {
-        (Binding::Rpc, Role::User) => "user",
-        (Binding::Rpc, Role::Agent | Role::Unspecified) => "agent",
-        (Binding::Rest, Role::User) => "ROLE_USER",
-        (Binding::Rest, Role::Agent | Role::Unspecified) => "ROLE_AGENT",
+impl V03 for Message {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        let is_rest = dialect == Dialect::V03Rest;
+        // v0.3 has two roles, so an unspecified one is written as the agent's.
+        let role = match (is_rest, self.role) {
+            (false, Role::User) => "user",
+            (false, Role::Agent | Role::Unspecified) => "agent",
+            (true, Role::User) => "ROLE_USER",
+            (true, Role::Agent | Role::Unspecified) => "ROLE_AGENT",
+        };
+        kind_entry(map, dialect, "message")?;
+        map.serialize_entry("messageId", &self.message_id)?;
+        optional(map, "contextId", self.context_id.as_ref())?;
+        optional(map, "taskId", self.task_id.as_ref())?;
+        map.serialize_entry("role", role)?;
+        map.serialize_entry(if is_rest { "content" } else { "parts" }, &view(dialect, self.parts.as_slice()))?;
+        optional(map, "metadata", self.metadata.as_ref())?;
+        optional(map, "extensions", non_empty_list(&self.extensions))?;
+        optional(map, "referenceTaskIds", non_empty_list(&self.reference_task_ids).filter(|_| !is_rest))
     }
 }

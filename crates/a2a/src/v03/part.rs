@@ -2,105 +2,63 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Binding, wrapped_data};
-use crate::{Part, PartContent};
+use super::{V03, kind_entry, part_data};
+use crate::write_json::optional;
+use crate::{Dialect, Part, PartContent};
 
-/// A part to be written.
-pub(super) struct PartView<'a> {
-    binding: Binding,
-    part: &'a Part,
-}
-
-/// Views of all parts.
-pub(super) fn parts(binding: Binding, parts: &[Part]) -> Vec<PartView<'_>> {
-    parts.iter().map(|part| PartView { binding, part }).collect()
-}
-
-impl Serialize for PartView<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Part { content, metadata, filename, media_type } = self.part;
-        let mut metadata = metadata.clone();
-        let mut map = serializer.serialize_map(None)?;
-        let is_rpc = self.binding == Binding::Rpc;
-        let file =
-            |bytes, uri| File { bytes, uri, media_type: media_type.as_deref(), name: filename.as_deref(), is_rpc };
-        match content {
+impl V03 for Part {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        let is_rest = dialect == Dialect::V03Rest;
+        match &self.content {
             PartContent::Text(text) => {
-                self.kind(&mut map, "text")?;
+                kind_entry(map, dialect, "text")?;
                 map.serialize_entry("text", text)?;
             }
             PartContent::Raw(bytes) => {
-                self.kind(&mut map, "file")?;
-                map.serialize_entry("file", &file(Some(STANDARD.encode(bytes)), None))?;
+                kind_entry(map, dialect, "file")?;
+                let member = if is_rest { "fileWithBytes" } else { "bytes" };
+                map.serialize_entry("file", &File { member, content: &STANDARD.encode(bytes), part: self })?;
             }
             PartContent::Url(url) => {
-                self.kind(&mut map, "file")?;
-                map.serialize_entry("file", &file(None, Some(url)))?;
+                kind_entry(map, dialect, "file")?;
+                let member = if is_rest { "fileWithUri" } else { "uri" };
+                map.serialize_entry("file", &File { member, content: url, part: self })?;
             }
             PartContent::Data(value) => {
-                self.kind(&mut map, "data")?;
-                match wrapped_data::wrap(value, metadata.as_ref()) {
-                    None => self.data(&mut map, value)?,
-                    Some((wrapped, flagged)) => {
-                        self.data(&mut map, &wrapped)?;
-                        metadata = Some(flagged);
-                    }
+                kind_entry(map, dialect, "data")?;
+                if let Some((wrapped, flagged)) = part_data::wrap(value, self.metadata.as_ref()) {
+                    data_entry(map, is_rest, &wrapped)?;
+                    return map.serialize_entry("metadata", &flagged);
                 }
+                data_entry(map, is_rest, value)?;
             }
         }
-        if let Some(metadata) = &metadata {
-            map.serialize_entry("metadata", metadata)?;
-        }
-        map.end()
+        optional(map, "metadata", self.metadata.as_ref())
     }
 }
 
-impl PartView<'_> {
-    fn kind<M: SerializeMap>(&self, map: &mut M, kind: &'static str) -> Result<(), M::Error> {
-        match self.binding.kind(kind) {
-            Some(kind) => map.serialize_entry("kind", kind),
-            None => Ok(()),
-        }
+fn data_entry<M: SerializeMap, T: Serialize>(map: &mut M, is_rest: bool, data: &T) -> Result<(), M::Error> {
+    #[derive(serde::Serialize)]
+    struct Nested<'a, T> {
+        data: &'a T,
     }
-
-    fn data<M: SerializeMap, T: Serialize>(&self, map: &mut M, value: &T) -> Result<(), M::Error> {
-        #[derive(Serialize)]
-        struct Nested<'a, T> {
-            data: &'a T,
-        }
-        match self.binding {
-            Binding::Rpc => map.serialize_entry("data", value),
-            Binding::Rest => map.serialize_entry("data", &Nested { data: value }),
-        }
-    }
+    if is_rest { map.serialize_entry("data", &Nested { data }) } else { map.serialize_entry("data", data) }
 }
 
 struct File<'a> {
-    bytes: Option<String>,
-    uri: Option<&'a String>,
-    media_type: Option<&'a str>,
-    name: Option<&'a str>,
-    is_rpc: bool,
+    member: &'static str,
+    content: &'a str,
+    part: &'a Part,
 }
 
 impl Serialize for File<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(bytes) = &self.bytes {
-            map.serialize_entry(if self.is_rpc { "bytes" } else { "fileWithBytes" }, bytes)?;
-        }
-        if let Some(uri) = self.uri {
-            map.serialize_entry(if self.is_rpc { "uri" } else { "fileWithUri" }, uri)?;
-        }
-        if let Some(media_type) = self.media_type {
-            map.serialize_entry("mimeType", media_type)?;
-        }
-        if let Some(name) = self.name {
-            map.serialize_entry("name", name)?;
-        }
+        map.serialize_entry(self.member, self.content)?;
+        optional(&mut map, "mimeType", self.part.media_type.as_ref())?;
+        optional(&mut map, "name", self.part.filename.as_ref())?;
         map.end()
     }
 }

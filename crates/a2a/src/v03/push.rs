@@ -1,63 +1,45 @@
-//! Webhooks in v0.3: the configuration is nested, its scheme a list, and REST hides the ids in a resource name.
+//! Webhooks in v0.3: the configuration is nested, its scheme a list, and REST has the ids in a resource name.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::Binding;
-use crate::{AuthenticationInfo, PushConfig, PushPayload};
+use super::V03;
+use crate::write_json::optional;
+use crate::{Dialect, PushConfig};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PushView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    task_id: Option<&'a str>,
-    push_notification_config: NestedView<'a>,
+impl V03 for PushConfig {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        let task = self.task_id.as_deref().unwrap_or_default();
+        let id = self.id.as_deref().unwrap_or_default();
+        match dialect {
+            Dialect::V03Rest => map.serialize_entry("name", &format!("tasks/{task}/pushNotificationConfigs/{id}"))?,
+            Dialect::V1 | Dialect::V03Rpc => map.serialize_entry("taskId", task)?,
+        }
+        map.serialize_entry("pushNotificationConfig", &NestedPushConfig(self))
+    }
 }
 
 /// The configuration without its task, as it also stands beside a message.
-#[derive(Serialize)]
-pub(crate) struct NestedView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a str>,
-    url: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    authentication: Option<Authentication<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    payload: Option<PushPayload>,
-}
+pub(crate) struct NestedPushConfig<'a>(pub(crate) &'a PushConfig);
 
-#[derive(Serialize)]
-struct Authentication<'a> {
-    schemes: Vec<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    credentials: Option<&'a str>,
-}
-
-pub(crate) fn push_config(binding: Binding, config: &PushConfig) -> PushView<'_> {
-    let task = config.task_id.as_deref().unwrap_or_default();
-    let id = config.id.as_deref();
-    let name = || format!("tasks/{task}/pushNotificationConfigs/{}", id.unwrap_or_default());
-    PushView {
-        name: (binding == Binding::Rest).then(name),
-        task_id: (binding == Binding::Rpc).then_some(task),
-        push_notification_config: nested_push_config(config),
+impl Serialize for NestedPushConfig<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Authentication<'a> {
+            schemes: Vec<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            credentials: Option<&'a str>,
+        }
+        let config = self.0;
+        let authentication = config.authentication.as_ref().map(|of| Authentication {
+            schemes: Some(of.scheme.as_str()).filter(|scheme| !scheme.is_empty()).into_iter().collect(),
+            credentials: of.credentials.as_deref(),
+        });
+        let mut map = serializer.serialize_map(None)?;
+        optional(&mut map, "id", config.id.as_ref())?;
+        map.serialize_entry("url", &config.url)?;
+        optional(&mut map, "token", config.token.as_ref())?;
+        optional(&mut map, "authentication", authentication.as_ref())?;
+        optional(&mut map, "payload", config.payload.as_ref())?;
+        map.end()
     }
-}
-
-pub(crate) fn nested_push_config(config: &PushConfig) -> NestedView<'_> {
-    NestedView {
-        id: config.id.as_deref(),
-        url: &config.url,
-        token: config.token.as_deref(),
-        authentication: config.authentication.as_ref().map(authentication),
-        payload: config.payload,
-    }
-}
-
-fn authentication(info: &AuthenticationInfo) -> Authentication<'_> {
-    let schemes = if info.scheme.is_empty() { Vec::new() } else { vec![info.scheme.as_str()] };
-    Authentication { schemes, credentials: info.credentials.as_deref() }
 }

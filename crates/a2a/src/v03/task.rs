@@ -1,95 +1,76 @@
 //! Tasks, their status and their artifacts in v0.3.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::Binding;
-use super::message::{self, MessageView};
-use super::part::{self, PartView};
-use crate::model::STATE_NAMES;
-use crate::{Artifact, ArtifactId, ContextId, Metadata, Task, TaskId, TaskState, TaskStatus, Timestamp};
+use super::{V03, kind_entry, view};
+use crate::write_json::{non_empty_list, optional};
+use crate::{Artifact, Dialect, Task, TaskState, TaskStatus};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TaskView<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    id: &'a TaskId,
-    context_id: &'a ContextId,
-    status: StatusView<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifacts: Option<Vec<ArtifactView<'a>>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    history: Vec<MessageView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-}
-
-#[derive(Serialize)]
-pub(super) struct StatusView<'a> {
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<MessageView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<Timestamp>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ArtifactView<'a> {
-    artifact_id: &'a ArtifactId,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<&'a str>,
-    parts: Vec<PartView<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    metadata: Option<&'a Metadata>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    extensions: &'a [String],
-}
-
-pub(crate) fn task(binding: Binding, task: &Task) -> TaskView<'_> {
-    listed_task(binding, task, !task.artifacts.is_empty())
-}
-
-/// A task with or without the `artifacts` key.
-pub(crate) fn listed_task(binding: Binding, task: &Task, with_artifacts: bool) -> TaskView<'_> {
-    let artifacts = || task.artifacts.iter().map(|of| artifact(binding, of)).collect();
-    TaskView {
-        kind: binding.kind("task"),
-        id: &task.id,
-        context_id: &task.context_id,
-        status: status(binding, &task.status),
-        artifacts: with_artifacts.then(artifacts),
-        history: task.history.iter().map(|of| message::message(binding, of)).collect(),
-        metadata: task.metadata.as_ref(),
+impl V03 for Task {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        task_entries(self, dialect, !self.artifacts.is_empty(), map)
     }
 }
 
-pub(super) fn status(binding: Binding, status: &TaskStatus) -> StatusView<'_> {
-    StatusView {
-        state: state(binding, status.state),
-        message: status.message.as_ref().map(|of| message::message(binding, of)),
-        timestamp: status.timestamp,
+/// A task of a page, in any dialect: `artifacts` is there exactly when it was asked for.
+pub(crate) struct ListedTask<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) task: &'a Task,
+    pub(crate) include_artifacts: bool,
+}
+
+impl Serialize for ListedTask<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        task_entries(self.task, self.dialect, self.include_artifacts, &mut map)?;
+        map.end()
     }
 }
 
-pub(crate) fn artifact(binding: Binding, artifact: &Artifact) -> ArtifactView<'_> {
-    ArtifactView {
-        artifact_id: &artifact.artifact_id,
-        name: artifact.name.as_deref(),
-        description: artifact.description.as_deref(),
-        parts: part::parts(binding, &artifact.parts),
-        metadata: artifact.metadata.as_ref(),
-        extensions: &artifact.extensions,
+fn task_entries<M: SerializeMap>(
+    task: &Task,
+    dialect: Dialect,
+    include_artifacts: bool,
+    map: &mut M,
+) -> Result<(), M::Error> {
+    kind_entry(map, dialect, "task")?;
+    map.serialize_entry("id", &task.id)?;
+    map.serialize_entry("contextId", &task.context_id)?;
+    map.serialize_entry("status", &view(dialect, &task.status))?;
+    if include_artifacts {
+        map.serialize_entry("artifacts", &view(dialect, task.artifacts.as_slice()))?;
+    }
+    if !task.history.is_empty() {
+        map.serialize_entry("history", &view(dialect, task.history.as_slice()))?;
+    }
+    optional(map, "metadata", task.metadata.as_ref())
+}
+
+impl V03 for TaskStatus {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("state", state(dialect, self.state))?;
+        optional(map, "message", self.message.as_ref().map(|message| view(dialect, message)).as_ref())?;
+        optional(map, "timestamp", self.timestamp.as_ref())
     }
 }
 
-pub(crate) fn state(binding: Binding, state: TaskState) -> &'static str {
-    match (binding, state) {
-        (Binding::Rpc, _) => STATE_NAMES.iter().find(|(_, named)| *named == state).map_or("unknown", |(name, _)| name),
+impl V03 for Artifact {
+    fn entries<M: SerializeMap>(&self, dialect: Dialect, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("artifactId", &self.artifact_id)?;
+        optional(map, "name", self.name.as_ref())?;
+        optional(map, "description", self.description.as_ref())?;
+        map.serialize_entry("parts", &view(dialect, self.parts.as_slice()))?;
+        optional(map, "metadata", self.metadata.as_ref())?;
+        optional(map, "extensions", non_empty_list(&self.extensions))
+    }
+}
+
+/// The name of a state in a dialect.
+pub(crate) fn state(dialect: Dialect, state: TaskState) -> &'static str {
+    match (dialect, state) {
+        (Dialect::V03Rpc, _) => state.kebab_case(),
         // Two Ls: a v0.3 REST client refuses the v1.0 spelling.
-        (Binding::Rest, TaskState::Canceled) => "TASK_STATE_CANCELLED",
-        (Binding::Rest, _) => state.as_str(),
+        (Dialect::V03Rest, TaskState::Canceled) => "TASK_STATE_CANCELLED",
+        (Dialect::V1 | Dialect::V03Rest, _) => state.as_str(),
     }
 }

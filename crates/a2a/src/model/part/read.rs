@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::{Part, PartContent};
 use crate::lenient::non_empty;
-use crate::v03::wrapped_data;
+use crate::v03::part_data;
 use crate::{Json, Metadata};
 
 impl<'de> Deserialize<'de> for Part {
@@ -97,7 +97,7 @@ impl<'de> Visitor<'de> for PartVisitor {
         let content = found.ok_or_else(|| A::Error::custom("a part needs one of text, raw, url or data"))?;
         let mut part = Part { content, metadata, filename, media_type };
         if kind.is_some_and(|kind| kind.as_str() == "\"data\"") {
-            wrapped_data::unwrap(&mut part);
+            part_data::unwrap(&mut part);
         }
         Ok(part)
     }

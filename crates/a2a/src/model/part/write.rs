@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use super::{Part, PartContent};
+use crate::write_json::optional;
 
 impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -16,15 +17,9 @@ impl Serialize for Part {
             PartContent::Url(url) => map.serialize_entry("url", url)?,
             PartContent::Data(value) => map.serialize_entry("data", value)?,
         }
-        if let Some(metadata) = &self.metadata {
-            map.serialize_entry("metadata", metadata)?;
-        }
-        if let Some(filename) = &self.filename {
-            map.serialize_entry("filename", filename)?;
-        }
-        if let Some(media_type) = &self.media_type {
-            map.serialize_entry("mediaType", media_type)?;
-        }
+        optional(&mut map, "metadata", self.metadata.as_ref())?;
+        optional(&mut map, "filename", self.filename.as_ref())?;
+        optional(&mut map, "mediaType", self.media_type.as_ref())?;
         map.end()
     }
 }

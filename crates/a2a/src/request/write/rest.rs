@@ -1,9 +1,9 @@
 //! Requests as calls of REST: method, path, query and body.
 
-use super::object::Object;
 use super::path_segment::{escape, push_segment};
 use super::{check, config_body, list_status, path_prefix, send, written_history_length};
 use crate::request::{ListRequest, PushRequest, Request, Unsayable};
+use crate::write_json::Object;
 use crate::{Dialect, Operation, PushConfig};
 
 /// One call, to be made below the URL of an interface.

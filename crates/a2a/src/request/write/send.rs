@@ -1,20 +1,20 @@
 //! A message to send, with how it shall be answered.
 
-use super::object::Object;
 use super::written_history_length;
-use crate::v03::{self, Binding};
+use crate::v03::{NestedPushConfig, view};
+use crate::write_json::{Object, to_bytes};
 use crate::{Dialect, SendConfiguration, SendRequest};
 
 /// The parameters, or the body on REST.
 pub(super) fn body(dialect: Dialect, request: &SendRequest) -> Vec<u8> {
-    let Some(binding) = Binding::of(dialect) else {
-        return crate::encode::to_bytes(request);
-    };
+    if dialect == Dialect::V1 {
+        return to_bytes(request);
+    }
     let by_default = SendConfiguration::default();
     let configuration = request.configuration.as_ref().unwrap_or(&by_default);
     Object::default()
-        .member("message", &v03::message(binding, &request.message))
-        .object("configuration", v03_configuration(dialect, configuration))
+        .member("message", &view(dialect, &request.message))
+        .encoded("configuration", &v03_configuration(dialect, configuration).end())
         .optional("metadata", request.metadata.as_ref())
         .end()
 }
@@ -29,5 +29,5 @@ fn v03_configuration(dialect: Dialect, configuration: &SendConfiguration) -> Obj
         .member("blocking", &!return_immediately)
         .optional("acceptedOutputModes", (!accepted_output_modes.is_empty()).then_some(accepted_output_modes))
         .optional("historyLength", written_history_length(dialect, *history_length).as_ref())
-        .optional(push, task_push_notification_config.as_ref().map(v03::nested_push_config).as_ref())
+        .optional(push, task_push_notification_config.as_ref().map(NestedPushConfig).as_ref())
 }
