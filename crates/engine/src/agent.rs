@@ -8,9 +8,9 @@ use futures_util::future::BoxFuture;
 use switchboard_a2a::{Json, Message, Metadata, Task};
 
 use crate::handle::{Stopped, TaskHandle};
-use crate::hints::Hints;
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
+use crate::routing_hints::Hints;
 
 /// Something that does tasks.
 pub trait Agent: Send + Sync + 'static {

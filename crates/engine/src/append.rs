@@ -5,12 +5,12 @@
 
 use bytes::Bytes;
 
-use crate::burst::{Burst, Sealed};
-use crate::engine::Inner;
+use crate::batch::{Batch, SealedBatch};
+use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::{Fold, task_line};
 use crate::ids::{Epoch, Fence, Seq};
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::reason::Reason;
 use crate::store::{Append, Guard, Phase, RowState, Sides, StoreError};
 
@@ -18,7 +18,7 @@ use crate::store::{Append, Guard, Phase, RowState, Sides, StoreError};
 const SNAPSHOT_BYTES: usize = 64 << 10;
 
 /// Who appends.
-pub(crate) enum Class {
+pub(crate) enum AppendKind {
     /// The running turn.
     Owner(Fence),
     /// Anybody who knows the whole log.
@@ -26,38 +26,38 @@ pub(crate) enum Class {
 }
 
 /// What an append is to write.
-pub(crate) struct Writing {
-    pub(crate) burst: Burst,
+pub(crate) struct PendingAppend {
+    pub(crate) batch: Batch,
     pub(crate) row: RowState,
-    pub(crate) class: Class,
+    pub(crate) kind: AppendKind,
     pub(crate) sides: Sides,
     pub(crate) refusable: bool,
 }
 
 impl LiveTask {
     /// Writes the running turn's output. After a fault of the store the output is back in its place.
-    pub(crate) async fn flush(&self, engine: &Inner, sides: Sides) -> Result<(), StoreError> {
+    pub(crate) async fn flush(&self, engine: &EngineState, sides: Sides) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
-        let (burst, row, fence) = {
+        let (batch, row, fence) = {
             let mut core = self.core.lock();
             let fence = core.turn_fence;
             if core.row.fence != fence || core.is_done() {
                 return Err(StoreError::Fenced);
             }
-            let mut burst = std::mem::take(&mut core.output.burst);
-            if burst.is_empty() {
+            let mut batch = std::mem::take(&mut core.output.batch);
+            if batch.is_empty() {
                 return Ok(());
             }
             // A row is no larger than a reader takes at a time, but for a single event that is.
-            core.output.burst = burst.split_off(engine.settings.uncommitted_bytes);
-            let burst = self.hold_back_completion(&mut core, burst);
-            core.output.in_flight = (burst.bytes(), burst.len());
-            let row = self.row_after(engine, &core, &burst.events);
-            (burst, row, fence)
+            core.output.batch = batch.split_off(engine.settings.uncommitted_bytes);
+            let batch = self.hold_back_completion(&mut core, batch);
+            core.output.in_flight = (batch.bytes(), batch.len());
+            let row = self.row_after(engine, &core, &batch.events);
+            (batch, row, fence)
         };
-        let count = burst.len() as u64;
+        let count = batch.len() as u64;
         let refusable = !sides.is_empty() || self.core.lock().key.is_none();
-        let writing = Writing { burst, row, class: Class::Owner(fence), sides, refusable };
+        let writing = PendingAppend { batch, row, kind: AppendKind::Owner(fence), sides, refusable };
         let result = self.write(engine, writing).await;
         let mut core = self.core.lock();
         core.output.in_flight = (0, 0);
@@ -67,8 +67,8 @@ impl LiveTask {
                 Ok(())
             }
             Err((error, mut unwritten)) => {
-                unwritten.extend(std::mem::take(&mut core.output.burst));
-                core.output.burst = unwritten;
+                unwritten.extend(std::mem::take(&mut core.output.batch));
+                core.output.batch = unwritten;
                 Err(error)
             }
         };
@@ -78,25 +78,25 @@ impl LiveTask {
     }
 
     /// COMPLETED with messages unread ends the turn, not the task: it becomes a WORKING status.
-    fn hold_back_completion(&self, core: &mut Core, burst: Burst) -> Burst {
+    fn hold_back_completion(&self, core: &mut Core, batch: Batch) -> Batch {
         let taken = core.output.taken;
-        let has_unread = core.fold.inner.unread.iter().any(|unread| unread.seq > taken);
-        let completes = matches!(burst.events.last(), Some(Event::StatusUpdate(update))
+        let has_unread = core.fold.kernel.unread.iter().any(|unread| unread.seq > taken);
+        let completes = matches!(batch.events.last(), Some(Event::StatusUpdate(update))
             if update.status.state == switchboard_a2a::TaskState::Completed);
         if !has_unread || !completes {
-            return burst;
+            return batch;
         }
-        let mut events = burst.events;
+        let mut events = batch.events;
         if let Some(Event::StatusUpdate(update)) = events.last_mut() {
             update.status.state = switchboard_a2a::TaskState::Working;
         }
         core.output.turn_over = true;
         core.output.state = switchboard_a2a::TaskState::Working;
-        Burst::of(events)
+        Batch::of(events)
     }
 
     /// What the running turn's events make of the row.
-    fn row_after(&self, engine: &Inner, core: &Core, events: &[Event]) -> RowState {
+    fn row_after(&self, engine: &EngineState, core: &Core, events: &[Event]) -> RowState {
         let mut row = core.row.clone();
         for event in events {
             match event {
@@ -132,8 +132,8 @@ impl LiveTask {
     /// write, or refuses; it is asked again if the log grew in the meantime.
     pub(crate) async fn inbox<T, E>(
         &self,
-        engine: &Inner,
-        mut decide: impl FnMut(&mut Core) -> Result<(Writing, T), E>,
+        engine: &EngineState,
+        mut decide: impl FnMut(&mut Core) -> Result<(PendingAppend, T), E>,
     ) -> Result<(Seq, T), E>
     where
         E: From<StoreError>,
@@ -152,17 +152,17 @@ impl LiveTask {
         }
     }
 
-    /// One append. The caller holds `writing`. On failure the burst comes back unwritten.
-    async fn write(&self, engine: &Inner, writing: Writing) -> Result<Seq, (StoreError, Burst)> {
-        let Writing { burst, row, class, sides, refusable } = writing;
+    /// One append. The caller holds `writing`. On failure the batch comes back unwritten.
+    async fn write(&self, engine: &EngineState, writing: PendingAppend) -> Result<Seq, (StoreError, Batch)> {
+        let PendingAppend { batch, row, kind, sides, refusable } = writing;
         let is_watched = sides.webhook.is_some();
-        let sealed = burst.seal();
+        let sealed = batch.seal();
         let (append, next) = {
             let core = self.core.lock();
-            let guard = match (core.key, class) {
+            let guard = match (core.key, kind) {
                 (None, _) => Guard::Create(self.task.clone()),
-                (Some(key), Class::Owner(fence)) => Guard::Owner { key, fence },
-                (Some(key), Class::Inbox) => Guard::Inbox { key, version: core.last_seq },
+                (Some(key), AppendKind::Owner(fence)) => Guard::Owner { key, fence },
+                (Some(key), AppendKind::Inbox) => Guard::Inbox { key, version: core.last_seq },
             };
             let next = core.snapshot_due(&row, &sealed).then(|| core.fold_with(&sealed));
             let append = Append {
@@ -186,8 +186,8 @@ impl LiveTask {
         };
         let mut core = self.core.lock();
         match (core.row.phase == Phase::Parked, row.phase == Phase::Parked) {
-            (false, true) => engine.caps.count_parked(&self.task.owner, 1),
-            (true, false) => engine.caps.count_parked(&self.task.owner, -1),
+            (false, true) => engine.admission.count_parked(&self.task.owner, 1),
+            (true, false) => engine.admission.count_parked(&self.task.owner, -1),
             _ => {}
         }
         core.key = Some(appended.key);
@@ -196,15 +196,15 @@ impl LiveTask {
         core.unstored = None;
         core.watched |= is_watched;
         if core.watched {
-            engine.tell_watcher(appended.key);
+            engine.notify_watcher(appended.key);
         }
-        engine.observe(&self.task, &core, &sealed.events);
+        engine.record_metrics(&self.task, &core, &sealed.events);
         Ok(appended.first_seq)
     }
 }
 
 impl Core {
-    fn snapshot_due(&self, row: &RowState, sealed: &Sealed) -> bool {
+    fn snapshot_due(&self, row: &RowState, sealed: &SealedBatch) -> bool {
         if self.is_done() && sealed.events.is_empty() {
             return false;
         }
@@ -213,7 +213,7 @@ impl Core {
     }
 
     /// The fold as it will be, and its snapshot; the present one stays as it is until the commit.
-    fn fold_with(&self, sealed: &Sealed) -> (Fold, Bytes) {
+    fn fold_with(&self, sealed: &SealedBatch) -> (Fold, Bytes) {
         let mut fold = self.fold.clone();
         for (index, event) in sealed.events.iter().enumerate() {
             fold.apply(self.last_seq.plus(index as u64 + 1), event);
@@ -223,7 +223,7 @@ impl Core {
     }
 
     /// Lets memory follow a commit.
-    fn commit(&mut self, first: Seq, sealed: &Sealed, row: RowState, next: Option<(Fold, Bytes)>, epoch: Epoch) {
+    fn commit(&mut self, first: Seq, sealed: &SealedBatch, row: RowState, next: Option<(Fold, Bytes)>, epoch: Epoch) {
         let count = sealed.events.len() as u64;
         match next {
             Some((fold, snapshot)) => {
@@ -249,11 +249,11 @@ impl Core {
             self.last_seq = first.plus(count - 1);
             self.last_epoch = epoch;
         }
-        if self.output.burst.is_empty() {
+        if self.output.batch.is_empty() {
             self.output.state = row.state;
         }
         self.output.status_at = self.output.status_at.max(row.status_at);
-        if self.fold.inner.cancel_requested && row.phase != Phase::Done {
+        if self.fold.kernel.cancel_requested && row.phase != Phase::Done {
             // In the same moment: a turn that looks at the task after this commit must not park it.
             self.output.stop.get_or_insert(Reason::CanceledByCaller);
         }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use switchboard_a2a::{TaskId, TaskState};
 
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::directory::Address;
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
 use crate::output::with_usage;
 use crate::read::TaskReading;
 use crate::reason::Reason;
@@ -39,7 +39,7 @@ impl Engine {
         });
         let state = tokio::select! {
             state = ended => state?,
-            () = self.inner.drained.cancelled() => return Err(crate::engine::stopping()),
+            () = self.inner.drained.cancelled() => return Err(crate::engine::shutting_down()),
         };
         if state == TaskState::Canceled {
             Ok(TaskReading::of(&live))
@@ -68,7 +68,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl Inner {
+impl EngineState {
     async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
         let decided = live.inbox(self, |core| {
             if core.is_done() {
@@ -80,7 +80,7 @@ impl Inner {
             let events = match row.phase {
                 // The turn hears of it with the commit.
                 Phase::Running | Phase::Interrupted if core.driven => {
-                    if core.fold.inner.cancel_requested {
+                    if core.fold.kernel.cancel_requested {
                         return Err(Refusal::Joined);
                     }
                     vec![Event::CancelRequested]
@@ -98,15 +98,18 @@ impl Inner {
                     vec![Event::CancelRequested, status]
                 }
             };
-            let burst = Burst::of(events);
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, was_queued))
+            let batch = Batch::of(events);
+            Ok((
+                PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false },
+                was_queued,
+            ))
         });
         match decided.await {
             Err(Refusal::Joined) => Ok(()),
             Err(Refusal::Error(error)) => Err(error),
             Ok((_, was_queued)) => {
                 if was_queued {
-                    self.caps.withdraw(live);
+                    self.admission.withdraw(live);
                 }
                 Ok(())
             }

@@ -8,9 +8,9 @@ use switchboard_a2a::{Message, PushPayload, RestFiles};
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
 use crate::error::Error;
-use crate::hints::Hints;
 use crate::ids::AgentName;
 use crate::manifest::Manifest;
+use crate::routing_hints::Hints;
 
 /// Where a request was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,9 +72,9 @@ pub struct Hosted {
     /// Of these, those that wait for somebody's answer and keep their place meanwhile.
     pub(crate) asking: AtomicUsize,
     /// Those that have begun and wait for others without a place.
-    pub(crate) aside: AtomicUsize,
+    pub(crate) released: AtomicUsize,
     /// Above zero while what an earlier process left is taken up, so that nothing else begins before that.
-    pub(crate) taking_up: AtomicUsize,
+    pub(crate) recovering: AtomicUsize,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -135,8 +135,8 @@ impl Hosted {
             agent: Box::new(agent),
             running: AtomicUsize::new(0),
             asking: AtomicUsize::new(0),
-            aside: AtomicUsize::new(0),
-            taking_up: AtomicUsize::new(0),
+            released: AtomicUsize::new(0),
+            recovering: AtomicUsize::new(0),
         }
     }
 
@@ -218,8 +218,10 @@ impl FixedDirectory {
         Err(match (forbidden, targets) {
             (Some(hosted), _) => Error::Forbidden(hosted.name.to_string()),
             // Names are the caller's to choose, and need not be short.
-            (None, [first, ..]) => self.nobody(&first.as_str().chars().take(LONGEST_NAME).collect::<String>(), caller),
-            (None, []) => self.nobody("", caller),
+            (None, [first, ..]) => {
+                self.agent_not_found(&first.as_str().chars().take(LONGEST_NAME).collect::<String>(), caller)
+            }
+            (None, []) => self.agent_not_found("", caller),
         })
     }
 
@@ -230,7 +232,7 @@ impl FixedDirectory {
         able.min_by_key(|hosted| (self.root.as_ref() != Some(&hosted.name), &hosted.name)).cloned()
     }
 
-    fn nobody(&self, asked: &str, caller: &Caller) -> Error {
+    fn agent_not_found(&self, asked: &str, caller: &Caller) -> Error {
         let visible = self.agents.iter().filter(|hosted| caller.scopes.agents.allows(&hosted.name));
         let known = visible.map(|hosted| hosted.name.to_string()).collect();
         Error::AgentNotFound { asked: asked.to_owned(), known }
@@ -248,7 +250,7 @@ impl Directory for FixedDirectory {
                 skilled.or_else(|| self.find(self.root.as_ref()?))
             }
         };
-        let hosted = hosted.ok_or_else(|| self.nobody(address.as_str(), caller))?;
+        let hosted = hosted.ok_or_else(|| self.agent_not_found(address.as_str(), caller))?;
         if caller.scopes.agents.allows(&hosted.name) {
             Ok(hosted)
         } else {

@@ -9,41 +9,41 @@ use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::admission::Admission;
 use crate::caller::Caller;
-use crate::caps::Caps;
 use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
-use crate::ended::EndedTasks;
 use crate::error::Error;
 use crate::event::{Event, Kind};
 use crate::fold::Fold;
-use crate::histories::Histories;
-use crate::idempotency::Reservations;
+use crate::history_cache::HistoryCache;
+use crate::idempotency::KeyReservations;
 use crate::ids::{Epoch, Seq};
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::settings::Settings;
 use crate::store::{Loaded, NewTask, Phase, Store, StoreError};
+use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::Watcher;
 
 /// The kernel. Clones share it.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) inner: Arc<EngineState>,
 }
 
 /// What all operations share.
-pub(crate) struct Inner {
+pub(crate) struct EngineState {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
     pub(crate) epoch: Epoch,
     pub(crate) live: LiveTasks,
-    pub(crate) caps: Caps,
-    pub(crate) sends: Reservations,
-    pub(crate) histories: Histories,
-    pub(crate) ended: EndedTasks,
+    pub(crate) admission: Admission,
+    pub(crate) key_reservations: KeyReservations,
+    pub(crate) history_cache: HistoryCache,
+    pub(crate) terminal_tasks: TerminalTaskCache,
     /// Set when the server stops: no new work.
     pub(crate) closing: CancellationToken,
     /// Set when waiting for running turns is over: readers are let go.
@@ -63,17 +63,17 @@ impl Engine {
         settings: Settings,
     ) -> Result<Self, StoreError> {
         let epoch = store.epoch();
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(EngineState {
             store,
             directory,
             clock,
             settings,
             epoch,
             live: LiveTasks::default(),
-            caps: Caps::default(),
-            sends: Reservations::default(),
-            histories: Histories::default(),
-            ended: EndedTasks::default(),
+            admission: Admission::default(),
+            key_reservations: KeyReservations::default(),
+            history_cache: HistoryCache::default(),
+            terminal_tasks: TerminalTaskCache::default(),
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
@@ -81,7 +81,7 @@ impl Engine {
         });
         let census = inner.store.census().await?;
         for (caller, parked) in census.parked {
-            inner.caps.count_parked(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
+            inner.admission.count_parked(&caller, isize::try_from(parked).unwrap_or(isize::MAX));
         }
         inner.start_recovery().await;
         inner.spawn_sweeper();
@@ -106,18 +106,18 @@ impl Engine {
     /// Whether new work would be accepted; what is in the way if not.
     pub fn ready(&self) -> Result<(), Error> {
         if self.inner.closing.is_cancelled() {
-            return Err(stopping());
+            return Err(shutting_down());
         }
         self.inner.store.ready().map_err(|error| Error::from_store(&error))
     }
 }
 
 /// What callers hear while the server stops.
-pub(crate) fn stopping() -> Error {
+pub(crate) fn shutting_down() -> Error {
     Error::Unavailable { problem: "the server is stopping".to_owned(), retry_after_ms: 5_000 }
 }
 
-impl Inner {
+impl EngineState {
     /// When a task that begins to wait now expires: unanswered, or over its total time, whichever is first.
     pub(crate) fn expiry_of(&self, core: &Core) -> Option<Timestamp> {
         let unanswered = later(self.clock.now(), self.settings.parked_expiry);
@@ -192,12 +192,12 @@ impl Inner {
         core.since_snapshot = since_snapshot;
         core.snapshot_bytes = snapshot_bytes;
         core.ended_json = ended_json;
-        core.output.stop = core.fold.inner.cancel_requested.then_some(crate::reason::Reason::CanceledByCaller);
+        core.output.stop = core.fold.kernel.cancel_requested.then_some(crate::reason::Reason::CanceledByCaller);
         Ok(core)
     }
 
     /// Counts what a commit has changed.
-    pub(crate) fn observe(&self, task: &NewTask, core: &Core, events: &[Event]) {
+    pub(crate) fn record_metrics(&self, task: &NewTask, core: &Core, events: &[Event]) {
         for event in events {
             let Kind::Status(state) = event.kind() else { continue };
             if state.is_terminal() {

@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0}")]
     ContentType(String),
     /// No such agent for this caller.
-    #[error("{}", nobody(asked, known))]
+    #[error("{}", agent_not_found(asked, known))]
     AgentNotFound {
         /// What was asked for; empty at the root.
         asked: String,
@@ -81,7 +81,7 @@ impl Error {
 }
 
 /// At the root nobody was asked for by name, so it is said that a name is needed.
-fn nobody(asked: &str, known: &[String]) -> String {
+fn agent_not_found(asked: &str, known: &[String]) -> String {
     let names = known.join(", ");
     match (asked, known) {
         ("", []) => "no agent is the default here, and this key may call none".to_owned(),

@@ -12,28 +12,28 @@ const MOST_NAMED: usize = 5;
 
 /// What a run has produced, as far as its final message needs it.
 #[derive(Default)]
-pub(crate) struct Produced {
+pub(crate) struct ProducedArtifacts {
     /// The text of the last whole artifact, or its beginning once it is too long.
     text: String,
     is_cut: bool,
     /// Whether that artifact also has what is no text, which no message repeats.
     has_more_than_text: bool,
-    last: Option<Named>,
+    last: Option<ArtifactLabel>,
     /// The first few artifacts, in the order they came.
-    named: Vec<Named>,
+    named: Vec<ArtifactLabel>,
     has_more: bool,
 }
 
 #[derive(Clone)]
-struct Named {
+struct ArtifactLabel {
     id: ArtifactId,
     /// As people are told of it.
     label: String,
 }
 
-impl Produced {
+impl ProducedArtifacts {
     /// Takes one more artifact or chunk in.
-    pub(crate) fn take_in(&mut self, artifact: &Artifact, append: bool) {
+    pub(crate) fn add(&mut self, artifact: &Artifact, append: bool) {
         let continues = self.last.as_ref().is_some_and(|last| last.id == artifact.artifact_id);
         if append && !continues {
             // More of an artifact that is not the answer, or whose beginning another run produced.
@@ -66,7 +66,7 @@ impl Produced {
         self.text = self.text.chars().chain(text.chars()).take(BEGINNING_CHARACTERS).collect();
     }
 
-    fn name(&mut self, artifact: &Artifact) -> Named {
+    fn name(&mut self, artifact: &Artifact) -> ArtifactLabel {
         if let Some(known) = self.named.iter().find(|named| named.id == artifact.artifact_id) {
             return known.clone();
         }
@@ -74,7 +74,7 @@ impl Produced {
             Some(name) => format!("\"{name}\""),
             None => artifact.artifact_id.to_string(),
         };
-        let named = Named { id: artifact.artifact_id.clone(), label };
+        let named = ArtifactLabel { id: artifact.artifact_id.clone(), label };
         if self.named.len() < MOST_NAMED {
             self.named.push(named.clone());
         } else {
@@ -84,7 +84,7 @@ impl Produced {
     }
 
     /// What the final message says; nothing if nothing was produced.
-    pub(crate) fn into_words(self) -> Option<String> {
+    pub(crate) fn into_text(self) -> Option<String> {
         let last = self.last.or_else(|| self.named.last().cloned())?;
         if !self.text.is_empty() {
             let end = if self.is_cut { "…" } else { "" };
@@ -116,11 +116,11 @@ mod tests {
     }
 
     fn words(artifacts: &[(Artifact, bool)]) -> Option<String> {
-        let mut produced = Produced::default();
+        let mut produced = ProducedArtifacts::default();
         for (artifact, append) in artifacts {
-            produced.take_in(artifact, *append);
+            produced.add(artifact, *append);
         }
-        produced.into_words()
+        produced.into_text()
     }
 
     #[test]

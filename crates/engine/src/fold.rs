@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskState, TaskStatus, Timestamp};
 
-use crate::blocked::BLOCKED_BY_KEY;
+use crate::blocking_task::BLOCKED_BY_KEY;
 use crate::event::{Event, Received, Usage};
 use crate::ids::Seq;
 use crate::progress::PROGRESS_KEY;
@@ -25,21 +25,21 @@ pub struct Fold {
     /// The task as callers see it.
     pub task: Task,
     /// The rest.
-    pub inner: Inner,
+    pub kernel: KernelState,
 }
 
 /// What only the kernel needs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Inner {
+pub struct KernelState {
     /// The message the current turn works on.
-    pub current: Option<Numbered>,
+    pub current: Option<NumberedMessage>,
     /// The number of the first message.
     pub first: u64,
     /// When the first message was received.
     pub first_at: Option<Timestamp>,
     /// Messages received while a turn was running and not yet taken, oldest first.
-    pub unread: VecDeque<Numbered>,
+    pub unread: VecDeque<NumberedMessage>,
     /// The agent's last question while it waits, or the one the current message answers.
     pub question: Option<Message>,
     /// What the agent put by.
@@ -54,7 +54,7 @@ pub struct Inner {
 
 /// A received message and its number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Numbered {
+pub struct NumberedMessage {
     /// The number of its event.
     pub seq: u64,
     /// The message.
@@ -74,7 +74,7 @@ impl Fold {
                 history: Vec::new(),
                 metadata: None,
             },
-            inner: Inner::default(),
+            kernel: KernelState::default(),
         }
     }
 
@@ -88,10 +88,10 @@ impl Fold {
                 }
                 let state = update.status.state;
                 if state.is_interrupted() {
-                    self.inner.question.clone_from(&update.status.message);
+                    self.kernel.question.clone_from(&update.status.message);
                 }
                 if state.is_interrupted() || state.is_terminal() {
-                    self.inner.last_stop = seq.0;
+                    self.kernel.last_stop = seq.0;
                 }
                 if state != TaskState::Working {
                     self.forget_progress();
@@ -104,20 +104,20 @@ impl Fold {
             }
             Event::ArtifactUpdate(update) => fold_artifact(&mut self.task.artifacts, update),
             Event::Replied(message) => {
-                self.inner.reply = Some(message.clone());
-                self.inner.last_stop = seq.0;
+                self.kernel.reply = Some(message.clone());
+                self.kernel.last_stop = seq.0;
             }
             Event::Taken(taken) => {
-                if let Some(index) = self.inner.unread.iter().position(|unread| unread.seq == *taken) {
-                    self.inner.current = self.inner.unread.remove(index);
-                    self.inner.question = None;
+                if let Some(index) = self.kernel.unread.iter().position(|unread| unread.seq == *taken) {
+                    self.kernel.current = self.kernel.unread.remove(index);
+                    self.kernel.question = None;
                     self.forget_progress();
                 }
             }
             // Saving nothing takes back what was saved.
-            Event::Saved(value) => self.inner.saved = (value.as_str() != "null").then(|| value.clone()),
+            Event::Saved(value) => self.kernel.saved = (value.as_str() != "null").then(|| value.clone()),
             Event::Used(usage) => self.use_up(*usage),
-            Event::CancelRequested => self.inner.cancel_requested = true,
+            Event::CancelRequested => self.kernel.cancel_requested = true,
             // In the task's row, for others to find.
             Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
         }
@@ -126,7 +126,10 @@ impl Fold {
     /// The task as it will be right after a message, without the rest of the fold. `next_status_at` is when the status
     /// will be dated that follows if the message is an answer.
     pub fn task_with(&self, seq: Seq, received: &Event, next_status_at: Timestamp) -> Task {
-        let mut after = Self { task: self.task.clone(), inner: Inner { first: self.inner.first, ..Inner::default() } };
+        let mut after = Self {
+            task: self.task.clone(),
+            kernel: KernelState { first: self.kernel.first, ..KernelState::default() },
+        };
         after.apply(seq, received);
         after.date_answer(seq, next_status_at);
         after.task
@@ -135,8 +138,8 @@ impl Fold {
     /// If the message of that number is an answer, the task is shown at work with it already, and since when is for the
     /// status to say that follows in the same commit.
     pub(crate) fn date_answer(&mut self, seq: Seq, status_at: Timestamp) {
-        let current = self.inner.current.as_ref().map(|current| current.seq);
-        if current == Some(seq.0) && self.inner.first != seq.0 {
+        let current = self.kernel.current.as_ref().map(|current| current.seq);
+        if current == Some(seq.0) && self.kernel.first != seq.0 {
             self.task.status.timestamp = Some(status_at);
         }
     }
@@ -155,23 +158,23 @@ impl Fold {
     }
 
     fn receive(&mut self, seq: Seq, received: &Arc<Received>) {
-        let numbered = Numbered { seq: seq.0, received: received.clone() };
-        let first = self.inner.first == 0;
+        let numbered = NumberedMessage { seq: seq.0, received: received.clone() };
+        let first = self.kernel.first == 0;
         if first {
-            self.inner.first = seq.0;
-            self.inner.first_at = Some(received.at);
+            self.kernel.first = seq.0;
+            self.kernel.first_at = Some(received.at);
             self.task.status.timestamp = Some(received.at);
         }
         if self.task.status.state.is_interrupted() {
-            self.inner.current = Some(numbered);
+            self.kernel.current = Some(numbered);
             // The question goes into the history before its answer; the status that follows would put it behind.
             self.task.history.extend(self.task.status.message.take());
             // The status that says so is the next event; a reader of the task as of the message sees it already.
             self.task.status.state = TaskState::Working;
         } else if first {
-            self.inner.current = Some(numbered);
+            self.kernel.current = Some(numbered);
         } else {
-            self.inner.unread.push_back(numbered);
+            self.kernel.unread.push_back(numbered);
         }
         self.task.history.push(received.message.clone());
     }
@@ -186,11 +189,11 @@ impl Fold {
     pub fn snapshot(&self) -> Bytes {
         let mut buffer = Vec::with_capacity(512);
         let written = serde_json::to_writer(&mut buffer, &self.task).and_then(|()| {
-            if self.task.status.state.is_terminal() && self.inner.reply.is_none() {
+            if self.task.status.state.is_terminal() && self.kernel.reply.is_none() {
                 return Ok(());
             }
             buffer.push(b'\n');
-            serde_json::to_writer(&mut buffer, &self.inner)
+            serde_json::to_writer(&mut buffer, &self.kernel)
         });
         if let Err(error) = written {
             tracing::error!(%error, task = %self.task.id, "a snapshot could not be encoded");
@@ -202,11 +205,11 @@ impl Fold {
     pub fn from_snapshot(snapshot: &[u8]) -> Result<Self, serde_json::Error> {
         let mut lines = snapshot.splitn(2, |byte| *byte == b'\n');
         let task = serde_json::from_slice(lines.next().unwrap_or_default())?;
-        let inner = match lines.next() {
+        let kernel = match lines.next() {
             Some(line) => serde_json::from_slice(line)?,
-            None => Inner::default(),
+            None => KernelState::default(),
         };
-        Ok(Self { task, inner })
+        Ok(Self { task, kernel })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an agent works with while it runs: say how it goes, produce, ask, save. How it ends is in `endings`.
 
-mod endings;
+mod conversation;
+mod terminal;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,17 +11,17 @@ use switchboard_a2a::{
 };
 
 use crate::directory::Hosted;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::event::{Event, Usage};
 use crate::ids::{AgentName, CallerId};
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::output::{push, push_status};
 use crate::store::{Phase, StoreError};
 
 /// A running turn's hold on its task. Clones share it.
 #[derive(Clone)]
 pub struct TaskHandle {
-    pub(crate) engine: Arc<Inner>,
+    pub(crate) engine: Arc<EngineState>,
     pub(crate) live: Arc<LiveTask>,
     /// The run this handle was given to.
     pub(crate) run: u64,
@@ -72,20 +73,20 @@ impl TaskHandle {
     /// Says how it goes: WORKING with a message.
     pub async fn status(&self, text: impl Into<String>) -> Result<(), Stopped> {
         let message = Message::text(Role::Agent, text);
-        self.room(text_bytes(&message.parts)).await?;
+        self.wait_for_buffer(text_bytes(&message.parts)).await?;
         self.push_status(TaskState::Working, Some(message), None).map(drop)
     }
 
     /// WORKING without a message.
     pub async fn working(&self) -> Result<(), Stopped> {
-        self.room(0).await?;
+        self.wait_for_buffer(0).await?;
         self.push_status(TaskState::Working, None, None).map(drop)
     }
 
     /// Adds to the answer; all the pieces make one text artifact named `answer`.
     pub async fn text(&self, delta: impl Into<String>) -> Result<(), Stopped> {
         let delta = delta.into();
-        self.room(delta.len()).await?;
+        self.wait_for_buffer(delta.len()).await?;
         let mut core = self.live.core.lock();
         let begun = core.output.text_artifact.clone();
         let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
@@ -97,13 +98,13 @@ impl TaskHandle {
 
     /// Produces a whole artifact.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
-        self.room(text_bytes(&artifact.parts)).await?;
+        self.wait_for_buffer(text_bytes(&artifact.parts)).await?;
         self.push_artifact(&mut self.live.core.lock(), artifact, false, true)
     }
 
     /// Produces a piece of an artifact: the first with `append` false, the last with `last` true.
     pub async fn chunk(&self, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
-        self.room(text_bytes(&artifact.parts)).await?;
+        self.wait_for_buffer(text_bytes(&artifact.parts)).await?;
         self.push_artifact(&mut self.live.core.lock(), artifact, append, last)
     }
 
@@ -126,7 +127,7 @@ impl TaskHandle {
     async fn ask_with(&self, state: TaskState, question: Message) -> Result<Message, Stopped> {
         let mark = self.push_status(state, Some(question), None)?;
         self.committed(mark).await?;
-        let asked = self.live.core.lock().fold.inner.last_stop;
+        let asked = self.live.core.lock().fold.kernel.last_stop;
         let _place = self.live.hosted.as_ref().filter(|_| !self.live.may_park()).map(Asking::new);
         self.live
             .wait_for(|core| {
@@ -139,7 +140,7 @@ impl TaskHandle {
                 // An answer that still waits for a place to run is not delivered yet.
                 let has_place = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
                 let answered = has_place && !core.row.state.is_interrupted();
-                let answer = core.fold.inner.current.as_ref().filter(|current| current.seq > asked && answered);
+                let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
                 let answer = answer.map(|current| current.received.message.clone())?;
                 core.output.asking = false;
                 Some(Ok(answer))
@@ -169,13 +170,13 @@ impl TaskHandle {
 
     async fn push_saved(&self, value: &impl serde::Serialize) -> Result<u64, Stopped> {
         let value = Json::from_serialize(value).map_err(|error| Stopped::TooLarge(error.to_string()))?;
-        self.room(value.as_str().len()).await?;
+        self.wait_for_buffer(value.as_str().len()).await?;
         self.push(&mut self.live.core.lock(), Event::Saved(value))
     }
 
     /// Reports what the work has cost so far, in all; also while the task is being stopped.
     pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
-        self.room(0).await?;
+        self.wait_for_buffer(0).await?;
         let mut core = self.live.core.lock();
         self.push(&mut core, Event::Used(usage))?;
         core.output.usage = Some(usage);
@@ -201,7 +202,7 @@ impl TaskHandle {
                     return None;
                 }
                 let taken = core.output.taken;
-                let next = core.fold.inner.unread.iter().find(|unread| unread.seq > taken)?;
+                let next = core.fold.kernel.unread.iter().find(|unread| unread.seq > taken)?;
                 let (seq, message) = (next.seq, next.received.message.clone());
                 let pushed = self.push(core, Event::Taken(seq));
                 core.output.taken = if pushed.is_ok() { seq } else { taken };
@@ -253,7 +254,7 @@ impl TaskHandle {
     }
 
     /// Waits until there is room for so many more bytes of uncommitted output, or for one piece that is larger alone.
-    pub(crate) async fn room(&self, more: usize) -> Result<(), Stopped> {
+    pub(crate) async fn wait_for_buffer(&self, more: usize) -> Result<(), Stopped> {
         let settings = &self.engine.settings;
         self.live
             .wait_for(|core| {
@@ -261,7 +262,7 @@ impl TaskHandle {
                     return Some(Err(if core.is_done() { Stopped::Ended } else { Stopped::Lost }));
                 }
                 let (bytes, events) = core.output.in_flight;
-                let (bytes, events) = (core.output.burst.bytes() + bytes, core.output.burst.len() + events);
+                let (bytes, events) = (core.output.batch.bytes() + bytes, core.output.batch.len() + events);
                 let fits = bytes + more <= settings.uncommitted_bytes && events < settings.uncommitted_events;
                 (fits || events == 0).then_some(Ok(()))
             })
@@ -310,8 +311,8 @@ impl TaskHandle {
         self.push(core, event)?;
         core.output.has_artifact = true;
         let output = &mut core.output;
-        if let Some(Event::ArtifactUpdate(update)) = output.burst.events.last() {
-            output.produced.take_in(&update.artifact, append);
+        if let Some(Event::ArtifactUpdate(update)) = output.batch.events.last() {
+            output.produced.add(&update.artifact, append);
         }
         Ok(())
     }

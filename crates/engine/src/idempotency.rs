@@ -19,13 +19,13 @@ use crate::store::SendScope;
 
 /// Keys whose send is under way.
 #[derive(Default)]
-pub(crate) struct Reservations {
+pub(crate) struct KeyReservations {
     held: Mutex<HashMap<SendScope, Arc<Notify>>>,
 }
 
-impl Reservations {
+impl KeyReservations {
     /// Reserves a key, waiting for whoever holds it.
-    pub(crate) async fn reserve(self: &Reservations, scope: &SendScope) -> Reservation<'_> {
+    pub(crate) async fn reserve(self: &KeyReservations, scope: &SendScope) -> KeyReservation<'_> {
         loop {
             let held = {
                 let mut keys = self.held.lock();
@@ -33,7 +33,7 @@ impl Reservations {
                     Some(notify) => notify.clone(),
                     None => {
                         keys.insert(scope.clone(), Arc::default());
-                        return Reservation { reservations: self, scope: scope.clone() };
+                        return KeyReservation { reservations: self, scope: scope.clone() };
                     }
                 }
             };
@@ -47,12 +47,12 @@ impl Reservations {
 }
 
 /// A reserved key; free again when dropped.
-pub(crate) struct Reservation<'a> {
-    reservations: &'a Reservations,
+pub(crate) struct KeyReservation<'a> {
+    reservations: &'a KeyReservations,
     scope: SendScope,
 }
 
-impl Drop for Reservation<'_> {
+impl Drop for KeyReservation<'_> {
     fn drop(&mut self) {
         if let Some(notify) = self.reservations.held.lock().remove(&self.scope) {
             notify.notify_waiters();

@@ -12,7 +12,7 @@ use switchboard_a2a::{ContextId, Metadata, Task, TaskId, TaskState, TaskStatus, 
 
 use crate::caller::{AgentScope, Caller};
 use crate::directory::Address;
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::fold::{Fold, task_line};
 use crate::ids::AgentName;
@@ -44,7 +44,7 @@ pub struct List {
 
 /// One page of tasks, newest status first.
 pub struct Listing {
-    engine: Arc<Inner>,
+    engine: Arc<EngineState>,
     caller: Caller,
     list: List,
     /// Those that are not loaded yet.
@@ -167,7 +167,7 @@ impl Listing {
     fn read(&self, loaded: Loaded) -> Task {
         let row = loaded.row.clone();
         let read = match &loaded.snapshot {
-            Some((_, _, snapshot)) if loaded.events.is_empty() => self.skim(&task_line(snapshot)),
+            Some((_, _, snapshot)) if loaded.events.is_empty() => self.read_snapshot(&task_line(snapshot)),
             _ => self.engine.fold_task(loaded).map(|task| self.trimmed(task)),
         };
         // A damaged log must not hide all the others.
@@ -175,8 +175,8 @@ impl Listing {
         if row.state.phase != Phase::Done
             && let Some(live) = self.engine.live.get(&row.task.id)
         {
-            self.engine.tell_position(&live, &mut task);
-            self.engine.tell_blocker(&live, &self.caller, &mut task);
+            self.engine.add_queue_position(&live, &mut task);
+            self.engine.add_blocker(&live, &self.caller, &mut task);
         }
         task
     }
@@ -191,8 +191,8 @@ impl Listing {
     }
 
     /// A stored task, of which only what was asked for is read.
-    fn skim(&self, json: &[u8]) -> Result<Task, Error> {
-        let skimmed = serde_json::from_slice::<Skimmed<'_>>(json).and_then(|stored| {
+    fn read_snapshot(&self, json: &[u8]) -> Result<Task, Error> {
+        let skimmed = serde_json::from_slice::<StoredTaskJson<'_>>(json).and_then(|stored| {
             let artifacts = stored.artifacts.filter(|_| self.list.artifacts);
             let surplus = self.list.history.map_or(0, |wanted| stored.history.len().saturating_sub(wanted));
             let newest = stored.history.into_iter().skip(surplus);
@@ -212,7 +212,7 @@ impl Listing {
 /// A task as [`Fold::snapshot`] writes it, its large parts left as they are.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Skimmed<'a> {
+struct StoredTaskJson<'a> {
     id: TaskId,
     context_id: ContextId,
     status: TaskStatus,

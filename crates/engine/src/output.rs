@@ -2,16 +2,16 @@
 
 use switchboard_a2a::{Json, Message, Metadata, TaskState};
 
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::USAGE_KEY;
 use crate::handle::Stopped;
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::transition;
 
 /// Adds a status to the turn's output if the transition is legal.
 pub(crate) fn push_status(
-    engine: &Inner,
+    engine: &EngineState,
     live: &LiveTask,
     core: &mut Core,
     state: TaskState,
@@ -40,7 +40,7 @@ pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Meta
 }
 
 /// Adds an event to the turn's output; says which count of committed events will include it.
-pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Event) -> Result<u64, Stopped> {
+pub(crate) fn push(engine: &EngineState, live: &LiveTask, core: &mut Core, event: Event) -> Result<u64, Stopped> {
     if core.lost.is_some() || core.is_done() || core.output.state.is_terminal() {
         engine.count_refused_write();
         return Err(if core.lost.is_some() { Stopped::Lost } else { Stopped::Ended });
@@ -52,9 +52,9 @@ pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Even
     }
     // What is not sent is the kernel's own and small; a task that is full must still get its ending and its messages.
     let event_is_sent = event.kind().is_sent();
-    let bytes = core.output.burst.push(event);
+    let bytes = core.output.batch.push(event);
     let settings = &engine.settings;
-    let total = core.bytes + (core.output.burst.bytes() + core.output.in_flight.0) as u64;
+    let total = core.bytes + (core.output.batch.bytes() + core.output.in_flight.0) as u64;
     let problem = if bytes > settings.event_bytes {
         Some(format!("an event of {bytes} bytes is over the limit of {} (limits.event)", settings.event_bytes))
     } else if total > settings.task_bytes && !ends && event_is_sent {
@@ -63,7 +63,7 @@ pub(crate) fn push(engine: &Inner, live: &LiveTask, core: &mut Core, event: Even
         None
     };
     if let Some(problem) = problem {
-        core.output.burst.pop();
+        core.output.batch.pop();
         return Err(Stopped::TooLarge(problem));
     }
     core.output.pushed += 1;

@@ -72,7 +72,7 @@ impl Progress {
 impl TaskHandle {
     /// Says how far it has got: WORKING, with the text as its message and the numbers in its metadata.
     pub async fn progress(&self, progress: Progress) -> Result<(), Stopped> {
-        self.room(0).await?;
+        self.wait_for_buffer(0).await?;
         let metadata = progress.metadata();
         let message = (!progress.text.is_empty()).then(|| Message::text(Role::Agent, progress.text));
         self.push_status(TaskState::Working, message, metadata).map(drop)

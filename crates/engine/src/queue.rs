@@ -7,24 +7,24 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::caps::CallerCounts;
+use crate::admission::CallerCounts;
 use crate::directory::Hosted;
 use crate::ids::{AgentName, CallerId};
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
 
 /// A place in the queue. It counts from the moment it is promised, so that the queue never grows beyond its limit.
-pub(crate) struct Place(Arc<AtomicUsize>);
+pub(crate) struct QueueSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl QueueSlot {
     /// A place, if fewer than `limit` are taken.
     pub(crate) fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let place = Self(taken.clone());
+        let slot = Self(taken.clone());
         // Counted before the comparison: of two that come at once, only one gets the last place.
-        (taken.fetch_add(1, Ordering::AcqRel) < limit).then_some(place)
+        (taken.fetch_add(1, Ordering::AcqRel) < limit).then_some(slot)
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -32,11 +32,11 @@ impl Drop for Place {
 
 /// Who comes before whom, whenever they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rank {
+pub(crate) enum QueuePriority {
     /// It has begun and goes on.
-    Begun,
+    Started,
     /// It waited in the process before this one.
-    Left,
+    Recovered,
     /// It has come to this process.
     New,
 }
@@ -63,18 +63,18 @@ pub(crate) struct Lane {
 struct Waiting {
     number: u64,
     live: Arc<LiveTask>,
-    _place: Place,
+    _slot: QueueSlot,
 }
 
 impl Queue {
     /// Puts a task at the end of its rank, unless it waits already.
     pub(crate) fn push(
         &mut self,
-        rank: Rank,
+        rank: QueuePriority,
         live: Arc<LiveTask>,
         hosted: &Arc<Hosted>,
         caller: Arc<CallerCounts>,
-        place: Place,
+        slot: QueueSlot,
     ) {
         if live.queue_number.load(Ordering::Acquire) != 0 {
             return;
@@ -87,7 +87,7 @@ impl Queue {
         let new = || Lane { hosted: hosted.clone(), caller, waiting: VecDeque::new() };
         let lane = self.lanes.entry(key).or_insert_with(new);
         let index = lane.waiting.partition_point(|waiting| waiting.number < number);
-        lane.waiting.insert(index, Waiting { number, live, _place: place });
+        lane.waiting.insert(index, Waiting { number, live, _slot: slot });
     }
 
     /// Takes a task out wherever it stands.

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::{Json, Message, Task, TaskId};
 
-use crate::aside::Standing;
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner, visible};
+use crate::engine::{Engine, EngineState, visible};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fold::{Fold, Numbered, task_line};
-use crate::histories::Piece;
+use crate::fold::{Fold, NumberedMessage, task_line};
+use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
+use crate::permit_release::PermitState;
 use crate::store::{Loaded, LoadedWithin, NewTask, Phase, StoreError};
 
 /// A larger log is folded off the async threads, where it delays no other task.
@@ -95,10 +95,10 @@ impl Engine {
     /// One task.
     pub async fn get(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let engine = &self.inner;
-        if let Some(reading) = engine.at_hand(address, caller, id)? {
+        if let Some(reading) = engine.in_memory(address, caller, id)? {
             return Ok(reading);
         }
-        let deletions = engine.ended.deletions();
+        let deletions = engine.terminal_tasks.deletions();
         let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
         let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         engine.stored_reading(address, caller, loaded, deletions).await
@@ -119,11 +119,11 @@ impl Engine {
         {
             return Ok(ReadWithin::Larger(bytes));
         }
-        if let Some(reading) = engine.at_hand(address, caller, id)? {
+        if let Some(reading) = engine.in_memory(address, caller, id)? {
             let bytes = reading.bytes();
             return Ok(if bytes > max_bytes { ReadWithin::Larger(bytes) } else { ReadWithin::Task(reading) });
         }
-        let deletions = engine.ended.deletions();
+        let deletions = engine.terminal_tasks.deletions();
         let loaded = engine.store.load_within(id, max_bytes).await.map_err(|error| Error::from_store(&error))?;
         match loaded {
             None => Err(Error::TaskNotFound(id.clone())),
@@ -158,7 +158,7 @@ impl Engine {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// The size of a task in memory, if the caller may see it.
     fn live_bytes(&self, address: &Address, caller: &Caller, id: &TaskId) -> Option<u64> {
         let live = self.live.get(id)?;
@@ -167,8 +167,8 @@ impl Inner {
     }
 
     /// A task that is in memory, so that the store need not be asked.
-    fn at_hand(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
-        if let Some((task, json)) = self.ended.get(id) {
+    fn in_memory(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Option<TaskReading>, Error> {
+        if let Some((task, json)) = self.terminal_tasks.get(id) {
             let seen = visible(address, caller, &task, false);
             return if seen { Ok(Some(TaskReading::Encoded(json))) } else { Err(Error::TaskNotFound(id.clone())) };
         }
@@ -179,7 +179,7 @@ impl Inner {
         }
         let mut reading = self.reading(&live);
         if let TaskReading::Folded { task, .. } = &mut reading {
-            self.tell_blocker(&live, caller, task);
+            self.add_blocker(&live, caller, task);
         }
         Ok(Some(reading))
     }
@@ -199,7 +199,7 @@ impl Inner {
         let ended = row.state.phase == Phase::Done && loaded.events.is_empty();
         if let (true, Some((_, _, snapshot))) = (ended, &loaded.snapshot) {
             let json = task_line(snapshot);
-            self.ended.keep(&row.task, json.clone(), deletions);
+            self.terminal_tasks.keep(&row.task, json.clone(), deletions);
             return Ok(TaskReading::Encoded(json));
         }
         let bytes = row.bytes;
@@ -219,18 +219,18 @@ impl Inner {
     pub(crate) fn reading(&self, live: &Arc<LiveTask>) -> TaskReading {
         let mut reading = TaskReading::of(live);
         if let TaskReading::Folded { task, .. } = &mut reading {
-            self.tell_position(live, task);
+            self.add_queue_position(live, task);
         }
         reading
     }
 
-    pub(crate) fn tell_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
+    pub(crate) fn add_queue_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         let waits = {
             let core = live.core.lock();
-            core.row.phase.is_queued() || core.output.standing == Standing::Returns
+            core.row.phase.is_queued() || core.output.permit_state == PermitState::Requeued
         };
         if waits
-            && let Some(position) = self.caps.position(live)
+            && let Some(position) = self.admission.position(live)
             && let Ok(value) = Json::from_serialize(&position)
         {
             let metadata = task.metadata.get_or_insert_default();
@@ -282,10 +282,10 @@ impl Inner {
     }
 
     /// The message of a task that has this number in its log.
-    pub(crate) async fn received(&self, live: &LiveTask, seq: Seq) -> Result<Option<Numbered>, StoreError> {
+    pub(crate) async fn received(&self, live: &LiveTask, seq: Seq) -> Result<Option<NumberedMessage>, StoreError> {
         let key = {
             let core = live.core.lock();
-            let current = core.fold.inner.current.as_ref().filter(|current| current.seq == seq.0);
+            let current = core.fold.kernel.current.as_ref().filter(|current| current.seq == seq.0);
             if current.is_some() {
                 return Ok(current.cloned());
             }
@@ -298,7 +298,7 @@ impl Inner {
         let index = usize::try_from(seq.0.saturating_sub(row.first_seq.0)).unwrap_or(usize::MAX);
         let line = row.events.split(|byte| *byte == b'\n').nth(index);
         Ok(match line.map(Event::decode) {
-            Some(Ok(Event::Received(received))) => Some(Numbered { seq: seq.0, received }),
+            Some(Ok(Event::Received(received))) => Some(NumberedMessage { seq: seq.0, received }),
             _ => None,
         })
     }
@@ -306,28 +306,28 @@ impl Inner {
     /// The newest messages of a conversation's other tasks, oldest first.
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
         let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
-        let known = self.histories.get(task);
-        let mut pieces: Vec<Piece> = Vec::new();
+        let known = self.history_cache.get(task);
+        let mut pieces: Vec<TaskHistory> = Vec::new();
         let mut newest_first = Vec::new();
         for row in rows {
             if row.task.id == task.id || newest_first.len() >= max {
                 continue;
             }
-            let at_hand = known.iter().flat_map(|known| known.iter()).find(|piece| piece.is_of(&row)).cloned();
-            let piece = match at_hand {
+            let in_memory = known.iter().flat_map(|known| known.iter()).find(|piece| piece.is_of(&row)).cloned();
+            let piece = match in_memory {
                 Some(piece) => piece,
                 None => {
                     let Ok(Some(loaded)) = self.store.load(&row.task.id).await else { continue };
                     let last_seq = loaded.row.last_seq;
                     let Ok(earlier) = self.fold_task(loaded) else { continue };
                     let said = earlier.history.into_iter().chain(earlier.status.message).collect();
-                    Piece { task: row.task.id, last_seq, said }
+                    TaskHistory { task: row.task.id, last_seq, said }
                 }
             };
             newest_first.extend(piece.said.iter().rev().cloned());
             pieces.push(piece);
         }
-        self.histories.keep(task, pieces, self.settings.contexts);
+        self.history_cache.keep(task, pieces, self.settings.contexts);
         newest_first.truncate(max);
         newest_first.reverse();
         newest_first
@@ -336,7 +336,7 @@ impl Inner {
 
 impl LiveTask {
     /// Lets memory catch up with a log that grew elsewhere. The caller holds `writing`.
-    pub(crate) async fn reload(&self, engine: &Inner) -> Result<(), StoreError> {
+    pub(crate) async fn reload(&self, engine: &EngineState) -> Result<(), StoreError> {
         let loaded = engine.store.load(&self.task.id).await?.ok_or(StoreError::Missing)?;
         {
             let mut core = self.core.lock();

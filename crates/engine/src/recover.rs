@@ -11,20 +11,20 @@ use futures_util::FutureExt;
 use switchboard_a2a::{Message, Role, TaskState};
 
 use crate::agent::{Recovery, TaskView};
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
 use crate::directory::Hosted;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::error::Error;
 use crate::event::Event;
-use crate::hints::Hints;
 use crate::ids::Seq;
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::output::with_usage;
 use crate::reason::Reason;
+use crate::routing_hints::Hints;
 use crate::store::{Phase, RowState, Sides, StoreError, TaskRow};
-use crate::turn::{self, Begin};
+use crate::turn::{self, TurnInput};
 
 /// How many rows are looked at in one read.
 const PAGE: usize = 256;
@@ -34,15 +34,15 @@ const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A turn that lost its process, and how it goes on.
-pub(crate) struct Decided {
+pub(crate) struct RecoveredTurn {
     row: TaskRow,
     live: Arc<LiveTask>,
-    begin: Option<Begin>,
+    begin: Option<TurnInput>,
     /// It had not begun to work, and waits for its turn like those that have not begun at all.
     waits: bool,
 }
 
-impl Inner {
+impl EngineState {
     /// Waits a little; false if the server stops meanwhile.
     async fn pause(&self) -> bool {
         tokio::select! {
@@ -52,7 +52,7 @@ impl Inner {
     }
 
     /// A task that an earlier process left, if it is still there.
-    async fn find_left(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
+    async fn find_unfinished(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
         if let Some(live) = self.live.get(&row.task.id) {
             // Somebody has asked for it already.
             return Ok(Some(live));
@@ -63,21 +63,21 @@ impl Inner {
         }
     }
 
-    async fn end_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
+    async fn fail_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
         let text = format!("agent {} is no longer served here", live.task.agent);
         self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
     }
 
     /// A turn has lost its process: what becomes of it is for its agent to say. It is claimed once, however often the
     /// store fails on the way: only an agent that gets nowhere uses up its recoveries.
-    async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<Decided>, Error> {
-        let Some(live) = self.find_left(row).await? else { return Ok(None) };
+    async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
+        let Some(live) = self.find_unfinished(row).await? else { return Ok(None) };
         let Some(hosted) = live.hosted.clone() else {
-            return self.end_unserved(&live, lost).await.map(|()| None);
+            return self.fail_unserved(&live, has_lost_turn).await.map(|()| None);
         };
         let (canceled, recoveries) = {
             let core = live.core.lock();
-            (core.fold.inner.cancel_requested, core.row.recoveries)
+            (core.fold.kernel.cancel_requested, core.row.recoveries)
         };
         if canceled {
             return self.end_lost(&live, TaskState::Canceled, None, Reason::CanceledByCaller).await;
@@ -108,14 +108,14 @@ impl Inner {
             Recovery::Fail(text) => {
                 return self.end_lost(&live, TaskState::Failed, Some(text), Reason::Interrupted).await;
             }
-            Recovery::Resume | Recovery::Queue => live.core.lock().fold.inner.current.clone(),
+            Recovery::Resume | Recovery::Queue => live.core.lock().fold.kernel.current.clone(),
             Recovery::Restart => {
-                let first = Seq(live.core.lock().fold.inner.first);
+                let first = Seq(live.core.lock().fold.kernel.first);
                 self.received(&live, first).await.map_err(|error| Error::from_store(&error))?
             }
         };
-        let begin = message.map(|message| Begin::recovered(&live.core.lock(), message, !was_lost));
-        Ok(Some(Decided { row: row.clone(), live, begin, waits }))
+        let begin = message.map(|message| TurnInput::recovered(&live.core.lock(), message, !was_lost));
+        Ok(Some(RecoveredTurn { row: row.clone(), live, begin, waits }))
     }
 
     /// Ends a task whose turn does not go on.
@@ -125,14 +125,14 @@ impl Inner {
         state: TaskState,
         text: Option<String>,
         reason: Reason,
-    ) -> Result<Option<Decided>, Error> {
-        self.end(live, state, text, reason, lost).await.map(|()| None)
+    ) -> Result<Option<RecoveredTurn>, Error> {
+        self.end(live, state, text, reason, has_lost_turn).await.map(|()| None)
     }
 
     /// Writes down that a recovered turn waits for a place like any other; false if that is not needed any more.
-    async fn queue_again(&self, live: &LiveTask) -> Result<bool, Error> {
+    async fn mark_requeued(&self, live: &LiveTask) -> Result<bool, Error> {
         let queued = live.inbox::<(), NotWritten>(self, |core| {
-            if !lost(core) {
+            if !has_lost_turn(core) {
                 return Err(NotWritten::NotNeeded);
             }
             let row = RowState {
@@ -141,8 +141,8 @@ impl Inner {
                 expires_at: self.deadline_of(core),
                 ..core.row.clone()
             };
-            let burst = Burst::default();
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            let batch = Batch::default();
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         NotWritten::or_error(queued.await)
     }
@@ -164,7 +164,7 @@ impl Inner {
     /// meantime.
     async fn claim(&self, live: &LiveTask) -> Result<bool, Error> {
         let claimed = live.inbox::<(), NotWritten>(self, |core| {
-            if !lost(core) {
+            if !has_lost_turn(core) {
                 return Err(NotWritten::NotNeeded);
             }
             let mut row = core.row.clone();
@@ -172,8 +172,8 @@ impl Inner {
             row.fence = row.fence.next();
             row.expires_at = None;
             row.recoveries += u32::from(core.row.phase == Phase::Running);
-            let burst = Burst::of(vec![Event::Recovered]);
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            let batch = Batch::of(vec![Event::Recovered]);
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         NotWritten::or_error(claimed.await)
     }
@@ -200,8 +200,8 @@ impl Inner {
             row.expires_at = None;
             let message = text.clone().map(|text| Message::text(Role::Agent, text));
             let metadata = with_usage(core, reason.metadata());
-            let burst = Burst::of(vec![live.status_event(state, at, message, metadata)]);
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            let batch = Batch::of(vec![live.status_event(state, at, message, metadata)]);
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         if NotWritten::or_error(ended.await)? {
             tracing::warn!(
@@ -215,7 +215,7 @@ impl Inner {
 
 /// Whether a task has a turn that nobody runs or is about to. One that was recovered before and never got its slot
 /// is such a turn as well, unless it already waits here.
-fn lost(core: &Core) -> bool {
+fn has_lost_turn(core: &Core) -> bool {
     let begun = match core.row.phase {
         Phase::Running | Phase::Interrupted => true,
         Phase::Requeued => core.recovered.is_none(),
@@ -250,11 +250,11 @@ impl From<StoreError> for NotWritten {
 
 fn view(live: &LiveTask) -> Option<TaskView> {
     let core = live.core.lock();
-    let current = core.fold.inner.current.as_ref()?;
+    let current = core.fold.kernel.current.as_ref()?;
     Some(TaskView {
         task: core.task(),
         message: current.received.message.clone(),
-        saved: core.fold.inner.saved.clone(),
+        saved: core.fold.kernel.saved.clone(),
         caller: live.task.owner.clone(),
         hints: Hints::seen_by(&live.task.agent, &current.received),
     })

@@ -2,12 +2,12 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
-use crate::engine::{Engine, Inner};
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
 use crate::recover::NotWritten;
 use crate::store::{Phase, Sides, StoreError};
 
@@ -53,10 +53,10 @@ impl Engine {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// Resolves when no turn runs but those that only wait themselves, and none has output to commit.
     async fn idle(&self) {
-        while self.caps.busy() > 0 {
+        while self.admission.busy() > 0 {
             tokio::select! {
                 () = self.clock.sleep(std::time::Duration::from_millis(20)) => {}
                 () = self.work.wait() => return,
@@ -70,16 +70,16 @@ impl Inner {
         let interrupted = live.inbox::<(), NotWritten>(self, |core| {
             let mut row = core.row.clone();
             row.hidden = false;
-            let burst = match core.row.phase {
+            let batch = match core.row.phase {
                 Phase::Running => {
                     row.phase = Phase::Interrupted;
                     row.fence = row.fence.next();
-                    Burst::of(vec![Event::Interrupted])
+                    Batch::of(vec![Event::Interrupted])
                 }
-                phase if phase.is_queued() && core.row.hidden => Burst::default(),
+                phase if phase.is_queued() && core.row.hidden => Batch::default(),
                 _ => return Err(NotWritten::NotNeeded),
             };
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         NotWritten::or_error(interrupted.await).map(drop)
     }

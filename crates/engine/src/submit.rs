@@ -1,31 +1,31 @@
 //! Taking a message in: a new task, an answer, or one more message for a running turn.
 
-mod admission;
+mod validate;
 
 use std::sync::Arc;
 
 use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
 
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::clock::later;
 use crate::directory::{Address, Asked, Hosted};
-use crate::engine::{Engine, Inner, stopping};
+use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::{Event, Received};
-use crate::fold::Numbered;
-use crate::hints::Hints;
+use crate::fold::NumberedMessage;
 use crate::idempotency::digest;
 use crate::ids::{Cursor, Fence, Seq};
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
 use crate::manifest::{Replies, Start};
-use crate::modes;
-use crate::queue::Rank;
+use crate::media_types;
+use crate::queue::QueuePriority;
+use crate::routing_hints::Hints;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides, StoreError};
-use crate::turn::{self, Begin};
-use admission::{Room, check_context, full, takes_messages};
+use crate::turn::{self, TurnInput};
+use validate::{Admitted, check_context, full, takes_messages};
 
 /// How many of a conversation's newest tasks are looked through for an open question.
 const CONTEXT_TASKS: usize = 100;
@@ -55,21 +55,21 @@ pub struct Send {
 
 /// A message that is committed.
 pub struct Submitted {
-    pub(crate) engine: Arc<Inner>,
+    pub(crate) engine: Arc<EngineState>,
     pub(crate) live: Arc<LiveTask>,
     /// The number of the message's event.
     pub(crate) seq: Seq,
-    pub(crate) first: First,
+    pub(crate) first: InitialTask,
 }
 
 /// The task as of the message.
-pub(crate) enum First {
+pub(crate) enum InitialTask {
     /// A new task: nothing but its message.
     New(Arc<Received>),
     /// One that was there already, and where a reader of it stands.
-    Known(Box<(Cursor, Task)>),
+    Existing(Box<(Cursor, Task)>),
     /// Nobody said that it would be wanted.
-    NotAsked,
+    NotRequested,
 }
 
 impl Submitted {
@@ -90,14 +90,14 @@ impl Engine {
     pub async fn send(&self, caller: &Caller, send: Send) -> Result<Submitted, Error> {
         let engine = self.inner.clone();
         if engine.closing.is_cancelled() {
-            return Err(stopping());
+            return Err(shutting_down());
         }
         let Some(key) = &send.idempotency_key else {
             return engine.submit(caller, send, None).await;
         };
         let scope = SendScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
         let digest = digest(&send.message, &send.accepted_output_modes, send.push_config.as_ref());
-        let _reservation = engine.sends.reserve(&scope).await;
+        let _reservation = engine.key_reservations.reserve(&scope).await;
         let known = engine.store.find_send(scope.clone()).await.map_err(|error| Error::from_store(&error))?;
         match known {
             Some(record) if record.digest != digest => Err(Error::KeyReused),
@@ -118,7 +118,7 @@ impl Engine {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// A send that was accepted before acts as the original.
     async fn repeat(self: &Arc<Self>, record: SendRecord, streaming: bool) -> Result<Submitted, Error> {
         let id = record.task.unwrap_or_else(|| TaskId::from(""));
@@ -130,8 +130,8 @@ impl Inner {
             }
         };
         let first = match streaming {
-            true => First::Known(Box::new(self.task_as_of(&live, record.seq).await?)),
-            false => First::NotAsked,
+            true => InitialTask::Existing(Box::new(self.task_as_of(&live, record.seq).await?)),
+            false => InitialTask::NotRequested,
         };
         Ok(Submitted { engine: self.clone(), live, seq: record.seq, first })
     }
@@ -193,7 +193,7 @@ impl Inner {
     ) -> Result<Submitted, Error> {
         let asked = Asked { message: &send.message, hints: &hints };
         let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
-        modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+        media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
         self.check_parked(caller)?;
         let task = NewTask {
@@ -205,10 +205,10 @@ impl Inner {
         let return_immediately = send.return_immediately;
         let sides = Sides { send: record, webhook: named(send.webhook.clone(), &task.id) };
         let received = Arc::new(self.receive(&task, send));
-        let mut burst = Burst::default();
-        self.check_size(burst.push(Event::Received(received.clone())))?;
-        let room = self.room(&hosted, &caller.id)?;
-        let queued = matches!(room, Room::Waits(_));
+        let mut batch = Batch::default();
+        self.check_size(batch.push(Event::Received(received.clone())))?;
+        let admitted = self.admit(&hosted, &caller.id)?;
+        let queued = matches!(admitted, Admitted::Queued(_));
         let hidden = match hosted.manifest.replies {
             Replies::Task => false,
             Replies::Message => true,
@@ -226,7 +226,7 @@ impl Inner {
         let live = self.live.insert_or_get(Arc::new(LiveTask::create(task, hosted.clone(), row)));
         {
             let mut core = live.core.lock();
-            core.output.burst = burst;
+            core.output.batch = batch;
             core.output.pushed += 1;
             core.driven = !queued;
         }
@@ -238,14 +238,16 @@ impl Inner {
         let task = live.clone();
         let message = received.clone();
         let begun = self.work.spawn(async move {
-            let first = Numbered { seq: 1, received: message };
-            let begin = Begin::new(first, crate::agent::Cause::Begin, None);
-            match room {
-                Room::Runs(permit) if early => turn::drive(engine, task, permit, begin, sides).await,
-                room => match (task.flush(&engine, sides).await, room) {
+            let first = NumberedMessage { seq: 1, received: message };
+            let begin = TurnInput::new(first, crate::agent::Cause::Begin, None);
+            match admitted {
+                Admitted::Runs(permit) if early => turn::drive(engine, task, permit, begin, sides).await,
+                admitted => match (task.flush(&engine, sides).await, admitted) {
                     (Err(error), _) => task.give_up(error),
-                    (Ok(()), Room::Runs(permit)) => turn::drive(engine, task, permit, begin, Sides::default()).await,
-                    (Ok(()), Room::Waits(place)) => engine.enqueue(Rank::New, task, place),
+                    (Ok(()), Admitted::Runs(permit)) => {
+                        turn::drive(engine, task, permit, begin, Sides::default()).await
+                    }
+                    (Ok(()), Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, task, slot),
                 },
             }
         });
@@ -263,7 +265,7 @@ impl Inner {
             self.live.forget(&live.task.id);
         }
         result?;
-        Ok(Submitted { engine: self, live, seq: Seq(1), first: First::New(received) })
+        Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(received) })
     }
 
     fn receive(&self, task: &NewTask, send: Send) -> Received {
@@ -293,7 +295,7 @@ impl Inner {
             return Err(Error::Invalid { field: "message.contextId", problem });
         }
         if let Some(hosted) = &live.hosted {
-            modes::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
+            media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
         let streaming = send.streaming;
         let sides = Sides { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
@@ -304,7 +306,7 @@ impl Inner {
         let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });
         let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
         let cursor = Cursor { epoch: self.epoch, seq };
-        let first = first.map_or(First::NotAsked, |task| First::Known(Box::new((cursor, task))));
+        let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
         Ok(Submitted { engine: self, live, seq, first })
     }
 
@@ -317,7 +319,7 @@ impl Inner {
         streaming: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
-        let mut room = None;
+        let mut admitted = None;
         let appended = live
             .inbox::<_, Error>(&self, |core| {
                 let hosted = takes_messages(&live, core)?;
@@ -333,24 +335,24 @@ impl Inner {
                     row.expires_at = None;
                 }
                 if wakes {
-                    if room.is_none() {
-                        room = Some(self.room(hosted, &live.task.owner)?);
+                    if admitted.is_none() {
+                        admitted = Some(self.admit(hosted, &live.task.owner)?);
                     }
-                    let queued = matches!(room, Some(Room::Waits(_)));
+                    let queued = matches!(admitted, Some(Admitted::Queued(_)));
                     row.phase = if queued { Phase::Queued } else { Phase::Running };
                     row.expires_at = self.deadline_of(core).filter(|_| queued);
                     row.fence = row.fence.next();
                     core.waking = !queued;
                 }
                 let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
-                let burst = Burst::of(events);
-                self.check_size(burst.bytes())?;
-                self.check_task_size(core, burst.bytes())?;
+                let batch = Batch::of(events);
+                self.check_size(batch.bytes())?;
+                self.check_task_size(core, batch.bytes())?;
                 let mut sides = sides.clone();
                 if let Some(webhook) = &mut sides.webhook {
                     webhook.cursor = core.last_seq;
                 }
-                let writing = Writing { burst, row, class: Class::Inbox, sides, refusable: true };
+                let writing = PendingAppend { batch, row, kind: AppendKind::Inbox, sides, refusable: true };
                 Ok((writing, (wakes, first)))
             })
             .await;
@@ -358,9 +360,9 @@ impl Inner {
             live.core.lock().waking = false;
         }
         let (seq, (wakes, first)) = appended?;
-        match room.filter(|_| wakes) {
-            Some(Room::Runs(permit)) => drop(self.wake_turn(live, permit)),
-            Some(Room::Waits(place)) => self.enqueue(Rank::New, live, place),
+        match admitted.filter(|_| wakes) {
+            Some(Admitted::Runs(permit)) => drop(self.wake_turn(live, permit)),
+            Some(Admitted::Queued(slot)) => self.enqueue(QueuePriority::New, live, slot),
             None => {}
         }
         Ok((seq, first))

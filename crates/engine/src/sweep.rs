@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use switchboard_a2a::{TaskState, Timestamp};
 
-use crate::engine::{Engine, Inner, state_label};
+use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
-use crate::live::Core;
+use crate::live_task::Core;
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::store::{Retention, TaskRow};
@@ -30,7 +30,7 @@ const STATES: [TaskState; 8] = [
     TaskState::Rejected,
 ];
 
-impl Inner {
+impl EngineState {
     pub(crate) fn spawn_sweeper(self: &Arc<Self>) {
         let engine = self.clone();
         tokio::spawn(async move {
@@ -95,7 +95,7 @@ impl Inner {
             };
             let ended = engine.end(&live, TaskState::Failed, Some(text.to_owned()), reason, due).await;
             if live.core.lock().is_done() {
-                engine.caps.withdraw(&live);
+                engine.admission.withdraw(&live);
             }
             ended
         });
@@ -116,7 +116,7 @@ impl Inner {
             match self.store.evict(self.retention(), STEP).await {
                 Ok(0) => return,
                 Ok(count) => {
-                    self.ended.clear();
+                    self.terminal_tasks.clear();
                     metrics::counter!(metric::EVICTED_TASKS).increment(count as u64);
                 }
                 Err(error) => return tracing::warn!(%error, "ended tasks could not be deleted"),
@@ -128,9 +128,9 @@ impl Inner {
 impl Engine {
     /// Brings the gauges up to date; called when metrics are read.
     pub async fn measure(&self) {
-        let caps = &self.inner.caps;
-        metrics::gauge!(metric::RUNNING_TURNS).set(caps.running() as f64);
-        metrics::gauge!(metric::QUEUED_TURNS).set(caps.queued() as f64);
+        let admission = &self.inner.admission;
+        metrics::gauge!(metric::RUNNING_TURNS).set(admission.running() as f64);
+        metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued() as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for state in STATES {

@@ -143,7 +143,7 @@ impl TaskHandle {
     /// Says what a tool is doing: WORKING, with the call in its message. Nothing is kept back: what a tool was called
     /// with and what it answered can be read by the caller.
     pub async fn tool_call(&self, call: ToolCall) -> Result<(), Stopped> {
-        self.room(0).await?;
+        self.wait_for_buffer(0).await?;
         let message = call.message().unwrap_or_else(|_| Message::text(Role::Agent, call.text()));
         self.push_status(TaskState::Working, Some(message), None).map(drop)
     }

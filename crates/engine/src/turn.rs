@@ -3,13 +3,13 @@
 //! One piece of spawned work holds both. The agent is polled first, so whatever it produces before it first waits goes
 //! into one append; while an append is under way the agent goes on and its output gathers for the next one.
 //!
-//! Whether the work goes on or leaves the task is decided in one place, [`Driver::look`], under the task's lock, so
+//! Whether the work goes on or leaves the task is decided in one place, [`Driver::next_step`], under the task's lock, so
 //! that an answer always finds either a driver that will take it or none at all.
 
-mod begin;
 mod conclude;
+mod input;
+mod start;
 mod timers;
-mod wake;
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -21,36 +21,42 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::Timestamp;
 
+use crate::admission::{Busy, Permit};
 use crate::agent::{AgentError, Cause};
-use crate::append::{Class, Writing};
-use crate::aside::Standing;
-use crate::burst::Burst;
-use crate::caps::{Busy, Permit};
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
 use crate::clock::later;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::event::Event;
-use crate::fold::Numbered;
+use crate::fold::NumberedMessage;
 use crate::handle::TaskHandle;
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::output::push;
-use crate::queue::Rank;
+use crate::permit_release::PermitState;
+use crate::queue::QueuePriority;
 use crate::reason::Reason;
 use crate::recover::NotWritten;
 use crate::store::{Phase, Sides, StoreError};
 
-pub(crate) use begin::Begin;
 pub(crate) use conclude::panic_text;
 use conclude::{Outcome, conclude, end_stopped, force_end};
+pub(crate) use input::TurnInput;
 use timers::{Alarm, Timers};
 
 /// How long a turn waits before it offers its output to a failing store again.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Runs turns of one task until it ends, parks, or is taken away. `sides` go with the first append.
-pub(crate) async fn drive(engine: Arc<Inner>, live: Arc<LiveTask>, permit: Permit, begin: Begin, sides: Sides) {
+pub(crate) async fn drive(
+    engine: Arc<EngineState>,
+    live: Arc<LiveTask>,
+    permit: Permit,
+    begin: TurnInput,
+    sides: Sides,
+) {
     let busy = Some(Busy::new(&engine));
     let timers = Timers::default();
-    let mut driver = Driver { engine, live, permit: Some(permit), busy, sides, timers, put_away: false };
+    let mut driver = Driver { engine, live, permit: Some(permit), busy, sides, timers, unload: false };
     let mut next = Some(begin);
     while let Some(begin) = next.take() {
         next = driver.run(begin).await;
@@ -61,19 +67,19 @@ pub(crate) async fn drive(engine: Arc<Inner>, live: Arc<LiveTask>, permit: Permi
 }
 
 struct Driver {
-    engine: Arc<Inner>,
+    engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     permit: Option<Permit>,
     busy: Option<Busy>,
     sides: Sides,
     timers: Timers,
     /// The agent has waited for its answer for as long as it is kept in memory.
-    put_away: bool,
+    unload: bool,
 }
 
 impl Driver {
     /// One run of the agent. Says what to run next; nothing if the task has been left.
-    async fn run(&mut self, mut begin: Begin) -> Option<Begin> {
+    async fn run(&mut self, mut begin: TurnInput) -> Option<TurnInput> {
         let Some(hosted) = self.live.hosted.clone() else {
             self.live.core.lock().leave();
             return None;
@@ -102,7 +108,7 @@ impl Driver {
         let mut run = Some(Run::new(work));
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
         self.timers = Timers::default();
-        self.put_away = false;
+        self.unload = false;
         self.busy.get_or_insert_with(|| Busy::new(&self.engine));
         self.arm_limits();
         loop {
@@ -115,7 +121,7 @@ impl Driver {
                 result = poll_some(&mut flush), if flush.is_some() => {
                     flush = None;
                     if let Err(error) = result {
-                        self.survive(error);
+                        self.handle_append_failure(error);
                     }
                 }
                 alarm = self.timers.next() => match alarm {
@@ -124,42 +130,42 @@ impl Driver {
                         run = None;
                         force_end(&self.engine, &self.live);
                     }
-                    Alarm::Parked => self.put_away = true,
+                    Alarm::Parked => self.unload = true,
                     Alarm::Retry => {}
                 },
                 () = self.live.output.notified() => {}
             }
-            match self.look(run.is_some(), flush.is_some()) {
-                Look::Left => return None,
-                Look::Next(begin) => return Some(begin),
-                Look::Flush => {
+            match self.next_step(run.is_some(), flush.is_some()) {
+                NextStep::Leave => return None,
+                NextStep::Next(begin) => return Some(begin),
+                NextStep::Flush => {
                     let (engine, live) = (self.engine.clone(), self.live.clone());
                     let sides = std::mem::take(&mut self.sides);
                     flush = Some(async move { live.flush(&engine, sides).await }.boxed());
                 }
-                Look::Queue(seq) => {
+                NextStep::Queue(seq) => {
                     if self.queue_next(seq).await {
                         return None;
                     }
                 }
-                Look::Wait => {}
+                NextStep::Wait => {}
             }
         }
     }
 
     /// Decides what to do next from the task as it stands.
-    fn look(&mut self, running: bool, flushing: bool) -> Look {
+    fn next_step(&mut self, running: bool, flushing: bool) -> NextStep {
         let live = self.live.clone();
         let mut core = live.core.lock();
         if core.lost.is_some() {
             core.leave();
-            return Look::Left;
+            return NextStep::Leave;
         }
         if let Some(permit) = core.resume.take() {
             self.permit = Some(permit);
         }
-        if core.output.standing == Standing::Leaves {
-            core.output.standing = Standing::Aside;
+        if core.output.permit_state == PermitState::Releasing {
+            core.output.permit_state = PermitState::Released;
             self.permit = None;
         }
         let waits = core.row.phase == Phase::Parked || core.row.phase.is_queued();
@@ -169,19 +175,19 @@ impl Driver {
             // Nobody runs: the agent waits, or has said its last and only the commit is left.
             self.permit = None;
         }
-        let has_output = !core.output.burst.is_empty() && !done;
+        let has_output = !core.output.batch.is_empty() && !done;
         // Answered, and the place to go on is not there yet: what the agent says meanwhile waits for it as well.
         let waits_for_place = core.turn_fence != core.row.fence && !done;
         let may_act = !flushing && !waits_for_place && !self.timers.is_set(Alarm::Retry);
         if may_act && has_output {
-            return Look::Flush;
+            return NextStep::Flush;
         }
-        if (may_act || done) && !flushing && !has_output && (!running || self.may_put_away(&core)) {
+        if (may_act || done) && !flushing && !has_output && (!running || self.may_unload(&core)) {
             return self.leave_or_go_on(&mut core);
         }
         let stopping = done || core.output.stop.is_some();
         let asks = core.output.asking && core.row.state.is_interrupted();
-        let is_aside = matches!(core.output.standing, Standing::Aside | Standing::Returns);
+        let is_aside = matches!(core.output.permit_state, PermitState::Released | PermitState::Requeued);
         drop(core);
         self.set_timers(running, waits, stopping);
         // Its question is asked again by the next process, so a stop need not wait for the answer, nor for whoever waits
@@ -189,25 +195,25 @@ impl Driver {
         let rests = (asks || (is_aside && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
         counts.into_iter().flatten().for_each(|busy| busy.rest(rests));
-        Look::Wait
+        NextStep::Wait
     }
 
     /// Whether the agent waits for an answer and need not do so in memory any longer.
-    fn may_put_away(&self, core: &Core) -> bool {
-        self.put_away && core.row.phase == Phase::Parked && core.resume.is_none() && core.output.stop.is_none()
+    fn may_unload(&self, core: &Core) -> bool {
+        self.unload && core.row.phase == Phase::Parked && core.resume.is_none() && core.output.stop.is_none()
     }
 
     /// The agent is gone, or can go, and everything it said is committed.
-    fn leave_or_go_on(&mut self, core: &mut Core) -> Look {
+    fn leave_or_go_on(&mut self, core: &mut Core) -> NextStep {
         let next = if core.is_done() {
             None
         } else if let Some(reason) = core.output.stop {
             // It was told to stop while it asked and returned. The ending is output like any other.
             end_stopped(&self.engine, &self.live, core, reason);
-            return if core.output.burst.is_empty() { Look::Wait } else { Look::Flush };
+            return if core.output.batch.is_empty() { NextStep::Wait } else { NextStep::Flush };
         } else if core.row.phase == Phase::Running && core.output.asking && self.permit.is_some() {
             // It returned after asking, and the answer was handed to it: that is a run of its own.
-            Begin::current(core)
+            TurnInput::current(core)
         } else if core.output.turn_over
             && let Some(next) = core.next_unread().cloned()
         {
@@ -216,26 +222,26 @@ impl Driver {
             // A message that came while the turn's last words were on their way may find the place given up.
             self.permit = self.permit.take().or_else(place);
             if self.permit.is_none() {
-                return Look::Queue(next.seq);
+                return NextStep::Queue(next.seq);
             }
             self.next_message(core, next)
         } else {
             None
         };
         match next {
-            Some(begin) => Look::Next(begin),
+            Some(begin) => NextStep::Next(begin),
             None => {
                 core.leave();
-                Look::Left
+                NextStep::Leave
             }
         }
     }
 
     /// After `complete` with messages unread: the oldest of them is the next turn.
-    fn next_message(&mut self, core: &mut Core, next: Numbered) -> Option<Begin> {
+    fn next_message(&mut self, core: &mut Core, next: NumberedMessage) -> Option<TurnInput> {
         push(&self.engine, &self.live, core, Event::Taken(next.seq)).ok()?;
         core.output.taken = next.seq;
-        Some(Begin::new(next, Cause::Next, core.fold.inner.saved.clone()))
+        Some(TurnInput::new(next, Cause::Next, core.fold.kernel.saved.clone()))
     }
 
     /// The same where no place is free: the task waits for one. False if that could not be written yet.
@@ -249,13 +255,13 @@ impl Driver {
             row.phase = Phase::Queued;
             row.fence = row.fence.next();
             row.expires_at = engine.deadline_of(core);
-            let burst = Burst::of(vec![Event::Taken(seq)]);
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            let batch = Batch::of(vec![Event::Taken(seq)]);
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         match queued.await {
             Ok(_) => {
                 self.live.core.lock().leave();
-                engine.enqueue_again(Rank::New, self.live.clone());
+                engine.enqueue_again(QueuePriority::New, self.live.clone());
                 true
             }
             Err(NotWritten::NotNeeded) => {
@@ -263,7 +269,7 @@ impl Driver {
                 false
             }
             Err(NotWritten::Store(error)) => {
-                self.survive(error);
+                self.handle_append_failure(error);
                 false
             }
         }
@@ -273,13 +279,13 @@ impl Driver {
         if waits {
             self.busy = None;
             self.timers.clear(Alarm::Limits);
-            if !self.put_away && !self.timers.is_set(Alarm::Parked) {
+            if !self.unload && !self.timers.is_set(Alarm::Parked) {
                 self.timers.set(Alarm::Parked, self.engine.clock.sleep(self.engine.settings.park));
                 self.live.output.notify_one();
             }
         } else if self.busy.is_none() {
             self.timers.clear(Alarm::Parked);
-            self.put_away = false;
+            self.unload = false;
             self.busy = Some(Busy::new(&self.engine));
             self.arm_limits();
         }
@@ -321,12 +327,12 @@ impl Driver {
     }
 
     /// What to do after a failed append: try again later, or say that the turn is lost.
-    fn survive(&mut self, error: StoreError) {
+    fn handle_append_failure(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
         let fatal = matches!(error, StoreError::Fenced | StoreError::Missing | StoreError::Closed);
         if fatal && core.is_done() {
             // Ended by somebody else: the agent still has its grace to stop, and hears that nothing more is stored.
-            core.output.burst = Burst::default();
+            core.output.batch = Batch::default();
             drop(core);
             self.live.wake();
             return;
@@ -345,11 +351,11 @@ impl Driver {
     }
 }
 
-enum Look {
+enum NextStep {
     /// There is nothing more to do here, and the task knows it.
-    Left,
+    Leave,
     /// This run is over; the next one begins.
-    Next(Begin),
+    Next(TurnInput),
     Flush,
     /// The next turn is this message's, and has to wait for a place.
     Queue(u64),
@@ -423,8 +429,8 @@ impl Core {
     }
 
     /// The oldest message that no turn has taken.
-    fn next_unread(&self) -> Option<&Numbered> {
-        self.fold.inner.unread.iter().find(|unread| unread.seq > self.output.taken)
+    fn next_unread(&self) -> Option<&NumberedMessage> {
+        self.fold.kernel.unread.iter().find(|unread| unread.seq > self.output.taken)
     }
 
     /// When the task last got an event, as near as its status tells.
@@ -433,11 +439,11 @@ impl Core {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// When a task's total time is over.
     pub(crate) fn deadline_of(&self, core: &Core) -> Option<Timestamp> {
         // A task that is not committed yet was received when its row says.
-        let begun = core.fold.inner.first_at.unwrap_or(core.row.status_at);
+        let begun = core.fold.kernel.first_at.unwrap_or(core.row.status_at);
         self.settings.deadline.map(|limit| later(begun, limit))
     }
 }

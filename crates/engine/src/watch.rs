@@ -9,15 +9,15 @@ use switchboard_a2a::{Message, Task, TaskId, TaskState};
 
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Engine, Inner, state_label};
+use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
 use crate::event::{Event, Kind, LoggedEvent, kind_of};
 use crate::fold::Fold;
 use crate::ids::{Cursor, Seq};
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::read::TaskReading;
 use crate::store::EventRow;
-use crate::submit::{First, Submitted};
+use crate::submit::{InitialTask, Submitted};
 
 /// How much a reader that has fallen behind takes from the store at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -60,8 +60,8 @@ impl Submitted {
     pub async fn answer(&self) -> Answer {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
-            let over = core.fold.inner.last_stop > seq.0 || core.is_done() || core.is_stuck();
-            over.then(|| core.fold.inner.reply.clone())
+            let over = core.fold.kernel.last_stop > seq.0 || core.is_done() || core.is_stuck();
+            over.then(|| core.fold.kernel.reply.clone())
         });
         let limit = async {
             match self.engine.settings.max_blocking {
@@ -96,7 +96,7 @@ impl Submitted {
     async fn reply_or_task(&self, gets_no_further: impl Fn(&Core) -> bool) -> Option<Message> {
         let decided = self.live.wait_for(|core| {
             let decided = !core.row.hidden || core.is_done() || gets_no_further(core);
-            decided.then(|| core.fold.inner.reply.clone())
+            decided.then(|| core.fold.kernel.reply.clone())
         });
         tokio::select! {
             // What came in time is told, even if the stop comes in the same moment.
@@ -113,12 +113,12 @@ impl Submitted {
             return Streamed::Message(message);
         }
         let first = match self.first {
-            First::Known(known) => *known,
-            First::NotAsked => {
+            InitialTask::Existing(known) => *known,
+            InitialTask::NotRequested => {
                 let core = self.live.core.lock();
                 (core.cursor(), core.task())
             }
-            First::New(received) => {
+            InitialTask::New(received) => {
                 let mut fold = Fold::new(&self.live.task);
                 fold.apply(self.seq, &Event::Received(received));
                 (Cursor { epoch: self.engine.epoch, seq: self.seq }, fold.task)
@@ -194,7 +194,7 @@ impl Engine {
 
 /// Events of one task in order, each once.
 pub struct TaskStream {
-    engine: Arc<Inner>,
+    engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     after: Seq,
     until: Until,
@@ -202,7 +202,7 @@ pub struct TaskStream {
 }
 
 impl TaskStream {
-    fn new(engine: Arc<Inner>, live: Arc<LiveTask>, after: Seq, until: Until) -> Self {
+    fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: Until) -> Self {
         Self { engine, live, after, until, over: false }
     }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::TaskId;
 
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::directory::Address;
-use crate::engine::{Engine, Inner, visible};
+use crate::engine::{Engine, EngineState, visible};
 use crate::error::Error;
 use crate::ids::{Seq, TaskKey};
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::store::webhooks::NewWebhook;
 use crate::store::{Append, Guard, Phase, Sides, StoreError, TaskRow};
 use crate::submit::named;
@@ -68,14 +68,14 @@ impl Engine {
 
 /// The event before the last status that ended a wait. An ended task's is its last event, which its snapshot need not say.
 fn before_stop(core: &Core) -> Seq {
-    let stop = if core.is_done() { core.last_seq.0 } else { core.fold.inner.last_stop };
+    let stop = if core.is_done() { core.last_seq.0 } else { core.fold.kernel.last_stop };
     Seq(stop.saturating_sub(1))
 }
 
-impl Inner {
+impl EngineState {
     async fn set_on_live(&self, live: &LiveTask, webhook: NewWebhook) -> Result<(), StoreError> {
         let webhook = named(Some(webhook), &live.task.id);
-        let decide = |core: &mut Core| -> Result<(Writing, ()), StoreError> {
+        let decide = |core: &mut Core| -> Result<(PendingAppend, ()), StoreError> {
             let stopped = core.is_done() || core.row.state.is_interrupted();
             let sides = Sides {
                 send: None,
@@ -85,8 +85,8 @@ impl Inner {
                     ..webhook
                 }),
             };
-            let (burst, row) = (Burst::default(), core.row.clone());
-            Ok((Writing { burst, row, class: Class::Inbox, sides, refusable: true }, ()))
+            let (batch, row) = (Batch::default(), core.row.clone());
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides, refusable: true }, ()))
         };
         live.inbox(self, decide).await.map(|_| ())
     }
@@ -105,11 +105,11 @@ impl Inner {
             refusable: true,
         };
         self.store.append(append).await?;
-        self.tell_watcher(row.key);
+        self.notify_watcher(row.key);
         Ok(())
     }
 
-    pub(crate) fn tell_watcher(&self, key: TaskKey) {
+    pub(crate) fn notify_watcher(&self, key: TaskKey) {
         if let Some(watcher) = self.watcher.get() {
             watcher(key);
         }

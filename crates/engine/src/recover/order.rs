@@ -11,31 +11,31 @@ use std::sync::atomic::Ordering;
 use futures_util::StreamExt;
 use futures_util::stream;
 
-use super::{Decided, PAGE, lost};
+use super::{PAGE, RecoveredTurn, has_lost_turn};
 use crate::directory::Hosted;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
-use crate::live::{Core, LiveTask};
-use crate::queue::Rank;
+use crate::live_task::{Core, LiveTask};
+use crate::queue::QueuePriority;
 use crate::store::{Phase, StoreError, TaskRow};
 
 /// Keeps an agent from beginning turns that had not begun, while it lives.
-struct Closed {
-    engine: Arc<Inner>,
+struct RecoveryGate {
+    engine: Arc<EngineState>,
     hosted: Arc<Hosted>,
 }
 
-impl Closed {
-    fn new(engine: &Arc<Inner>, hosted: Arc<Hosted>) -> Self {
-        hosted.taking_up.fetch_add(1, Ordering::AcqRel);
+impl RecoveryGate {
+    fn new(engine: &Arc<EngineState>, hosted: Arc<Hosted>) -> Self {
+        hosted.recovering.fetch_add(1, Ordering::AcqRel);
         Self { engine: engine.clone(), hosted }
     }
 }
 
-impl Drop for Closed {
+impl Drop for RecoveryGate {
     fn drop(&mut self) {
-        self.hosted.taking_up.fetch_sub(1, Ordering::AcqRel);
+        self.hosted.recovering.fetch_sub(1, Ordering::AcqRel);
         self.engine.start_queued();
     }
 }
@@ -45,22 +45,22 @@ enum Waiting {
     /// As it did before.
     Still(Arc<LiveTask>),
     /// Because its agent says that it had not begun to work.
-    Again(Box<Decided>),
+    Again(Box<RecoveredTurn>),
 }
 
-impl Inner {
+impl EngineState {
     /// Reads what an earlier process left and takes it up in the background; callers need not wait for that.
     pub(crate) async fn start_recovery(self: &Arc<Self>) {
-        let error = match self.left_behind().await {
-            Ok(rows) => return self.take_up_all(rows),
+        let error = match self.unfinished_tasks().await {
+            Ok(rows) => return self.recover_all(rows),
             Err(error) => error,
         };
         tracing::error!(%error, "unfinished tasks could not be read, trying again");
         let engine = self.clone();
         self.work.spawn(async move {
             while engine.pause().await {
-                match engine.left_behind().await {
-                    Ok(rows) => return engine.take_up_all(rows),
+                match engine.unfinished_tasks().await {
+                    Ok(rows) => return engine.recover_all(rows),
                     Err(error) => tracing::error!(%error, "unfinished tasks could not be read, trying again"),
                 }
             }
@@ -68,7 +68,7 @@ impl Inner {
     }
 
     /// Everything that an earlier process was running or had queued, the oldest first.
-    async fn left_behind(&self) -> Result<Vec<TaskRow>, StoreError> {
+    async fn unfinished_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         let mut all = Vec::new();
         loop {
             let after = all.last().map_or(TaskKey(0), |row: &TaskRow| row.key);
@@ -80,28 +80,28 @@ impl Inner {
         }
     }
 
-    fn take_up_all(self: &Arc<Self>, rows: Vec<TaskRow>) {
+    fn recover_all(self: &Arc<Self>, rows: Vec<TaskRow>) {
         let mut agents: HashMap<AgentName, Vec<TaskRow>> = HashMap::new();
         for row in rows {
             agents.entry(row.task.agent.clone()).or_default().push(row);
         }
         for (agent, rows) in agents {
-            let closed = self.directory.find(&agent).map(|hosted| Closed::new(self, hosted));
+            let closed = self.directory.find(&agent).map(|hosted| RecoveryGate::new(self, hosted));
             let engine = self.clone();
             self.work.spawn(async move {
-                engine.take_up(rows).await;
+                engine.recover_agent(rows).await;
                 drop(closed);
             });
         }
     }
 
     /// Takes up what was left of one agent. What the store fails on does not keep the others.
-    async fn take_up(self: &Arc<Self>, rows: Vec<TaskRow>) {
+    async fn recover_agent(self: &Arc<Self>, rows: Vec<TaskRow>) {
         let at_once = self.settings.parallel_recoveries.max(1);
         let (begun, queued): (Vec<TaskRow>, Vec<TaskRow>) = rows.into_iter().partition(had_begun);
         let mut waiting = Vec::new();
         let mut going_on = Vec::new();
-        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_or_later(row)).buffered(at_once);
+        let mut decisions = stream::iter(begun).map(|row| self.clone().decide_or_retry(row)).buffered(at_once);
         while let Some(decided) = decisions.next().await {
             match decided {
                 Some(decided) if decided.waits => waiting.push((decided.row.key, Waiting::Again(Box::new(decided)))),
@@ -110,44 +110,44 @@ impl Inner {
             }
         }
         for decided in going_on {
-            self.go_on(decided).await;
+            self.resume(decided).await;
         }
-        let mut still = stream::iter(queued).map(|row| self.clone().look_after_or_later(row)).buffered(at_once);
+        let mut still = stream::iter(queued).map(|row| self.clone().find_queued_or_retry(row)).buffered(at_once);
         while let Some(found) = still.next().await {
             waiting.extend(found.map(|(key, live)| (key, Waiting::Still(live))));
         }
         waiting.sort_by_key(|(key, _)| *key);
         for (_, waits) in waiting {
             match waits {
-                Waiting::Still(live) => self.enqueue_again(Rank::Left, live),
-                Waiting::Again(decided) => self.wait_again(*decided).await,
+                Waiting::Still(live) => self.enqueue_again(QueuePriority::Recovered, live),
+                Waiting::Again(decided) => self.requeue(*decided).await,
             }
         }
     }
 
-    async fn decide_or_later(self: Arc<Self>, row: TaskRow) -> Option<Decided> {
+    async fn decide_or_retry(self: Arc<Self>, row: TaskRow) -> Option<RecoveredTurn> {
         let mut claimed = false;
         match self.decide(&row, &mut claimed).await {
             Ok(decided) => decided,
             Err(error) => {
-                self.take_up_later(row, claimed, error);
+                self.retry_later(row, claimed, error);
                 None
             }
         }
     }
 
-    async fn look_after_or_later(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
-        match self.look_after(&row).await {
+    async fn find_queued_or_retry(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
+        match self.find_queued(&row).await {
             Ok(live) => live.map(|live| (row.key, live)),
             Err(error) => {
-                self.take_up_later(row, false, error);
+                self.retry_later(row, false, error);
                 None
             }
         }
     }
 
     /// Takes one task up by itself, for as long as it takes the store to let it.
-    fn take_up_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
+    fn retry_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
         let engine = self.clone();
         let tell = move |row: &TaskRow, error: &Error| {
             tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
@@ -155,7 +155,7 @@ impl Inner {
         tell(&row, &error);
         self.work.spawn(async move {
             while engine.pause().await {
-                match engine.take_up_one(&row, &mut claimed).await {
+                match engine.recover_one(&row, &mut claimed).await {
                     Ok(()) => return,
                     Err(error) => tell(&row, &error),
                 }
@@ -163,38 +163,41 @@ impl Inner {
         });
     }
 
-    async fn take_up_one(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
+    async fn recover_one(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
         if !had_begun(row) {
-            self.look_after(row).await?.into_iter().for_each(|live| self.enqueue_again(Rank::Left, live));
+            self.find_queued(row)
+                .await?
+                .into_iter()
+                .for_each(|live| self.enqueue_again(QueuePriority::Recovered, live));
             return Ok(());
         }
         match self.decide(row, claimed).await? {
-            Some(decided) if decided.waits => self.wait_again(decided).await,
-            Some(decided) => self.go_on(decided).await,
+            Some(decided) if decided.waits => self.requeue(decided).await,
+            Some(decided) => self.resume(decided).await,
             None => {}
         }
         Ok(())
     }
 
     /// A task that was queued and had not begun, if it still waits.
-    async fn look_after(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
+    async fn find_queued(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
         let is_queued = |core: &Core| core.row.phase == Phase::Queued;
-        let live = self.find_left(row).await?.filter(|live| is_queued(&live.core.lock()));
+        let live = self.find_unfinished(row).await?.filter(|live| is_queued(&live.core.lock()));
         let Some(unserved) = live.as_ref().filter(|live| live.hosted.is_none()) else { return Ok(live) };
-        self.end_unserved(unserved, is_queued).await.map(|()| None)
+        self.fail_unserved(unserved, is_queued).await.map(|()| None)
     }
 
     /// Lets a turn that had begun go on, in a place of its own if there is one.
-    async fn go_on(self: &Arc<Self>, decided: Decided) {
+    async fn resume(self: &Arc<Self>, decided: RecoveredTurn) {
         let Some(hosted) = decided.live.hosted.clone() else { return };
         let Some(permit) = self.try_permit(&hosted, &decided.live.task.owner) else {
-            return self.wait_again(decided).await;
+            return self.requeue(decided).await;
         };
-        let Decided { live, begin, .. } = decided;
+        let RecoveredTurn { live, begin, .. } = decided;
         {
             let mut core = live.core.lock();
             // A stop that came meanwhile has marked the turn for the next process.
-            if !lost(&core) || self.closing.is_cancelled() {
+            if !has_lost_turn(&core) || self.closing.is_cancelled() {
                 return;
             }
             core.turn_fence = core.row.fence;
@@ -207,15 +210,15 @@ impl Inner {
     }
 
     /// A turn for which there is no place, or which had not begun to work, waits for one before all that come new.
-    async fn wait_again(self: &Arc<Self>, decided: Decided) {
-        match self.queue_again(&decided.live).await {
+    async fn requeue(self: &Arc<Self>, decided: RecoveredTurn) {
+        match self.mark_requeued(&decided.live).await {
             Ok(true) => {
                 decided.live.core.lock().recovered = decided.begin;
-                let rank = if decided.waits { Rank::Left } else { Rank::Begun };
+                let rank = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };
                 self.enqueue_again(rank, decided.live);
             }
             Ok(false) => {}
-            Err(error) => self.take_up_later(decided.row, true, error),
+            Err(error) => self.retry_later(decided.row, true, error),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::any::Any;
 use switchboard_a2a::{Message, Role, TaskState};
 
 use crate::agent::AgentError;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::handle::Stopped;
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
 use crate::output::push_status;
 use crate::reason::Reason;
 
@@ -18,7 +18,7 @@ const REASON_BYTES: usize = 8 << 10;
 pub(super) type Outcome = Result<Result<(), AgentError>, Box<dyn Any + Send>>;
 
 /// The agent has returned: if the task has not ended, this says how it ends.
-pub(super) fn conclude(engine: &Inner, live: &LiveTask, result: Outcome) {
+pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
     let mut core = live.core.lock();
     let output = &core.output;
     if output.state.is_terminal() || core.is_done() || core.lost.is_some() {
@@ -45,7 +45,7 @@ pub(super) fn conclude(engine: &Inner, live: &LiveTask, result: Outcome) {
 }
 
 /// An agent that did not stop in time was dropped; the task ends without it.
-pub(super) fn force_end(engine: &Inner, live: &LiveTask) {
+pub(super) fn force_end(engine: &EngineState, live: &LiveTask) {
     let mut core = live.core.lock();
     if core.is_done() || core.output.state.is_terminal() {
         return;
@@ -54,7 +54,7 @@ pub(super) fn force_end(engine: &Inner, live: &LiveTask) {
     end_stopped(engine, live, &mut core, reason);
 }
 
-pub(super) fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reason: Reason) {
+pub(super) fn end_stopped(engine: &EngineState, live: &LiveTask, core: &mut Core, reason: Reason) {
     let (state, text) = match reason {
         Reason::CanceledByCaller => (TaskState::Canceled, None),
         Reason::TimedOut => (TaskState::Failed, Some("the task took too long".to_owned())),
@@ -63,7 +63,7 @@ pub(super) fn end_stopped(engine: &Inner, live: &LiveTask, core: &mut Core, reas
     end(engine, live, core, state, text, reason);
 }
 
-fn end(engine: &Inner, live: &LiveTask, core: &mut Core, state: TaskState, text: Option<String>, reason: Reason) {
+fn end(engine: &EngineState, live: &LiveTask, core: &mut Core, state: TaskState, text: Option<String>, reason: Reason) {
     let message = text.map(|text| Message::text(Role::Agent, shortened(text)));
     if push_status(engine, live, core, state, message, reason.metadata()).is_err() {
         // Only a limit smaller than any reason can be in the way.

@@ -10,7 +10,7 @@ use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, Role, TaskState};
 use super::{Stopped, TaskHandle, text_bytes};
 use crate::event::Event;
 use crate::final_message::ANSWER_BYTES;
-use crate::live::Core;
+use crate::live_task::Core;
 use crate::reason::{REASON_DETAIL_KEY, Reason};
 
 impl TaskHandle {
@@ -24,7 +24,7 @@ impl TaskHandle {
     /// than 32 KiB is always an artifact, and the message begins it and says where the rest is.
     pub async fn complete_with(&self, answer: impl Into<String>) -> Result<(), Stopped> {
         let answer = answer.into();
-        self.room(answer.len()).await?;
+        self.wait_for_buffer(answer.len()).await?;
         {
             let mut core = self.completing()?;
             if !core.output.has_artifact || answer.len() > ANSWER_BYTES {
@@ -39,7 +39,7 @@ impl TaskHandle {
     /// Ends the task well with a message of any parts, its metadata included. Unlike [`Self::complete_with`] it makes no
     /// artifact: what is to be kept as a result is for [`TaskHandle::artifact`] to say first.
     pub async fn complete_message(&self, message: Message) -> Result<(), Stopped> {
-        self.room(text_bytes(&message.parts)).await?;
+        self.wait_for_buffer(text_bytes(&message.parts)).await?;
         self.finish(Some(message)).await
     }
 
@@ -52,7 +52,7 @@ impl TaskHandle {
                 self.push_artifact(&mut core, end, true, true)?;
             }
             let produced = std::mem::take(&mut core.output.produced);
-            message.or_else(|| produced.into_words().map(|words| Message::text(Role::Agent, words)))
+            message.or_else(|| produced.into_text().map(|words| Message::text(Role::Agent, words)))
         };
         self.end(TaskState::Completed, message, None).await
     }
@@ -65,7 +65,7 @@ impl TaskHandle {
 
     /// Ends the task badly with a message of any parts, its metadata included.
     pub async fn fail_message(&self, message: Message) -> Result<(), Stopped> {
-        self.room(text_bytes(&message.parts)).await?;
+        self.wait_for_buffer(text_bytes(&message.parts)).await?;
         self.end(TaskState::Failed, Some(message), Reason::AgentError.metadata()).await
     }
 
@@ -95,7 +95,7 @@ impl TaskHandle {
         let message = Message { parts, context_id: Some(self.context_id().clone()), ..Message::text(Role::Agent, "") };
         let direct = {
             let mut core = self.completing()?;
-            let is_direct = core.row.hidden && core.output.burst.events.iter().all(|event| !event.kind().is_sent());
+            let is_direct = core.row.hidden && core.output.batch.events.iter().all(|event| !event.kind().is_sent());
             if is_direct {
                 let mark = self.push(&mut core, Event::Replied(message.clone()))?;
                 core.output.state = TaskState::Completed;

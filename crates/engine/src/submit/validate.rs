@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{ContextId, Message};
 
+use crate::admission::Permit;
 use crate::caller::Caller;
-use crate::caps::Permit;
 use crate::directory::{Address, Hosted};
-use crate::engine::{Inner, state_label, visible};
+use crate::engine::{EngineState, state_label, visible};
 use crate::error::Error;
 use crate::ids::CallerId;
-use crate::live::{Core, LiveTask};
-use crate::queue::Place;
+use crate::live_task::{Core, LiveTask};
+use crate::queue::QueueSlot;
 
 /// The longest context id a caller may make up, in bytes: it becomes part of an index.
 const CONTEXT_ID_BYTES: usize = 256;
@@ -20,12 +20,12 @@ const CONTEXT_ID_BYTES: usize = 256;
 const REFERENCES: usize = 100;
 
 /// How a message's turn goes on once the message is in the log.
-pub(super) enum Room {
+pub(super) enum Admitted {
     Runs(Permit),
-    Waits(Place),
+    Queued(QueueSlot),
 }
 
-impl Inner {
+impl EngineState {
     pub(super) fn check_size(&self, bytes: usize) -> Result<(), Error> {
         let limit = self.settings.event_bytes;
         if bytes <= limit {
@@ -64,27 +64,27 @@ impl Inner {
         Ok(())
     }
 
-    pub(super) fn room(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Room, Error> {
-        if self.is_crowded(hosted) {
+    pub(super) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Admitted, Error> {
+        if self.has_too_many_released(hosted) {
             return Err(full("too many turns of this agent wait for each other"));
         }
-        let is_taking_up = hosted.taking_up.load(Ordering::Acquire) > 0;
-        if !is_taking_up && let Some(permit) = self.try_permit(hosted, owner) {
-            return Ok(Room::Runs(permit));
+        let is_recovering = hosted.recovering.load(Ordering::Acquire) > 0;
+        if !is_recovering && let Some(permit) = self.try_permit(hosted, owner) {
+            return Ok(Admitted::Runs(permit));
         }
-        if let Some(place) = self.caps.place(self.settings.queued_turns) {
-            return Ok(Room::Waits(place));
+        if let Some(slot) = self.admission.queue_slot(self.settings.queued_turns) {
+            return Ok(Admitted::Queued(slot));
         }
         // A place that was given back while this was counted may have looked taken to whoever gave it back.
         self.start_queued();
-        Err(full(match is_taking_up {
+        Err(full(match is_recovering {
             true => "what was left before a restart goes on first, and the queue is full",
-            false => "every place to run is taken and the queue is full",
+            false => "every slot to run is taken and the queue is full",
         }))
     }
 
     pub(super) fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
-        let (all, own) = self.caps.parked(&caller.id);
+        let (all, own) = self.admission.parked(&caller.id);
         if all >= self.settings.parked_tasks || own >= self.settings.parked_per_caller {
             return Err(full("too many tasks wait for an answer; answer or cancel some"));
         }
@@ -109,7 +109,7 @@ pub(super) fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a 
         let state = state_label(core.row.state);
         return Err(Error::Unsupported(format!("task {id} is {state} and takes no more messages")));
     }
-    if core.fold.inner.cancel_requested {
+    if core.fold.kernel.cancel_requested {
         return Err(Error::Unsupported(format!("task {id} is being canceled and takes no more messages")));
     }
     let gone = || Error::Unsupported(format!("agent {} is no longer served here", live.task.agent));

@@ -7,13 +7,13 @@ use tokio::sync::oneshot;
 
 use crate::agent::{Cause, Turn};
 use crate::event::Received;
-use crate::fold::Numbered;
-use crate::hints::Hints;
+use crate::fold::NumberedMessage;
 use crate::ids::Seq;
-use crate::live::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask};
+use crate::routing_hints::Hints;
 
 /// A message to work on, and why now.
-pub(crate) struct Begin {
+pub(crate) struct TurnInput {
     received: Arc<Received>,
     seq: Seq,
     cause: Cause,
@@ -23,15 +23,15 @@ pub(crate) struct Begin {
     pub(super) begun: Option<oneshot::Sender<()>>,
 }
 
-impl Begin {
-    pub(crate) fn new(message: Numbered, cause: Cause, saved: Option<Json>) -> Self {
+impl TurnInput {
+    pub(crate) fn new(message: NumberedMessage, cause: Cause, saved: Option<Json>) -> Self {
         Self { received: message.received, seq: Seq(message.seq), cause, saved, was_stopped: false, begun: None }
     }
 
     /// The turn a task is due: its current message, which is its first, the answer to its last question, or one that
     /// came while an earlier turn ran.
     pub(crate) fn current(core: &Core) -> Option<Self> {
-        let inner = &core.fold.inner;
+        let inner = &core.fold.kernel;
         let current = inner.current.as_ref()?;
         let cause = match &inner.question {
             _ if current.seq == inner.first => Cause::Begin,
@@ -42,12 +42,12 @@ impl Begin {
     }
 
     /// A turn that lost its process goes on with this message.
-    pub(crate) fn recovered(core: &Core, message: Numbered, was_stopped: bool) -> Self {
-        Self { was_stopped, ..Self::new(message, Cause::Recovered, core.fold.inner.saved.clone()) }
+    pub(crate) fn recovered(core: &Core, message: NumberedMessage, was_stopped: bool) -> Self {
+        Self { was_stopped, ..Self::new(message, Cause::Recovered, core.fold.kernel.saved.clone()) }
     }
 
     /// The same, telling when it has begun.
-    pub(crate) fn telling(self, begun: oneshot::Sender<()>) -> Self {
+    pub(crate) fn notifying(self, begun: oneshot::Sender<()>) -> Self {
         Self { begun: Some(begun), ..self }
     }
 

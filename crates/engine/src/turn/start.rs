@@ -5,18 +5,18 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
-use crate::append::{Class, Writing};
-use crate::burst::Burst;
-use crate::caps::Permit;
-use crate::engine::Inner;
-use crate::live::LiveTask;
+use crate::admission::Permit;
+use crate::append::{AppendKind, PendingAppend};
+use crate::batch::Batch;
+use crate::engine::EngineState;
+use crate::live_task::LiveTask;
 use crate::metric_definitions as metric;
-use crate::queue::{Place, Rank};
+use crate::queue::{QueuePriority, QueueSlot};
 use crate::recover::NotWritten;
 use crate::store::{Phase, RowState, Sides};
-use crate::turn::{Begin, RETRY, drive};
+use crate::turn::{RETRY, TurnInput, drive};
 
-impl Inner {
+impl EngineState {
     /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run. Of that it tells when it
     /// has begun.
     pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) -> Option<oneshot::Receiver<()>> {
@@ -32,7 +32,7 @@ impl Inner {
                 None
             } else {
                 core.driven = true;
-                let begin = core.recovered.take().or_else(|| Begin::current(&core));
+                let begin = core.recovered.take().or_else(|| TurnInput::current(&core));
                 begin.map(|begin| (permit, begin))
             }
         };
@@ -46,26 +46,26 @@ impl Inner {
         self: &Arc<Self>,
         live: Arc<LiveTask>,
         permit: Permit,
-        begin: Begin,
+        begin: TurnInput,
     ) -> oneshot::Receiver<()> {
         let (begun, has_begun) = oneshot::channel();
-        self.work.spawn(drive(self.clone(), live, permit, begin.telling(begun), Sides::default()));
+        self.work.spawn(drive(self.clone(), live, permit, begin.notifying(begun), Sides::default()));
         has_begun
     }
 
     /// Lets a task that was let in before wait for its turn, whatever the limit of the queue is now.
-    pub(crate) fn enqueue_again(self: &Arc<Self>, rank: Rank, live: Arc<LiveTask>) {
-        if let Some(place) = self.caps.place(usize::MAX) {
-            self.enqueue(rank, live, place);
+    pub(crate) fn enqueue_again(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>) {
+        if let Some(slot) = self.admission.queue_slot(usize::MAX) {
+            self.enqueue(rank, live, slot);
         }
     }
 
-    pub(crate) fn enqueue(self: &Arc<Self>, rank: Rank, live: Arc<LiveTask>, place: Place) {
+    pub(crate) fn enqueue(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>, slot: QueueSlot) {
         live.core.lock().queued_at = Some(self.clock.now());
-        self.caps.enqueue(rank, live.clone(), place);
+        self.admission.enqueue(rank, live.clone(), slot);
         if live.core.lock().is_done() {
             // Canceled between the log and the queue.
-            self.caps.withdraw(&live);
+            self.admission.withdraw(&live);
         }
         // A place may have become free between the refusal and now.
         self.start_queued();
@@ -77,7 +77,7 @@ impl Inner {
         self.work.spawn(async move {
             let claims = turns.into_iter().filter_map(|(live, permit)| {
                 // One that has begun and stood aside goes on; there is nothing to claim.
-                let permit = engine.let_return(&live, permit)?;
+                let permit = engine.resume_released(&live, permit)?;
                 let engine = engine.clone();
                 Some(async move { (engine.claim_queued(&live).await, live, permit) })
             });
@@ -97,9 +97,9 @@ impl Inner {
             }
             let fence = core.row.fence.next();
             let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
-            let burst = Burst::default();
+            let batch = Batch::default();
             core.waking = true;
-            Ok((Writing { burst, row, class: Class::Inbox, sides: Sides::default(), refusable: false }, ()))
+            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
         });
         claimed.await.map(|_| ())
     }
@@ -122,7 +122,7 @@ impl Inner {
                 let rank = {
                     let mut core = live.core.lock();
                     core.waking = false;
-                    if core.recovered.is_some() { Rank::Begun } else { Rank::Left }
+                    if core.recovered.is_some() { QueuePriority::Started } else { QueuePriority::Recovered }
                 };
                 tracing::warn!(task = %live.task.id, %error, "a queued task could not be claimed, trying again");
                 drop(permit);

@@ -9,19 +9,19 @@ use crate::ids::{Epoch, Seq};
 
 /// Events and their lines. Each is encoded once, when it is pushed; the same bytes go to the log and to v1.0 streams.
 #[derive(Debug, Default)]
-pub(crate) struct Burst {
+pub(crate) struct Batch {
     pub(crate) events: Vec<Event>,
     lines: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Burst {
+impl Batch {
     pub(crate) fn of(events: Vec<Event>) -> Self {
-        let mut burst = Self::default();
+        let mut batch = Self::default();
         for event in events {
-            burst.push(event);
+            batch.push(event);
         }
-        burst
+        batch
     }
 
     /// Adds an event and says how many bytes its line has.
@@ -76,19 +76,19 @@ impl Burst {
     }
 
     /// The events, and their lines as one piece of shared memory.
-    pub(crate) fn seal(self) -> Sealed {
-        Sealed { events: self.events, lines: Bytes::from(self.lines), ends: self.ends }
+    pub(crate) fn seal(self) -> SealedBatch {
+        SealedBatch { events: self.events, lines: Bytes::from(self.lines), ends: self.ends }
     }
 }
 
-/// A burst that is being written.
-pub(crate) struct Sealed {
+/// A batch that is being written.
+pub(crate) struct SealedBatch {
     pub(crate) events: Vec<Event>,
     pub(crate) lines: Bytes,
     ends: Vec<usize>,
 }
 
-impl Sealed {
+impl SealedBatch {
     /// The events as readers get them, now that they have numbers.
     pub(crate) fn logged(&self, first: Seq, epoch: Epoch) -> impl Iterator<Item = Arc<LoggedEvent>> {
         let mut start = 0;
@@ -99,9 +99,9 @@ impl Sealed {
         })
     }
 
-    /// Undoes [`Burst::seal`] after a write that did not happen.
-    pub(crate) fn unseal(self) -> Burst {
-        Burst { events: self.events, lines: self.lines.to_vec(), ends: self.ends }
+    /// Undoes [`Batch::seal`] after a write that did not happen.
+    pub(crate) fn unseal(self) -> Batch {
+        Batch { events: self.events, lines: self.lines.to_vec(), ends: self.ends }
     }
 }
 
@@ -109,16 +109,16 @@ impl Sealed {
 mod tests {
     use super::*;
 
-    fn burst(count: u64) -> Burst {
-        Burst::of((0..count).map(|seq| Event::Taken(1_000 + seq)).collect())
+    fn batch(count: u64) -> Batch {
+        Batch::of((0..count).map(|seq| Event::Taken(1_000 + seq)).collect())
     }
 
     #[test]
     fn a_burst_splits_between_events_and_keeps_at_least_one() {
-        let whole = burst(5);
+        let whole = batch(5);
         let (all, one) = (whole.lines.clone(), whole.ends[0]);
         for max_bytes in [0, one, one + 1, 2 * one, 2 * one + 1, 3 * one, all.len() - 1, all.len(), usize::MAX] {
-            let mut first = burst(5);
+            let mut first = batch(5);
             let rest = first.split_off(max_bytes);
             assert!(first.len() == 1 || first.bytes() <= max_bytes);
             assert_eq!(first.len() + rest.len(), 5);

@@ -4,8 +4,8 @@
 
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
-use crate::blocked::Blocker;
-use crate::engine::{Engine, Inner};
+use crate::blocking_task::Blocker;
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
 use crate::ids::{AgentName, CallerId, Seq, TaskKey};
@@ -75,7 +75,7 @@ impl Engine {
     }
 }
 
-impl Inner {
+impl EngineState {
     async fn live_view(&self, row: TaskRow) -> LiveView {
         let (mut state, mut since) = (row.state.state, row.state.status_at);
         let (mut blocker, mut queue_position) = (None, None);
@@ -84,7 +84,7 @@ impl Inner {
             (state, since) = (core.row.state, core.row.status_at);
             blocker.clone_from(&core.output.blocker);
             drop(core);
-            queue_position = self.caps.position(&live);
+            queue_position = self.admission.position(&live);
         }
         let (received_at, first_words) = self.first_words(row.key).await.unwrap_or_default();
         LiveView {

@@ -12,19 +12,19 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
 use tokio::sync::Notify;
 
-use crate::aside::Standing;
-use crate::blocked::Blocker;
-use crate::burst::Burst;
-use crate::caps::Permit;
+use crate::admission::Permit;
+use crate::batch::Batch;
+use crate::blocking_task::Blocker;
 use crate::directory::Hosted;
 use crate::event::{Event, LoggedEvent, Usage};
-use crate::final_message::Produced;
+use crate::final_message::ProducedArtifacts;
 use crate::fold::Fold;
 use crate::ids::{Cursor, Epoch, Fence, Seq, TaskKey};
 use crate::manifest::Park;
+use crate::permit_release::PermitState;
 use crate::reason::Reason;
 use crate::store::{NewTask, Phase, RowState, StoreError};
-use crate::turn::Begin;
+use crate::turn::TurnInput;
 
 /// Committed lines kept at hand for readers; older ones are read from the store.
 const TAIL_BYTES: usize = 256 << 10;
@@ -75,7 +75,7 @@ pub(crate) struct Core {
     /// A turn of this process is being claimed in the log and begins, or goes on, right after.
     pub(crate) waking: bool,
     /// How a recovered turn that waits for a place begins.
-    pub(crate) recovered: Option<Begin>,
+    pub(crate) recovered: Option<TurnInput>,
     /// When the last append was committed.
     pub(crate) last_append_at: Timestamp,
     /// When the task began to wait for a place.
@@ -88,7 +88,7 @@ pub(crate) struct Core {
 
 /// What the running turn has produced and not yet committed.
 pub(crate) struct Output {
-    pub(crate) burst: Burst,
+    pub(crate) batch: Batch,
     /// Bytes and events of the append that is under way.
     pub(crate) in_flight: (usize, usize),
     /// Events pushed and committed since the task came into memory; `complete` waits for its own.
@@ -100,7 +100,7 @@ pub(crate) struct Output {
     /// The run has asked a question and not been given the answer.
     pub(crate) asking: bool,
     /// Whether the run has its place, or stands aside.
-    pub(crate) standing: Standing,
+    pub(crate) permit_state: PermitState,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     pub(crate) turn_over: bool,
     /// The highest message taken, committed or not.
@@ -108,7 +108,7 @@ pub(crate) struct Output {
     /// The artifact that `text` writes to, once begun.
     pub(crate) text_artifact: Option<switchboard_a2a::ArtifactId>,
     /// What the final message will tell of.
-    pub(crate) produced: Produced,
+    pub(crate) produced: ProducedArtifacts,
     /// Whether the task has or will have an artifact.
     pub(crate) has_artifact: bool,
     /// What the work has cost, as its agent told since the task came into memory.
@@ -125,10 +125,10 @@ impl Output {
     /// Nothing is known of a run that has only begun.
     pub(crate) fn begin_run(&mut self) {
         self.asking = false;
-        self.standing = Standing::Runs;
+        self.permit_state = PermitState::Held;
         self.turn_over = false;
         self.text_artifact = None;
-        self.produced = Produced::default();
+        self.produced = ProducedArtifacts::default();
         self.blocker = None;
         self.stop_observed = false;
     }
@@ -201,18 +201,18 @@ impl LiveTask {
 impl Core {
     pub(crate) fn new(key: Option<TaskKey>, fold: Fold, row: RowState, last_seq: Seq, bytes: u64) -> Self {
         let output = Output {
-            burst: Burst::default(),
+            batch: Batch::default(),
             in_flight: (0, 0),
             pushed: 0,
             committed: 0,
             state: row.state,
             status_at: row.status_at,
             asking: false,
-            standing: Standing::Runs,
+            permit_state: PermitState::Held,
             turn_over: false,
             taken: 0,
             text_artifact: None,
-            produced: Produced::default(),
+            produced: ProducedArtifacts::default(),
             has_artifact: !fold.task.artifacts.is_empty(),
             usage: None,
             blocker: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use switchboard_a2a::{Task, TaskId};
 
-use crate::engine::{Engine, Inner};
+use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::{Event, LoggedEvent};
 use crate::fold::Fold;
@@ -17,7 +17,7 @@ const FOLD_BYTES: usize = 1 << 20;
 
 /// One task's log.
 pub struct LogReader {
-    engine: Arc<Inner>,
+    engine: Arc<EngineState>,
     id: TaskId,
     key: TaskKey,
     /// The task as of an event, kept so that a reader that goes forward reads everything once.

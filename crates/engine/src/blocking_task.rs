@@ -2,16 +2,16 @@
 //!
 //! A status is one event that every reader of the task sees. What only some of them may know, the other
 //! task's id and the commands that end its wait, is in it only if both tasks have the same owner. An admin key that reads
-//! the task gets it added to what it reads ([`Inner::tell_blocker`]), and operators find it in the list of live tasks.
+//! the task gets it added to what it reads ([`EngineState::add_blocker`]), and operators find it in the list of live tasks.
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Json, Message, Metadata, Role, Task, TaskId, TaskState, Timestamp};
 
 use crate::caller::Caller;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{AgentName, CallerId};
-use crate::live::LiveTask;
+use crate::live_task::LiveTask;
 
 /// Metadata key of the task that a waiting turn waits for.
 pub const BLOCKED_BY_KEY: &str = "switchboard/blockedBy";
@@ -97,7 +97,7 @@ impl TaskHandle {
     ) -> Result<(), Stopped> {
         let shown = if blocker.owner == *self.caller() { blocker.shown_in_full() } else { blocker.shown() };
         let message = Message::text(Role::Agent, text(&shown));
-        self.room(0).await?;
+        self.wait_for_buffer(0).await?;
         self.push_status(TaskState::Working, Some(message), shown.metadata())?;
         self.note_blocker(blocker);
         Ok(())
@@ -109,9 +109,9 @@ impl TaskHandle {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// Adds to a task that an operator reads what its status may not say.
-    pub(crate) fn tell_blocker(&self, live: &LiveTask, caller: &Caller, task: &mut Task) {
+    pub(crate) fn add_blocker(&self, live: &LiveTask, caller: &Caller, task: &mut Task) {
         if !caller.scopes.admin {
             return;
         }

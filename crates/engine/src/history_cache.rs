@@ -20,7 +20,7 @@ type Conversation = (CallerId, AgentName, ContextId);
 
 /// What was said in one task.
 #[derive(Clone)]
-pub(crate) struct Piece {
+pub(crate) struct TaskHistory {
     pub(crate) task: TaskId,
     /// The event it is as of.
     pub(crate) last_seq: Seq,
@@ -28,7 +28,7 @@ pub(crate) struct Piece {
     pub(crate) said: Arc<[Message]>,
 }
 
-impl Piece {
+impl TaskHistory {
     /// Whether it is what the row's task says now.
     pub(crate) fn is_of(&self, row: &TaskRow) -> bool {
         self.task == row.task.id && self.last_seq == row.last_seq
@@ -37,27 +37,27 @@ impl Piece {
 
 /// The conversations at hand.
 #[derive(Default)]
-pub(crate) struct Histories {
-    kept: Mutex<Kept>,
+pub(crate) struct HistoryCache {
+    kept: Mutex<CachedHistories>,
 }
 
 #[derive(Default)]
-struct Kept {
-    entries: HashMap<Conversation, Entry>,
+struct CachedHistories {
+    entries: HashMap<Conversation, CachedConversation>,
     by_use: BTreeMap<u64, Conversation>,
     uses: u64,
     bytes: usize,
 }
 
-struct Entry {
-    pieces: Arc<[Piece]>,
+struct CachedConversation {
+    pieces: Arc<[TaskHistory]>,
     bytes: usize,
     used: u64,
 }
 
-impl Histories {
+impl HistoryCache {
     /// What is at hand of a task's conversation.
-    pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[Piece]>> {
+    pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[TaskHistory]>> {
         let mut kept = self.kept.lock();
         kept.uses += 1;
         let now = kept.uses;
@@ -71,7 +71,7 @@ impl Histories {
     }
 
     /// Keeps what was read of a task's conversation, for at most `most` conversations.
-    pub(crate) fn keep(&self, task: &NewTask, pieces: Vec<Piece>, most: usize) {
+    pub(crate) fn keep(&self, task: &NewTask, pieces: Vec<TaskHistory>, most: usize) {
         let bytes = pieces.iter().flat_map(|piece| piece.said.iter()).map(weight).sum();
         let mut kept = self.kept.lock();
         kept.remove(&conversation(task));
@@ -82,7 +82,7 @@ impl Histories {
         let used = kept.uses;
         kept.bytes += bytes;
         kept.by_use.insert(used, conversation(task));
-        kept.entries.insert(conversation(task), Entry { pieces: pieces.into(), bytes, used });
+        kept.entries.insert(conversation(task), CachedConversation { pieces: pieces.into(), bytes, used });
         while kept.entries.len() > most || kept.bytes > MOST_BYTES {
             let Some((_, oldest)) = kept.by_use.pop_first() else { break };
             kept.remove(&oldest);
@@ -90,7 +90,7 @@ impl Histories {
     }
 }
 
-impl Kept {
+impl CachedHistories {
     fn remove(&mut self, conversation: &Conversation) {
         if let Some(entry) = self.entries.remove(conversation) {
             self.by_use.remove(&entry.used);
@@ -117,13 +117,13 @@ mod tests {
         NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "echo".into(), context: context.into() }
     }
 
-    fn piece(text: &str) -> Vec<Piece> {
-        vec![Piece { task: "t".into(), last_seq: Seq(3), said: Arc::from([Message::text(Role::User, text)]) }]
+    fn piece(text: &str) -> Vec<TaskHistory> {
+        vec![TaskHistory { task: "t".into(), last_seq: Seq(3), said: Arc::from([Message::text(Role::User, text)]) }]
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
-        let histories = Histories::default();
+        let histories = HistoryCache::default();
         histories.keep(&task("a"), piece("a"), 2);
         histories.keep(&task("b"), piece("b"), 2);
         assert!(histories.get(&task("a")).is_some());
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn together_they_stay_below_the_limit() {
-        let histories = Histories::default();
+        let histories = HistoryCache::default();
         let large = "x".repeat(MOST_BYTES / 10);
         for number in 0..20 {
             histories.keep(&task(&number.to_string()), piece(&large), 100);

@@ -10,14 +10,14 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, RwLock};
 
 use crate::directory::Hosted;
-use crate::engine::Inner;
+use crate::engine::EngineState;
 use crate::ids::CallerId;
-use crate::live::LiveTask;
-use crate::queue::{Lane, Place, Queue, Rank};
+use crate::live_task::LiveTask;
+use crate::queue::{Lane, Queue, QueuePriority, QueueSlot};
 
 /// Counts and queue of a process.
 #[derive(Default)]
-pub(crate) struct Caps {
+pub(crate) struct Admission {
     running: AtomicUsize,
     /// Turns that run or still have output to commit, and do not only wait; a stop waits for these.
     busy: Arc<AtomicUsize>,
@@ -39,7 +39,7 @@ pub(crate) struct CallerCounts {
 
 /// A place to run. Dropping it lets the next turn in.
 pub(crate) struct Permit {
-    engine: Weak<Inner>,
+    engine: Weak<EngineState>,
     hosted: Arc<Hosted>,
     caller: Arc<CallerCounts>,
     /// Who has a place is about to run, or runs: a stop waits for it from here on.
@@ -53,8 +53,8 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    pub(crate) fn new(engine: &Inner) -> Self {
-        let count = engine.caps.busy.clone();
+    pub(crate) fn new(engine: &EngineState) -> Self {
+        let count = engine.admission.busy.clone();
         count.fetch_add(1, Ordering::AcqRel);
         Self { count, rests: false }
     }
@@ -76,7 +76,7 @@ impl Drop for Busy {
     }
 }
 
-impl Caps {
+impl Admission {
     pub(crate) fn busy(&self) -> usize {
         self.busy.load(Ordering::Acquire)
     }
@@ -118,14 +118,14 @@ impl Caps {
     }
 
     /// A place in the queue, if fewer than `limit` are taken.
-    pub(crate) fn place(&self, limit: usize) -> Option<Place> {
-        Place::take(&self.queued, limit)
+    pub(crate) fn queue_slot(&self, limit: usize) -> Option<QueueSlot> {
+        QueueSlot::take(&self.queued, limit)
     }
 
-    pub(crate) fn enqueue(&self, rank: Rank, live: Arc<LiveTask>, place: Place) {
+    pub(crate) fn enqueue(&self, rank: QueuePriority, live: Arc<LiveTask>, slot: QueueSlot) {
         if let Some(hosted) = live.hosted.clone() {
             let caller = self.caller(&live.task.owner);
-            self.queue.lock().push(rank, live, &hosted, caller, place);
+            self.queue.lock().push(rank, live, &hosted, caller, slot);
         }
     }
 
@@ -135,16 +135,16 @@ impl Caps {
     }
 }
 
-impl Inner {
+impl EngineState {
     /// A place for a turn, if every cap has room.
     pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Option<Permit> {
-        self.permit(hosted, self.caps.caller(owner))
+        self.permit(hosted, self.admission.caller(owner))
     }
 
     fn permit(self: &Arc<Self>, hosted: &Arc<Hosted>, caller: Arc<CallerCounts>) -> Option<Permit> {
         let settings = &self.settings;
         let counters = [
-            (&self.caps.running, settings.running_tasks),
+            (&self.admission.running, settings.running_tasks),
             (&hosted.running, hosted.cap(settings.running_per_agent)),
             (&caller.running, settings.running_per_caller),
         ];
@@ -165,14 +165,14 @@ impl Inner {
     /// Only one caller is at it at a time, and looks again for the others. A place that is given back while a turn is
     /// being started, as when the runtime no longer takes work, must not come back in here.
     pub(crate) fn start_queued(self: &Arc<Self>) {
-        if self.caps.queued() == 0 || self.closing.is_cancelled() {
+        if self.admission.queued() == 0 || self.closing.is_cancelled() {
             return;
         }
-        if self.caps.starting.fetch_add(1, Ordering::AcqRel) > 0 {
+        if self.admission.starting.fetch_add(1, Ordering::AcqRel) > 0 {
             return;
         }
         loop {
-            let asked = self.caps.starting.load(Ordering::Acquire);
+            let asked = self.admission.starting.load(Ordering::Acquire);
             // One lane's turns begin one after the other: some of them wait for each other, in this order.
             let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
             for (live, permit) in self.take_startable() {
@@ -182,7 +182,7 @@ impl Inner {
             for turns in lanes.into_values() {
                 self.spawn_queued(turns);
             }
-            if self.caps.starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            if self.admission.starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return;
             }
         }
@@ -191,13 +191,13 @@ impl Inner {
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
         let settings = &self.settings;
         let is_room = |lane: &Lane| {
-            lane.hosted.taking_up.load(Ordering::Acquire) == 0
+            lane.hosted.recovering.load(Ordering::Acquire) == 0
                 && lane.hosted.running.load(Ordering::Acquire) < lane.hosted.cap(settings.running_per_agent)
                 && lane.caller.running.load(Ordering::Acquire) < settings.running_per_caller
         };
         let mut startable = Vec::new();
-        let mut queue = self.caps.queue.lock();
-        while self.caps.running() < settings.running_tasks {
+        let mut queue = self.admission.queue.lock();
+        while self.admission.running() < settings.running_tasks {
             let Some((live, lane)) = queue.first(is_room) else { break };
             // If somebody was faster, they look here again when they are done.
             let Some(permit) = self.permit(&lane.hosted, lane.caller.clone()) else { break };
@@ -214,7 +214,7 @@ impl Drop for Permit {
         self.hosted.running.fetch_sub(1, Ordering::AcqRel);
         self.caller.running.fetch_sub(1, Ordering::AcqRel);
         if let Some(engine) = self.engine.upgrade() {
-            engine.caps.running.fetch_sub(1, Ordering::AcqRel);
+            engine.admission.running.fetch_sub(1, Ordering::AcqRel);
             engine.start_queued();
         }
     }

@@ -16,7 +16,7 @@ const MOST_BYTES: usize = 16 << 20;
 const SHARDS: usize = 16;
 
 /// Ended tasks at hand.
-pub(crate) struct EndedTasks {
+pub(crate) struct TerminalTaskCache {
     shards: Vec<RwLock<Shard>>,
     /// Rises with every deletion, so that a task read before it is not kept after it.
     deletions: AtomicU64,
@@ -30,13 +30,13 @@ struct Shard {
     bytes: usize,
 }
 
-impl Default for EndedTasks {
+impl Default for TerminalTaskCache {
     fn default() -> Self {
         Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), deletions: AtomicU64::new(0) }
     }
 }
 
-impl EndedTasks {
+impl TerminalTaskCache {
     fn shard(&self, id: &TaskId) -> &RwLock<Shard> {
         // The last bytes of our ids are random.
         let last = id.as_str().bytes().rev().take(2).fold(0usize, |sum, byte| sum * 31 + usize::from(byte));
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_within_the_limit() {
-        let ended = EndedTasks::default();
+        let ended = TerminalTaskCache::default();
         let json = Bytes::from(vec![b'x'; 50_000]);
         let tasks: Vec<_> = (0..2_000)
             .map(|_| NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "a".into(), context: "c".into() })

@@ -5,10 +5,10 @@ use switchboard_a2a::{Json, Message};
 
 use crate::agent::{AgentError, Turn};
 use crate::event::Event;
-use crate::fold::Numbered;
+use crate::fold::NumberedMessage;
 use crate::handle::{Stopped, TaskHandle};
-use crate::hints::Hints;
 use crate::ids::Seq;
+use crate::routing_hints::Hints;
 
 /// The longest note, in bytes: it stands in the task's row.
 const NOTE_BYTES: usize = 16 << 10;
@@ -23,7 +23,7 @@ impl TaskHandle {
     pub async fn turn_on(&self, seq: Seq, turn: Turn) -> Result<Turn, AgentError> {
         let found = self.engine.received(&self.live, seq).await;
         let found = found.map_err(|error| AgentError::new(format!("the message could not be read: {error}")))?;
-        let Some(Numbered { received, .. }) = found else { return Ok(turn) };
+        let Some(NumberedMessage { received, .. }) = found else { return Ok(turn) };
         Ok(Turn {
             message: received.message.clone(),
             seq,
@@ -47,7 +47,7 @@ impl TaskHandle {
         if bytes > NOTE_BYTES {
             return Err(Stopped::TooLarge(format!("a note of {bytes} bytes is over the limit of {NOTE_BYTES}")));
         }
-        self.room(bytes).await?;
+        self.wait_for_buffer(bytes).await?;
         self.push(&mut self.live.core.lock(), Event::Noted(value)).map(drop)
     }
 
