@@ -34,6 +34,14 @@ pub(crate) struct PendingAppend {
     pub(crate) refusable: bool,
 }
 
+impl PendingAppend {
+    /// An inbox append of events that the store may not refuse.
+    pub(crate) fn inbox(events: Vec<Event>, row: RowState) -> Self {
+        let batch = Batch::of(events);
+        Self { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }
+    }
+}
+
 impl LiveTask {
     /// Writes the running turn's output. After a fault of the store the output is back in its place.
     pub(crate) async fn flush(&self, engine: &EngineState, sides: Sides) -> Result<(), StoreError> {
@@ -128,27 +136,38 @@ impl LiveTask {
         row
     }
 
-    /// Appends for somebody who is not the running turn. `decide` sees the task as the log has it and says what to
-    /// write, or refuses; it is asked again if the log grew in the meantime.
-    pub(crate) async fn inbox<T, E>(
+    /// An inbox append: by any writer that is not the running turn, guarded by an optimistic lock on the log's version.
+    /// `decide` sees the task as the log has it and says what to write, or refuses; it is asked again if the log has
+    /// grown meanwhile.
+    pub(crate) async fn inbox<E: From<StoreError>>(
         &self,
         engine: &EngineState,
-        mut decide: impl FnMut(&mut Core) -> Result<(PendingAppend, T), E>,
-    ) -> Result<(Seq, T), E>
-    where
-        E: From<StoreError>,
-    {
+        mut decide: impl FnMut(&mut Core) -> Result<PendingAppend, E>,
+    ) -> Result<Seq, E> {
         let _writing = self.writing.lock().await;
         loop {
-            let (writing, passed) = decide(&mut self.core.lock())?;
-            match self.write(engine, writing).await {
+            let pending = decide(&mut self.core.lock())?;
+            match self.write(engine, pending).await {
                 Ok(first) => {
                     self.wake();
-                    return Ok((first, passed));
+                    return Ok(first);
                 }
                 Err((StoreError::Stale, _)) => self.reload(engine).await?,
                 Err((error, _)) => return Err(E::from(error)),
             }
+        }
+    }
+
+    /// An inbox append that is left out where `decide` finds nothing to do; says whether it was written.
+    pub(crate) async fn inbox_if(
+        &self,
+        engine: &EngineState,
+        mut decide: impl FnMut(&mut Core) -> Option<PendingAppend>,
+    ) -> Result<bool, StoreError> {
+        match self.inbox::<Option<StoreError>>(engine, |core| decide(core).ok_or(None)).await {
+            Ok(_) => Ok(true),
+            Err(None) => Ok(false),
+            Err(Some(error)) => Err(error),
         }
     }
 

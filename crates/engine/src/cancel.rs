@@ -1,24 +1,23 @@
-//! Stopping a task: at once where nobody works on it, otherwise by telling the agent and giving it a little time.
+//! Cancellation: at once where no turn runs, otherwise by a request to the running turn, which gets a grace period.
 
 use std::sync::Arc;
 
-use switchboard_a2a::{TaskId, TaskState};
+use switchboard_a2a::{Message, TaskId, TaskState};
 
-use crate::append::{AppendKind, PendingAppend};
-use crate::batch::Batch;
+use crate::append::PendingAppend;
 use crate::caller::Caller;
 use crate::directory::Address;
-use crate::engine::{Engine, EngineState};
+use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::Event;
-use crate::live_task::LiveTask;
+use crate::live_task::{Core, LiveTask};
 use crate::output::with_usage;
 use crate::read::TaskReading;
 use crate::reason::Reason;
-use crate::store::{Phase, Sides, StoreError};
+use crate::store::{Phase, RowState, StoreError};
 
 impl Engine {
-    /// Stops a task and answers once it has ended. If it ended some other way first, that is an error.
+    /// Cancels a task and returns once it has ended. If it ended some other way first, that is an error.
     pub async fn cancel(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskReading, Error> {
         let live = self.inner.open(address, caller, id).await?;
         self.cancel_live(live).await
@@ -27,11 +26,8 @@ impl Engine {
     pub(crate) async fn cancel_live(&self, live: Arc<LiveTask>) -> Result<TaskReading, Error> {
         let engine = self.inner.clone();
         let task = live.clone();
-        // The connection may go away; the request to stop must not.
-        let requested = self.inner.work.spawn(async move { engine.request_cancel(&task).await });
-        let lost =
-            |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
-        requested.await.map_err(lost)??;
+        // Spawned: the caller may disconnect, the request to stop must still be stored.
+        self.inner.work.spawn(async move { engine.request_cancel(&task).await }).await??;
         let ended = live.wait_for(|core| match core.lost.as_ref().or(core.unstored.as_ref()) {
             _ if core.is_done() => Some(Ok(core.row.state)),
             Some(error) => Some(Err(unstored(error))),
@@ -39,7 +35,7 @@ impl Engine {
         });
         let state = tokio::select! {
             state = ended => state?,
-            () = self.inner.drained.cancelled() => return Err(crate::engine::shutting_down()),
+            () = self.inner.drained.cancelled() => return Err(shutting_down()),
         };
         if state == TaskState::Canceled {
             Ok(TaskReading::of(&live))
@@ -49,70 +45,50 @@ impl Engine {
     }
 }
 
-/// The request to stop is in the log and holds; that the task has stopped is not, and cannot be promised.
+/// The cancel request is in the log and holds; that the task has stopped is not, and cannot be promised.
 fn unstored(error: &StoreError) -> Error {
-    let problem = format!("the task is being stopped, but its end could not be stored: {error}");
-    Error::Unavailable { problem, retry_after_ms: 1_000 }
-}
-
-/// Why nothing was written.
-enum Refusal {
-    /// Somebody asked before; wait for that.
-    Joined,
-    Error(Error),
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::Error(Error::from_store(&error))
-    }
+    Error::retry_soon(format!("the task is being stopped, but its end could not be stored: {error}"))
 }
 
 impl EngineState {
     async fn request_cancel(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), Error> {
-        let decided = live.inbox(self, |core| {
+        let mut was_queued = false;
+        let mut refused = None;
+        let decide = |core: &mut Core| {
             if core.is_done() {
-                let id = live.task.id.clone();
-                return Err(Refusal::Error(Error::NotCancelable { id, state: core.row.state }));
+                refused = Some(Error::NotCancelable { id: live.task.id.clone(), state: core.row.state });
+                return None;
             }
-            let mut row = core.row.clone();
-            let was_queued = row.phase.is_queued();
-            let events = match row.phase {
-                // The turn hears of it with the commit.
-                Phase::Running | Phase::Interrupted if core.driven => {
-                    if core.fold.kernel.cancel_requested {
-                        return Err(Refusal::Joined);
-                    }
-                    vec![Event::CancelRequested]
-                }
-                // Nobody works on it, so it is stopped.
-                _ => {
-                    let at = core.next_status_at(self.clock.now());
-                    row.state = TaskState::Canceled;
-                    row.status_at = at;
-                    row.phase = Phase::Done;
-                    row.fence = row.fence.next();
-                    row.expires_at = None;
-                    let metadata = with_usage(core, Reason::CanceledByCaller.metadata());
-                    let status = live.status_event(TaskState::Canceled, at, None, metadata);
-                    vec![Event::CancelRequested, status]
-                }
-            };
-            let batch = Batch::of(events);
-            Ok((
-                PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false },
-                was_queued,
-            ))
-        });
-        match decided.await {
-            Err(Refusal::Joined) => Ok(()),
-            Err(Refusal::Error(error)) => Err(error),
-            Ok((_, was_queued)) => {
-                if was_queued {
-                    self.admission.withdraw(live);
-                }
-                Ok(())
+            was_queued = core.row.phase.is_queued();
+            if core.driven && matches!(core.row.phase, Phase::Running | Phase::Interrupted) {
+                // The turn sees the request with the commit. A second request waits for the first.
+                let is_first = !core.fold.kernel.cancel_requested;
+                return is_first.then(|| PendingAppend::inbox(vec![Event::CancelRequested], core.row.clone()));
             }
+            // No turn runs, so the task ends at once.
+            let (status, row) = self.terminal_event(live, core, TaskState::Canceled, None, Reason::CanceledByCaller);
+            Some(PendingAppend::inbox(vec![Event::CancelRequested, status], row))
+        };
+        let is_written = live.inbox_if(self, decide).await?;
+        if is_written && was_queued {
+            self.admission.withdraw(live);
         }
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// The terminal event of a task that no turn works on, and the row after it.
+    pub(crate) fn terminal_event(
+        &self,
+        live: &LiveTask,
+        core: &mut Core,
+        state: TaskState,
+        message: Option<Message>,
+        reason: Reason,
+    ) -> (Event, RowState) {
+        let at = core.next_status_at(self.clock.now());
+        let fence = core.row.fence.next();
+        let row = RowState { state, status_at: at, phase: Phase::Done, fence, expires_at: None, ..core.row.clone() };
+        let metadata = with_usage(core, reason.metadata());
+        (live.status_event(state, at, message, metadata), row)
     }
 }

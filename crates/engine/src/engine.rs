@@ -15,14 +15,15 @@ use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
 use crate::error::Error;
 use crate::event::{Event, Kind};
-use crate::fold::Fold;
+use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
 use crate::ids::{Epoch, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
+use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::store::{Loaded, NewTask, Phase, Store, StoreError};
+use crate::store::{Loaded, NewTask, Phase, Store, StoreError, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
 use crate::webhook::Watcher;
 
@@ -108,7 +109,7 @@ impl Engine {
         if self.inner.closing.is_cancelled() {
             return Err(shutting_down());
         }
-        self.inner.store.ready().map_err(|error| Error::from_store(&error))
+        Ok(self.inner.store.ready()?)
     }
 }
 
@@ -129,13 +130,31 @@ impl EngineState {
         let live = match self.live.get(id) {
             Some(live) => live,
             None => {
-                let loaded = self.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+                let loaded = self.store.load(id).await?;
                 let seen = loaded.filter(|loaded| visible(address, caller, &loaded.row.task, loaded.row.state.hidden));
                 self.adopt(seen.ok_or_else(|| Error::TaskNotFound(id.clone()))?).await?
             }
         };
         let hidden = live.core.lock().row.hidden;
         if visible(address, caller, &live.task, hidden) { Ok(live) } else { Err(Error::TaskNotFound(id.clone())) }
+    }
+
+    /// A task in memory; loaded from the store if it is not there yet.
+    pub(crate) async fn find_task(&self, id: &TaskId) -> Result<Option<Arc<LiveTask>>, Error> {
+        if let Some(live) = self.live.get(id) {
+            return Ok(Some(live));
+        }
+        match self.store.load(id).await? {
+            Some(loaded) => self.adopt(loaded).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The row of a task that the caller may see at this address.
+    pub(crate) async fn visible_row(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskRow, Error> {
+        let row = self.store.row(id).await?;
+        let seen = row.filter(|row| visible(address, caller, &row.task, row.state.hidden));
+        seen.ok_or_else(|| Error::TaskNotFound(id.clone()))
     }
 
     /// Brings a loaded task into memory; the one already there wins. Ended tasks are not shared: they never change.
@@ -152,47 +171,28 @@ impl EngineState {
         if Arc::ptr_eq(&shared, &live) {
             // Between the load and the insertion somebody else may have loaded it, written, and let it go.
             let _writing = shared.writing.lock().await;
-            shared.reload(self).await.map_err(|error| Error::from_store(&error))?;
+            shared.reload(self).await?;
         }
         Ok(shared)
     }
 
     pub(crate) fn fold_loaded(&self, loaded: Loaded) -> Result<Core, Error> {
-        let id = loaded.row.task.id.clone();
-        let broken = |error: serde_json::Error| {
-            tracing::error!(task = %id, %error, "the log of a task cannot be read");
-            let problem = format!("the stored log of task {id} is damaged, run `switchboard db check`");
-            Error::Unavailable { problem, retry_after_ms: 60_000 }
+        let Loaded { row, snapshot, events } = loaded;
+        let mut log = match &snapshot {
+            Some(snapshot) => LogFold::from_snapshot(&row.task, snapshot)?,
+            None => LogFold::new(&row.task),
         };
-        let mut seq = Seq(0);
-        let mut fold = Fold::new(&loaded.row.task);
-        let mut snapshot_bytes = 0;
-        if let Some((as_of, _, snapshot)) = &loaded.snapshot {
-            fold = Fold::from_snapshot(snapshot).map_err(broken)?;
-            seq = *as_of;
-            snapshot_bytes = snapshot.len();
+        for event_row in &events {
+            log.apply(event_row, Seq(u64::MAX))?;
         }
-        let mut since_snapshot = 0;
-        let mut last_epoch = loaded.snapshot.as_ref().map_or(self.epoch, |(_, epoch, _)| *epoch);
-        for row in &loaded.events {
-            for line in row.events.split(|byte| *byte == b'\n') {
-                seq = seq.plus(1);
-                let event = Event::decode(line).map_err(broken)?;
-                fold.apply(seq, &event);
-            }
-            since_snapshot += row.events.len();
-            last_epoch = row.epoch;
-        }
-        let ended =
-            loaded.snapshot.as_ref().filter(|_| loaded.events.is_empty() && loaded.row.state.phase == Phase::Done);
-        let ended_json = ended.map(|(_, _, snapshot)| crate::fold::task_line(snapshot));
-        let mut core = Core::new(Some(loaded.row.key), fold, loaded.row.state, loaded.row.last_seq, loaded.row.bytes);
-        core.watched = loaded.row.watched;
-        core.last_epoch = last_epoch;
-        core.since_snapshot = since_snapshot;
-        core.snapshot_bytes = snapshot_bytes;
-        core.ended_json = ended_json;
-        core.output.stop = core.fold.kernel.cancel_requested.then_some(crate::reason::Reason::CanceledByCaller);
+        let ended = snapshot.filter(|_| events.is_empty() && row.state.phase == Phase::Done);
+        let mut core = Core::new(Some(row.key), log.fold, row.state, row.last_seq, row.bytes);
+        core.watched = row.watched;
+        core.last_epoch = log.epoch.unwrap_or(self.epoch);
+        core.since_snapshot = events.iter().map(|row| row.events.len()).sum();
+        core.snapshot_bytes = log.snapshot_bytes;
+        core.ended_json = ended.map(|(_, _, snapshot)| task_line(&snapshot));
+        core.output.stop = core.fold.kernel.cancel_requested.then_some(Reason::CanceledByCaller);
         Ok(core)
     }
 

@@ -1,4 +1,4 @@
-//! What the kernel answers when it does not do what was asked. The front door turns these into each dialect's errors.
+//! The errors of the kernel; the server turns them into each dialect's errors.
 
 use switchboard_a2a::{TaskId, TaskState};
 
@@ -8,7 +8,7 @@ use crate::store::StoreError;
 /// Why a request was refused. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Unknown, evicted, or somebody else's: the caller cannot tell which.
+    /// Unknown, evicted, or another caller's: the caller cannot tell which.
     #[error("no task {0}")]
     TaskNotFound(TaskId),
     /// The task has no such webhook.
@@ -55,7 +55,7 @@ pub enum Error {
     /// The idempotency key was used for another message.
     #[error("the idempotency key was already used for a different message")]
     KeyReused,
-    /// Too busy, stopping, or the disk says no. Worth another try.
+    /// Overloaded, shutting down, or the disk fails. Worth a retry.
     #[error("{problem}")]
     Unavailable {
         /// What is in the way.
@@ -66,21 +66,48 @@ pub enum Error {
 }
 
 impl Error {
-    /// A fault of the store, as the caller sees it.
-    pub(crate) fn from_store(error: &StoreError) -> Self {
-        if let StoreError::TooManyWebhooks { max } = error {
-            let problem = format!("the task has {max} of them, which is the most it may have: delete one first");
-            return Self::Invalid { field: "pushNotificationConfig", problem };
-        }
+    /// A failure that may pass soon: worth another try in a second.
+    pub(crate) fn retry_soon(problem: impl ToString) -> Self {
+        Self::Unavailable { problem: problem.to_string(), retry_after_ms: 1_000 }
+    }
+
+    /// A line of a task's stored log that cannot be decoded; `location` says which.
+    pub(crate) fn damaged_log(task: &TaskId, location: &str, error: &serde_json::Error) -> Self {
+        tracing::error!(%task, location, %error, "the log of a task cannot be read");
+        let problem = format!("the stored log of task {task} is damaged at {location}, run `switchboard db check`");
+        Self::Unavailable { problem, retry_after_ms: 60_000 }
+    }
+
+    /// A stored task that cannot be decoded.
+    pub(crate) fn damaged_task(error: &serde_json::Error) -> Self {
+        tracing::error!(%error, "a stored task cannot be read");
+        let problem = "a stored task is damaged, run `switchboard db check`".to_owned();
+        Self::Unavailable { problem, retry_after_ms: 60_000 }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
         let retry_after_ms = match error {
-            StoreError::Overloaded { delay_ms } => (*delay_ms).clamp(250, 10_000),
+            StoreError::TooManyWebhooks { max } => {
+                let problem = format!("the task has {max} of them, which is the most it may have: delete one first");
+                return Self::Invalid { field: "pushNotificationConfig", problem };
+            }
+            StoreError::Overloaded { delay_ms } => delay_ms.clamp(250, 10_000),
             _ => 1_000,
         };
         Self::Unavailable { problem: error.to_string(), retry_after_ms }
     }
 }
 
-/// At the root nobody was asked for by name, so it is said that a name is needed.
+/// Spawned work was dropped because the runtime stops.
+impl From<tokio::task::JoinError> for Error {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::retry_soon(error)
+    }
+}
+
+/// A request to the root names no agent, so the text asks for a name.
 fn agent_not_found(asked: &str, known: &[String]) -> String {
     let names = known.join(", ");
     match (asked, known) {

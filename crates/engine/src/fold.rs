@@ -8,13 +8,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use switchboard_a2a::{Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskState, TaskStatus, Timestamp};
+use switchboard_a2a::{
+    Artifact, Json, Message, Metadata, Task, TaskArtifactUpdate, TaskId, TaskState, TaskStatus, Timestamp,
+};
 
 use crate::blocking_task::BLOCKED_BY_KEY;
-use crate::event::{Event, Received, Usage};
-use crate::ids::Seq;
+use crate::engine::EngineState;
+use crate::error::Error;
+use crate::event::{Event, Received};
+use crate::ids::{Epoch, Seq, TaskKey};
 use crate::progress::PROGRESS_KEY;
-use crate::store::NewTask;
+use crate::store::{EventRow, NewTask};
+
+/// How much of a log is read from the store at a time.
+const FOLD_BYTES: usize = 1 << 20;
 
 /// Metadata key of what the work has cost.
 pub const USAGE_KEY: &str = "switchboard/usage";
@@ -94,7 +101,7 @@ impl Fold {
                     self.kernel.last_stop = seq.0;
                 }
                 if state != TaskState::Working {
-                    self.forget_progress();
+                    self.forget(PROGRESS_KEY);
                 }
                 self.forget(BLOCKED_BY_KEY);
                 self.task.status = update.status.clone();
@@ -111,42 +118,37 @@ impl Fold {
                 if let Some(index) = self.kernel.unread.iter().position(|unread| unread.seq == *taken) {
                     self.kernel.current = self.kernel.unread.remove(index);
                     self.kernel.question = None;
-                    self.forget_progress();
+                    self.forget(PROGRESS_KEY);
                 }
             }
             // Saving nothing takes back what was saved.
             Event::Saved(value) => self.kernel.saved = (value.as_str() != "null").then(|| value.clone()),
-            Event::Used(usage) => self.use_up(*usage),
+            Event::Used(usage) => {
+                if let Ok(value) = Json::from_serialize(usage) {
+                    self.task.metadata.get_or_insert_default().insert(USAGE_KEY, value);
+                }
+            }
             Event::CancelRequested => self.kernel.cancel_requested = true,
             // In the task's row, for others to find.
             Event::Noted(_) | Event::Interrupted | Event::Recovered => {}
         }
     }
 
-    /// The task as it will be right after a message, without the rest of the fold. `next_status_at` is when the status
-    /// will be dated that follows if the message is an answer.
+    /// The task as it will be right after a message, without the rest of the fold. An answer shows the task as WORKING
+    /// already; `next_status_at` is the time of the status event that says so in the same commit.
     pub fn task_with(&self, seq: Seq, received: &Event, next_status_at: Timestamp) -> Task {
-        let mut after = Self {
-            task: self.task.clone(),
-            kernel: KernelState { first: self.kernel.first, ..KernelState::default() },
-        };
+        let kernel = KernelState { first: self.kernel.first, ..KernelState::default() };
+        let mut after = Self { task: self.task.clone(), kernel };
         after.apply(seq, received);
-        after.date_answer(seq, next_status_at);
+        if after.is_answer(seq) {
+            after.task.status.timestamp = Some(next_status_at);
+        }
         after.task
     }
 
-    /// If the message of that number is an answer, the task is shown at work with it already, and since when is for the
-    /// status to say that follows in the same commit.
-    pub(crate) fn date_answer(&mut self, seq: Seq, status_at: Timestamp) {
-        let current = self.kernel.current.as_ref().map(|current| current.seq);
-        if current == Some(seq.0) && self.kernel.first != seq.0 {
-            self.task.status.timestamp = Some(status_at);
-        }
-    }
-
-    /// Progress is that of the work under way.
-    fn forget_progress(&mut self) {
-        self.forget(PROGRESS_KEY);
+    /// Whether the message of that number is the answer to a question.
+    fn is_answer(&self, seq: Seq) -> bool {
+        self.kernel.first != seq.0 && self.kernel.current.as_ref().is_some_and(|current| current.seq == seq.0)
     }
 
     fn forget(&mut self, key: &str) {
@@ -179,12 +181,6 @@ impl Fold {
         self.task.history.push(received.message.clone());
     }
 
-    fn use_up(&mut self, usage: Usage) {
-        if let Ok(value) = Json::from_serialize(&usage) {
-            self.task.metadata.get_or_insert_default().insert(USAGE_KEY, value);
-        }
-    }
-
     /// Writes the fold down.
     pub fn snapshot(&self) -> Bytes {
         let mut buffer = Vec::with_capacity(512);
@@ -210,6 +206,83 @@ impl Fold {
             None => KernelState::default(),
         };
         Ok(Self { task, kernel })
+    }
+}
+
+/// A log that is being folded: the task right after one of its events. The only reader of stored events that makes a
+/// task of them. A damaged line is an error with its location, because a task folded around it would be wrong.
+pub(crate) struct LogFold {
+    id: TaskId,
+    pub(crate) fold: Fold,
+    /// The last event that is folded.
+    pub(crate) seq: Seq,
+    /// The epoch of the row that holds it, once one was read.
+    pub(crate) epoch: Option<Epoch>,
+    /// Bytes of the snapshot and of the events read since.
+    pub(crate) snapshot_bytes: usize,
+    pub(crate) event_bytes: usize,
+}
+
+impl LogFold {
+    /// Before the first event.
+    pub(crate) fn new(task: &NewTask) -> Self {
+        let (id, fold) = (task.id.clone(), Fold::new(task));
+        Self { id, fold, seq: Seq(0), epoch: None, snapshot_bytes: 0, event_bytes: 0 }
+    }
+
+    /// Continues from a stored snapshot.
+    pub(crate) fn from_snapshot(task: &NewTask, (seq, epoch, snapshot): &(Seq, Epoch, Bytes)) -> Result<Self, Error> {
+        let decoded = Fold::from_snapshot(snapshot);
+        let fold =
+            decoded.map_err(|error| Error::damaged_log(&task.id, &format!("the snapshot of event {seq}"), &error))?;
+        let id = task.id.clone();
+        Ok(Self { id, fold, seq: *seq, epoch: Some(*epoch), snapshot_bytes: snapshot.len(), event_bytes: 0 })
+    }
+
+    /// Folds the events of a row that are not folded yet, up to and including the event `last`.
+    pub(crate) fn apply(&mut self, row: &EventRow, last: Seq) -> Result<(), Error> {
+        if row.first_seq > last {
+            return Ok(());
+        }
+        self.epoch = Some(row.epoch);
+        let folded = self.seq;
+        for (seq, line) in row.lines().skip_while(|(seq, _)| *seq <= folded) {
+            if seq > last {
+                // The status that follows an answer in the same commit dates the task as of the answer.
+                if self.fold.is_answer(last)
+                    && let Event::StatusUpdate(update) = self.decode(seq, line)?
+                    && let Some(status_at) = update.status.timestamp
+                {
+                    self.fold.task.status.timestamp = Some(status_at);
+                }
+                break;
+            }
+            let event = self.decode(seq, line)?;
+            self.fold.apply(seq, &event);
+            self.seq = seq;
+            self.event_bytes += line.len();
+        }
+        Ok(())
+    }
+
+    fn decode(&self, seq: Seq, line: &[u8]) -> Result<Event, Error> {
+        Event::decode(line).map_err(|error| Error::damaged_log(&self.id, &format!("event {seq}"), &error))
+    }
+}
+
+impl EngineState {
+    /// Folds a stored log up to and including an event.
+    pub(crate) async fn fold_up_to(&self, key: TaskKey, log: &mut LogFold, last: Seq) -> Result<(), Error> {
+        while log.seq < last {
+            let rows = self.store.read(key, log.seq, FOLD_BYTES).await?;
+            if rows.is_empty() {
+                return Err(Error::TaskNotFound(log.id.clone()));
+            }
+            for row in &rows {
+                log.apply(row, last)?;
+            }
+        }
+        Ok(())
     }
 }
 

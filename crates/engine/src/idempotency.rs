@@ -64,7 +64,7 @@ impl Engine {
     /// Whether something was sent under an idempotency key.
     pub async fn was_sent(&self, caller: &Caller, address: &Address, key: &str) -> Result<bool, Error> {
         let scope = SendScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
-        let known = self.inner.store.find_send(scope).await.map_err(|error| Error::from_store(&error))?;
+        let known = self.inner.store.find_send(scope).await?;
         Ok(known.is_some())
     }
 }

@@ -16,7 +16,6 @@ use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::fold::{Fold, task_line};
 use crate::ids::AgentName;
-use crate::read::damaged;
 use crate::store::{ListQuery, Loaded, Phase, Place, TaskRow};
 
 /// What is loaded at once: enough for a page of ordinary tasks, so that a page costs one trip to the store, and little
@@ -87,7 +86,7 @@ impl Engine {
             after: list.after,
             page_size: list.page_size,
         };
-        let page = self.inner.store.list(query).await.map_err(|error| Error::from_store(&error))?;
+        let page = self.inner.store.list(query).await?;
         Ok(Listing {
             engine: Arc::clone(&self.inner),
             caller: caller.clone(),
@@ -148,7 +147,7 @@ impl Listing {
         }
         let portion = usize::try_from(self.bytes()).unwrap_or(usize::MAX).min(PORTION_BYTES);
         let keys = self.places.iter().map(|(_, key)| *key).collect();
-        let some = self.engine.store.load_some(keys, portion).await.map_err(|error| Error::from_store(&error))?;
+        let some = self.engine.store.load_some(keys, portion).await?;
         for loaded in some {
             // Those before it are gone.
             while let Some(place) = self.places.pop_front() {
@@ -192,7 +191,7 @@ impl Listing {
 
     /// A stored task, of which only what was asked for is read.
     fn read_snapshot(&self, json: &[u8]) -> Result<Task, Error> {
-        let skimmed = serde_json::from_slice::<StoredTaskJson<'_>>(json).and_then(|stored| {
+        let decoded = serde_json::from_slice::<StoredTaskJson<'_>>(json).and_then(|stored| {
             let artifacts = stored.artifacts.filter(|_| self.list.artifacts);
             let surplus = self.list.history.map_or(0, |wanted| stored.history.len().saturating_sub(wanted));
             let newest = stored.history.into_iter().skip(surplus);
@@ -205,7 +204,7 @@ impl Listing {
                 metadata: stored.metadata,
             })
         });
-        skimmed.map_err(|error| damaged(&error))
+        decoded.map_err(|error| Error::damaged_task(&error))
     }
 }
 

@@ -48,7 +48,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn live_tasks(&self, after: TaskKey, max: usize) -> Result<Vec<LiveView>, Error> {
-        let rows = self.inner.store.live(after, max).await.map_err(|error| Error::from_store(&error))?;
+        let rows = self.inner.store.live(after, max).await?;
         let mut views = Vec::with_capacity(rows.len());
         for row in rows {
             views.push(self.inner.live_view(row).await);
@@ -61,13 +61,7 @@ impl Engine {
     /// # Errors
     /// If there is no such task, or it has ended some other way.
     pub async fn cancel_any(&self, id: &TaskId) -> Result<TaskReading, Error> {
-        let live = match self.inner.live.get(id) {
-            Some(live) => live,
-            None => {
-                let loaded = self.inner.store.load(id).await.map_err(|error| Error::from_store(&error))?;
-                self.inner.adopt(loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?).await?
-            }
-        };
+        let live = self.inner.find_task(id).await?.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         let task = live.task.clone();
         let canceled = self.cancel_live(live).await?;
         tracing::info!(task = %id, agent = %task.agent, caller = %task.owner, "an operator canceled a task");
@@ -105,8 +99,7 @@ impl EngineState {
     /// A log begins with the task's first message.
     async fn first_words(&self, key: TaskKey) -> Option<(Option<Timestamp>, String)> {
         let rows = self.store.read(key, Seq(0), 1).await.ok()?;
-        let line = rows.first()?.events.split(|byte| *byte == b'\n').next()?;
-        let Ok(Event::Received(received)) = Event::decode(line) else { return None };
+        let Ok(Event::Received(received)) = Event::decode(rows.first()?.line(Seq(1))?) else { return None };
         let text = received.message.joined_text();
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut first: String = words.chars().take(FIRST_WORDS).collect();

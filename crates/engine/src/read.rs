@@ -10,7 +10,7 @@ use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, EngineState, visible};
 use crate::error::Error;
 use crate::event::Event;
-use crate::fold::{Fold, NumberedMessage, task_line};
+use crate::fold::{LogFold, NumberedMessage, task_line};
 use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::LiveTask;
@@ -69,16 +69,9 @@ impl TaskReading {
     pub fn into_task(self) -> Result<Task, Error> {
         match self {
             Self::Folded { task, .. } => Ok(*task),
-            Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| damaged(&error)),
+            Self::Encoded(json) => serde_json::from_slice(&json).map_err(|error| Error::damaged_task(&error)),
         }
     }
-}
-
-/// What the caller is told of a stored task that is no task.
-pub(crate) fn damaged(error: &serde_json::Error) -> Error {
-    tracing::error!(%error, "a stored task cannot be read");
-    let problem = "a stored task is damaged, run `switchboard db check`".to_owned();
-    Error::Unavailable { problem, retry_after_ms: 60_000 }
 }
 
 impl Engine {
@@ -88,7 +81,7 @@ impl Engine {
         if let Some(live) = self.inner.live.get(id) {
             return Ok(live.core.lock().is_done());
         }
-        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        let row = self.inner.store.row(id).await?;
         Ok(row.is_none_or(|row| row.state.phase == Phase::Done))
     }
 
@@ -99,7 +92,7 @@ impl Engine {
             return Ok(reading);
         }
         let deletions = engine.terminal_tasks.deletions();
-        let loaded = engine.store.load(id).await.map_err(|error| Error::from_store(&error))?;
+        let loaded = engine.store.load(id).await?;
         let loaded = loaded.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         engine.stored_reading(address, caller, loaded, deletions).await
     }
@@ -124,7 +117,7 @@ impl Engine {
             return Ok(if bytes > max_bytes { ReadWithin::Larger(bytes) } else { ReadWithin::Task(reading) });
         }
         let deletions = engine.terminal_tasks.deletions();
-        let loaded = engine.store.load_within(id, max_bytes).await.map_err(|error| Error::from_store(&error))?;
+        let loaded = engine.store.load_within(id, max_bytes).await?;
         match loaded {
             None => Err(Error::TaskNotFound(id.clone())),
             Some(LoadedWithin::Whole(loaded)) => {
@@ -142,9 +135,7 @@ impl Engine {
         if let Some(bytes) = self.inner.live_bytes(address, caller, id) {
             return Ok(bytes);
         }
-        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
-        let seen = row.filter(|row| visible(address, caller, &row.task, row.state.hidden));
-        seen.map(|row| row.bytes).ok_or_else(|| Error::TaskNotFound(id.clone()))
+        Ok(self.inner.visible_row(address, caller, id).await?.bytes)
     }
 
     /// The agent of a task that the caller may see, if it is still served.
@@ -208,10 +199,8 @@ impl EngineState {
         }
         let engine = Arc::clone(self);
         let folding = tokio::task::spawn_blocking(move || engine.fold_task(loaded));
-        let folded = folding.await.map_err(|error| Error::Unavailable {
-            problem: format!("a stored task could not be read: {error}"),
-            retry_after_ms: 1_000,
-        })?;
+        let failed = |error| Error::retry_soon(format!("a stored task could not be read: {error}"));
+        let folded = folding.await.map_err(failed)?;
         Ok(TaskReading::Folded { task: Box::new(folded?), bytes })
     }
 
@@ -249,36 +238,12 @@ impl EngineState {
         Ok(self.fold_loaded(loaded)?.fold.task)
     }
 
-    /// The task as it was right after an event, and where a reader of it stands.
+    /// The task as it was right after an event, and the cursor of a reader that has seen it.
     pub(crate) async fn task_as_of(&self, live: &LiveTask, seq: Seq) -> Result<(Cursor, Task), Error> {
         let Some(key) = live.core.lock().key else { return Err(Error::TaskNotFound(live.task.id.clone())) };
-        let mut fold = Fold::new(&live.task);
-        let mut at = Seq(0);
-        let mut epoch = self.epoch;
-        while at < seq {
-            let rows = self.store.read(key, at, 1 << 20).await.map_err(|error| Error::from_store(&error))?;
-            if rows.is_empty() {
-                break;
-            }
-            for row in rows.iter().take_while(|row| row.first_seq <= seq) {
-                epoch = row.epoch;
-                for line in row.events.split(|byte| *byte == b'\n') {
-                    at = at.plus(1);
-                    let Ok(event) = Event::decode(line) else { continue };
-                    if at <= seq {
-                        fold.apply(at, &event);
-                        continue;
-                    }
-                    if let Event::StatusUpdate(update) = event
-                        && let Some(status_at) = update.status.timestamp
-                    {
-                        fold.date_answer(seq, status_at);
-                    }
-                    break;
-                }
-            }
-        }
-        Ok((Cursor { epoch, seq }, fold.task))
+        let mut log = LogFold::new(&live.task);
+        self.fold_up_to(key, &mut log, seq).await?;
+        Ok((Cursor { epoch: log.epoch.unwrap_or(self.epoch), seq }, log.fold.task))
     }
 
     /// The message of a task that has this number in its log.
@@ -294,10 +259,7 @@ impl EngineState {
         let (Some(key), Some(before)) = (key, seq.0.checked_sub(1)) else { return Ok(None) };
         // One row is read however small the limit is, and the first one holds the event after `before`.
         let rows = self.store.read(key, Seq(before), 1).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        let index = usize::try_from(seq.0.saturating_sub(row.first_seq.0)).unwrap_or(usize::MAX);
-        let line = row.events.split(|byte| *byte == b'\n').nth(index);
-        Ok(match line.map(Event::decode) {
+        Ok(match rows.first().and_then(|row| row.line(seq)).map(Event::decode) {
             Some(Ok(Event::Received(received))) => Some(NumberedMessage { seq: seq.0, received }),
             _ => None,
         })

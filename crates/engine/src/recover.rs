@@ -11,8 +11,7 @@ use futures_util::FutureExt;
 use switchboard_a2a::{Message, Role, TaskState};
 
 use crate::agent::{Recovery, TaskView};
-use crate::append::{AppendKind, PendingAppend};
-use crate::batch::Batch;
+use crate::append::PendingAppend;
 use crate::directory::Hosted;
 use crate::engine::EngineState;
 use crate::error::Error;
@@ -20,10 +19,9 @@ use crate::event::Event;
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
-use crate::output::with_usage;
 use crate::reason::Reason;
 use crate::routing_hints::Hints;
-use crate::store::{Phase, RowState, Sides, StoreError, TaskRow};
+use crate::store::{Phase, RowState, StoreError, TaskRow};
 use crate::turn::{self, TurnInput};
 
 /// How many rows are looked at in one read.
@@ -51,18 +49,6 @@ impl EngineState {
         }
     }
 
-    /// A task that an earlier process left, if it is still there.
-    async fn find_unfinished(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
-        if let Some(live) = self.live.get(&row.task.id) {
-            // Somebody has asked for it already.
-            return Ok(Some(live));
-        }
-        match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
-            Some(loaded) => self.adopt(loaded).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
     async fn fail_unserved(&self, live: &LiveTask, due: impl Fn(&Core) -> bool) -> Result<(), Error> {
         let text = format!("agent {} is no longer served here", live.task.agent);
         self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
@@ -71,7 +57,7 @@ impl EngineState {
     /// A turn has lost its process: what becomes of it is for its agent to say. It is claimed once, however often the
     /// store fails on the way: only an agent that gets nowhere uses up its recoveries.
     async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
-        let Some(live) = self.find_unfinished(row).await? else { return Ok(None) };
+        let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
         let Some(hosted) = live.hosted.clone() else {
             return self.fail_unserved(&live, has_lost_turn).await.map(|()| None);
         };
@@ -111,7 +97,7 @@ impl EngineState {
             Recovery::Resume | Recovery::Queue => live.core.lock().fold.kernel.current.clone(),
             Recovery::Restart => {
                 let first = Seq(live.core.lock().fold.kernel.first);
-                self.received(&live, first).await.map_err(|error| Error::from_store(&error))?
+                self.received(&live, first).await?
             }
         };
         let begin = message.map(|message| TurnInput::recovered(&live.core.lock(), message, !was_lost));
@@ -129,22 +115,18 @@ impl EngineState {
         self.end(live, state, text, reason, has_lost_turn).await.map(|()| None)
     }
 
-    /// Writes down that a recovered turn waits for a place like any other; false if that is not needed any more.
-    async fn mark_requeued(&self, live: &LiveTask) -> Result<bool, Error> {
-        let queued = live.inbox::<(), NotWritten>(self, |core| {
-            if !has_lost_turn(core) {
-                return Err(NotWritten::NotNeeded);
-            }
+    /// Stores that a recovered turn waits in the queue; false if that is not needed any more.
+    async fn mark_requeued(&self, live: &LiveTask) -> Result<bool, StoreError> {
+        let decide = |core: &mut Core| {
             let row = RowState {
                 phase: Phase::Requeued,
                 fence: core.row.fence.next(),
                 expires_at: self.deadline_of(core),
                 ..core.row.clone()
             };
-            let batch = Batch::default();
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        NotWritten::or_error(queued.await)
+            has_lost_turn(core).then(|| PendingAppend::inbox(Vec::new(), row))
+        };
+        live.inbox_if(self, decide).await
     }
 
     /// What the agent wants done; one that panics or hangs over the question cannot go on.
@@ -160,22 +142,15 @@ impl EngineState {
         })
     }
 
-    /// Marks a turn that nobody runs as ours, and counts the process if it has lost one; false if it has ended in the
-    /// meantime.
-    async fn claim(&self, live: &LiveTask) -> Result<bool, Error> {
-        let claimed = live.inbox::<(), NotWritten>(self, |core| {
-            if !has_lost_turn(core) {
-                return Err(NotWritten::NotNeeded);
-            }
-            let mut row = core.row.clone();
-            row.phase = Phase::Running;
+    /// Claims a turn that no driver runs, and counts the recovery if it lost its process; false if it has ended meanwhile.
+    async fn claim(&self, live: &LiveTask) -> Result<bool, StoreError> {
+        let decide = |core: &mut Core| {
+            let mut row = RowState { phase: Phase::Running, expires_at: None, ..core.row.clone() };
             row.fence = row.fence.next();
-            row.expires_at = None;
             row.recoveries += u32::from(core.row.phase == Phase::Running);
-            let batch = Batch::of(vec![Event::Recovered]);
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        NotWritten::or_error(claimed.await)
+            has_lost_turn(core).then(|| PendingAppend::inbox(vec![Event::Recovered], row))
+        };
+        live.inbox_if(self, decide).await
     }
 
     /// Ends a task that no turn is working on, if it still is as `due` wants it.
@@ -187,23 +162,15 @@ impl EngineState {
         reason: Reason,
         due: impl Fn(&Core) -> bool,
     ) -> Result<(), Error> {
-        let ended = live.inbox::<(), NotWritten>(self, |core| {
+        let decide = |core: &mut Core| {
             if core.is_done() || !due(core) {
-                return Err(NotWritten::NotNeeded);
+                return None;
             }
-            let at = core.next_status_at(self.clock.now());
-            let mut row = core.row.clone();
-            row.state = state;
-            row.status_at = at;
-            row.phase = Phase::Done;
-            row.fence = row.fence.next();
-            row.expires_at = None;
             let message = text.clone().map(|text| Message::text(Role::Agent, text));
-            let metadata = with_usage(core, reason.metadata());
-            let batch = Batch::of(vec![live.status_event(state, at, message, metadata)]);
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        if NotWritten::or_error(ended.await)? {
+            let (status, row) = self.terminal_event(live, core, state, message, reason);
+            Some(PendingAppend::inbox(vec![status], row))
+        };
+        if live.inbox_if(self, decide).await? {
             tracing::warn!(
                 task = %live.task.id, agent = %live.task.agent, reason = reason.as_str(), "a task was ended by the server"
             );
@@ -222,30 +189,6 @@ fn has_lost_turn(core: &Core) -> bool {
         Phase::Queued | Phase::Parked | Phase::Done => false,
     };
     begun && !core.driven && !core.waking
-}
-
-/// Why an append was not made.
-pub(crate) enum NotWritten {
-    /// The task has changed so that there is nothing to do.
-    NotNeeded,
-    Store(StoreError),
-}
-
-impl NotWritten {
-    /// Whether it was written; only a fault of the store is an error.
-    pub(crate) fn or_error<T>(result: Result<T, Self>) -> Result<bool, Error> {
-        match result {
-            Ok(_) => Ok(true),
-            Err(Self::NotNeeded) => Ok(false),
-            Err(Self::Store(error)) => Err(Error::from_store(&error)),
-        }
-    }
-}
-
-impl From<StoreError> for NotWritten {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
 }
 
 fn view(live: &LiveTask) -> Option<TaskView> {

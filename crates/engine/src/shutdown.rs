@@ -1,30 +1,26 @@
-//! Stopping in order: no new work, a while for what runs, and a mark in the log for what did not finish.
+//! Graceful shutdown: no new work, the drain time for running turns, and a mark in the log for those not finished.
 
 use tokio_util::sync::CancellationToken;
 
-use crate::append::{AppendKind, PendingAppend};
-use crate::batch::Batch;
+use crate::append::PendingAppend;
 use crate::engine::{Engine, EngineState};
-use crate::error::Error;
 use crate::event::Event;
-use crate::live_task::LiveTask;
-use crate::recover::NotWritten;
-use crate::store::{Phase, Sides, StoreError};
+use crate::live_task::{Core, LiveTask};
+use crate::store::{Phase, RowState, StoreError};
 
 impl Engine {
-    /// Resolves when a stop has waited for running turns: they have ended, or are left to the next process. What
-    /// still watches a task hears nothing more of it then.
+    /// Resolves when a shutdown has waited for running turns: they have ended, or are left to the next process. Watchers
+    /// get no more events then.
     pub fn drained(&self) -> &CancellationToken {
         &self.inner.drained
     }
 
-    /// Starts work that ends by itself and writes at its end: a stop waits a little for it before it closes the store.
+    /// Starts work that ends by itself and writes at its end: a shutdown waits for it before it closes the store.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.inner.work.spawn(work);
     }
 
-    /// Stops the kernel and closes the store. Turns get the drain time to end; the others are left as they are, to be
-    /// recovered by the next process.
+    /// Stops the kernel and closes the store. Turns get the drain time to end; the next process recovers the others.
     pub async fn shutdown(&self) -> Result<(), StoreError> {
         let engine = &self.inner;
         engine.closing.cancel();
@@ -54,7 +50,7 @@ impl Engine {
 }
 
 impl EngineState {
-    /// Resolves when no turn runs but those that only wait themselves, and none has output to commit.
+    /// Resolves when every turn that runs only waits itself, and none has output to commit.
     async fn idle(&self) {
         while self.admission.busy() > 0 {
             tokio::select! {
@@ -64,23 +60,21 @@ impl EngineState {
         }
     }
 
-    /// Marks a turn that has not ended. Whoever waits for it is answered with the task, so that it must be there to be
-    /// asked for from now on, also where it might have become a direct reply.
-    async fn interrupt(&self, live: &LiveTask) -> Result<(), Error> {
-        let interrupted = live.inbox::<(), NotWritten>(self, |core| {
-            let mut row = core.row.clone();
-            row.hidden = false;
-            let batch = match core.row.phase {
+    /// Marks a turn that has not ended. A blocked sender gets the task as it is, so from now on the task must be visible,
+    /// also where it might have become a direct reply.
+    async fn interrupt(&self, live: &LiveTask) -> Result<bool, StoreError> {
+        let decide = |core: &mut Core| {
+            let mut row = RowState { hidden: false, ..core.row.clone() };
+            match core.row.phase {
                 Phase::Running => {
                     row.phase = Phase::Interrupted;
                     row.fence = row.fence.next();
-                    Batch::of(vec![Event::Interrupted])
+                    Some(PendingAppend::inbox(vec![Event::Interrupted], row))
                 }
-                phase if phase.is_queued() && core.row.hidden => Batch::default(),
-                _ => return Err(NotWritten::NotNeeded),
-            };
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        NotWritten::or_error(interrupted.await).map(drop)
+                phase if phase.is_queued() && core.row.hidden => Some(PendingAppend::inbox(Vec::new(), row)),
+                _ => None,
+            }
+        };
+        live.inbox_if(self, decide).await
     }
 }

@@ -279,6 +279,19 @@ pub struct EventRow {
     pub events: Bytes,
 }
 
+impl EventRow {
+    /// The lines of its events with their numbers.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (Seq, &[u8])> {
+        let numbers = (self.first_seq.0..).map(Seq);
+        numbers.zip(self.events.split(|byte| *byte == b'\n'))
+    }
+
+    /// The line of one event.
+    pub(crate) fn line(&self, seq: Seq) -> Option<&[u8]> {
+        self.lines().find(|(number, _)| *number == seq).map(|(_, line)| line)
+    }
+}
+
 /// Which tasks to list. The owner is never optional.
 #[derive(Clone, Debug)]
 pub struct ListQuery {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
 
-use crate::append::{AppendKind, PendingAppend};
+use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::clock::later;
@@ -17,15 +17,15 @@ use crate::event::{Event, Received};
 use crate::fold::NumberedMessage;
 use crate::idempotency::digest;
 use crate::ids::{Cursor, Fence, Seq};
-use crate::live_task::LiveTask;
+use crate::live_task::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::media_types;
 use crate::queue::QueuePriority;
 use crate::routing_hints::Hints;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides, StoreError};
+use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides};
 use crate::turn::{self, TurnInput};
-use validate::{Admitted, check_context, full, takes_messages};
+use validate::{Admitted, check_context, takes_messages};
 
 /// How many of a conversation's newest tasks are looked through for an open question.
 const CONTEXT_TASKS: usize = 100;
@@ -98,7 +98,7 @@ impl Engine {
         let scope = SendScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
         let digest = digest(&send.message, &send.accepted_output_modes, send.push_config.as_ref());
         let _reservation = engine.key_reservations.reserve(&scope).await;
-        let known = engine.store.find_send(scope.clone()).await.map_err(|error| Error::from_store(&error))?;
+        let known = engine.store.find_send(scope.clone()).await?;
         match known {
             Some(record) if record.digest != digest => Err(Error::KeyReused),
             Some(record) => Box::pin(engine.repeat(record, send.streaming)).await,
@@ -122,13 +122,7 @@ impl EngineState {
     /// A send that was accepted before acts as the original.
     async fn repeat(self: &Arc<Self>, record: SendRecord, streaming: bool) -> Result<Submitted, Error> {
         let id = record.task.unwrap_or_else(|| TaskId::from(""));
-        let live = match self.live.get(&id) {
-            Some(live) => live,
-            None => {
-                let loaded = self.store.load(&id).await.map_err(|error| Error::from_store(&error))?;
-                self.adopt(loaded.ok_or(Error::TaskNotFound(id))?).await?
-            }
-        };
+        let live = self.find_task(&id).await?.ok_or(Error::TaskNotFound(id))?;
         let first = match streaming {
             true => InitialTask::Existing(Box::new(self.task_as_of(&live, record.seq).await?)),
             false => InitialTask::NotRequested,
@@ -175,8 +169,7 @@ impl EngineState {
         if !hosted.agent.is_answer(&send.message) {
             return Ok(None);
         }
-        let rows = self.store.context(&caller.id, &hosted.name, context, CONTEXT_TASKS).await;
-        let rows = rows.map_err(|error| Error::from_store(&error))?;
+        let rows = self.store.context(&caller.id, &hosted.name, context, CONTEXT_TASKS).await?;
         let mut waiting = rows.into_iter().filter(|row| row.state.state == TaskState::InputRequired);
         match (waiting.next(), waiting.next()) {
             (Some(row), None) => self.open(&send.address, caller, &row.task.id).await.map(Some),
@@ -253,11 +246,11 @@ impl EngineState {
         });
         if queued {
             // Whoever asks for the task after this answer sees where it waits.
-            begun.await.map_err(|error| full(&error.to_string()))?;
+            begun.await?;
         }
         let committed = live.wait_for(|core| match &core.lost {
             _ if core.last_seq >= Seq(1) => Some(Ok(())),
-            Some(error) => Some(Err(Error::from_store(error))),
+            Some(error) => Some(Err(Error::from(error.clone()))),
             None => None,
         });
         let result = committed.await;
@@ -304,7 +297,7 @@ impl EngineState {
         let engine = self.clone();
         let task = live.clone();
         let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });
-        let (seq, first) = appended.await.map_err(|error| full(&error.to_string()))??;
+        let (seq, first) = appended.await??;
         let cursor = Cursor { epoch: self.epoch, seq };
         let first = first.map_or(InitialTask::NotRequested, |task| InitialTask::Existing(Box::new((cursor, task))));
         Ok(Submitted { engine: self, live, seq, first })
@@ -320,52 +313,51 @@ impl EngineState {
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);
         let mut admitted = None;
-        let appended = live
-            .inbox::<_, Error>(&self, |core| {
-                let hosted = takes_messages(&live, core)?;
-                let mut events = vec![event.clone()];
-                let mut row = core.row.clone();
-                let answers = core.row.state.is_interrupted();
-                let wakes = core.row.phase == Phase::Parked;
-                if answers {
-                    let at = core.next_status_at(self.clock.now());
-                    events.push(live.status_event(TaskState::Working, at, None, None));
-                    row.state = TaskState::Working;
-                    row.status_at = at;
-                    row.expires_at = None;
+        let mut wakes = false;
+        let mut initial = None;
+        let decide = |core: &mut Core| -> Result<PendingAppend, Error> {
+            let hosted = takes_messages(&live, core)?;
+            let mut events = vec![event.clone()];
+            let mut row = core.row.clone();
+            if core.row.state.is_interrupted() {
+                let at = core.next_status_at(self.clock.now());
+                events.push(live.status_event(TaskState::Working, at, None, None));
+                row.state = TaskState::Working;
+                row.status_at = at;
+                row.expires_at = None;
+            }
+            wakes = core.row.phase == Phase::Parked;
+            if wakes {
+                if admitted.is_none() {
+                    admitted = Some(self.admit(hosted, &live.task.owner)?);
                 }
-                if wakes {
-                    if admitted.is_none() {
-                        admitted = Some(self.admit(hosted, &live.task.owner)?);
-                    }
-                    let queued = matches!(admitted, Some(Admitted::Queued(_)));
-                    row.phase = if queued { Phase::Queued } else { Phase::Running };
-                    row.expires_at = self.deadline_of(core).filter(|_| queued);
-                    row.fence = row.fence.next();
-                    core.waking = !queued;
-                }
-                let first = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
-                let batch = Batch::of(events);
-                self.check_size(batch.bytes())?;
-                self.check_task_size(core, batch.bytes())?;
-                let mut sides = sides.clone();
-                if let Some(webhook) = &mut sides.webhook {
-                    webhook.cursor = core.last_seq;
-                }
-                let writing = PendingAppend { batch, row, kind: AppendKind::Inbox, sides, refusable: true };
-                Ok((writing, (wakes, first)))
-            })
-            .await;
+                let queued = matches!(admitted, Some(Admitted::Queued(_)));
+                row.phase = if queued { Phase::Queued } else { Phase::Running };
+                row.expires_at = self.deadline_of(core).filter(|_| queued);
+                row.fence = row.fence.next();
+                core.waking = !queued;
+            }
+            initial = streaming.then(|| core.fold.task_with(core.last_seq.plus(1), &event, row.status_at));
+            let append = PendingAppend::inbox(events, row);
+            self.check_size(append.batch.bytes())?;
+            self.check_task_size(core, append.batch.bytes())?;
+            let mut sides = sides.clone();
+            if let Some(webhook) = &mut sides.webhook {
+                webhook.cursor = core.last_seq;
+            }
+            Ok(PendingAppend { sides, refusable: true, ..append })
+        };
+        let appended = live.inbox(&self, decide).await;
         if appended.is_err() {
             live.core.lock().waking = false;
         }
-        let (seq, (wakes, first)) = appended?;
+        let seq = appended?;
         match admitted.filter(|_| wakes) {
             Some(Admitted::Runs(permit)) => drop(self.wake_turn(live, permit)),
             Some(Admitted::Queued(slot)) => self.enqueue(QueuePriority::New, live, slot),
             None => {}
         }
-        Ok((seq, first))
+        Ok((seq, initial))
     }
 }
 
@@ -376,10 +368,4 @@ pub(crate) fn named(webhook: Option<NewWebhook>, task: &TaskId) -> Option<NewWeb
         task.as_str().clone_into(&mut webhook.id);
     }
     Some(webhook)
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Self {
-        Self::from_store(&error)
-    }
 }

@@ -73,13 +73,7 @@ impl EngineState {
     }
 
     async fn expire_one(self: &Arc<Self>, row: TaskRow) -> Result<(), Error> {
-        let live = match self.live.get(&row.task.id) {
-            Some(live) => live,
-            None => match self.store.load(&row.task.id).await.map_err(|error| Error::from_store(&error))? {
-                Some(loaded) => self.adopt(loaded).await?,
-                None => return Ok(()),
-            },
-        };
+        let Some(live) = self.find_task(&row.task.id).await? else { return Ok(()) };
         let engine = self.clone();
         let ended = self.work.spawn(async move {
             let now = engine.clock.now();

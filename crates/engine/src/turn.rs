@@ -23,7 +23,7 @@ use switchboard_a2a::Timestamp;
 
 use crate::admission::{Busy, Permit};
 use crate::agent::{AgentError, Cause};
-use crate::append::{AppendKind, PendingAppend};
+use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::clock::later;
 use crate::engine::EngineState;
@@ -35,8 +35,7 @@ use crate::output::push;
 use crate::permit_release::PermitState;
 use crate::queue::QueuePriority;
 use crate::reason::Reason;
-use crate::recover::NotWritten;
-use crate::store::{Phase, Sides, StoreError};
+use crate::store::{Phase, RowState, Sides, StoreError};
 
 pub(crate) use conclude::panic_text;
 use conclude::{Outcome, conclude, end_stopped, force_end};
@@ -247,32 +246,22 @@ impl Driver {
     /// The same where no place is free: the task waits for one. False if that could not be written yet.
     async fn queue_next(&mut self, seq: u64) -> bool {
         let engine = self.engine.clone();
-        let queued = self.live.inbox::<(), NotWritten>(&engine, |core| {
-            if core.is_done() || core.output.stop.is_some() {
-                return Err(NotWritten::NotNeeded);
-            }
-            let mut row = core.row.clone();
-            row.phase = Phase::Queued;
+        let decide = |core: &mut Core| {
+            let mut row = RowState { phase: Phase::Queued, expires_at: engine.deadline_of(core), ..core.row.clone() };
             row.fence = row.fence.next();
-            row.expires_at = engine.deadline_of(core);
-            let batch = Batch::of(vec![Event::Taken(seq)]);
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        match queued.await {
-            Ok(_) => {
+            let may_queue = !core.is_done() && core.output.stop.is_none();
+            may_queue.then(|| PendingAppend::inbox(vec![Event::Taken(seq)], row))
+        };
+        match self.live.inbox_if(&engine, decide).await {
+            Ok(true) => {
                 self.live.core.lock().leave();
                 engine.enqueue_again(QueuePriority::New, self.live.clone());
-                true
+                return true;
             }
-            Err(NotWritten::NotNeeded) => {
-                self.live.output.notify_one();
-                false
-            }
-            Err(NotWritten::Store(error)) => {
-                self.handle_append_failure(error);
-                false
-            }
+            Ok(false) => self.live.output.notify_one(),
+            Err(error) => self.handle_append_failure(error),
         }
+        false
     }
 
     fn set_timers(&mut self, running: bool, waits: bool, stopping: bool) {

@@ -297,7 +297,7 @@ impl TaskStream {
         let Some(key) = self.live.core.lock().key else {
             return Ok(Vec::new());
         };
-        let rows = self.engine.store.read(key, after, READ_BYTES).await.map_err(|error| Error::from_store(&error))?;
+        let rows = self.engine.store.read(key, after, READ_BYTES).await?;
         Ok(rows.iter().flat_map(lines).filter(|event| event.seq > after).collect())
     }
 
@@ -316,12 +316,5 @@ impl TaskStream {
 
 /// The events of a row as readers get them.
 pub(crate) fn lines(row: &EventRow) -> impl Iterator<Item = Arc<LoggedEvent>> {
-    let mut start = 0;
-    let mut seq = row.first_seq;
-    row.events.split(|byte| *byte == b'\n').map(move |line| {
-        let event = LoggedEvent::new(seq, row.epoch, kind_of(line), row.events.slice(start..start + line.len()));
-        start += line.len() + 1;
-        seq = seq.plus(1);
-        event
-    })
+    row.lines().map(|(seq, line)| LoggedEvent::new(seq, row.epoch, kind_of(line), row.events.slice_ref(line)))
 }

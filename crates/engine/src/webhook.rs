@@ -6,8 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::TaskId;
 
-use crate::append::{AppendKind, PendingAppend};
-use crate::batch::Batch;
+use crate::append::PendingAppend;
 use crate::caller::Caller;
 use crate::directory::Address;
 use crate::engine::{Engine, EngineState, visible};
@@ -31,9 +30,7 @@ impl Engine {
 
     /// The store's name of a task that the caller may see at this address.
     pub async fn find(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<TaskKey, Error> {
-        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
-        let seen = row.filter(|row| visible(address, caller, &row.task, row.state.hidden));
-        seen.map(|row| row.key).ok_or_else(|| Error::TaskNotFound(id.clone()))
+        Ok(self.inner.visible_row(address, caller, id).await?.key)
     }
 
     /// Sets a webhook of a task. Where it starts follows from the task: if that has ended or waits for somebody, with the
@@ -45,7 +42,7 @@ impl Engine {
         id: &TaskId,
         webhook: NewWebhook,
     ) -> Result<(), Error> {
-        let row = self.inner.store.row(id).await.map_err(|error| Error::from_store(&error))?;
+        let row = self.inner.store.row(id).await?;
         let ended = row.filter(|row| row.state.phase == Phase::Done);
         let engine = Arc::clone(&self.inner);
         // The connection may go away; a commit that nobody else has heard of must not be.
@@ -56,12 +53,10 @@ impl Engine {
                 self.inner.work.spawn(async move { engine.set_on_live(&live, webhook).await })
             }
         };
-        let lost =
-            |error: tokio::task::JoinError| Error::Unavailable { problem: error.to_string(), retry_after_ms: 1_000 };
-        set.await.map_err(lost)?.map_err(|error| match error {
+        set.await?.map_err(|error| match error {
             // It was deleted after it was looked at.
             StoreError::Missing => Error::TaskNotFound(id.clone()),
-            error => Error::from_store(&error),
+            error => Error::from(error),
         })
     }
 }
@@ -75,7 +70,7 @@ fn before_stop(core: &Core) -> Seq {
 impl EngineState {
     async fn set_on_live(&self, live: &LiveTask, webhook: NewWebhook) -> Result<(), StoreError> {
         let webhook = named(Some(webhook), &live.task.id);
-        let decide = |core: &mut Core| -> Result<(PendingAppend, ()), StoreError> {
+        let decide = |core: &mut Core| {
             let stopped = core.is_done() || core.row.state.is_interrupted();
             let sides = Sides {
                 send: None,
@@ -85,10 +80,9 @@ impl EngineState {
                     ..webhook
                 }),
             };
-            let (batch, row) = (Batch::default(), core.row.clone());
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides, refusable: true }, ()))
+            Some(PendingAppend { sides, refusable: true, ..PendingAppend::inbox(Vec::new(), core.row.clone()) })
         };
-        live.inbox(self, decide).await.map(|_| ())
+        live.inbox_if(self, decide).await.map(drop)
     }
 
     /// An ended task does not change any more, so that nothing of it need be read but its row.

@@ -182,7 +182,7 @@ impl EngineState {
     /// A task that was queued and had not begun, if it still waits.
     async fn find_queued(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
         let is_queued = |core: &Core| core.row.phase == Phase::Queued;
-        let live = self.find_unfinished(row).await?.filter(|live| is_queued(&live.core.lock()));
+        let live = self.find_task(&row.task.id).await?.filter(|live| is_queued(&live.core.lock()));
         let Some(unserved) = live.as_ref().filter(|live| live.hosted.is_none()) else { return Ok(live) };
         self.fail_unserved(unserved, is_queued).await.map(|()| None)
     }
@@ -218,7 +218,7 @@ impl EngineState {
                 self.enqueue_again(rank, decided.live);
             }
             Ok(false) => {}
-            Err(error) => self.retry_later(decided.row, true, error),
+            Err(error) => self.retry_later(decided.row, true, error.into()),
         }
     }
 }

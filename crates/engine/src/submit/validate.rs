@@ -8,7 +8,7 @@ use switchboard_a2a::{ContextId, Message};
 use crate::admission::Permit;
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
-use crate::engine::{EngineState, state_label, visible};
+use crate::engine::{EngineState, state_label};
 use crate::error::Error;
 use crate::ids::CallerId;
 use crate::live_task::{Core, LiveTask};
@@ -56,17 +56,14 @@ impl EngineState {
             return Err(Error::Invalid { field: "message.referenceTaskIds", problem });
         }
         for reference in references {
-            let row = self.store.row(reference).await.map_err(|error| Error::from_store(&error))?;
-            if !row.is_some_and(|row| visible(&Address::Root, caller, &row.task, row.state.hidden)) {
-                return Err(Error::TaskNotFound(reference.clone()));
-            }
+            self.visible_row(&Address::Root, caller, reference).await?;
         }
         Ok(())
     }
 
     pub(super) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Admitted, Error> {
         if self.has_too_many_released(hosted) {
-            return Err(full("too many turns of this agent wait for each other"));
+            return Err(Error::retry_soon("too many turns of this agent wait for each other"));
         }
         let is_recovering = hosted.recovering.load(Ordering::Acquire) > 0;
         if !is_recovering && let Some(permit) = self.try_permit(hosted, owner) {
@@ -77,7 +74,7 @@ impl EngineState {
         }
         // A place that was given back while this was counted may have looked taken to whoever gave it back.
         self.start_queued();
-        Err(full(match is_recovering {
+        Err(Error::retry_soon(match is_recovering {
             true => "what was left before a restart goes on first, and the queue is full",
             false => "every slot to run is taken and the queue is full",
         }))
@@ -86,7 +83,7 @@ impl EngineState {
     pub(super) fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
         let (all, own) = self.admission.parked(&caller.id);
         if all >= self.settings.parked_tasks || own >= self.settings.parked_per_caller {
-            return Err(full("too many tasks wait for an answer; answer or cancel some"));
+            return Err(Error::retry_soon("too many tasks wait for an answer; answer or cancel some"));
         }
         Ok(())
     }
@@ -114,8 +111,4 @@ pub(super) fn takes_messages<'a>(live: &'a LiveTask, core: &Core) -> Result<&'a 
     }
     let gone = || Error::Unsupported(format!("agent {} is no longer served here", live.task.agent));
     live.hosted.as_ref().ok_or_else(gone)
-}
-
-pub(super) fn full(problem: &str) -> Error {
-    Error::Unavailable { problem: problem.to_owned(), retry_after_ms: 1_000 }
 }

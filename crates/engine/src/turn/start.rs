@@ -6,14 +6,12 @@ use futures_util::future::join_all;
 use tokio::sync::oneshot;
 
 use crate::admission::Permit;
-use crate::append::{AppendKind, PendingAppend};
-use crate::batch::Batch;
+use crate::append::PendingAppend;
 use crate::engine::EngineState;
-use crate::live_task::LiveTask;
+use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::queue::{QueuePriority, QueueSlot};
-use crate::recover::NotWritten;
-use crate::store::{Phase, RowState, Sides};
+use crate::store::{Phase, RowState, Sides, StoreError};
 use crate::turn::{RETRY, TurnInput, drive};
 
 impl EngineState {
@@ -90,35 +88,34 @@ impl EngineState {
         });
     }
 
-    async fn claim_queued(self: &Arc<Self>, live: &Arc<LiveTask>) -> Result<(), NotWritten> {
-        let claimed = live.inbox::<(), NotWritten>(self, |core| {
+    async fn claim_queued(&self, live: &LiveTask) -> Result<bool, StoreError> {
+        let decide = |core: &mut Core| {
             if !core.row.phase.is_queued() {
-                return Err(NotWritten::NotNeeded);
+                return None;
             }
             let fence = core.row.fence.next();
             let row = RowState { phase: Phase::Running, fence, expires_at: None, ..core.row.clone() };
-            let batch = Batch::default();
             core.waking = true;
-            Ok((PendingAppend { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }, ()))
-        });
-        claimed.await.map(|_| ())
+            Some(PendingAppend::inbox(Vec::new(), row))
+        };
+        live.inbox_if(self, decide).await
     }
 
     fn start_claimed(
         self: &Arc<Self>,
-        claimed: Result<(), NotWritten>,
+        claimed: Result<bool, StoreError>,
         live: Arc<LiveTask>,
         permit: Permit,
     ) -> Option<oneshot::Receiver<()>> {
         match claimed {
-            Ok(()) => {
+            Ok(true) => {
                 let queued_at = live.core.lock().queued_at;
                 let waited_ms = queued_at.map_or(0, |since| self.clock.now().0 - since.0);
                 metrics::histogram!(metric::QUEUE_WAIT).record(waited_ms as f64 / 1_000.0);
                 self.wake_turn(live, permit)
             }
-            Err(NotWritten::NotNeeded) => None,
-            Err(NotWritten::Store(error)) => {
+            Ok(false) => None,
+            Err(error) => {
                 let rank = {
                     let mut core = live.core.lock();
                     core.waking = false;
