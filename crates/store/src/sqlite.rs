@@ -3,22 +3,22 @@
 //! Calls from async code only queue and wait; every database call runs on a thread of the store. A store that is
 //! dropped without [`Store::close`] leaves the file as a crash would: nothing committed is lost, and the epoch rises.
 
-mod answers;
 pub(crate) mod backup;
 mod callbacks;
 pub(crate) mod check;
 mod checkpoint;
 mod columns;
 mod connection;
-mod failure;
+mod errors;
 pub(crate) mod keys;
 pub(crate) mod lock;
 mod migrate;
 pub(crate) mod open;
-mod queue;
 mod readers;
+mod replies;
 pub(crate) mod restore;
 mod webhooks;
+mod write_queue;
 mod writer;
 
 use std::path::Path;
@@ -36,11 +36,11 @@ use switchboard_engine::store::{
 use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
-use self::failure::plain;
+use self::errors::store_error;
 use self::lock::DirectoryLock;
 use self::open::{OpenError, Start};
-use self::queue::Queue;
-use self::readers::{Readers, Reading};
+use self::readers::{Reader, ReaderPool};
+use self::write_queue::WriteQueue;
 use self::writer::Writer;
 use self::writer::session::Session;
 
@@ -89,8 +89,8 @@ impl Default for Options {
 
 /// Durable tasks in one file of a data directory.
 pub struct SqliteStore {
-    queue: Arc<Queue>,
-    readers: Arc<Readers>,
+    queue: Arc<WriteQueue>,
+    readers: Arc<ReaderPool>,
     start: Start,
     lock: Arc<Mutex<Option<DirectoryLock>>>,
     writer: Option<JoinHandle<()>>,
@@ -101,8 +101,8 @@ impl SqliteStore {
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         let opened = open::open(directory, &options)?;
         let thread_error = |source| OpenError::File { path: opened.path.clone(), source };
-        let queue = Arc::new(Queue::new(options.max_queue_delay));
-        let readers = Arc::new(Readers::spawn(&opened.path, options.readers.max(1))?);
+        let queue = Arc::new(WriteQueue::new(options.max_queue_delay));
+        let readers = Arc::new(ReaderPool::spawn(&opened.path, options.readers.max(1))?);
         let connection = connection::open_for_checkpoints(&opened.path, options.durability)?;
         let checkpointer = Checkpointer::spawn(connection).map_err(thread_error)?;
         let lock = Arc::new(Mutex::new(Some(opened.lock)));
@@ -121,35 +121,35 @@ impl SqliteStore {
 
     /// Changes what the next opener of the directory is told about this one.
     pub fn set_note(&self, note: &str) -> Result<(), OpenError> {
-        self.lock.lock().as_mut().map_or(Ok(()), |lock| lock.describe(note))
+        self.lock.lock().as_mut().map_or(Ok(()), |lock| lock.set_note(note))
     }
 
     fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
         self.readers.read(work)
     }
 
-    fn write<T: Send + 'static>(
+    fn write_exclusive<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        write_alone(Arc::clone(&self.queue), work)
+        write_exclusive(Arc::clone(&self.queue), work)
     }
 
-    fn join<T: Send + 'static>(
+    fn write_shared<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        write_joined(Arc::clone(&self.queue), 0, work)
+        write_shared(Arc::clone(&self.queue), 0, work)
     }
 }
 
 /// Runs a write on the writer thread, in one commit with whatever else is to be written at that moment. It may run twice,
 /// and what counts is the second time.
-fn write_joined<T: Send + 'static>(
-    queue: Arc<Queue>,
+fn write_shared<T: Send + 'static>(
+    queue: Arc<WriteQueue>,
     bytes: usize,
     work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
 ) -> StoreFuture<T> {
@@ -160,22 +160,22 @@ fn write_joined<T: Send + 'static>(
             *place.lock() = Some(work(session)?);
             Ok(())
         };
-        queue.join(Box::new(work), bytes).await?;
+        queue.shared(Box::new(work), bytes).await?;
         let value = result.lock().take();
         value.ok_or_else(|| queue.lost())
     })
 }
 
 /// Runs a write on the writer thread, between its batches.
-fn write_alone<T: Send + 'static>(
-    queue: Arc<Queue>,
+fn write_exclusive<T: Send + 'static>(
+    queue: Arc<WriteQueue>,
     work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
 ) -> StoreFuture<T> {
     Box::pin(async move {
         let (reply, answer) = oneshot::channel();
-        queue.alone(Box::new(move |session| {
+        queue.exclusive(Box::new(move |session| {
             let result = work(session);
-            let failed = result.as_ref().err().map(plain);
+            let failed = result.as_ref().err().map(store_error);
             let (result, error) = match (result, failed) {
                 (Ok(value), _) => (Ok(value), None),
                 (Err(error), failed) => (Err(failed.unwrap_or(StoreError::Closed)), Some(error)),
@@ -196,51 +196,51 @@ impl Store for SqliteStore {
 
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
         let id = id.clone();
-        self.read(move |reading| reading.row(&id))
+        self.read(move |reader| reader.row(&id))
     }
 
     fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
         let id = id.clone();
-        self.readers.read_large(move |reading| reading.load(&id))
+        self.readers.read_large(move |reader| reader.load(&id))
     }
 
     fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
         let id = id.clone();
-        self.read(move |reading| reading.load_within(&id, max_bytes))
+        self.read(move |reader| reader.load_within(&id, max_bytes))
     }
 
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
-        self.read(move |reading| reading.log(key, after, max_bytes))
+        self.read(move |reader| reader.log(key, after, max_bytes))
     }
 
     fn read_all(&self, after: Position, max_rows: usize) -> StoreFuture<Vec<(TaskId, EventRow)>> {
-        self.read(move |reading| reading.log_of_all(after, max_rows))
+        self.read(move |reader| reader.log_of_all_tasks(after, max_rows))
     }
 
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
-        self.read(move |reading| reading.list(&query))
+        self.read(move |reader| reader.list(&query))
     }
 
     fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
-        let work = move |reading: &mut Reading| reading.load_some(&keys, max_bytes);
+        let work = move |reader: &mut Reader| reader.load_some(&keys, max_bytes);
         if max_bytes > SMALL_READ { self.readers.read_large(work) } else { self.readers.read(work) }
     }
 
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
-        self.read(move |reading| reading.find_send(scope))
+        self.read(move |reader| reader.find_send(scope))
     }
 
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
         let start = self.start.number;
-        self.read(move |reading| reading.unfinished(start, after, max))
+        self.read(move |reader| reader.unfinished(start, after, max))
     }
 
     fn live(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.read(move |reading| reading.live(after, max))
+        self.read(move |reader| reader.live(after, max))
     }
 
     fn expired(&self, now: Timestamp, max: usize) -> StoreFuture<Vec<TaskRow>> {
-        self.read(move |reading| reading.expired(now, max))
+        self.read(move |reader| reader.expired(now, max))
     }
 
     fn context(
@@ -251,32 +251,32 @@ impl Store for SqliteStore {
         max: usize,
     ) -> StoreFuture<Vec<TaskRow>> {
         let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
-        self.read(move |reading| reading.context(&owner, &agent, &context, max))
+        self.read(move |reader| reader.context(&owner, &agent, &context, max))
     }
 
     fn noted(&self, owner: &CallerId, agent: &AgentName, context: &ContextId) -> StoreFuture<Option<String>> {
         let (owner, agent, context) = (owner.clone(), agent.clone(), context.clone());
-        self.read(move |reading| reading.noted(&owner, &agent, &context))
+        self.read(move |reader| reader.noted(&owner, &agent, &context))
     }
 
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
-        let candidates = self.read(move |reading| reading.evictable(retention, max));
+        let candidates = self.read(move |reader| reader.evictable(retention, max));
         let queue = Arc::clone(&self.queue);
         Box::pin(async move {
             let keys = candidates.await?;
             let mut evicted = 0;
             for some in keys.chunks(EVICTED_AT_ONCE) {
                 let some = some.to_vec();
-                evicted += write_alone(Arc::clone(&queue), move |session| session.evict(&some)).await?;
+                evicted += write_exclusive(Arc::clone(&queue), move |session| session.evict(&some)).await?;
             }
             // One step per trip through the queue, so that appends go in between.
-            while evicted > 0 && write_alone(Arc::clone(&queue), |session| session.vacuum_a_little()).await? {}
+            while evicted > 0 && write_exclusive(Arc::clone(&queue), |session| session.vacuum_step()).await? {}
             Ok(evicted)
         })
     }
 
     fn census(&self) -> StoreFuture<Census> {
-        self.read(Reading::census)
+        self.read(Reader::census)
     }
 
     fn epoch(&self) -> Epoch {

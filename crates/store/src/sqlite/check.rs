@@ -86,12 +86,12 @@ pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, Ch
         Ordering::Greater => return Err(CheckError::NewerSchema { found, known }),
         Ordering::Equal => {}
     }
-    let moment = connection.transaction()?;
+    let snapshot = connection.transaction()?;
     let mut report = Report::default();
-    integrity(&moment, &mut report)?;
-    logs::check(&moment, &mut report)?;
-    rows::check(&moment, &mut report)?;
-    webhooks::check(&moment, &mut report)?;
+    integrity(&snapshot, &mut report)?;
+    logs::check(&snapshot, &mut report)?;
+    rows::check(&snapshot, &mut report)?;
+    webhooks::check(&snapshot, &mut report)?;
     Ok(report)
 }
 

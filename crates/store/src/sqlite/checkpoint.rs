@@ -18,7 +18,7 @@ const RESTART_PAGES: i32 = 1024;
 /// After a round that could not finish, the next one comes when the log has grown by this.
 const RETRY_PAGES: i32 = 512;
 /// The rest that the writer may be held for: about a millisecond of copying.
-const REST_PAGES: i64 = 256;
+const REMAINDER_PAGES: i64 = 256;
 /// Passive rounds before the rest is taken as it is.
 const ROUNDS: usize = 4;
 /// Without a commit for so long, the log is emptied altogether.
@@ -37,21 +37,21 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
+struct CheckpointState {
     state: Mutex<State>,
     wake: Condvar,
     gate: Arc<Mutex<()>>,
 }
 
 #[derive(Clone, Copy)]
-enum Due {
+enum CheckpointMode {
     Restart,
     Truncate,
 }
 
 /// The thread and how to talk to it.
 pub(crate) struct Checkpointer {
-    shared: Arc<Shared>,
+    shared: Arc<CheckpointState>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -61,9 +61,9 @@ impl Checkpointer {
     }
 
     fn spawn_with(
-        mut round: impl FnMut(&Shared, Due) -> rusqlite::Result<()> + Send + 'static,
+        mut round: impl FnMut(&CheckpointState, CheckpointMode) -> rusqlite::Result<()> + Send + 'static,
     ) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(CheckpointState::default());
         shared.state.lock().due = RESTART_PAGES;
         let thread = std::thread::Builder::new().name("store-checkpoint".to_owned()).spawn({
             let shared = Arc::clone(&shared);
@@ -108,8 +108,8 @@ impl Drop for Checkpointer {
     }
 }
 
-impl Shared {
-    fn run(&self, mut round: impl FnMut(Due) -> rusqlite::Result<()>) {
+impl CheckpointState {
+    fn run(&self, mut round: impl FnMut(CheckpointMode) -> rusqlite::Result<()>) {
         while let Some(due) = self.wait() {
             // Without this thread the log would grow until the disk is full, so no round may end it.
             match catch_unwind(AssertUnwindSafe(|| round(due))) {
@@ -126,22 +126,22 @@ impl Shared {
         }
     }
 
-    fn round(&self, connection: &Connection, due: Due) -> rusqlite::Result<()> {
+    fn round(&self, connection: &Connection, due: CheckpointMode) -> rusqlite::Result<()> {
         match due {
-            Due::Restart => self.restart(connection),
-            Due::Truncate => self.truncate(connection),
+            CheckpointMode::Restart => self.restart(connection),
+            CheckpointMode::Truncate => self.truncate(connection),
         }
     }
 
     /// Blocks until a round is due; nothing once the thread is to end.
-    fn wait(&self) -> Option<Due> {
+    fn wait(&self) -> Option<CheckpointMode> {
         let mut state = self.state.lock();
         loop {
             if state.stop {
                 return None;
             }
             if state.pages >= state.due {
-                return Some(Due::Restart);
+                return Some(CheckpointMode::Restart);
             }
             if !state.dirty {
                 self.wake.wait(&mut state);
@@ -150,7 +150,7 @@ impl Shared {
             let commits = state.commits;
             let idle = self.wake.wait_for(&mut state, IDLE).timed_out();
             if idle && state.commits == commits && !state.stop {
-                return Some(Due::Truncate);
+                return Some(CheckpointMode::Truncate);
             }
         }
     }
@@ -158,7 +158,7 @@ impl Shared {
     fn restart(&self, connection: &Connection) -> rusqlite::Result<()> {
         for _ in 0..ROUNDS {
             let round = checkpoint(connection, "PASSIVE")?;
-            if round.log - round.moved <= REST_PAGES {
+            if round.log - round.moved <= REMAINDER_PAGES {
                 break;
             }
         }
@@ -187,16 +187,16 @@ impl Shared {
     }
 }
 
-struct Round {
+struct CheckpointResult {
     /// Somebody was in the way, so not everything asked for was done.
     busy: bool,
     log: i64,
     moved: i64,
 }
 
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<Round> {
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<CheckpointResult> {
     connection.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-        Ok(Round { busy: row.get(0)?, log: row.get(1)?, moved: row.get(2)? })
+        Ok(CheckpointResult { busy: row.get(0)?, log: row.get(1)?, moved: row.get(2)? })
     })
 }
 

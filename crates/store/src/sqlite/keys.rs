@@ -37,7 +37,7 @@ impl KeyRow {
 impl SqliteStore {
     /// Stores a new key; refused with [`StoreError::KeyTaken`] if its id or digest is there already.
     pub fn create_key(&self, key: KeyRow) -> StoreFuture<()> {
-        let write = self.write(move |session| {
+        let write = self.write_exclusive(move |session| {
             session.transaction(|session| {
                 let sql = "INSERT INTO api_key (id, name, prefix, digest, scopes, created_at, expires_at, revoked_at) \
                            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -64,7 +64,7 @@ impl SqliteStore {
     /// Revokes a key from a time on; says whether there was such a key that was not revoked yet.
     pub fn revoke_key(&self, id: &str, at: Timestamp) -> StoreFuture<bool> {
         let id = id.to_owned();
-        self.write(move |session| {
+        self.write_exclusive(move |session| {
             session.transaction(|session| {
                 let sql = "UPDATE api_key SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL";
                 Ok(session.connection.execute(sql, (id, at.0))? > 0)
@@ -74,11 +74,11 @@ impl SqliteStore {
 
     /// Every key, revoked and expired ones too, oldest first.
     pub fn list_keys(&self) -> StoreFuture<Vec<KeyRow>> {
-        self.read(|reading| reading.keys())
+        self.read(|reader| reader.keys())
     }
 
     /// The keys that are good at a time: what a server has to know.
     pub fn usable_keys(&self, now: Timestamp) -> StoreFuture<Vec<KeyRow>> {
-        self.read(move |reading| Ok(reading.keys()?.into_iter().filter(|key| key.is_usable(now)).collect()))
+        self.read(move |reader| Ok(reader.keys()?.into_iter().filter(|key| key.is_usable(now)).collect()))
     }
 }

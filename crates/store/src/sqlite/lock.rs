@@ -59,7 +59,7 @@ impl DirectoryLock {
         let path = directory.join(FILE_NAME);
         let open = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path);
         let mut file = open.map_err(|source| OpenError::File { path: path.clone(), source })?;
-        match try_patiently(&file) {
+        match lock_with_retry(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(OpenError::Held { directory: directory.to_owned(), holder: read_holder(&mut file) });
@@ -67,12 +67,12 @@ impl DirectoryLock {
             Err(TryLockError::Error(source)) => return Err(OpenError::File { path, source }),
         }
         let mut lock = Self { file, path };
-        lock.describe(note)?;
+        lock.set_note(note)?;
         Ok(lock)
     }
 
     /// Replaces what the lock says about its holder.
-    pub(crate) fn describe(&mut self, note: &str) -> Result<(), OpenError> {
+    pub(crate) fn set_note(&mut self, note: &str) -> Result<(), OpenError> {
         let note = note.replace(['\r', '\n'], " ");
         let text = format!("{}\n{note}\n", std::process::id());
         self.write(&text).map_err(|source| OpenError::File { path: self.path.clone(), source })
@@ -86,7 +86,7 @@ impl DirectoryLock {
 }
 
 /// Somebody who only asks for the holder has the file for a moment, so one refusal proves nothing.
-fn try_patiently(file: &File) -> Result<(), TryLockError> {
+fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),

@@ -78,7 +78,7 @@ pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     create(&path)?;
     let mut connection = connection::open_for_writing(&path, options)?;
     migrate::migrate(&mut connection)?;
-    let start = begin_start(&mut connection)?;
+    let start = record_start(&mut connection)?;
     Ok(Opened { lock, path, start })
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
 
 /// Must be on disk before anything else is written: if a power cut could take the cleared flag away and keep the one
 /// that the last clean end set, rolled-back numbers would be written again in the same epoch.
-fn begin_start(connection: &mut Connection) -> rusqlite::Result<Start> {
+fn record_start(connection: &mut Connection) -> rusqlite::Result<Start> {
     let transaction = connection.transaction()?;
     let epoch = meta(&transaction, "epoch")?;
     let clean = meta(&transaction, "clean")? == Some(1);

@@ -5,18 +5,18 @@
 //! small reads, which would otherwise wait for megabytes they have nothing to do with.
 
 pub(crate) mod callbacks;
-pub(crate) mod census;
 pub(crate) mod context;
 pub(crate) mod deliveries;
-pub(crate) mod evictable;
+pub(crate) mod eviction;
+pub(crate) mod idempotency;
 pub(crate) mod keys;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod names;
 pub(crate) mod row;
-pub(crate) mod send;
-pub(crate) mod waiting;
+pub(crate) mod task_counts;
+pub(crate) mod unfinished;
 pub(crate) mod webhooks;
 
 use std::collections::VecDeque;
@@ -32,19 +32,19 @@ use tokio::sync::oneshot;
 
 use self::names::Names;
 use super::connection;
-use super::failure::{needs_reopening, plain};
+use super::errors::{needs_reopening, store_error};
 
 /// Reads done in one transaction; few, so that a slow one among them delays few.
 const BATCH: usize = 16;
 
 /// A reader's connection and what it remembers.
-pub(crate) struct Reading {
+pub(crate) struct Reader {
     pub(crate) connection: Connection,
     pub(crate) names: Names,
 }
 
 /// Replies by itself; says whether the connection is still good.
-type Job = Box<dyn FnOnce(&mut Reading) -> bool + Send>;
+type Job = Box<dyn FnOnce(&mut Reader) -> bool + Send>;
 
 #[derive(Default)]
 struct State {
@@ -57,7 +57,7 @@ struct State {
     stop: bool,
 }
 
-struct Shared {
+struct Pool {
     path: PathBuf,
     /// Large reads at the same time.
     large_limit: usize,
@@ -66,23 +66,23 @@ struct Shared {
 }
 
 /// The reader threads and their queue.
-pub(crate) struct Readers {
-    shared: Arc<Shared>,
+pub(crate) struct ReaderPool {
+    shared: Arc<Pool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Readers {
+impl ReaderPool {
     pub(crate) fn spawn(path: &Path, count: usize) -> Result<Self, super::OpenError> {
         let large_limit = count.saturating_sub(1).max(1);
         let (state, wake) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { path: path.to_owned(), large_limit, state, wake });
+        let shared = Arc::new(Pool { path: path.to_owned(), large_limit, state, wake });
         let readers = Self { shared, threads: Mutex::default() };
         for number in 0..count {
-            let reading = Reading { connection: connection::open_for_reading(path)?, names: Names::default() };
+            let reader = Reader { connection: connection::open_for_reading(path)?, names: Names::default() };
             let shared = Arc::clone(&readers.shared);
             let thread = std::thread::Builder::new()
                 .name(format!("store-reader-{number}"))
-                .spawn(move || shared.run(reading))
+                .spawn(move || shared.run(reader))
                 .map_err(|source| super::OpenError::File { path: path.to_owned(), source })?;
             readers.threads.lock().push(thread);
         }
@@ -92,7 +92,7 @@ impl Readers {
     /// Runs a read on one of the threads, together with others.
     pub(crate) fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
         self.queue(work, false)
     }
@@ -100,27 +100,27 @@ impl Readers {
     /// Runs a read that may load megabytes, alone.
     pub(crate) fn read_large<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
         self.queue(work, true)
     }
 
     fn queue<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Reading) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
         large: bool,
     ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
-        let job: Job = Box::new(move |reading| {
+        let job: Job = Box::new(move |reader| {
             // The request was canceled while it waited in the queue.
             if reply.is_closed() {
                 return true;
             }
             // A thread that died of one read would leave every later one to those that are left, and in the end to none.
-            let (result, good) = match catch_unwind(AssertUnwindSafe(|| work(reading))) {
+            let (result, good) = match catch_unwind(AssertUnwindSafe(|| work(reader))) {
                 Ok(result) => {
                     let good = !result.as_ref().is_err_and(needs_reopening);
-                    (result.map_err(|error| plain(&error)), good)
+                    (result.map_err(|error| store_error(&error)), good)
                 }
                 Err(_) => {
                     tracing::error!("a read of the store panicked; its reader goes on with a new connection");
@@ -155,13 +155,13 @@ impl Readers {
     }
 }
 
-impl Drop for Readers {
+impl Drop for ReaderPool {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl Shared {
+impl Pool {
     fn push(&self, job: Job, large: bool) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.stop {
@@ -176,9 +176,9 @@ impl Shared {
         Ok(())
     }
 
-    fn run(&self, mut reading: Reading) {
+    fn run(&self, mut reader: Reader) {
         while let Some((jobs, large)) = self.take() {
-            let good = reading.serve(jobs);
+            let good = reader.serve(jobs);
             if large {
                 self.finish_large();
             }
@@ -186,7 +186,7 @@ impl Shared {
                 continue;
             }
             match connection::open_for_reading(&self.path) {
-                Ok(connection) => reading = Reading { connection, names: Names::default() },
+                Ok(connection) => reader = Reader { connection, names: Names::default() },
                 Err(error) => tracing::error!(%error, "a reader cannot open the database file again"),
             }
         }
@@ -221,7 +221,7 @@ impl Shared {
     }
 }
 
-impl Reading {
+impl Reader {
     /// Does the jobs in one transaction; says whether the connection is still good.
     fn serve(&mut self, jobs: Vec<Job>) -> bool {
         // Begun after the jobs were taken, so each of them sees what was committed before it was asked.
@@ -255,10 +255,10 @@ mod tests {
         let path = directory.path().join("some.db");
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (7)").unwrap();
-        let readers = Readers::spawn(&path, 1).unwrap();
+        let readers = ReaderPool::spawn(&path, 1).unwrap();
         let read = |panics: bool| {
-            readers.read(move |reading| {
-                let n: i64 = reading.connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
+            readers.read(move |reader| {
+                let n: i64 = reader.connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
                 assert!(!panics, "this read was told to panic");
                 Ok(n)
             })
@@ -272,11 +272,11 @@ mod tests {
     }
 
     /// Reads that wait until they are let go: one for each message.
-    fn held() -> (std::sync::mpsc::Sender<()>, impl Fn(&mut Reading) -> rusqlite::Result<()> + Clone + Send + 'static) {
+    fn held() -> (std::sync::mpsc::Sender<()>, impl Fn(&mut Reader) -> rusqlite::Result<()> + Clone + Send + 'static) {
         let (release, held) = std::sync::mpsc::channel();
         let held = Arc::new(Mutex::new(held));
         // A test that has failed lets all of them go.
-        let wait = move |_: &mut Reading| {
+        let wait = move |_: &mut Reader| {
             held.lock().recv().unwrap_or_default();
             Ok(())
         };
@@ -288,7 +288,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("some.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
-        let readers = Readers::spawn(&path, 2).unwrap();
+        let readers = ReaderPool::spawn(&path, 2).unwrap();
         let (release, work) = held();
         let large: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read_large(work.clone()))).collect();
         let small: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(|_| Ok(())))).collect();
@@ -305,7 +305,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("some.db");
         Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
-        let readers = Readers::spawn(&path, 1).unwrap();
+        let readers = ReaderPool::spawn(&path, 1).unwrap();
         let (release, work) = held();
         let first = tokio::spawn(readers.read(work));
         let done = Arc::new(std::sync::atomic::AtomicBool::new(false));

@@ -79,7 +79,7 @@ pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, R
         return Err(RestoreError::Same(file.to_owned()));
     }
     let _lock = DirectoryLock::take(directory, "switchboard db restore")?;
-    let copy = beside(&target, ".restoring");
+    let copy = with_suffix(&target, ".restoring");
     // Of a restore that was cut short.
     remove(&copy)?;
     let prepared = prepare(file, &copy, &target);
@@ -90,7 +90,7 @@ pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, R
             return Err(error);
         }
     };
-    let before = put_in_place(&copy, &target, stamp)?;
+    let before = replace_database(&copy, &target, stamp)?;
     Ok(Restored { report, schema, before })
 }
 
@@ -118,7 +118,7 @@ fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), Res
         let (count, first) = (report.problems.len(), first.clone());
         return Err(RestoreError::Damaged { file: file.to_owned(), count, first });
     }
-    continue_after(&connection, target)?;
+    raise_epoch(&connection, target)?;
     // Moves everything out of the write-ahead log, so that one file is all there is.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(connection);
@@ -127,7 +127,7 @@ fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), Res
 }
 
 /// The next start must not repeat an epoch of the data from before: event ids that callers hold would mean other events.
-fn continue_after(connection: &Connection, target: &Path) -> rusqlite::Result<()> {
+fn raise_epoch(connection: &Connection, target: &Path) -> rusqlite::Result<()> {
     let Ok(old) = connection::open_for_reading(target) else { return Ok(()) };
     for name in ["epoch", "start"] {
         let before = open::meta(&old, name).ok().flatten().unwrap_or(0);
@@ -139,18 +139,18 @@ fn continue_after(connection: &Connection, target: &Path) -> rusqlite::Result<()
 }
 
 /// Puts the copy where the database is, and says where that is now.
-fn put_in_place(copy: &Path, target: &Path, stamp: &str) -> Result<Option<PathBuf>, RestoreError> {
+fn replace_database(copy: &Path, target: &Path, stamp: &str) -> Result<Option<PathBuf>, RestoreError> {
     let file_error = |path: &Path| {
         let path = path.to_owned();
         move |source| RestoreError::File { path, source }
     };
     let mut before = None;
     if target.exists() {
-        let kept = beside(target, &format!(".before-restore-{stamp}"));
-        settle(target);
+        let kept = with_suffix(target, &format!(".before-restore-{stamp}"));
+        checkpoint_old(target);
         // A log that could not be moved into the old file goes with it: beside the new one it would destroy it.
         for suffix in ["-wal", "-shm"] {
-            let (from, to) = (beside(target, suffix), beside(&kept, suffix));
+            let (from, to) = (with_suffix(target, suffix), with_suffix(&kept, suffix));
             match std::fs::rename(&from, &to) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error(&to)(error)),
                 _ => {}
@@ -172,7 +172,7 @@ fn put_in_place(copy: &Path, target: &Path, stamp: &str) -> Result<Option<PathBu
 }
 
 /// Moves the write-ahead log of the old database into it, if that is possible: it may be damaged, which is why it is replaced.
-fn settle(path: &Path) {
+fn checkpoint_old(path: &Path) {
     if let Ok(connection) = connection::open_for_writing(path, &Options::default()) {
         let settled = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
         if let Err(error) = settled {
@@ -183,7 +183,7 @@ fn settle(path: &Path) {
 
 fn remove(path: &Path) -> Result<(), RestoreError> {
     for suffix in ["", "-wal", "-shm"] {
-        let path = beside(path, suffix);
+        let path = with_suffix(path, suffix);
         match std::fs::remove_file(&path) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(RestoreError::File { path, source }),
             _ => {}
@@ -197,7 +197,7 @@ fn sync(path: &Path) -> Result<(), RestoreError> {
     synced.map_err(|source| RestoreError::File { path: path.to_owned(), source })
 }
 
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -16,11 +16,11 @@ use super::writer::dead_letters::PRUNED_AT_ONCE;
 use super::writer::endpoints::MOVED_AT_ONCE;
 use super::writer::session::Session;
 use super::writer::signing::signing;
-use super::{SqliteStore, write_joined};
+use super::{SqliteStore, write_shared};
 
 impl SqliteStore {
     /// Does a portion again and again, each in another commit, until one of them is not a whole one.
-    fn in_portions(
+    fn in_batches(
         &self,
         whole: usize,
         portion: impl Fn(&mut Session<'_>) -> rusqlite::Result<usize> + Send + Sync + 'static,
@@ -30,7 +30,7 @@ impl SqliteStore {
             let mut total = 0;
             loop {
                 let portion = Arc::clone(&portion);
-                let done = write_joined(Arc::clone(&queue), 0, move |session| portion(session)).await?;
+                let done = write_shared(Arc::clone(&queue), 0, move |session| portion(session)).await?;
                 total += done;
                 if done < whole {
                     return Ok(total);
@@ -43,94 +43,94 @@ impl SqliteStore {
 impl WebhookStore for SqliteStore {
     fn webhook(&self, task: TaskKey, id: &str) -> StoreFuture<Option<WebhookRow>> {
         let id = id.to_owned();
-        self.read(move |reading| reading.webhook(task, &id))
+        self.read(move |reader| reader.webhook(task, &id))
     }
 
     fn webhooks(&self, task: TaskKey, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRow>> {
-        self.read(move |reading| reading.webhooks(task, after, max))
+        self.read(move |reader| reader.webhooks(task, after, max))
     }
 
     fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool> {
         let id = id.to_owned();
-        self.join(move |session| session.delete_webhook(task, &id))
+        self.write_shared(move |session| session.delete_webhook(task, &id))
     }
 
     fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<Head>> {
-        self.read(move |reading| reading.head(webhook))
+        self.read(move |reader| reader.head(webhook))
     }
 
     fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<Route>> {
-        self.read(move |reading| reading.active_webhooks(task))
+        self.read(move |reader| reader.active_webhooks(task))
     }
 
     fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<Route>> {
-        self.read(move |reading| reading.lagging_webhooks(after, max))
+        self.read(move |reader| reader.lagging_webhooks(after, max))
     }
 
     fn due_deliveries(&self, after: (Timestamp, DeliveryKey), until: Timestamp, max: usize) -> StoreFuture<Vec<Due>> {
-        self.read(move |reading| reading.due_deliveries(after, until, max))
+        self.read(move |reader| reader.due_deliveries(after, until, max))
     }
 
     fn next_due(&self, after: Timestamp) -> StoreFuture<Option<Timestamp>> {
-        self.read(move |reading| reading.next_due(after))
+        self.read(move |reader| reader.next_due(after))
     }
 
     fn delivery(&self, delivery: DeliveryKey) -> StoreFuture<Option<(WebhookRow, DeliveryRow)>> {
-        self.read(move |reading| reading.delivery(delivery))
+        self.read(move |reader| reader.delivery(delivery))
     }
 
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()> {
         let bytes = body_of(&write).map_or(0, Bytes::len);
-        write_joined(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
+        write_shared(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
     }
 
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize> {
         let endpoint = endpoint.to_owned();
-        self.in_portions(MOVED_AT_ONCE, move |session| session.release_endpoint(&endpoint, now))
+        self.in_batches(MOVED_AT_ONCE, move |session| session.release_endpoint(&endpoint, now))
     }
 
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>> {
-        self.read(move |reading| reading.overdue_webhooks(ended_before, max))
+        self.read(move |reader| reader.overdue_webhooks(ended_before, max))
     }
 
     fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>> {
-        self.read(move |reading| reading.held_beyond_caps(retention, max))
+        self.read(move |reader| reader.held_beyond_caps(retention, max))
     }
 
     fn list_webhooks(&self, filter: WebhookFilter) -> StoreFuture<Vec<WebhookSummary>> {
-        self.read(move |reading| reading.list_webhooks(&filter))
+        self.read(move |reader| reader.list_webhooks(&filter))
     }
 
     fn deliveries(&self, webhook: WebhookKey, max: usize) -> StoreFuture<Vec<DeliveryRow>> {
-        self.read(move |reading| reading.deliveries(webhook, max))
+        self.read(move |reader| reader.deliveries(webhook, max))
     }
 
     fn dead_letters(&self, after: DeliveryKey, max: usize) -> StoreFuture<Vec<(WebhookRow, DeliveryRow)>> {
-        self.read(move |reading| reading.dead_letters(after, max))
+        self.read(move |reader| reader.dead_letters(after, max))
     }
 
     fn replay(&self, delivery: DeliveryKey, now: Timestamp) -> StoreFuture<bool> {
-        self.join(move |session| session.replay(delivery, now))
+        self.write_shared(move |session| session.replay(delivery, now))
     }
 
     fn set_webhook_state(&self, webhook: WebhookKey, state: WebhookState, now: Timestamp) -> StoreFuture<bool> {
-        self.join(move |session| session.set_webhook_state(webhook, state, now))
+        self.write_shared(move |session| session.set_webhook_state(webhook, state, now))
     }
 
     fn prune_dead_letters(&self, died_before: Timestamp, keep: usize, keep_bytes: u64) -> StoreFuture<usize> {
-        self.in_portions(PRUNED_AT_ONCE, move |session| session.prune_dead_letters(died_before, keep, keep_bytes))
+        self.in_batches(PRUNED_AT_ONCE, move |session| session.prune_dead_letters(died_before, keep, keep_bytes))
     }
 
     fn signing(&self) -> StoreFuture<Signing> {
-        self.read(|reading| signing(&reading.connection))
+        self.read(|reader| signing(&reader.connection))
     }
 
     fn rotate_signing(&self, now: Timestamp, previous_until: Timestamp) -> StoreFuture<Signing> {
-        self.join(move |session| session.rotate_signing(now, previous_until))
+        self.write_shared(move |session| session.rotate_signing(now, previous_until))
     }
 
     fn outbox_census(&self) -> StoreFuture<OutboxCensus> {
-        self.read(|reading| reading.outbox_census())
+        self.read(|reader| reader.outbox_census())
     }
 }
 

@@ -2,17 +2,17 @@
 //! nobody before that commit. It also owns the end of the store, because it is the last one to touch the file.
 
 pub(crate) mod append;
-pub(crate) mod batch;
 pub(crate) mod callbacks;
+pub(crate) mod counters;
 pub(crate) mod dead_letters;
 pub(crate) mod endpoints;
 pub(crate) mod evict;
+pub(crate) mod group_commit;
 pub(crate) mod names;
 pub(crate) mod outbox;
 pub(crate) mod session;
 pub(crate) mod signing;
 pub(crate) mod statements;
-pub(crate) mod tally;
 pub(crate) mod webhooks;
 
 use std::path::PathBuf;
@@ -26,23 +26,23 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use self::session::Session;
-use super::answers::answer_all;
 use super::checkpoint::Checkpointer;
-use super::failure::{needs_reopening, plain};
+use super::errors::{needs_reopening, store_error};
 use super::lock::DirectoryLock;
 use super::open::{Start, mark_clean};
-use super::queue::{PROBE_EVERY, Queue, Work};
-use super::readers::Readers;
+use super::readers::ReaderPool;
+use super::replies::send_replies;
+use super::write_queue::{PROBE_EVERY, Work, WriteQueue};
 use super::{Options, connection};
 
 /// Everything the writer thread works with and puts away at the end.
 pub(crate) struct Writer {
-    pub(crate) queue: Arc<Queue>,
+    pub(crate) queue: Arc<WriteQueue>,
     pub(crate) path: PathBuf,
     pub(crate) options: Options,
     pub(crate) start: Start,
     pub(crate) checkpointer: Checkpointer,
-    pub(crate) readers: Arc<Readers>,
+    pub(crate) readers: Arc<ReaderPool>,
     pub(crate) lock: Arc<Mutex<Option<DirectoryLock>>>,
 }
 
@@ -57,7 +57,7 @@ impl Writer {
     /// Starts the thread.
     pub(crate) fn spawn(self) -> std::io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            let nobody_waits_for_ever = EndsQueue(Arc::clone(&self.queue));
+            let nobody_waits_for_ever = EndQueueOnDrop(Arc::clone(&self.queue));
             self.run();
             drop(nobody_waits_for_ever);
         })
@@ -108,14 +108,14 @@ impl Writer {
         loop {
             let failed = match self.queue.take() {
                 Work::Writes(writes) => session.write(writes, &self.queue),
-                Work::Alone(work) => {
+                Work::Exclusive(work) => {
                     let failed = work(&mut session);
-                    self.queue.finished(failed.as_ref().map(plain));
+                    self.queue.finished(failed.as_ref().map(store_error));
                     failed
                 }
                 Work::Probe => {
                     let failed = session.probe().err();
-                    self.queue.finished(failed.as_ref().map(plain));
+                    self.queue.finished(failed.as_ref().map(store_error));
                     failed
                 }
                 Work::Stop => return End::Stop,
@@ -141,7 +141,7 @@ impl Writer {
     /// Without a usable connection everything is refused, until it is time to try to open it again. The clock is this
     /// one's own: the queue probes only while nobody asks for anything, and whoever is refused asks again.
     fn refuse(&self, error: &rusqlite::Error) -> End {
-        let failure = plain(error);
+        let failure = store_error(error);
         tracing::error!(%error, "the store cannot open its file for writing");
         let reopen_at = Instant::now() + PROBE_EVERY;
         loop {
@@ -151,10 +151,10 @@ impl Writer {
             }
             match self.queue.take() {
                 Work::Writes(writes) => {
-                    answer_all(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
+                    send_replies(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
                 }
                 // Dropping it tells whoever waits to look at the failure.
-                Work::Alone(work) => drop(work),
+                Work::Exclusive(work) => drop(work),
                 Work::Probe => return End::Reopen,
                 Work::Stop => return End::Stop,
                 Work::Close(told) => return End::Close(told),
@@ -164,9 +164,9 @@ impl Writer {
 }
 
 /// Ends the queue even if the writer panics.
-struct EndsQueue(Arc<Queue>);
+struct EndQueueOnDrop(Arc<WriteQueue>);
 
-impl Drop for EndsQueue {
+impl Drop for EndQueueOnDrop {
     fn drop(&mut self) {
         self.0.end();
     }

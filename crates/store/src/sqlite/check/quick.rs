@@ -17,9 +17,9 @@ const TASKS: i64 = 20;
 /// used; what is returned are problems of single tasks, one line each.
 pub fn quick_check(directory: &Path) -> Result<Vec<String>, CheckError> {
     let mut connection = connection::open_for_reading(&database_path(directory))?;
-    let moment = connection.transaction()?;
-    ends(&moment)?;
-    Ok(newest(&moment)?)
+    let snapshot = connection.transaction()?;
+    ends(&snapshot)?;
+    Ok(newest(&snapshot)?)
 }
 
 /// Reads the first and the last row of every table.

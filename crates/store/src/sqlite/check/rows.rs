@@ -6,7 +6,7 @@ use super::Report;
 use crate::sqlite::columns::{IdentifierText, TERMINAL_STATES};
 
 /// Conditions on a task's row that must never hold, and how to say that one does.
-const NEVER: [(&str, &str); 7] = [
+const TASK_VIOLATIONS: [(&str, &str); 7] = [
     ("phase <> 4 AND {terminal}", "it is in a terminal state but not done"),
     ("phase = 4 AND hidden = 0 AND NOT {terminal}", "it is done but not in a terminal state"),
     ("(phase = 1) <> (lease IS NOT NULL)", "it holds a lease although no turn runs, or a turn runs without one"),
@@ -43,7 +43,7 @@ const ORPHANS: [(&str, &str); 4] = [
 ];
 
 pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
-    for (condition, words) in NEVER {
+    for (condition, words) in TASK_VIOLATIONS {
         let condition = condition.replace("{terminal}", TERMINAL_STATES);
         let mut statement = connection.prepare(&format!("SELECT id FROM task WHERE {condition}"))?;
         let mut rows = statement.query([])?;

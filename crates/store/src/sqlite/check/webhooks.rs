@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::Report;
 
 /// Conditions on a webhook that must never hold, and how to say that one does. Its task, if there is one, is joined.
-const NEVER_WEBHOOK: [(&str, &str); 4] = [
+const WEBHOOK_VIOLATIONS: [(&str, &str); 4] = [
     ("webhook.cursor > task.last_seq", "it was told of events that its task does not have"),
     (
         "task.key IS NULL AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook = webhook.key AND delivery.state <> 1)",
@@ -19,7 +19,7 @@ const NEVER_WEBHOOK: [(&str, &str); 4] = [
 ];
 
 /// The same of a delivery, joined with its webhook.
-const NEVER_DELIVERY: [(&str, &str); 5] = [
+const DELIVERY_VIOLATIONS: [(&str, &str); 5] = [
     ("webhook.key IS NULL", "its webhook is gone"),
     (
         "delivery.state = 0 AND replay = 0 AND first_seq <= cursor",
@@ -34,20 +34,26 @@ const NEVER_DELIVERY: [(&str, &str); 5] = [
 ];
 
 pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
-    for (condition, words) in NEVER_WEBHOOK {
+    for (condition, words) in WEBHOOK_VIOLATIONS {
         let sql = format!("SELECT webhook.key FROM webhook LEFT JOIN task ON task.key = task_key WHERE {condition}");
-        name_all(connection, &sql, "webhook", words, report)?;
+        report_rows(connection, &sql, "webhook", words, report)?;
     }
-    for (condition, words) in NEVER_DELIVERY {
+    for (condition, words) in DELIVERY_VIOLATIONS {
         let sql = format!(
             "SELECT delivery.key FROM delivery LEFT JOIN webhook ON webhook.key = delivery.webhook WHERE {condition}"
         );
-        name_all(connection, &sql, "delivery", words, report)?;
+        report_rows(connection, &sql, "delivery", words, report)?;
     }
     Ok(())
 }
 
-fn name_all(connection: &Connection, sql: &str, what: &str, words: &str, report: &mut Report) -> rusqlite::Result<()> {
+fn report_rows(
+    connection: &Connection,
+    sql: &str,
+    what: &str,
+    words: &str,
+    report: &mut Report,
+) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

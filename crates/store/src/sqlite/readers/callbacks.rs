@@ -6,11 +6,11 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::callbacks::{CallbackRow, CallbackUpdate};
 
-use super::Reading;
-use super::waiting::limit;
+use super::Reader;
+use super::unfinished::limit;
 use crate::sqlite::columns::Identifier;
 
-impl Reading {
+impl Reader {
     pub(crate) fn callback(&self, task: &TaskId) -> rusqlite::Result<Option<CallbackRow>> {
         let sql = "SELECT task_key, digest FROM callback JOIN task ON task.key = task_key WHERE task.id = ?1";
         let mut statement = self.connection.prepare_cached(sql)?;

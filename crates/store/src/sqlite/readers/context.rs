@@ -5,12 +5,12 @@ use switchboard_a2a::ContextId;
 use switchboard_engine::ids::{AgentName, CallerId};
 use switchboard_engine::store::TaskRow;
 
-use super::Reading;
+use super::Reader;
 use super::row::TASK_COLUMNS;
-use super::waiting::limit;
+use super::unfinished::limit;
 use crate::sqlite::columns::Identifier;
 
-impl Reading {
+impl Reader {
     pub(crate) fn context(
         &mut self,
         owner: &CallerId,

@@ -8,8 +8,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, Due, OutboxCensus, Route, WebhookKey, WebhookRow,
 };
 
-use super::Reading;
-use super::waiting::limit;
+use super::Reader;
+use super::unfinished::limit;
 use super::webhooks::{WEBHOOK_COLUMNS, WEBHOOK_WIDTH};
 use crate::sqlite::columns::delivery_state_from;
 
@@ -29,7 +29,7 @@ pub(crate) const BEHIND: &str = "SELECT count(*), min(min(coalesce(delivery.crea
      JOIN task ON task.key = task_key LEFT JOIN delivery INDEXED BY delivery_head ON delivery.webhook = webhook.key \
      AND delivery.state = 0 AND replay = 0 WHERE webhook.state < 2 AND (task.phase = 4 OR delivery.key IS NOT NULL)";
 
-impl Reading {
+impl Reader {
     pub(crate) fn due_deliveries(
         &mut self,
         after: (Timestamp, DeliveryKey),

@@ -2,10 +2,10 @@
 
 use switchboard_a2a::Timestamp;
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::keys::KeyRow;
 
-impl Reading {
+impl Reader {
     pub(crate) fn keys(&self) -> rusqlite::Result<Vec<KeyRow>> {
         let sql = "SELECT id, name, prefix, digest, scopes, created_at, expires_at, revoked_at FROM api_key ORDER BY created_at, id";
         let mut statement = self.connection.prepare_cached(sql)?;

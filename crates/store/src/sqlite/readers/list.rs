@@ -8,11 +8,11 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{ListPage, ListQuery};
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::columns::{Identifier, state_number};
 
 /// Newest first: later time, then larger key.
-type Place = (i64, i64);
+type PageKey = (i64, i64);
 
 /// A query whose names are numbers and whose open ends are closed.
 struct Bounds {
@@ -21,20 +21,20 @@ struct Bounds {
     agents: Option<String>,
     state: Option<i64>,
     since: i64,
-    after: Place,
+    after: PageKey,
     /// One more than the page, to know whether another one follows.
     wanted: usize,
 }
 
-impl Reading {
+impl Reader {
     pub(crate) fn list(&mut self, query: &ListQuery) -> rusqlite::Result<ListPage> {
         let nothing = ListPage { places: Vec::new(), sizes: Vec::new(), next: None, total: 0 };
         let Some(bounds) = self.bounds(query)? else {
             return Ok(nothing);
         };
         let (mut places, total) = match &query.context {
-            Some(context) => self.places_in_context(&bounds, &Identifier::new(context.as_str()))?,
-            None => self.places_in_groups(&bounds, query.since.is_some())?,
+            Some(context) => self.keys_in_context(&bounds, &Identifier::new(context.as_str()))?,
+            None => self.keys_in_groups(&bounds, query.since.is_some())?,
         };
         let more = places.len() > query.page_size;
         places.truncate(query.page_size);
@@ -77,7 +77,7 @@ impl Reading {
         }))
     }
 
-    fn places_in_groups(&self, bounds: &Bounds, count_each: bool) -> rusqlite::Result<(Vec<Place>, u64)> {
+    fn keys_in_groups(&self, bounds: &Bounds, count_each: bool) -> rusqlite::Result<(Vec<PageKey>, u64)> {
         let mut newest = Newest::new(bounds.wanted);
         let mut total = 0;
         for (agent, state, size) in self.groups(bounds)? {
@@ -109,7 +109,7 @@ impl Reading {
         statement.query_row((bounds.owner, agent, state, bounds.since), |row| row.get(0))
     }
 
-    fn places_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<Place>, u64)> {
+    fn keys_in_context(&self, bounds: &Bounds, context: &Identifier<'_>) -> rusqlite::Result<(Vec<PageKey>, u64)> {
         let matching = "FROM task INDEXED BY task_context WHERE context = ?1 AND owner = ?2 AND hidden = 0 \
                         AND status_at >= ?3 AND (?4 IS NULL OR agent IN (SELECT value FROM json_each(?4))) AND (?5 IS NULL OR state = ?5)";
         let page = format!(
@@ -129,7 +129,7 @@ impl Reading {
 
 /// The newest places of several ordered sources.
 struct Newest {
-    places: Vec<Place>,
+    places: Vec<PageKey>,
     wanted: usize,
 }
 
@@ -147,7 +147,7 @@ impl Newest {
         while taken < self.wanted
             && let Some(row) = rows.next()?
         {
-            let place: Place = (row.get(0)?, row.get(1)?);
+            let place: PageKey = (row.get(0)?, row.get(1)?);
             if oldest_wanted.is_some_and(|oldest| place < oldest) {
                 break;
             }

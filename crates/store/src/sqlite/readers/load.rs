@@ -4,11 +4,11 @@ use switchboard_a2a::TaskId;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::{Loaded, LoadedWithin, TaskRow};
 
-use super::Reading;
+use super::Reader;
 use super::row::{StoredTask, TASK_COLUMNS};
 use crate::sqlite::columns::Identifier;
 
-impl Reading {
+impl Reader {
     pub(crate) fn row(&mut self, id: &TaskId) -> rusqlite::Result<Option<TaskRow>> {
         Ok(self.stored(id)?.map(|task| task.row))
     }

@@ -5,11 +5,11 @@ use switchboard_a2a::TaskId;
 use switchboard_engine::ids::{Position, Seq, TaskKey};
 use switchboard_engine::store::EventRow;
 
-use super::Reading;
+use super::Reader;
 use super::row::{EVENT_COLUMNS, event};
 use crate::sqlite::columns::IdentifierText;
 
-impl Reading {
+impl Reader {
     /// Rows with events after `after`; stops once `max_bytes` are passed, but not before the first row.
     pub(crate) fn log(&self, key: TaskKey, after: Seq, max_bytes: usize) -> rusqlite::Result<Vec<EventRow>> {
         let after = i64::try_from(after.0).unwrap_or(i64::MAX - 1);
@@ -51,7 +51,11 @@ impl Reading {
     }
 
     /// Rows of all tasks in the order of their commits.
-    pub(crate) fn log_of_all(&self, after: Position, max_rows: usize) -> rusqlite::Result<Vec<(TaskId, EventRow)>> {
+    pub(crate) fn log_of_all_tasks(
+        &self,
+        after: Position,
+        max_rows: usize,
+    ) -> rusqlite::Result<Vec<(TaskId, EventRow)>> {
         let sql = "SELECT event.id, first_seq, count, epoch, blob, task.id FROM event JOIN task ON task.key = task_key \
                    WHERE event.id >= ?1 AND (event.id > ?1 OR first_seq + count - 1 > ?2) ORDER BY event.id LIMIT ?3";
         let seq = i64::try_from(after.seq.0).unwrap_or(i64::MAX);

@@ -6,10 +6,10 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::{EventRow, Loaded, NewTask, RowState, TaskRow};
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::columns::{IdentifierText, phase_from, state_from};
 
-/// The columns that [`Reading::task`] reads, in its order.
+/// The columns that [`Reader::task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
      hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks";
 /// The columns that [`event`] reads, in its order.
@@ -31,7 +31,7 @@ struct RawTask {
     snapshot_row: Option<i64>,
 }
 
-impl Reading {
+impl Reader {
     /// All rows that a query over [`TASK_COLUMNS`] finds.
     pub(crate) fn tasks(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<StoredTask>> {
         let raw: Vec<RawTask> = {

@@ -8,8 +8,8 @@ use switchboard_engine::store::webhooks::{
     Head, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookSummary,
 };
 
-use super::Reading;
-use super::waiting::limit;
+use super::Reader;
+use super::unfinished::limit;
 use crate::sqlite::columns::{Identifier, IdentifierText, phase_number, webhook_state_from, webhook_state_number};
 
 /// The columns of a webhook, in the order in which they are read.
@@ -49,7 +49,7 @@ pub(crate) fn listing(filter: &WebhookFilter) -> String {
     )
 }
 
-impl Reading {
+impl Reader {
     /// The webhooks that a query finds, each with what it selects after [`WEBHOOK_COLUMNS`].
     pub(crate) fn webhook_rows<T>(
         &mut self,

@@ -7,8 +7,8 @@ use rusqlite::{OptionalExtension, params};
 use switchboard_engine::ids::{Fence, Seq, TaskKey};
 use switchboard_engine::store::{Append, Appended, Guard, NewTask, Phase, RowState, SendRecord, StoreError};
 
+use super::counters::CounterKey;
 use super::session::Session;
-use super::tally::Counter;
 use crate::sqlite::columns::{Identifier, phase_number, state_number};
 
 /// Why an append was not written.
@@ -28,7 +28,7 @@ impl From<rusqlite::Error> for AppendFailure {
 
 /// A task's row as far as the next append has to know it.
 struct Found {
-    counter: Counter,
+    counter: CounterKey,
     status_at: i64,
     phase: i64,
     fence: i64,
@@ -102,7 +102,7 @@ impl Session<'_> {
         self.write_note(key, append)?;
         self.insert_send(send_owner, key, 1, append.sides.send.as_ref())?;
         self.write_webhook(key, plan)?;
-        self.tally.add(counter(owner, agent, row), 1);
+        self.counters.add(counter(owner, agent, row), 1);
         Ok(Appended { key: TaskKey(key), first_seq: Seq(1), row: event.unwrap_or(0) })
     }
 
@@ -112,7 +112,7 @@ impl Session<'_> {
         let first_seq = found.last_seq + 1;
         let event = self.insert_event(key.0, first_seq, append)?;
         if first_seq == 1 && event.is_some() {
-            self.statements.keep_first.execute((key.0, event))?;
+            self.statements.set_first_row.execute((key.0, event))?;
         }
         let snapshot_row = match (&append.snapshot, event) {
             (None, _) => None,
@@ -120,21 +120,21 @@ impl Session<'_> {
             // Only the row changes, yet the fold is worth keeping: it is as of the last event there is.
             (Some(snapshot), None) => {
                 let row = params![key.0, &snapshot[..]];
-                self.statements.keep_snapshot.query_row(row, |row| row.get::<_, i64>(0)).optional()?
+                self.statements.set_snapshot.query_row(row, |row| row.get::<_, i64>(0)).optional()?
             }
         };
         self.update_task(key, found, append, snapshot_row)?;
         self.write_note(key.0, append)?;
         self.insert_send(send_owner, key.0, first_seq, append.sides.send.as_ref())?;
         self.write_webhook(key.0, plan)?;
-        self.tally.moved(found.counter, counter(found.counter.owner, found.counter.agent, &append.row));
+        self.counters.moved(found.counter, counter(found.counter.owner, found.counter.agent, &append.row));
         Ok(Appended { key, first_seq: Seq(first_seq.cast_unsigned()), row: event.unwrap_or(0) })
     }
 
     fn find(&mut self, key: TaskKey) -> Result<Found, AppendFailure> {
         let found = self.statements.find_task.query_row([key.0], |row| {
             let phase: i64 = row.get(4)?;
-            let counter = Counter {
+            let counter = CounterKey {
                 owner: row.get(0)?,
                 agent: row.get(1)?,
                 state: row.get(2)?,
@@ -243,6 +243,6 @@ impl Session<'_> {
     }
 }
 
-fn counter(owner: i64, agent: i64, row: &RowState) -> Counter {
-    Counter { owner, agent, state: state_number(row.state), hidden: row.hidden, parked: row.phase == Phase::Parked }
+fn counter(owner: i64, agent: i64, row: &RowState) -> CounterKey {
+    CounterKey { owner, agent, state: state_number(row.state), hidden: row.hidden, parked: row.phase == Phase::Parked }
 }

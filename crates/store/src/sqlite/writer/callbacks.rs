@@ -31,7 +31,7 @@ impl Session<'_> {
     pub(crate) fn open_callback(&mut self, task: &TaskId, digest: &[u8; 32]) -> rusqlite::Result<bool> {
         let sql = "INSERT INTO callback (task_key, digest, next_number) SELECT key, ?2, 1 FROM task WHERE id = ?1 \
                    ON CONFLICT (task_key) DO UPDATE SET digest = excluded.digest";
-        Ok(self.run(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
+        Ok(self.execute(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
     }
 
     /// Nothing if the task has no callback (any more).
@@ -61,24 +61,24 @@ impl Session<'_> {
             return Ok(Some(Added::Full));
         }
         let sql = "INSERT INTO callback_update (task_key, number, id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
-        self.run(sql, params![task.0, number, id, at.0, body])?;
-        self.run("UPDATE callback SET next_number = ?2 WHERE task_key = ?1", (task.0, number + 1))?;
+        self.execute(sql, params![task.0, number, id, at.0, body])?;
+        self.execute("UPDATE callback SET next_number = ?2 WHERE task_key = ?1", (task.0, number + 1))?;
         let sql = "DELETE FROM callback_update WHERE task_key = ?1 AND number <= ?2 AND body IS NULL";
-        self.run(sql, (task.0, number - KNOWN_IDS))?;
+        self.execute(sql, (task.0, number - KNOWN_IDS))?;
         Ok(Some(Added::New(number)))
     }
 
     pub(crate) fn take_updates(&mut self, task: TaskKey, up_to: i64) -> rusqlite::Result<()> {
         let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
                    WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
-        self.run(sql, (task.0, up_to))?;
+        self.execute(sql, (task.0, up_to))?;
         Ok(())
     }
 
     /// The task is evicted.
     pub(crate) fn evict_callback(&mut self, task: i64) -> rusqlite::Result<()> {
-        if self.run("DELETE FROM callback WHERE task_key = ?1", [task])? > 0 {
-            self.run("DELETE FROM callback_update WHERE task_key = ?1", [task])?;
+        if self.execute("DELETE FROM callback WHERE task_key = ?1", [task])? > 0 {
+            self.execute("DELETE FROM callback_update WHERE task_key = ?1", [task])?;
         }
         Ok(())
     }

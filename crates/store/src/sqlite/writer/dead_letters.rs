@@ -19,10 +19,10 @@ impl Session<'_> {
         let Some((webhook, state)) = found else { return Ok(false) };
         let sql = "UPDATE delivery SET state = 0, replay = 1, held = 0, due_at = ?2, \
                    endpoint = (SELECT endpoint FROM webhook WHERE webhook.key = delivery.webhook) WHERE key = ?1";
-        self.run(sql, (delivery.0, now.0))?;
+        self.execute(sql, (delivery.0, now.0))?;
         if state == 1 {
             // It counts again once it is delivered again.
-            self.run("UPDATE webhook SET delivered = delivered - 1 WHERE key = ?1", [webhook])?;
+            self.execute("UPDATE webhook SET delivered = delivered - 1 WHERE key = ?1", [webhook])?;
         }
         Ok(true)
     }
@@ -66,10 +66,10 @@ impl Session<'_> {
         if pruned.is_empty() {
             return Ok(0);
         }
-        self.keep_webhook_numbers()?;
+        self.save_highest_webhook_keys()?;
         for (key, webhook, _) in &pruned {
-            self.run("DELETE FROM delivery WHERE key = ?1", [key])?;
-            self.drop_if_bare(*webhook)?;
+            self.execute("DELETE FROM delivery WHERE key = ?1", [key])?;
+            self.delete_if_orphaned(*webhook)?;
         }
         Ok(pruned.len())
     }

@@ -16,6 +16,6 @@ pub(crate) const RELEASE: &str = "UPDATE delivery SET due_at = max(?2, not_befor
 impl Session<'_> {
     /// Makes some deliveries to an endpoint due now; says how many. Fewer than [`MOVED_AT_ONCE`] are all.
     pub(crate) fn release_endpoint(&mut self, endpoint: &str, now: Timestamp) -> rusqlite::Result<usize> {
-        self.run(RELEASE, params![endpoint, now.0, MOVED_AT_ONCE.cast_signed()])
+        self.execute(RELEASE, params![endpoint, now.0, MOVED_AT_ONCE.cast_signed()])
     }
 }

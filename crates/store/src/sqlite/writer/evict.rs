@@ -3,8 +3,8 @@
 use rusqlite::OptionalExtension;
 use switchboard_engine::store::Phase;
 
+use super::counters::CounterKey;
 use super::session::Session;
-use super::tally::Counter;
 use crate::sqlite::columns::phase_number;
 
 /// Pages moved and cut off per transaction: about a millisecond.
@@ -16,12 +16,12 @@ impl Session<'_> {
     /// Deletes those of the tasks that have ended and have nobody left to tell, in one transaction; says how many there were.
     pub(crate) fn evict(&mut self, keys: &[i64]) -> rusqlite::Result<usize> {
         self.transaction(|session| {
-            session.keep_numbers()?;
+            session.save_highest_keys()?;
             let mut evicted = 0;
             for key in keys {
                 evicted += usize::from(session.evict_one(*key)?);
             }
-            for counter in session.flush_tally()? {
+            for counter in session.flush_counters()? {
                 session.drop_empty_counter(counter)?;
             }
             Ok(evicted)
@@ -29,7 +29,7 @@ impl Session<'_> {
     }
 
     /// Gives a few free pages back; says whether there are more to give.
-    pub(crate) fn vacuum_a_little(&mut self) -> rusqlite::Result<bool> {
+    pub(crate) fn vacuum_step(&mut self) -> rusqlite::Result<bool> {
         let free: i64 = self.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
         if free <= SPARE_PAGES {
             return Ok(false);
@@ -52,12 +52,12 @@ impl Session<'_> {
         let deleted = delete_task.query_row((key, phase_number(Phase::Done)), |row| {
             let (owner, agent, state, hidden) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
             let (first_row, webhooks): (Option<i64>, i64) = (row.get(4)?, row.get(5)?);
-            Ok((Counter { owner, agent, state, hidden, parked: false }, first_row, webhooks))
+            Ok((CounterKey { owner, agent, state, hidden, parked: false }, first_row, webhooks))
         });
         let Some((counter, first_row, webhooks)) = deleted.optional()? else {
             return Ok(false);
         };
-        self.tally.add(counter, -1);
+        self.counters.add(counter, -1);
         connection.prepare_cached("DELETE FROM event WHERE id = ?1")?.execute([first_row])?;
         connection.prepare_cached("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1")?.execute([key])?;
         connection.prepare_cached("DELETE FROM send WHERE task_key = ?1")?.execute([key])?;
@@ -69,8 +69,8 @@ impl Session<'_> {
     }
 
     /// Callers come and go; their empty counters go with their last task.
-    fn drop_empty_counter(&self, counter: Counter) -> rusqlite::Result<()> {
-        let Counter { owner, agent, state, hidden, parked } = counter;
+    fn drop_empty_counter(&self, counter: CounterKey) -> rusqlite::Result<()> {
+        let CounterKey { owner, agent, state, hidden, parked } = counter;
         let sql = "DELETE FROM tally WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = ?4 AND parked = ?5 AND n = 0";
         self.connection.prepare_cached(sql)?.execute((owner, agent, state, hidden, parked))?;
         Ok(())
@@ -126,9 +126,9 @@ mod tests {
             refusable: false,
         };
         let key = store.append(append).await.unwrap().key;
-        assert_eq!(store.write(move |session| session.evict(&[key.0])).await.unwrap(), 0);
+        assert_eq!(store.write_exclusive(move |session| session.evict(&[key.0])).await.unwrap(), 0);
         assert!(store.row(&id).await.unwrap().is_some());
         assert!(store.delete_webhook(key, "a").await.unwrap());
-        assert_eq!(store.write(move |session| session.evict(&[key.0])).await.unwrap(), 1);
+        assert_eq!(store.write_exclusive(move |session| session.evict(&[key.0])).await.unwrap(), 1);
     }
 }

@@ -30,7 +30,7 @@ impl Session<'_> {
         match write {
             OutboxWrite::IfStill { webhook, revision, write } => {
                 let was_taken = matches!(**write, OutboxWrite::Delivered { .. });
-                match self.is_still(*webhook, *revision, was_taken)? {
+                match self.is_current(*webhook, *revision, was_taken)? {
                     true => self.step(write),
                     false => Ok(()),
                 }
@@ -38,7 +38,7 @@ impl Session<'_> {
             OutboxWrite::Skipped { webhook, cursor } => {
                 let sql = "UPDATE webhook SET cursor = ?2 WHERE key = ?1 AND cursor < ?2 AND state < 2 AND NOT EXISTS \
                            (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
-                self.run(sql, (webhook.0, cursor.0.cast_signed())).map(drop)
+                self.execute(sql, (webhook.0, cursor.0.cast_signed())).map(drop)
             }
             OutboxWrite::Prepare { webhook, delivery } => self.prepare(webhook.0, delivery),
             OutboxWrite::Delivered { delivery, attempt, finished, next } => {
@@ -47,23 +47,23 @@ impl Session<'_> {
             OutboxWrite::Failed { delivery, attempt, due_at, not_before } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
                 let sql = "UPDATE delivery SET not_before = ?2 WHERE key = ?1";
-                self.run(sql, (pending.key, not_before.0))?;
-                self.tried(&pending, attempt, PENDING, Some(*due_at))
+                self.execute(sql, (pending.key, not_before.0))?;
+                self.record_attempt(&pending, attempt, PENDING, Some(*due_at))
             }
             OutboxWrite::Dead { delivery, attempt, finished, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
-                self.keep_body(&pending, body.as_ref())?;
-                self.tried(&pending, attempt, DEAD, None)?;
-                self.move_on(&pending, *finished, 0)?;
+                self.store_body(&pending, body.as_ref())?;
+                self.record_attempt(&pending, attempt, DEAD, None)?;
+                self.advance_cursor(&pending, *finished, 0)?;
                 Ok(())
             }
             OutboxWrite::Abandon { webhook, delivery, problem } => self.abandon(webhook.0, delivery, problem),
             OutboxWrite::Disabled { delivery, attempt, body } => {
                 let Some(pending) = self.pending(*delivery)? else { return Ok(()) };
-                self.keep_body(&pending, body.as_ref())?;
-                self.tried(&pending, attempt, DEAD, None)?;
-                self.move_on(&pending, false, 0)?;
-                self.run("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
+                self.store_body(&pending, body.as_ref())?;
+                self.record_attempt(&pending, attempt, DEAD, None)?;
+                self.advance_cursor(&pending, false, 0)?;
+                self.execute("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
                 // Only there if it was a replay that was refused.
                 self.hold_head(pending.webhook)
             }
@@ -72,16 +72,16 @@ impl Session<'_> {
     }
 
     /// Whether a webhook is as it was; or, for what was taken, whether it goes where it went.
-    fn is_still(&self, webhook: WebhookKey, revision: u64, was_taken: bool) -> rusqlite::Result<bool> {
+    fn is_current(&self, webhook: WebhookKey, revision: u64, was_taken: bool) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE key = ?1 AND iif(?3, moved <= ?2, revision = ?2))";
         let values = (webhook.0, revision.cast_signed(), was_taken);
         self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
     }
 
     /// A dead letter outlives the log that its body could be made of again.
-    fn keep_body(&self, pending: &Pending, body: Option<&Bytes>) -> rusqlite::Result<()> {
+    fn store_body(&self, pending: &Pending, body: Option<&Bytes>) -> rusqlite::Result<()> {
         let Some(body) = body else { return Ok(()) };
-        self.run("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..]))?;
+        self.execute("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..]))?;
         Ok(())
     }
 
@@ -94,7 +94,7 @@ impl Session<'_> {
         pending.optional()
     }
 
-    fn tried(
+    fn record_attempt(
         &self,
         pending: &Pending,
         attempt: &Attempt,
@@ -105,12 +105,12 @@ impl Session<'_> {
                    status = ?5, problem = ?6, due_at = coalesce(?7, due_at), body = iif(?2 = 1, NULL, body) WHERE key = ?1";
         let Attempt { at, duration_ms, status, problem } = attempt;
         let due_at = due_at.map(|at| at.0);
-        self.run(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at])?;
+        self.execute(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at])?;
         Ok(())
     }
 
     /// Moves the webhook past a delivery; a replay is beside the order and moves nothing. Returns how many were delivered.
-    fn move_on(&self, pending: &Pending, finished: bool, delivered: i64) -> rusqlite::Result<i64> {
+    fn advance_cursor(&self, pending: &Pending, finished: bool, delivered: i64) -> rusqlite::Result<i64> {
         let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = iif(?2 > cursor, 0, late), \
                    state = iif(?3 AND state < 2, 3, state), delivered = delivered + ?4 WHERE key = ?1 RETURNING delivered";
         let cursor = if pending.replay { 0 } else { pending.last_seq };
@@ -136,7 +136,7 @@ impl Session<'_> {
             new.body.as_deref(),
             new.at.0,
         ];
-        self.next_delivery += i64::from(self.run(sql, values)? > 0);
+        self.next_delivery += i64::from(self.execute(sql, values)? > 0);
         Ok(())
     }
 
@@ -148,16 +148,16 @@ impl Session<'_> {
         next: Option<&NewDelivery>,
     ) -> rusqlite::Result<()> {
         let Some(pending) = self.pending(delivery)? else { return Ok(()) };
-        self.tried(&pending, attempt, DELIVERED, None)?;
-        let delivered = self.move_on(&pending, finished, 1)?;
+        self.record_attempt(&pending, attempt, DELIVERED, None)?;
+        let delivered = self.advance_cursor(&pending, finished, 1)?;
         if delivered > HISTORY {
             // Walks the entries of an index that has no others, and finds one row too many.
             let sql = "DELETE FROM delivery WHERE key IN (SELECT key FROM delivery INDEXED BY delivery_webhook \
                        WHERE webhook = ?1 AND state = 1 ORDER BY key DESC LIMIT -1 OFFSET ?2)";
-            self.run(sql, (pending.webhook, HISTORY))?;
+            self.execute(sql, (pending.webhook, HISTORY))?;
         }
         if pending.replay {
-            return self.drop_if_bare(pending.webhook);
+            return self.delete_if_orphaned(pending.webhook);
         }
         next.map_or(Ok(()), |next| self.prepare(pending.webhook, next))
     }
@@ -181,9 +181,9 @@ impl Session<'_> {
             new.at.0,
             problem,
         ];
-        if self.run(sql, values)? > 0 {
+        if self.execute(sql, values)? > 0 {
             self.next_delivery += 1;
-            self.run("UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1", (webhook, last_seq))?;
+            self.execute("UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1", (webhook, last_seq))?;
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl Session<'_> {
     fn finish(&self, webhook: WebhookKey, cursor: Seq) -> rusqlite::Result<()> {
         let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = 0, state = 3 WHERE key = ?1 AND state < 2 AND NOT EXISTS \
                    (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
-        self.run(sql, (webhook.0, cursor.0.cast_signed()))?;
+        self.execute(sql, (webhook.0, cursor.0.cast_signed()))?;
         Ok(())
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rusqlite::{Connection, Params};
 
+use super::counters::{CounterKey, TaskCounters};
 use super::names::Names;
 use super::statements::Statements;
-use super::tally::{Counter, Tally};
 use crate::sqlite::open::{Start, meta, set_meta};
 
 /// An ordinary append is smaller than this, so if so much can be written, the store works again.
@@ -17,9 +17,9 @@ pub(crate) struct Session<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) statements: Statements<'c>,
     pub(crate) names: Names,
-    pub(crate) tally: Tally,
+    pub(crate) counters: TaskCounters,
     pub(crate) start: Start,
-    /// Numbers are never given twice, not even after the row that had the highest one is evicted: [`Self::keep_numbers`].
+    /// Numbers are never given twice, not even after the row that had the highest one is evicted: [`Self::save_highest_keys`].
     pub(crate) next_task: i64,
     pub(crate) next_event: i64,
     pub(crate) next_webhook: i64,
@@ -39,7 +39,7 @@ impl<'c> Session<'c> {
             connection,
             statements: Statements::prepare(connection)?,
             names: Names::default(),
-            tally: Tally::default(),
+            counters: TaskCounters::default(),
             start,
             next_task: task.unwrap_or(0) + 1,
             next_event: event.unwrap_or(0) + 1,
@@ -58,7 +58,7 @@ impl<'c> Session<'c> {
         let _open = gate.lock();
         self.statements.begin.execute([])?;
         let result = work(self).and_then(|value| {
-            self.flush_tally()?;
+            self.flush_counters()?;
             self.statements.commit.execute([])?;
             Ok(value)
         });
@@ -69,24 +69,24 @@ impl<'c> Session<'c> {
     }
 
     /// Runs a statement that is not on the path of every append; it stays prepared all the same.
-    pub(crate) fn run(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+    pub(crate) fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
         self.connection.prepare_cached(sql)?.execute(params)
     }
 
     /// Writes the gathered counters into the open transaction.
-    pub(crate) fn flush_tally(&mut self) -> rusqlite::Result<Vec<Counter>> {
-        self.tally.write(&mut self.statements.count)
+    pub(crate) fn flush_counters(&mut self) -> rusqlite::Result<Vec<CounterKey>> {
+        self.counters.write(&mut self.statements.count)
     }
 
     /// Remembers the highest numbers given, in the transaction that may delete the rows that have them.
-    pub(crate) fn keep_numbers(&self) -> rusqlite::Result<()> {
+    pub(crate) fn save_highest_keys(&self) -> rusqlite::Result<()> {
         set_meta(self.connection, "highest_task", self.next_task - 1)?;
         set_meta(self.connection, "highest_event", self.next_event - 1)?;
-        self.keep_webhook_numbers()
+        self.save_highest_webhook_keys()
     }
 
     /// The same for what deletes no tasks.
-    pub(crate) fn keep_webhook_numbers(&self) -> rusqlite::Result<()> {
+    pub(crate) fn save_highest_webhook_keys(&self) -> rusqlite::Result<()> {
         set_meta(self.connection, "highest_webhook", self.next_webhook - 1)?;
         set_meta(self.connection, "highest_delivery", self.next_delivery - 1)?;
         Ok(())
@@ -103,7 +103,7 @@ impl<'c> Session<'c> {
     }
 
     fn roll_back(&mut self) {
-        self.tally.forget();
+        self.counters.forget();
         self.names.forget();
         // Some errors have rolled back already.
         if !self.connection.is_autocommit()

@@ -23,7 +23,7 @@ impl Session<'_> {
         set_meta(self.connection, "signing_generation", generation.cast_signed())?;
         let text = previous.iter().map(|(generation, until)| format!("{generation} {}", until.0));
         let text = text.collect::<Vec<_>>().join("\n");
-        self.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('signing_previous', ?1)", [text])?;
+        self.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('signing_previous', ?1)", [text])?;
         Ok(Signing { generation, previous })
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Statements<'c> {
     pub(crate) note_task: Statement<'c>,
     pub(crate) insert_event: Statement<'c>,
     /// For a task that was created without events.
-    pub(crate) keep_first: Statement<'c>,
-    pub(crate) keep_snapshot: Statement<'c>,
+    pub(crate) set_first_row: Statement<'c>,
+    pub(crate) set_snapshot: Statement<'c>,
     pub(crate) send_exists: Statement<'c>,
     pub(crate) insert_send: Statement<'c>,
     pub(crate) count: Statement<'c>,
@@ -63,8 +63,8 @@ impl<'c> Statements<'c> {
                 "INSERT INTO event (id, task_key, first_seq, count, epoch, blob, snapshot) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?,
-            keep_first: prepare("UPDATE task SET first_row = ?2 WHERE key = ?1")?,
-            keep_snapshot: prepare(
+            set_first_row: prepare("UPDATE task SET first_row = ?2 WHERE key = ?1")?,
+            set_snapshot: prepare(
                 "UPDATE event SET snapshot = ?2 WHERE id = coalesce((SELECT id FROM event WHERE task_key = ?1 AND first_seq > 1 \
                  ORDER BY first_seq DESC LIMIT 1), (SELECT first_row FROM task WHERE key = ?1)) RETURNING id",
             )?,

@@ -16,7 +16,7 @@ use crate::sqlite::columns::webhook_state_number;
 pub(crate) enum WebhookPlan<'a> {
     Nothing,
     /// The task ends unseen: nobody may hear of it.
-    ForgetAll,
+    DeleteAll,
     Insert {
         new: &'a NewWebhook,
     },
@@ -37,7 +37,7 @@ impl Session<'_> {
     ) -> Result<WebhookPlan<'a>, AppendFailure> {
         let count = task.map_or(0, |(_, count)| count);
         if append.row.hidden && append.row.phase == Phase::Done {
-            return Ok(if count > 0 { WebhookPlan::ForgetAll } else { WebhookPlan::Nothing });
+            return Ok(if count > 0 { WebhookPlan::DeleteAll } else { WebhookPlan::Nothing });
         }
         let Some(new) = &append.sides.webhook else { return Ok(WebhookPlan::Nothing) };
         let same = match task {
@@ -60,13 +60,13 @@ impl Session<'_> {
     pub(crate) fn write_webhook(&mut self, task: i64, plan: WebhookPlan<'_>) -> rusqlite::Result<()> {
         match plan {
             WebhookPlan::Nothing => Ok(()),
-            WebhookPlan::ForgetAll => self.forget_webhooks(task),
+            WebhookPlan::DeleteAll => self.delete_webhook_rows(task),
             WebhookPlan::Insert { new } => self.insert_webhook(task, new),
             WebhookPlan::Replace { key, new, again } => {
                 // What was made in another form would be sent under a name that stands for that.
                 let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0 \
                            AND (SELECT form FROM webhook WHERE key = ?1) <> ?2";
-                self.run(sql, (key, new.form))?;
+                self.execute(sql, (key, new.form))?;
                 // Who sets what is set already, as some do with every message, changes nothing for what is under way.
                 let sql = "UPDATE webhook SET config = ?2, endpoint = ?3, form = ?4, \
                            revision = revision + (?6 OR config <> ?2 OR endpoint <> ?3 OR form <> ?4), \
@@ -74,18 +74,18 @@ impl Session<'_> {
                                OR iif(json_valid(config), config ->> 'url', config) IS NOT iif(json_valid(?2), ?2 ->> 'url', ?2), \
                                revision + 1, moved), \
                            began_at = iif(form = ?4, began_at, max(began_at + 1, ?5)) WHERE key = ?1";
-                self.run(sql, (key, &new.config, &new.endpoint, new.form, new.at.0, again))?;
+                self.execute(sql, (key, &new.config, &new.endpoint, new.form, new.at.0, again))?;
                 if again {
                     let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0, began_at = max(began_at + 1, ?4) \
                                WHERE key = ?1";
-                    self.run(sql, (key, new.cursor.0.cast_signed(), new.late, new.at.0))?;
+                    self.execute(sql, (key, new.cursor.0.cast_signed(), new.late, new.at.0))?;
                     // What was left over when it was disabled lies before its new beginning.
-                    self.run("DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0", [key])?;
+                    self.execute("DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0", [key])?;
                 }
                 // Whoever sets it again may have mended what was wrong, so there is nothing to wait for.
                 let sql = "UPDATE delivery SET endpoint = ?2, due_at = min(due_at, ?3), not_before = 0 \
                            WHERE webhook = ?1 AND state = 0";
-                self.run(sql, (key, &new.endpoint, new.at.0))?;
+                self.execute(sql, (key, &new.endpoint, new.at.0))?;
                 Ok(())
             }
         }
@@ -96,9 +96,9 @@ impl Session<'_> {
         let sql = "INSERT INTO webhook (key, task_key, task, owner, agent, id, config, endpoint, cursor, late, state, began_at, form) \
                    SELECT ?1, key, id, owner, agent, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9 FROM task WHERE key = ?2";
         let cursor = new.cursor.0.cast_signed();
-        self.run(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0, new.form])?;
+        self.execute(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0, new.form])?;
         self.next_webhook += 1;
-        self.run("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task])?;
+        self.execute("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task])?;
         Ok(())
     }
 
@@ -111,18 +111,18 @@ impl Session<'_> {
 
     pub(crate) fn delete_webhook(&mut self, task: TaskKey, id: &str) -> rusqlite::Result<bool> {
         let Some((key, _)) = self.webhook_by_name(task, id)? else { return Ok(false) };
-        self.keep_webhook_numbers()?;
-        self.forget_webhook(key)?;
-        self.run("UPDATE task SET webhooks = webhooks - 1 WHERE key = ?1", [task.0])?;
+        self.save_highest_webhook_keys()?;
+        self.delete_webhook_row(key)?;
+        self.execute("UPDATE task SET webhooks = webhooks - 1 WHERE key = ?1", [task.0])?;
         Ok(true)
     }
 
-    fn forget_webhooks(&mut self, task: i64) -> rusqlite::Result<()> {
-        self.keep_webhook_numbers()?;
+    fn delete_webhook_rows(&mut self, task: i64) -> rusqlite::Result<()> {
+        self.save_highest_webhook_keys()?;
         for key in self.webhooks_of(task)? {
-            self.forget_webhook(key)?;
+            self.delete_webhook_row(key)?;
         }
-        self.run("UPDATE task SET webhooks = 0 WHERE key = ?1", [task])?;
+        self.execute("UPDATE task SET webhooks = 0 WHERE key = ?1", [task])?;
         Ok(())
     }
 
@@ -132,8 +132,8 @@ impl Session<'_> {
             // A body that is to be made anew of the log can no longer be made.
             let sql =
                 "DELETE FROM delivery WHERE webhook = ?1 AND (state = 0 AND replay = 0 OR state <> 1 AND body IS NULL)";
-            self.run(sql, [key])?;
-            self.drop_if_bare(key)?;
+            self.execute(sql, [key])?;
+            self.delete_if_orphaned(key)?;
         }
         Ok(())
     }
@@ -145,22 +145,22 @@ impl Session<'_> {
     }
 
     /// A webhook whose task is gone is only there for its dead letters: its history goes, and with the last of them all of it.
-    pub(crate) fn drop_if_bare(&self, key: i64) -> rusqlite::Result<()> {
+    pub(crate) fn delete_if_orphaned(&self, key: i64) -> rusqlite::Result<()> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM task JOIN webhook ON webhook.task_key = task.key WHERE webhook.key = ?1)";
         let has_task: bool = self.connection.prepare_cached(sql)?.query_row([key], |row| row.get(0))?;
         if has_task {
             return Ok(());
         }
-        self.run("DELETE FROM delivery WHERE webhook = ?1 AND state = 1", [key])?;
+        self.execute("DELETE FROM delivery WHERE webhook = ?1 AND state = 1", [key])?;
         let sql = "DELETE FROM webhook WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook = ?1)";
-        self.run(sql, [key])?;
+        self.execute(sql, [key])?;
         Ok(())
     }
 
-    fn forget_webhook(&self, key: i64) -> rusqlite::Result<()> {
-        self.run("DELETE FROM delivery WHERE webhook = ?1", [key])?;
-        self.run("DELETE FROM webhook WHERE key = ?1", [key])?;
+    fn delete_webhook_row(&self, key: i64) -> rusqlite::Result<()> {
+        self.execute("DELETE FROM delivery WHERE webhook = ?1", [key])?;
+        self.execute("DELETE FROM webhook WHERE key = ?1", [key])?;
         Ok(())
     }
 
@@ -175,15 +175,15 @@ impl Session<'_> {
                 // Of a task that is gone there is nothing more to tell.
                 let sql = "UPDATE webhook SET state = 0 WHERE key = ?1 AND state IN (1, 2) \
                            AND EXISTS (SELECT 1 FROM task WHERE task.key = task_key)";
-                if self.run(sql, [webhook.0])? == 0 {
+                if self.execute(sql, [webhook.0])? == 0 {
                     return Ok(false);
                 }
                 let sql = "UPDATE delivery SET held = 0, due_at = ?2 WHERE webhook = ?1 AND state = 0 AND replay = 0";
-                self.run(sql, (webhook.0, now.0))?;
+                self.execute(sql, (webhook.0, now.0))?;
                 Ok(true)
             }
             WebhookState::Paused => {
-                if self.run("UPDATE webhook SET state = 1 WHERE key = ?1 AND state = 0", [webhook.0])? == 0 {
+                if self.execute("UPDATE webhook SET state = 1 WHERE key = ?1 AND state = 0", [webhook.0])? == 0 {
                     return Ok(false);
                 }
                 self.hold_head(webhook.0)?;
@@ -195,7 +195,7 @@ impl Session<'_> {
 
     /// What comes next waits until the webhook is active again.
     pub(crate) fn hold_head(&self, webhook: i64) -> rusqlite::Result<()> {
-        self.run("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])?;
+        self.execute("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])?;
         Ok(())
     }
 }

@@ -11,42 +11,42 @@ use tokio::runtime::{Handle, Id};
 use tokio::sync::{mpsc, oneshot};
 
 /// What a write came to; nothing more to say if it was no append.
-pub(crate) type Outcome = Result<Option<Appended>, StoreError>;
+pub(crate) type WriteResult = Result<Option<Appended>, StoreError>;
 
-/// Answers that reach their askers when they are dropped, wherever that happens: in the task that hands them out, or,
+/// Replies that reach their waiters when they are dropped, wherever that happens: in the task that hands them out, or,
 /// if its runtime has ended, with the channel to it.
-struct Answers(Vec<(oneshot::Sender<Outcome>, Outcome)>);
+struct ReplyBatch(Vec<(oneshot::Sender<WriteResult>, WriteResult)>);
 
-impl Drop for Answers {
+impl Drop for ReplyBatch {
     fn drop(&mut self) {
-        for (asker, outcome) in self.0.drain(..) {
-            // An asker that has stopped waiting needs no answer.
-            asker.send(outcome).ok();
+        for (waiter, outcome) in self.0.drain(..) {
+            // A waiter that has stopped waiting needs no answer.
+            waiter.send(outcome).ok();
         }
     }
 }
 
 /// To the task that hands answers out.
-type Channel = mpsc::UnboundedSender<Answers>;
+type Channel = mpsc::UnboundedSender<ReplyBatch>;
 
-/// The way back to one asker.
+/// The way back to one waiter.
 pub(crate) struct Reply {
-    asker: oneshot::Sender<Outcome>,
+    waiter: oneshot::Sender<WriteResult>,
     /// Absent outside of a runtime.
     channel: Option<Channel>,
 }
 
 /// The tasks that hand answers out, one per runtime that has asked.
 #[derive(Clone, Default)]
-pub(crate) struct Desk {
+pub(crate) struct ReplyChannels {
     channels: Arc<Mutex<Vec<(Id, Channel)>>>,
 }
 
-impl Desk {
+impl ReplyChannels {
     /// A way back to whoever calls this.
-    pub(crate) fn reply(&self) -> (Reply, oneshot::Receiver<Outcome>) {
-        let (asker, answer) = oneshot::channel();
-        (Reply { asker, channel: self.channel() }, answer)
+    pub(crate) fn reply(&self) -> (Reply, oneshot::Receiver<WriteResult>) {
+        let (waiter, answer) = oneshot::channel();
+        (Reply { waiter, channel: self.channel() }, answer)
     }
 
     fn channel(&self) -> Option<Channel> {
@@ -56,7 +56,7 @@ impl Desk {
         if let Some((_, channel)) = channels.iter().find(|(known, channel)| *known == id && !channel.is_closed()) {
             return Some(channel.clone());
         }
-        let (channel, mut answers) = mpsc::unbounded_channel::<Answers>();
+        let (channel, mut answers) = mpsc::unbounded_channel::<ReplyBatch>();
         runtime.spawn(async move {
             while let Some(answers) = answers.recv().await {
                 drop(answers);
@@ -69,9 +69,9 @@ impl Desk {
 }
 
 /// Tells everybody what their write came to.
-pub(crate) fn answer_all(answers: impl Iterator<Item = (Reply, Outcome)>) {
+pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>) {
     let mut channel: Option<Channel> = None;
-    let mut gathered = Answers(Vec::with_capacity(answers.size_hint().0));
+    let mut gathered = ReplyBatch(Vec::with_capacity(answers.size_hint().0));
     for (reply, outcome) in answers {
         let same = match (&channel, &reply.channel) {
             (Some(left), Some(right)) => left.same_channel(right),
@@ -79,15 +79,15 @@ pub(crate) fn answer_all(answers: impl Iterator<Item = (Reply, Outcome)>) {
             _ => false,
         };
         if !same {
-            hand_over(channel.take(), std::mem::replace(&mut gathered, Answers(Vec::new())));
+            send_batch(channel.take(), std::mem::replace(&mut gathered, ReplyBatch(Vec::new())));
             channel = reply.channel;
         }
-        gathered.0.push((reply.asker, outcome));
+        gathered.0.push((reply.waiter, outcome));
     }
-    hand_over(channel, gathered);
+    send_batch(channel, gathered);
 }
 
-fn hand_over(channel: Option<Channel>, answers: Answers) {
+fn send_batch(channel: Option<Channel>, answers: ReplyBatch) {
     match channel {
         // If the runtime has ended, what comes back is dropped, and so answered, here.
         Some(channel) if !answers.0.is_empty() => drop(channel.send(answers)),

@@ -5,10 +5,10 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::TaskRow;
 
-use super::Reading;
+use super::Reader;
 use super::row::TASK_COLUMNS;
 
-impl Reading {
+impl Reader {
     /// Queued and interrupted tasks, and running ones whose lease is of an earlier start. The lock on the data directory
     /// proves that no process of an earlier start is alive.
     pub(crate) fn unfinished(&mut self, start: i64, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {

@@ -2,10 +2,10 @@
 
 use switchboard_engine::store::Census;
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::columns::state_from;
 
-impl Reading {
+impl Reader {
     pub(crate) fn census(&mut self) -> rusqlite::Result<Census> {
         let mut census = Census::default();
         {

@@ -7,7 +7,7 @@ use rusqlite::Statement;
 
 /// What is counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Counter {
+pub(crate) struct CounterKey {
     pub(crate) owner: i64,
     pub(crate) agent: i64,
     pub(crate) state: i64,
@@ -17,16 +17,16 @@ pub(crate) struct Counter {
 
 /// The changes of the transaction that is open.
 #[derive(Default)]
-pub(crate) struct Tally {
-    changes: HashMap<Counter, i64>,
+pub(crate) struct TaskCounters {
+    changes: HashMap<CounterKey, i64>,
 }
 
-impl Tally {
-    pub(crate) fn add(&mut self, counter: Counter, by: i64) {
+impl TaskCounters {
+    pub(crate) fn add(&mut self, counter: CounterKey, by: i64) {
         *self.changes.entry(counter).or_default() += by;
     }
 
-    pub(crate) fn moved(&mut self, from: Counter, to: Counter) {
+    pub(crate) fn moved(&mut self, from: CounterKey, to: CounterKey) {
         if from != to {
             self.add(from, -1);
             self.add(to, 1);
@@ -39,11 +39,11 @@ impl Tally {
     }
 
     /// Writes the changes into the open transaction; says which counters they touched.
-    pub(crate) fn write(&mut self, count: &mut Statement<'_>) -> rusqlite::Result<Vec<Counter>> {
+    pub(crate) fn write(&mut self, count: &mut Statement<'_>) -> rusqlite::Result<Vec<CounterKey>> {
         let mut touched = Vec::with_capacity(self.changes.len());
         for (counter, by) in self.changes.drain() {
             if by != 0 {
-                let Counter { owner, agent, state, hidden, parked } = counter;
+                let CounterKey { owner, agent, state, hidden, parked } = counter;
                 count.execute((owner, agent, state, hidden, parked, by))?;
                 touched.push(counter);
             }

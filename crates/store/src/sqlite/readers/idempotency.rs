@@ -4,10 +4,10 @@ use rusqlite::OptionalExtension;
 use switchboard_engine::ids::Seq;
 use switchboard_engine::store::{SendRecord, SendScope};
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::columns::IdentifierText;
 
-impl Reading {
+impl Reader {
     pub(crate) fn find_send(&mut self, scope: SendScope) -> rusqlite::Result<Option<SendRecord>> {
         let Some(owner) = self.names.number(&self.connection, scope.owner.as_str())? else {
             return Ok(None);

@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use switchboard_engine::store::{Append, Appended, StoreError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::answers::{Desk, Outcome, Reply};
+use super::replies::{Reply, ReplyChannels, WriteResult};
 use super::writer::session::Session;
 
 /// Room for 64 MiB of each class, counted in KiB …
@@ -26,23 +26,23 @@ const BATCH_BYTES: usize = 8 << 20;
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 
 /// A write that has its own transaction; replies to whoever asked, and returns the error for the writer to judge.
-pub(crate) type Alone = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;
+pub(crate) type ExclusiveWrite = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;
 
 /// A write that is no append and shares its commit. It is run again if what it shared the first commit with broke that.
-pub(crate) type Joined = Box<dyn Fn(&mut Session<'_>) -> rusqlite::Result<()> + Send>;
+pub(crate) type SharedWrite = Box<dyn Fn(&mut Session<'_>) -> rusqlite::Result<()> + Send>;
 
 /// What shares a commit with whatever else is to be written.
 #[expect(clippy::large_enum_variant, reason = "nearly every write is an append")]
 pub(crate) enum Write {
     Append(Append),
-    Joined { work: Joined, bytes: usize },
+    Shared { work: SharedWrite, bytes: usize },
 }
 
 impl Write {
     fn bytes(&self) -> usize {
         match self {
             Self::Append(append) => append.events.len() + append.snapshot.as_ref().map_or(0, bytes::Bytes::len),
-            Self::Joined { bytes, .. } => *bytes,
+            Self::Shared { bytes, .. } => *bytes,
         }
     }
 
@@ -50,7 +50,7 @@ impl Write {
     fn is_refusable(&self) -> bool {
         match self {
             Self::Append(append) => append.refusable,
-            Self::Joined { .. } => false,
+            Self::Shared { .. } => false,
         }
     }
 }
@@ -67,14 +67,14 @@ pub(crate) struct Queued {
 #[expect(clippy::large_enum_variant, reason = "nearly every job is an append")]
 enum Job {
     Write(Queued),
-    Alone(Alone),
+    Exclusive(ExclusiveWrite),
     Close(oneshot::Sender<()>),
 }
 
 /// What the writer does next.
 pub(crate) enum Work {
     Writes(Vec<Queued>),
-    Alone(Alone),
+    Exclusive(ExclusiveWrite),
     /// Everything before it is written; end cleanly and tell.
     Close(oneshot::Sender<()>),
     /// End now, as if the process had died.
@@ -101,7 +101,7 @@ impl State {
     fn delay(&self, now: Instant) -> Duration {
         let queued = self.jobs.iter().find_map(|job| match job {
             Job::Write(queued) => Some(queued.queued_at),
-            Job::Alone(_) | Job::Close(_) => None,
+            Job::Exclusive(_) | Job::Close(_) => None,
         });
         self.in_flight_since.or(queued).map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
     }
@@ -113,16 +113,16 @@ impl State {
 }
 
 /// The queue between the async world and the writer thread.
-pub(crate) struct Queue {
+pub(crate) struct WriteQueue {
     state: Mutex<State>,
     wake: Condvar,
     new_work: Arc<Semaphore>,
     reserve: Arc<Semaphore>,
     max_delay: Duration,
-    desk: Desk,
+    reply_channels: ReplyChannels,
 }
 
-impl Queue {
+impl WriteQueue {
     pub(crate) fn new(max_delay: Duration) -> Self {
         Self {
             state: Mutex::default(),
@@ -130,7 +130,7 @@ impl Queue {
             new_work: Arc::new(Semaphore::new(ROOM_KIB)),
             reserve: Arc::new(Semaphore::new(ROOM_KIB)),
             max_delay,
-            desk: Desk::default(),
+            reply_channels: ReplyChannels::default(),
         }
     }
 
@@ -141,15 +141,15 @@ impl Queue {
     }
 
     /// Does something else in one commit with what is written at that moment; `bytes` is about what it writes.
-    pub(crate) async fn join(&self, work: Joined, bytes: usize) -> Result<(), StoreError> {
-        self.write(Write::Joined { work, bytes }).await.map(|_| ())
+    pub(crate) async fn shared(&self, work: SharedWrite, bytes: usize) -> Result<(), StoreError> {
+        self.write(Write::Shared { work, bytes }).await.map(|_| ())
     }
 
     /// Waits for room, then for the commit. Once queued it is written even if the caller stops waiting.
-    async fn write(&self, write: Write) -> Outcome {
+    async fn write(&self, write: Write) -> WriteResult {
         let refusable = write.is_refusable();
         let room = self.room(write.bytes(), refusable).await?;
-        let (reply, answer) = self.desk.reply();
+        let (reply, answer) = self.reply_channels.reply();
         {
             let mut state = self.state.lock();
             let queued_at = Instant::now();
@@ -182,12 +182,12 @@ impl Queue {
     }
 
     /// Queues a write that has its own transaction.
-    pub(crate) fn alone(&self, work: Alone) -> Result<(), StoreError> {
+    pub(crate) fn exclusive(&self, work: ExclusiveWrite) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.closing {
             return Err(StoreError::Closed);
         }
-        state.jobs.push_back(Job::Alone(work));
+        state.jobs.push_back(Job::Exclusive(work));
         self.wake_writer(state);
         Ok(())
     }
@@ -273,12 +273,12 @@ impl Queue {
             }
             state.writer_sleeps = false;
         }
-        self.take_jobs(self.let_others_join(state))
+        self.take_jobs(self.wait_for_group(state))
     }
 
     /// On a busy core the writer is often woken between the first and the second of many senders. Standing back while
     /// the queue still grows makes one commit of what would be many; on an idle core it costs a microsecond.
-    fn let_others_join<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait_for_group<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let mut seen = 0;
         while state.jobs.len() > seen && state.jobs.len() < BATCH_WRITES {
             seen = state.jobs.len();
@@ -300,7 +300,7 @@ impl Queue {
                     state.jobs.push_front(other);
                     break;
                 }
-                Some(Job::Alone(work)) => return Work::Alone(work),
+                Some(Job::Exclusive(work)) => return Work::Exclusive(work),
                 Some(Job::Close(reply)) => return Work::Close(reply),
                 None => break,
             }
@@ -350,16 +350,16 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_append_joins_the_commit_of_the_appends_around_it() {
-        let queue = Queue::new(Duration::ZERO);
-        let joined = |bytes| queue.join(Box::new(|_| Ok(())), bytes);
+        let queue = WriteQueue::new(Duration::ZERO);
+        let shared = |bytes| queue.shared(Box::new(|_| Ok(())), bytes);
         // Each is queued when it is first asked how far it is.
         assert!(queue.append(append()).now_or_never().is_none());
-        assert!(joined(100).now_or_never().is_none());
-        assert!(joined(BATCH_BYTES).now_or_never().is_none());
+        assert!(shared(100).now_or_never().is_none());
+        assert!(shared(BATCH_BYTES).now_or_never().is_none());
         // The store is behind by now, which keeps new work out and nothing else.
         while queue.ready().is_ok() {}
         assert!(matches!(queue.append(append()).now_or_never(), Some(Err(StoreError::Overloaded { .. }))));
-        assert!(joined(100).now_or_never().is_none());
+        assert!(shared(100).now_or_never().is_none());
 
         let Work::Writes(first) = queue.take() else { panic!("no writes") };
         let appends: Vec<bool> = first.iter().map(|queued| matches!(queued.write, Write::Append(_))).collect();

@@ -8,31 +8,31 @@ use switchboard_engine::store::Appended;
 use super::append::AppendFailure;
 use super::session::Session;
 use crate::metric_definitions::{COMMIT_APPENDS, COMMIT_SECONDS};
-use crate::sqlite::answers::{Outcome, answer_all};
-use crate::sqlite::failure::{is_of_one_append, plain};
-use crate::sqlite::queue::{Queue, Queued, Write};
+use crate::sqlite::errors::{affects_one_write, store_error};
+use crate::sqlite::replies::{WriteResult, send_replies};
+use crate::sqlite::write_queue::{Queued, Write, WriteQueue};
 
-type Outcomes = Vec<Outcome>;
+type WriteResults = Vec<WriteResult>;
 
 impl Session<'_> {
     /// Writes and answers a batch; returns the error if none of it could be written.
-    pub(crate) fn write(&mut self, writes: Vec<Queued>, queue: &Queue) -> Option<rusqlite::Error> {
+    pub(crate) fn write(&mut self, writes: Vec<Queued>, queue: &WriteQueue) -> Option<rusqlite::Error> {
         let begun = Instant::now();
         let mut result = self.transaction(|session| session.write_all(&writes));
-        if result.as_ref().is_err_and(is_of_one_append) {
+        if result.as_ref().is_err_and(affects_one_write) {
             // Savepoints cost on every write what this costs once in a blue moon: write all again, each one apart.
-            result = self.transaction(|session| session.write_apart(&writes));
+            result = self.transaction(|session| session.write_with_savepoints(&writes));
         }
         metrics::histogram!(COMMIT_SECONDS).record(begun.elapsed().as_secs_f64());
         metrics::histogram!(COMMIT_APPENDS).record(writes.len() as f64);
-        queue.finished(result.as_ref().err().map(plain));
+        queue.finished(result.as_ref().err().map(store_error));
         match result {
             Ok(outcomes) => {
-                answer_all(writes.into_iter().map(|queued| queued.reply).zip(outcomes));
+                send_replies(writes.into_iter().map(|queued| queued.reply).zip(outcomes));
                 None
             }
             Err(error) => {
-                answer_all(writes.into_iter().map(|queued| (queued.reply, Err(plain(&error)))));
+                send_replies(writes.into_iter().map(|queued| (queued.reply, Err(store_error(&error)))));
                 Some(error)
             }
         }
@@ -42,15 +42,15 @@ impl Session<'_> {
     fn write_one(&mut self, write: &Write) -> Result<Option<Appended>, AppendFailure> {
         match write {
             Write::Append(append) => self.append(append).map(Some),
-            Write::Joined { work, .. } => {
+            Write::Shared { work, .. } => {
                 work(self)?;
                 Ok(None)
             }
         }
     }
 
-    fn write_all(&mut self, writes: &[Queued]) -> rusqlite::Result<Outcomes> {
-        let mut outcomes = Outcomes::with_capacity(writes.len());
+    fn write_all(&mut self, writes: &[Queued]) -> rusqlite::Result<WriteResults> {
+        let mut outcomes = WriteResults::with_capacity(writes.len());
         for queued in writes {
             match self.write_one(&queued.write) {
                 Ok(written) => outcomes.push(Ok(written)),
@@ -61,18 +61,18 @@ impl Session<'_> {
         Ok(outcomes)
     }
 
-    fn write_apart(&mut self, writes: &[Queued]) -> rusqlite::Result<Outcomes> {
-        let mut outcomes = Outcomes::with_capacity(writes.len());
+    fn write_with_savepoints(&mut self, writes: &[Queued]) -> rusqlite::Result<WriteResults> {
+        let mut outcomes = WriteResults::with_capacity(writes.len());
         for queued in writes {
             self.statements.savepoint.execute([])?;
             match self.write_one(&queued.write) {
                 Ok(written) => outcomes.push(Ok(written)),
                 Err(AppendFailure::Refused(error)) => outcomes.push(Err(error)),
-                Err(AppendFailure::Database(error)) if is_of_one_append(&error) => {
+                Err(AppendFailure::Database(error)) if affects_one_write(&error) => {
                     tracing::error!(%error, "one write of many could not be made");
                     self.statements.undo.execute([])?;
                     self.names.forget();
-                    outcomes.push(Err(plain(&error)));
+                    outcomes.push(Err(store_error(&error)));
                 }
                 Err(AppendFailure::Database(error)) => return Err(error),
             }

@@ -7,14 +7,14 @@ use rusqlite::Params;
 use switchboard_engine::store::Retention;
 use switchboard_engine::store::webhooks::WebhookKey;
 
-use super::Reading;
+use super::Reader;
 use crate::sqlite::columns::TERMINAL_STATES;
 
 /// What a task takes in the file besides its events and its snapshot, roughly.
 const ROW_BYTES: u64 = 512;
 
 /// A webhook that is active or paused still has to read its task.
-const NOBODY_TO_TELL: &str =
+const NO_OPEN_WEBHOOK: &str =
     "(webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook WHERE webhook.task_key = task.key AND webhook.state < 2))";
 
 struct Candidate {
@@ -32,13 +32,13 @@ struct Excess {
 }
 
 impl Excess {
-    fn is_gone(&self) -> bool {
+    fn is_none(&self) -> bool {
         self.tasks == 0 && self.bytes == 0
     }
 
     /// This one goes. The snapshot of an ended task is at most about as large as its events. Rather too much than too
     /// little: the next call sees what was really freed, and what was deleted does not come back.
-    fn without(&mut self, candidate: &Candidate) {
+    fn subtract(&mut self, candidate: &Candidate) {
         self.tasks = self.tasks.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(2 * candidate.bytes + ROW_BYTES);
     }
@@ -46,22 +46,22 @@ impl Excess {
 
 /// Tasks that are to go, oldest first.
 #[derive(Default)]
-struct Going {
+struct EvictionPlan {
     free: Vec<i64>,
     /// Somebody has still to be told of these, and there is too much without them going.
     held: Vec<i64>,
 }
 
-impl Reading {
+impl Reader {
     /// Keys of at most `max` tasks to delete, oldest first.
     pub(crate) fn evictable(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<i64>> {
-        Ok(self.going(retention, max)?.free)
+        Ok(self.eviction_plan(retention, max)?.free)
     }
 
     /// The open webhooks of tasks that would be deleted now if nobody had to be told of them, because there is too much.
     pub(crate) fn held_beyond_caps(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
         let mut webhooks = Vec::new();
-        for task in self.going(retention, max)?.held {
+        for task in self.eviction_plan(retention, max)?.held {
             let sql = "SELECT key FROM webhook WHERE task_key = ?1 AND state < 2";
             let mut statement = self.connection.prepare_cached(sql)?;
             let keys = statement.query_map([task], |row| row.get(0).map(WebhookKey))?;
@@ -75,32 +75,32 @@ impl Reading {
     /// At most `max` tasks of each kind. First those whose time is over and that nobody waits for; only if there is too much
     /// without them too, the oldest of the others. What is held takes its place among these: it must not stay at the cost
     /// of younger ones.
-    fn going(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Going> {
+    fn eviction_plan(&mut self, retention: Retention, max: usize) -> rusqlite::Result<EvictionPlan> {
         let mut excess = self.excess(retention)?;
-        let mut going = Going::default();
+        let mut plan = EvictionPlan::default();
         let aged = retention.ended_before.0;
         for candidate in self.oldest(aged, max, false)? {
-            excess.without(&candidate);
-            going.free.push(candidate.key);
+            excess.subtract(&candidate);
+            plan.free.push(candidate.key);
         }
-        if excess.is_gone() || going.free.len() >= max {
-            return Ok(going);
+        if excess.is_none() || plan.free.len() >= max {
+            return Ok(plan);
         }
         for candidate in self.oldest(i64::MAX, max, true)? {
-            if excess.is_gone() {
+            if excess.is_none() {
                 break;
             }
             if candidate.held {
-                going.held.push(candidate.key);
+                plan.held.push(candidate.key);
             } else if candidate.ended_at < aged {
                 // Counted above.
                 continue;
-            } else if going.free.len() < max {
-                going.free.push(candidate.key);
+            } else if plan.free.len() < max {
+                plan.free.push(candidate.key);
             }
-            excess.without(&candidate);
+            excess.subtract(&candidate);
         }
-        Ok(going)
+        Ok(plan)
     }
 
     fn excess(&self, retention: Retention) -> rusqlite::Result<Excess> {
@@ -126,7 +126,7 @@ impl Reading {
         let mut oldest = Vec::new();
         let only = if with_held { "" } else { "AND held = 0" };
         let group = format!(
-            "SELECT status_at, key, bytes, NOT {NOBODY_TO_TELL} AS held FROM task INDEXED BY task_listing \
+            "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_listing \
              WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = 0 AND status_at < ?4 AND phase = 4 {only} \
              ORDER BY status_at, key"
         );
@@ -134,7 +134,7 @@ impl Reading {
             self.merge_oldest(&mut oldest, max, &group, (owner, agent, state, before))?;
         }
         let hidden = format!(
-            "SELECT status_at, key, bytes, NOT {NOBODY_TO_TELL} AS held FROM task INDEXED BY task_hidden \
+            "SELECT status_at, key, bytes, NOT {NO_OPEN_WEBHOOK} AS held FROM task INDEXED BY task_hidden \
              WHERE hidden = 1 AND status_at < ?1 AND phase = 4 {only} ORDER BY status_at, key"
         );
         self.merge_oldest(&mut oldest, max, &hidden, [before])?;

@@ -4,7 +4,7 @@ use rusqlite::{Error, ErrorCode};
 use switchboard_engine::store::StoreError;
 
 /// What an operator should read.
-pub(crate) fn plain(error: &Error) -> StoreError {
+pub(crate) fn store_error(error: &Error) -> StoreError {
     let words = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full or the file has reached its limit".to_owned(),
         Some(ErrorCode::SystemIoFailure) => format!("the disk reported an error ({error})"),
@@ -22,7 +22,7 @@ pub(crate) fn plain(error: &Error) -> StoreError {
 }
 
 /// Whether the error is about what was written, so that other appends of the batch may still succeed.
-pub(crate) fn is_of_one_append(error: &Error) -> bool {
+pub(crate) fn affects_one_write(error: &Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => {
             matches!(code, ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
