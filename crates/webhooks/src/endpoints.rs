@@ -21,15 +21,15 @@ use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::{Route, WebhookKey};
 
 use crate::Options;
-use endpoint::{Endpoint, MOST_WAITING_PAUSED, Place};
+use endpoint::{Endpoint, LaneState, MOST_WAITING_PAUSED};
 
 /// So much waits in all before it is a crowd.
-const CROWD: usize = 100_000;
+const CROWDED_AT: usize = 100_000;
 /// Endpoints that have failed are remembered up to so many, though there is nothing to do for them now.
 const MOST_REMEMBERED: usize = 10_000;
 /// One caller has at most this part of the places, unless there are only a few.
-const SHARE: usize = 4;
-const FEW: usize = 32;
+const CALLER_FRACTION: usize = 4;
+const UNSHARED_BELOW: usize = 32;
 
 /// One thing to do: the next step of a webhook. One of a webhook is under way at a time.
 pub(crate) type Job = WebhookKey;
@@ -66,7 +66,7 @@ pub(crate) struct Started {
 }
 
 /// Where a known job is.
-enum Known {
+enum JobState {
     Waiting(Arc<str>, CallerId),
     /// With the route it is to be done once more by, if there was news meanwhile.
     Running(Option<Route>),
@@ -74,63 +74,64 @@ enum Known {
 
 /// What a caller has under way and may start.
 #[derive(Default)]
-struct Owner {
+struct CallerQueue {
     running: usize,
     /// Endpoints at which something of it waits that is not blocked there, in turn.
     ready: VecDeque<Arc<str>>,
     /// It is in `turns`.
-    has_turn: bool,
+    scheduled: bool,
 }
 
 /// All endpoints that there is something to do for.
 pub(crate) struct Endpoints {
     endpoints: HashMap<Arc<str>, Endpoint>,
-    owners: HashMap<CallerId, Owner>,
+    owners: HashMap<CallerId, CallerQueue>,
     /// Callers that may have something to start, in turn.
-    turns: VecDeque<CallerId>,
+    round_robin: VecDeque<CallerId>,
     /// Endpoints that are paused, by the time their pause ends.
     pauses: BTreeSet<(Timestamp, Arc<str>)>,
-    known: HashMap<Job, Known>,
+    jobs: HashMap<Job, JobState>,
     running: usize,
     /// How much may be under way for one caller.
-    share: usize,
+    caller_limit: usize,
     options: Options,
     /// Endpoints that were paused and are no longer known.
-    forgotten: Vec<Arc<str>>,
+    removed: Vec<Arc<str>>,
     /// Something that is left in the store is no longer known here.
     has_more: bool,
 }
 
 impl Endpoints {
     pub(crate) fn new(options: Options) -> Self {
-        let share = if options.parallel < FEW { options.parallel } else { options.parallel / SHARE };
+        let caller_limit =
+            if options.parallel < UNSHARED_BELOW { options.parallel } else { options.parallel / CALLER_FRACTION };
         Self {
             endpoints: HashMap::new(),
             owners: HashMap::new(),
-            turns: VecDeque::new(),
+            round_robin: VecDeque::new(),
             pauses: BTreeSet::new(),
-            known: HashMap::new(),
+            jobs: HashMap::new(),
             running: 0,
-            share,
+            caller_limit,
             options,
-            forgotten: Vec::new(),
+            removed: Vec::new(),
             has_more: false,
         }
     }
 
     /// Takes a job in. One that is under way is done once more after it; one that waits elsewhere moves.
     pub(crate) fn add(&mut self, route: Route) {
-        let crowded = self.known.len() >= CROWD;
-        match self.known.entry(route.webhook) {
-            Entry::Occupied(mut known) => match known.get_mut() {
-                Known::Running(again) => {
+        let crowded = self.jobs.len() >= CROWDED_AT;
+        match self.jobs.entry(route.webhook) {
+            Entry::Occupied(mut jobs) => match jobs.get_mut() {
+                JobState::Running(again) => {
                     *again = Some(route);
                     return;
                 }
-                Known::Waiting(name, _) if **name == *route.endpoint => return,
-                Known::Waiting(..) => {
-                    if let Known::Waiting(name, owner) = known.remove() {
-                        self.take_out(route.webhook, &name, &owner);
+                JobState::Waiting(name, _) if **name == *route.endpoint => return,
+                JobState::Waiting(..) => {
+                    if let JobState::Waiting(name, owner) = jobs.remove() {
+                        self.unqueue(route.webhook, &name, &owner);
                     }
                 }
             },
@@ -141,22 +142,22 @@ impl Endpoints {
             None => Arc::from(route.endpoint.as_str()),
         };
         let endpoint = self.endpoints.entry(Arc::clone(&name)).or_default();
-        let room = endpoint.lane_room(crowded);
+        let room = endpoint.lane_capacity(crowded);
         let lane = endpoint.lanes.entry(route.owner.clone()).or_default();
         if lane.waiting.len() >= room {
             lane.has_more = true;
         } else {
             lane.waiting.push_back(route.webhook);
-            self.known.insert(route.webhook, Known::Waiting(Arc::clone(&name), route.owner.clone()));
+            self.jobs.insert(route.webhook, JobState::Waiting(Arc::clone(&name), route.owner.clone()));
         }
-        if lane.place == Place::Nowhere {
-            lane.place = Place::Ready;
+        if lane.state == LaneState::Idle {
+            lane.state = LaneState::Ready;
             self.make_ready(&route.owner, name);
         }
     }
 
     /// A job that waited somewhere goes elsewhere.
-    fn take_out(&mut self, job: Job, name: &Arc<str>, owner: &CallerId) {
+    fn unqueue(&mut self, job: Job, name: &Arc<str>, owner: &CallerId) {
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
         if let Some(lane) = endpoint.lanes.get_mut(owner) {
             lane.waiting.retain(|waiting| *waiting != job);
@@ -165,30 +166,30 @@ impl Endpoints {
 
     fn make_ready(&mut self, owner: &CallerId, name: Arc<str>) {
         self.owners.entry(owner.clone()).or_default().ready.push_back(name);
-        self.give_turn(owner);
+        self.schedule_caller(owner);
     }
 
     /// A caller that has its share gets its turn when a job of it ends.
-    fn give_turn(&mut self, id: &CallerId) {
+    fn schedule_caller(&mut self, id: &CallerId) {
         let Some(owner) = self.owners.get_mut(id) else { return };
         if owner.ready.is_empty() {
-            if owner.running == 0 && !owner.has_turn {
+            if owner.running == 0 && !owner.scheduled {
                 self.owners.remove(id);
             }
-        } else if !owner.has_turn && owner.running < self.share {
-            owner.has_turn = true;
-            self.turns.push_back(id.clone());
+        } else if !owner.scheduled && owner.running < self.caller_limit {
+            owner.scheduled = true;
+            self.round_robin.push_back(id.clone());
         }
     }
 
     /// The next job to start; none if there is none now.
     pub(crate) fn start(&mut self, now: Timestamp) -> Option<Started> {
         while self.running < self.options.parallel {
-            let id = self.turns.pop_front()?;
+            let id = self.round_robin.pop_front()?;
             let Some(owner) = self.owners.get_mut(&id) else { continue };
-            owner.has_turn = false;
-            let started = if owner.running < self.share { self.start_for(&id, now) } else { None };
-            self.give_turn(&id);
+            owner.scheduled = false;
+            let started = if owner.running < self.caller_limit { self.start_for(&id, now) } else { None };
+            self.schedule_caller(&id);
             if started.is_some() {
                 return started;
             }
@@ -201,21 +202,21 @@ impl Endpoints {
         let owner = self.owners.get_mut(id)?;
         let name = owner.ready.pop_front()?;
         let endpoint = self.endpoints.get_mut(&name)?;
-        let has_room = endpoint.has_room(now, self.options.parallel_per_endpoint);
+        let may_start = endpoint.may_start(now, self.options.parallel_per_endpoint);
         let lane = endpoint.lanes.get_mut(id)?;
-        lane.place = Place::Nowhere;
+        lane.state = LaneState::Idle;
         if lane.waiting.is_empty() {
-            self.tidy(&name, id);
+            self.remove_if_idle(&name, id);
             return None;
         }
-        if !has_room {
-            lane.place = Place::Blocked;
+        if !may_start {
+            lane.state = LaneState::Blocked;
             endpoint.blocked.push_back(id.clone());
             return None;
         }
         let job = lane.waiting.pop_front()?;
         if !lane.waiting.is_empty() {
-            lane.place = Place::Ready;
+            lane.state = LaneState::Ready;
             owner.ready.push_back(Arc::clone(&name));
         }
         owner.running += 1;
@@ -223,9 +224,9 @@ impl Endpoints {
         if let Some(pause) = &mut endpoint.paused {
             pause.probing = true;
         }
-        endpoint.tidy(id);
+        endpoint.remove_if_idle(id);
         self.running += 1;
-        self.known.insert(job, Known::Running(None));
+        self.jobs.insert(job, JobState::Running(None));
         Some(Started { job, owner: id.clone(), endpoint: name })
     }
 
@@ -236,25 +237,25 @@ impl Endpoints {
         if let Some(owner) = self.owners.get_mut(id) {
             owner.running = owner.running.saturating_sub(1);
         }
-        let again = match self.known.remove(job) {
-            Some(Known::Running(again)) => again,
+        let again = match self.jobs.remove(job) {
+            Some(JobState::Running(again)) => again,
             _ => None,
         };
         let mut change = Change::None;
         if let Some(endpoint) = self.endpoints.get_mut(name) {
             endpoint.running = endpoint.running.saturating_sub(1);
-            change = endpoint.judge(health, &self.options, now);
+            change = endpoint.record(health, &self.options, now);
         }
         if let Change::Paused { .. } = change {
-            self.leave_to_the_store(name);
+            self.trim_lanes(name);
         }
         let same = || Route { webhook: *job, owner: id.clone(), endpoint: name.to_string() };
         if let Some(route) = again.or_else(|| more.then(same)) {
             self.add(route);
         }
         self.wake(name);
-        self.tidy(name, id);
-        self.give_turn(id);
+        self.remove_if_idle(name, id);
+        self.schedule_caller(id);
         change
     }
 
@@ -274,43 +275,43 @@ impl Endpoints {
             let Some(lane) = self.endpoints.get_mut(name).and_then(|endpoint| endpoint.lanes.get_mut(&id)) else {
                 continue;
             };
-            lane.place = Place::Ready;
+            lane.state = LaneState::Ready;
             self.make_ready(&id, Arc::clone(name));
         }
     }
 
     /// Forgets what there is nothing to do for. Failures are remembered for a while, so that they add up.
-    fn tidy(&mut self, name: &Arc<str>, owner: &CallerId) {
+    fn remove_if_idle(&mut self, name: &Arc<str>, owner: &CallerId) {
         let too_many = self.endpoints.len() > MOST_REMEMBERED;
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
-        endpoint.tidy(owner);
+        endpoint.remove_if_idle(owner);
         if endpoint.is_idle() && (endpoint.failures == 0 || too_many) {
-            self.forget(name);
+            self.remove(name);
         }
     }
 
-    fn forget(&mut self, name: &Arc<str>) {
+    fn remove(&mut self, name: &Arc<str>) {
         if let Some(Endpoint { paused: Some(pause), .. }) = self.endpoints.remove(name) {
             self.pauses.remove(&(pause.until, Arc::clone(name)));
-            self.forgotten.push(Arc::clone(name));
+            self.removed.push(Arc::clone(name));
         }
     }
 
     /// Of what waits at an endpoint that is paused from now on, a few of each caller are enough to try it with.
-    fn leave_to_the_store(&mut self, name: &Arc<str>) {
+    fn trim_lanes(&mut self, name: &Arc<str>) {
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
         for lane in endpoint.lanes.values_mut() {
             while lane.waiting.len() > MOST_WAITING_PAUSED {
                 lane.has_more = true;
                 if let Some(job) = lane.waiting.pop_back() {
-                    self.known.remove(&job);
+                    self.jobs.remove(&job);
                 }
             }
         }
     }
 
     /// When the next pause ends. Endpoints whose pause is over are tried if something waits for them, and forgotten if not.
-    pub(crate) fn next_try(&mut self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn end_pauses(&mut self, now: Timestamp) -> Option<Timestamp> {
         while let Some((until, name)) = self.pauses.first().cloned() {
             let pause = self.endpoints.get(&name).and_then(|endpoint| endpoint.paused);
             let pause = pause.filter(|pause| pause.until == until);
@@ -324,12 +325,12 @@ impl Endpoints {
             self.unblock(&name);
             let Some(endpoint) = self.endpoints.get_mut(&name) else { continue };
             endpoint.lanes.retain(|_, lane| {
-                let is_empty = lane.waiting.is_empty() && lane.place == Place::Nowhere;
+                let is_empty = lane.waiting.is_empty() && lane.state == LaneState::Idle;
                 self.has_more |= is_empty && lane.has_more;
                 !is_empty
             });
             if endpoint.is_idle() {
-                self.forget(&name);
+                self.remove(&name);
             }
         }
         None
@@ -338,12 +339,12 @@ impl Endpoints {
     /// Puts a job before all others, and ends its endpoint's pause: it is the try.
     pub(crate) fn try_now(&mut self, route: Route, now: Timestamp) {
         let Route { webhook: job, owner: id, endpoint: name } = route.clone();
-        match self.known.remove(&job) {
-            Some(Known::Running(_)) => {
-                self.known.insert(job, Known::Running(Some(route)));
+        match self.jobs.remove(&job) {
+            Some(JobState::Running(_)) => {
+                self.jobs.insert(job, JobState::Running(Some(route)));
                 return;
             }
-            Some(Known::Waiting(name, owner)) => self.take_out(job, &name, &owner),
+            Some(JobState::Waiting(name, owner)) => self.unqueue(job, &name, &owner),
             None => {}
         }
         let name: Arc<str> = Arc::from(name);
@@ -355,27 +356,27 @@ impl Endpoints {
         self.unblock(&name);
         let lane = self.endpoints.entry(Arc::clone(&name)).or_default().lanes.entry(id.clone()).or_default();
         lane.waiting.push_front(job);
-        lane.place = Place::Ready;
-        self.known.insert(job, Known::Waiting(Arc::clone(&name), id.clone()));
+        lane.state = LaneState::Ready;
+        self.jobs.insert(job, JobState::Waiting(Arc::clone(&name), id.clone()));
         let owner = self.owners.entry(id.clone()).or_default();
         owner.ready.retain(|ready| *ready != name);
         owner.ready.push_front(name);
-        self.give_turn(&id);
+        self.schedule_caller(&id);
         // To the front, if it has a turn at all.
-        let turns = self.turns.len();
-        self.turns.retain(|turn| *turn != id);
-        if self.turns.len() < turns {
-            self.turns.push_front(id);
+        let round_robin = self.round_robin.len();
+        self.round_robin.retain(|turn| *turn != id);
+        if self.round_robin.len() < round_robin {
+            self.round_robin.push_front(id);
         }
     }
 
     /// Endpoints that were paused and are no longer known, and whether something was left in the store for any.
-    pub(crate) fn forgotten(&mut self) -> (Vec<Arc<str>>, bool) {
-        (std::mem::take(&mut self.forgotten), std::mem::take(&mut self.has_more))
+    pub(crate) fn take_removed(&mut self) -> (Vec<Arc<str>>, bool) {
+        (std::mem::take(&mut self.removed), std::mem::take(&mut self.has_more))
     }
 
     /// Whether a caller has little left to do at an endpoint while more of it is in the store.
-    pub(crate) fn wants_more(&mut self, name: &str, owner: &CallerId) -> bool {
+    pub(crate) fn needs_refill(&mut self, name: &str, owner: &CallerId) -> bool {
         let Some((name, endpoint)) = self.endpoints.get_key_value(name) else { return false };
         let is_paused = endpoint.paused.is_some();
         let name = Arc::clone(name);
@@ -383,7 +384,7 @@ impl Endpoints {
         let Some(lane) = lane else { return false };
         let low = !is_paused && lane.waiting.len() <= MOST_WAITING_PAUSED;
         let wants = low && std::mem::take(&mut lane.has_more);
-        self.tidy(&name, owner);
+        self.remove_if_idle(&name, owner);
         wants
     }
 }

@@ -5,28 +5,28 @@
 //! takes configurations in, delivers, and tells operators how it goes. What other servers tell us comes in through
 //! [`Callbacks`].
 
+mod body_budget;
 mod callbacks;
+mod caller_limits;
 mod config;
-mod deliver;
-mod desk;
 mod endpoints;
-mod folds;
-mod janitor;
-mod large;
+mod log_cache;
 mod merge;
 pub mod metric_definitions;
 mod options;
 mod outbox;
-mod register;
+mod outcome;
+mod push_configs;
 mod render;
 mod request;
-mod schedule;
-mod shares;
+mod retention;
+mod retry_policy;
+mod service;
 mod signature;
-mod verdict;
+mod step;
 
 pub use callbacks::{Admitted, CALLBACK_PATH, Callbacks, Follower, ReceiveError, Received, RemoteUpdate};
-pub use desk::{DeliveryView, SecretView, WebhookDesk, WebhookView, state_name, state_named};
 pub use options::Options;
 pub use outbox::Webhooks;
+pub use service::{DeliveryView, SecretView, WebhookDesk, WebhookView, state_name, state_named};
 pub use signature::{Secret, sign};

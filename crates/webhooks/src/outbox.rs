@@ -23,19 +23,19 @@ use switchboard_engine::store::{Store, StoreError};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::Options;
+use crate::body_budget::BodyBudget;
+use crate::caller_limits::CallerLimits;
 use crate::endpoints::{Change, Endpoints, Health, Started};
-use crate::folds::Folds;
-use crate::large::Large;
+use crate::log_cache::LogCache;
 use crate::metric_definitions as metric;
-use crate::schedule::latest_due;
-use crate::shares::Shares;
+use crate::retry_policy::latest_due;
 
 /// How many rows are read at once.
 const STEP: usize = 512;
 /// How often cursors are compared with tasks.
 const COMPARE_EVERY: Duration = Duration::from_secs(60);
 /// How long to wait after the store could not be read.
-const PAUSE: Duration = Duration::from_secs(1);
+const STORE_RETRY: Duration = Duration::from_secs(1);
 /// How many tasks that have grown are noted, and endpoints that are paused; beyond that they are looked for.
 const MOST_NOTED: usize = 100_000;
 /// Bodies are made one after the other: making a large one takes a core for a while.
@@ -46,11 +46,11 @@ const LOOKUPS_PER_CALLER: usize = 16;
 /// Webhooks. Clones share them.
 #[derive(Clone)]
 pub struct Webhooks {
-    pub(crate) inner: Arc<Inner>,
+    pub(crate) outbox: Arc<Outbox>,
 }
 
 /// What all parts share.
-pub(crate) struct Inner {
+pub(crate) struct Outbox {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn WebhookStore>,
     pub(crate) egress: Egress,
@@ -58,30 +58,30 @@ pub(crate) struct Inner {
     pub(crate) secret: [u8; 32],
     pub(crate) signing: Mutex<Signing>,
     /// Tasks that have grown.
-    news: Mutex<HashSet<TaskKey>>,
+    grown: Mutex<HashSet<TaskKey>>,
     /// Cursors are to be compared with tasks and all that is due read again.
-    compare: AtomicBool,
+    rescan: AtomicBool,
     wake: Notify,
     /// What is paused, for whoever asks.
     pub(crate) paused: Mutex<HashMap<Arc<str>, Timestamp>>,
     pub(crate) rendering: Semaphore,
-    pub(crate) large: Large,
-    pub(crate) folds: Folds,
-    pub(crate) lookups: Arc<Shares>,
+    pub(crate) body_budget: BodyBudget,
+    pub(crate) log_cache: LogCache,
+    pub(crate) lookups: Arc<CallerLimits>,
     /// Webhooks that are to be served although their endpoint is paused, because an operator wants it.
-    tries: Mutex<Vec<Route>>,
+    immediate: Mutex<Vec<Route>>,
     /// Webhooks that there is room for now.
-    lined_up: Mutex<Vec<Route>>,
+    requeued: Mutex<Vec<Route>>,
 }
 
 /// What became of a job.
-struct Report {
+struct StepReport {
     started: Started,
-    done: Done,
+    done: StepResult,
 }
 
 /// What a step came to.
-pub(crate) struct Done {
+pub(crate) struct StepResult {
     pub(crate) health: Health,
     /// When there is more to do, as far as it is known.
     pub(crate) next: Option<Timestamp>,
@@ -89,7 +89,7 @@ pub(crate) struct Done {
     pub(crate) moved: Option<Route>,
 }
 
-impl Done {
+impl StepResult {
     /// Its endpoint was not asked.
     pub(crate) const NOTHING: Self = Self { health: Health::Unknown, next: None, moved: None };
 }
@@ -104,75 +104,75 @@ impl Webhooks {
     ) -> Result<Self, StoreError> {
         let signing = store.signing().await?;
         let secret = store.secret();
-        let inner = Inner {
+        let outbox = Outbox {
             engine,
             store,
             egress,
             options,
             secret,
             signing: Mutex::new(signing),
-            news: Mutex::default(),
-            compare: AtomicBool::new(true),
+            grown: Mutex::default(),
+            rescan: AtomicBool::new(true),
             wake: Notify::new(),
             paused: Mutex::default(),
             rendering: Semaphore::new(RENDERED_AT_ONCE),
-            large: Large::default(),
-            folds: Folds::default(),
-            lookups: Shares::new(LOOKUPS_PER_CALLER),
-            tries: Mutex::default(),
-            lined_up: Mutex::default(),
+            body_budget: BodyBudget::default(),
+            log_cache: LogCache::default(),
+            lookups: CallerLimits::new(LOOKUPS_PER_CALLER),
+            immediate: Mutex::default(),
+            requeued: Mutex::default(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { outbox: Arc::new(outbox) })
     }
 
     /// Begins to deliver, until the kernel stops.
     pub fn start(&self) {
         // Weakly, because the kernel is part of what it would hold.
-        let told = Arc::downgrade(&self.inner);
-        self.inner.engine.tell(Arc::new(move |task| {
-            if let Some(told) = told.upgrade() {
-                told.hear(task);
+        let outbox = Arc::downgrade(&self.outbox);
+        self.outbox.engine.tell(Arc::new(move |task| {
+            if let Some(outbox) = outbox.upgrade() {
+                outbox.task_grew(task);
             }
         }));
-        if self.inner.options.enabled {
-            tokio::spawn(Dispatcher::new(Arc::clone(&self.inner)).run());
+        if self.outbox.options.enabled {
+            tokio::spawn(Dispatcher::new(Arc::clone(&self.outbox)).run());
         }
-        tokio::spawn(Arc::clone(&self.inner).tidy());
+        tokio::spawn(Arc::clone(&self.outbox).run_retention());
     }
 
     pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
-        self.inner.engine.clock()
+        self.outbox.engine.clock()
     }
 }
 
-impl Inner {
+impl Outbox {
     /// A task has grown. Called in the middle of its commit's aftermath, so it only takes a note.
-    fn hear(&self, task: TaskKey) {
-        let mut news = self.news.lock();
-        if news.len() < MOST_NOTED {
-            news.insert(task);
+    fn task_grew(&self, task: TaskKey) {
+        let mut grown = self.grown.lock();
+        if grown.len() < MOST_NOTED {
+            grown.insert(task);
         } else {
-            self.compare.store(true, Ordering::Relaxed);
+            self.rescan.store(true, Ordering::Relaxed);
         }
-        drop(news);
+        drop(grown);
         self.wake.notify_one();
     }
 
     /// Has everything that is due looked for.
-    pub(crate) fn look_again(&self) {
-        self.compare.store(true, Ordering::Relaxed);
+    pub(crate) fn rescan(&self) {
+        self.rescan.store(true, Ordering::Relaxed);
         self.wake.notify_one();
     }
 
     /// Has a webhook served next, and its endpoint tried now instead of at the end of its pause.
     pub(crate) fn try_now(&self, route: Route) {
-        self.tries.lock().push(route);
+        self.immediate.lock().push(route);
         self.wake.notify_one();
     }
 
     /// Has a webhook served that had to wait for room.
-    pub(crate) fn line_up(&self, route: Route) {
-        self.lined_up.lock().push(route);
+    pub(crate) fn requeue(&self, route: Route) {
+        self.requeued.lock().push(route);
         self.wake.notify_one();
     }
 
@@ -182,10 +182,10 @@ impl Inner {
 }
 
 struct Dispatcher {
-    inner: Arc<Inner>,
+    outbox: Arc<Outbox>,
     endpoints: Endpoints,
-    reports: mpsc::UnboundedReceiver<Report>,
-    reporter: mpsc::UnboundedSender<Report>,
+    reports: mpsc::UnboundedReceiver<StepReport>,
+    reporter: mpsc::UnboundedSender<StepReport>,
     /// Everything due up to here has been taken in.
     taken: Timestamp,
     /// When something is due next, as far as is known.
@@ -196,11 +196,11 @@ struct Dispatcher {
 }
 
 impl Dispatcher {
-    fn new(inner: Arc<Inner>) -> Self {
+    fn new(outbox: Arc<Outbox>) -> Self {
         let (reporter, reports) = mpsc::unbounded_channel();
-        let endpoints = Endpoints::new(inner.options.clone());
+        let endpoints = Endpoints::new(outbox.options.clone());
         Self {
-            inner,
+            outbox,
             endpoints,
             reports,
             reporter,
@@ -212,64 +212,64 @@ impl Dispatcher {
     }
 
     async fn run(mut self) {
-        let closing = self.inner.engine.closing().clone();
+        let closing = self.outbox.engine.closing().clone();
         while !closing.is_cancelled() {
             let look = match self.take_in().await {
                 Ok(next) => next,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
                     tracing::warn!(%error, "what is to be delivered could not be read");
-                    self.inner.compare.store(true, Ordering::Relaxed);
-                    later(self.inner.now(), PAUSE)
+                    self.outbox.rescan.store(true, Ordering::Relaxed);
+                    later(self.outbox.now(), STORE_RETRY)
                 }
             };
-            let now = self.inner.now();
-            for route in self.inner.lined_up.lock().drain(..) {
+            let now = self.outbox.now();
+            for route in self.outbox.requeued.lock().drain(..) {
                 self.endpoints.add(route);
             }
-            for route in self.inner.tries.lock().drain(..) {
+            for route in self.outbox.immediate.lock().drain(..) {
                 self.endpoints.try_now(route, now);
             }
-            let next_try = self.endpoints.next_try(now);
-            self.forget();
+            let next_probe = self.endpoints.end_pauses(now);
+            self.remove_unpaused();
             while let Some(started) = self.endpoints.start(now) {
                 self.spawn(started);
             }
-            let look = next_try.map_or(look, |next_try| next_try.min(look));
-            let inner = Arc::clone(&self.inner);
+            let look = next_probe.map_or(look, |next_probe| next_probe.min(look));
+            let outbox = Arc::clone(&self.outbox);
             tokio::select! {
-                Some(report) = self.reports.recv() => self.hear(report),
-                () = inner.wake.notified() => {}
-                () = inner.engine.clock().sleep_until(look) => {}
+                Some(report) = self.reports.recv() => self.finish_step(report),
+                () = outbox.wake.notified() => {}
+                () = outbox.engine.clock().sleep_until(look) => {}
                 () = closing.cancelled() => return,
             }
             while let Ok(report) = self.reports.try_recv() {
-                self.hear(report);
+                self.finish_step(report);
             }
         }
     }
 
     /// Takes in what is to do; says when to look again.
     async fn take_in(&mut self) -> Result<Timestamp, StoreError> {
-        let now = self.inner.now();
+        let now = self.outbox.now();
         // A clock that was set back is no reason to wait until it is there again.
-        let turned_back = now < self.seen;
-        let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now || turned_back;
-        let compares = self.inner.compare.swap(false, Ordering::Relaxed) || due_for_comparison;
+        let clock_was_set_back = now < self.seen;
+        let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now || clock_was_set_back;
+        let compares = self.outbox.rescan.swap(false, Ordering::Relaxed) || due_for_comparison;
         if compares {
             (self.taken, self.next_due) = (Timestamp(0), Timestamp(0));
-            self.compare().await?;
+            self.compare_cursors().await?;
             self.compared = now;
         }
-        self.take_news().await?;
+        self.take_grown().await?;
         let next_comparison = later(self.compared, COMPARE_EVERY);
         if self.next_due <= now {
             self.take_due(now).await?;
-            self.next_due = self.inner.store.next_due(now).await?.unwrap_or(next_comparison);
+            self.next_due = self.outbox.store.next_due(now).await?.unwrap_or(next_comparison);
         }
         if compares {
             // Right after the clock was set back everything that waits may be due, later on what no wait explains.
-            let after = if turned_back { now } else { latest_due(&self.inner.options.retries, now) };
+            let after = if clock_was_set_back { now } else { latest_due(&self.outbox.options.retries, now) };
             self.take_between(after, Timestamp(i64::MAX)).await?;
         }
         // Not before all that was done: what fails is done again, and the clock has been set back still.
@@ -277,20 +277,20 @@ impl Dispatcher {
         Ok(self.next_due.min(next_comparison))
     }
 
-    async fn compare(&mut self) -> Result<(), StoreError> {
+    async fn compare_cursors(&mut self) -> Result<(), StoreError> {
         let mut after = WebhookKey(0);
         loop {
-            let lagging = self.inner.store.lagging_webhooks(after, STEP).await?;
+            let lagging = self.outbox.store.lagging_webhooks(after, STEP).await?;
             let Some(last) = lagging.last() else { return Ok(()) };
             after = last.webhook;
             lagging.into_iter().for_each(|route| self.endpoints.add(route));
         }
     }
 
-    async fn take_news(&mut self) -> Result<(), StoreError> {
-        let news: Vec<TaskKey> = self.inner.news.lock().drain().collect();
-        for some in news.chunks(STEP) {
-            let reads = some.iter().map(|task| self.inner.store.active_webhooks(*task));
+    async fn take_grown(&mut self) -> Result<(), StoreError> {
+        let grown: Vec<TaskKey> = self.outbox.grown.lock().drain().collect();
+        for some in grown.chunks(STEP) {
+            let reads = some.iter().map(|task| self.outbox.store.active_webhooks(*task));
             for routes in futures_util::future::try_join_all(reads).await? {
                 routes.into_iter().for_each(|route| self.endpoints.add(route));
             }
@@ -308,7 +308,7 @@ impl Dispatcher {
     async fn take_between(&mut self, from: Timestamp, until: Timestamp) -> Result<(), StoreError> {
         let mut after = (from, DeliveryKey(0));
         loop {
-            let due = self.inner.store.due_deliveries(after, until, STEP).await?;
+            let due = self.outbox.store.due_deliveries(after, until, STEP).await?;
             let Some(last) = due.last() else { return Ok(()) };
             after = (last.due_at, last.delivery);
             due.into_iter().for_each(|due| self.endpoints.add(due.route));
@@ -316,23 +316,23 @@ impl Dispatcher {
     }
 
     fn spawn(&self, started: Started) {
-        let (inner, reporter) = (Arc::clone(&self.inner), self.reporter.clone());
+        let (outbox, reporter) = (Arc::clone(&self.outbox), self.reporter.clone());
         // On the kernel's own list, so that a stop waits a little for what is under way.
-        self.inner.engine.spawn(async move {
+        self.outbox.engine.spawn(async move {
             // Whatever happens in there, the place must come back.
-            let performed = AssertUnwindSafe(inner.perform(&started)).catch_unwind().await;
+            let performed = AssertUnwindSafe(outbox.perform(&started)).catch_unwind().await;
             let done = performed.unwrap_or_else(|_| {
                 tracing::error!(webhook = started.job.0, "a webhook's step panicked, this is a bug");
-                Done::NOTHING
+                StepResult::NOTHING
             });
             // Nobody listens any more after a stop.
-            let _ = reporter.send(Report { started, done });
+            let _ = reporter.send(StepReport { started, done });
         });
     }
 
-    fn hear(&mut self, report: Report) {
-        let Report { started, done: Done { health, next, moved } } = report;
-        let now = self.inner.now();
+    fn finish_step(&mut self, report: StepReport) {
+        let StepReport { started, done: StepResult { health, next, moved } } = report;
+        let now = self.outbox.now();
         let more = next.is_some_and(|next| next <= now);
         if let Some(next) = next.filter(|_| !more) {
             self.next_due = self.next_due.min(next);
@@ -342,13 +342,13 @@ impl Dispatcher {
             self.endpoints.add(route);
         }
         let endpoint = &started.endpoint;
-        if self.endpoints.wants_more(endpoint, &started.owner) {
-            self.inner.look_again();
+        if self.endpoints.needs_refill(endpoint, &started.owner) {
+            self.outbox.rescan();
         }
         if change == Change::None {
             return;
         }
-        let mut paused = self.inner.paused.lock();
+        let mut paused = self.outbox.paused.lock();
         match change {
             Change::None => {}
             Change::Paused { until } => {
@@ -368,27 +368,27 @@ impl Dispatcher {
     }
 
     /// What is no longer known is no longer paused.
-    fn forget(&mut self) {
-        let (forgotten, has_more) = self.endpoints.forgotten();
+    fn remove_unpaused(&mut self) {
+        let (forgotten, has_more) = self.endpoints.take_removed();
         if has_more {
-            self.inner.look_again();
+            self.outbox.rescan();
         }
         if forgotten.is_empty() {
             return;
         }
-        let mut paused = self.inner.paused.lock();
+        let mut paused = self.outbox.paused.lock();
         paused.retain(|endpoint, _| !forgotten.contains(endpoint));
         metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
     }
 
     /// What waits for an endpoint that is back need not wait out its time.
     fn release(&self, endpoint: &str) {
-        let inner = Arc::clone(&self.inner);
+        let outbox = Arc::clone(&self.outbox);
         let endpoint = endpoint.to_owned();
-        self.inner.engine.spawn(async move {
-            let now = inner.now();
-            match inner.store.release_endpoint(&endpoint, now).await {
-                Ok(_) => inner.look_again(),
+        self.outbox.engine.spawn(async move {
+            let now = outbox.now();
+            match outbox.store.release_endpoint(&endpoint, now).await {
+                Ok(_) => outbox.rescan(),
                 Err(error) => tracing::warn!(%error, "deliveries to an endpoint that is back wait for their time"),
             }
         });

@@ -76,13 +76,13 @@ pub(crate) const KEPT_BYTES: usize = 64 << 10;
 /// What comes after an event.
 pub(crate) enum Next {
     /// Something to tell.
-    Delivery(Box<Made>),
+    Delivery(Box<RenderedDelivery>),
     /// Nothing yet: so far was looked, at so many bytes.
     Nothing { seen: Seq, bytes: usize },
 }
 
 /// The next thing a webhook is told.
-pub(crate) struct Made {
+pub(crate) struct RenderedDelivery {
     /// Without its body if that is large.
     pub(crate) delivery: NewDelivery,
     pub(crate) body: Bytes,
@@ -120,7 +120,7 @@ impl Renderer {
     }
 
     /// Lets go of the task as it was read, if it is large: nothing of that size is held while somebody else is waited for.
-    pub(crate) fn let_go_if_large(&mut self) {
+    pub(crate) fn release_if_large(&mut self) {
         if self.log.held_bytes() > HEAVY_BYTES {
             self.log.let_go();
         }
@@ -287,7 +287,7 @@ fn made(first: Seq, last: &LoggedEvent, form: Form, body: Bytes, at: Timestamp) 
     let kept = (body.len() <= KEPT_BYTES).then(|| body.clone());
     let (last_at, about) = (last.cursor(), about(last.kind).to_owned());
     let delivery = NewDelivery { first, last: last_at, about, form: form.number(), body: kept, at };
-    Next::Delivery(Box::new(Made { delivery, body, is_last: last.kind.is_terminal() }))
+    Next::Delivery(Box::new(RenderedDelivery { delivery, body, is_last: last.kind.is_terminal() }))
 }
 
 fn about(kind: Kind) -> &'static str {

@@ -15,7 +15,7 @@ use crate::signature::{Secret, sign};
 const BEARER: &str = "Bearer";
 
 /// What one attempt sends.
-pub(crate) struct Message<'a> {
+pub(crate) struct DeliveryRequest<'a> {
     pub(crate) webhook: &'a WebhookRow,
     pub(crate) config: &'a Config,
     /// The last event the body tells of.
@@ -27,7 +27,7 @@ pub(crate) struct Message<'a> {
     pub(crate) body: Bytes,
 }
 
-impl Message<'_> {
+impl DeliveryRequest<'_> {
     /// The same for every attempt, and for no other delivery: tasks may call their webhooks by the same name.
     /// A webhook that begins anew tells its task anew, so that it is not for the receiver to take for a repetition.
     pub(crate) fn id(&self) -> String {

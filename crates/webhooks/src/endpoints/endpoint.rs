@@ -12,7 +12,7 @@ use crate::Options;
 
 /// What waits in one lane in memory: usually, while very much waits in all, and while its endpoint is paused.
 pub(super) const MOST_WAITING: usize = 10_000;
-const MOST_WAITING_IN_A_CROWD: usize = 64;
+const MOST_WAITING_CROWDED: usize = 64;
 pub(super) const MOST_WAITING_PAUSED: usize = 16;
 
 #[derive(Default)]
@@ -29,16 +29,16 @@ pub(super) struct Endpoint {
 #[derive(Default)]
 pub(super) struct Lane {
     pub(super) waiting: VecDeque<Job>,
-    pub(super) place: Place,
+    pub(super) state: LaneState,
     /// Something was left in the store.
     pub(super) has_more: bool,
 }
 
 /// Where a lane stands. One in which something waits always stands somewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum LaneState {
     #[default]
-    Nowhere,
+    Idle,
     /// Among what its caller may start.
     Ready,
     /// At its endpoint, until that has room.
@@ -63,16 +63,16 @@ impl Pause {
 
 impl Endpoint {
     /// How many may wait in one lane.
-    pub(super) fn lane_room(&self, crowded: bool) -> usize {
+    pub(super) fn lane_capacity(&self, crowded: bool) -> usize {
         match (self.paused, crowded) {
             (Some(_), _) => MOST_WAITING_PAUSED,
-            (None, true) => MOST_WAITING_IN_A_CROWD,
+            (None, true) => MOST_WAITING_CROWDED,
             (None, false) => MOST_WAITING,
         }
     }
 
     /// Whether another job may be started.
-    pub(super) fn has_room(&self, now: Timestamp, most: usize) -> bool {
+    pub(super) fn may_start(&self, now: Timestamp, most: usize) -> bool {
         match self.paused {
             Some(pause) => pause.is_over(now) && !pause.probing,
             None => self.running < most,
@@ -85,15 +85,15 @@ impl Endpoint {
     }
 
     /// Drops a lane that holds nothing and stands nowhere.
-    pub(super) fn tidy(&mut self, owner: &CallerId) {
-        let is_empty = |lane: &Lane| lane.waiting.is_empty() && !lane.has_more && lane.place == Place::Nowhere;
+    pub(super) fn remove_if_idle(&mut self, owner: &CallerId) {
+        let is_empty = |lane: &Lane| lane.waiting.is_empty() && !lane.has_more && lane.state == LaneState::Idle;
         if self.lanes.get(owner).is_some_and(is_empty) {
             self.lanes.remove(owner);
         }
     }
 
     /// Takes in how an attempt went.
-    pub(super) fn judge(&mut self, health: Health, options: &Options, now: Timestamp) -> Change {
+    pub(super) fn record(&mut self, health: Health, options: &Options, now: Timestamp) -> Change {
         match health {
             Health::Unknown => {
                 if let Some(pause) = &mut self.paused {

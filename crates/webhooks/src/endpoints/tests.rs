@@ -16,8 +16,8 @@ fn all_started(endpoints: &mut Endpoints, now: Timestamp) -> Vec<Started> {
 }
 
 fn nothing_is_left(endpoints: &Endpoints) {
-    assert!(endpoints.endpoints.is_empty() && endpoints.known.is_empty());
-    assert!(endpoints.owners.is_empty() && endpoints.turns.is_empty() && endpoints.pauses.is_empty());
+    assert!(endpoints.endpoints.is_empty() && endpoints.jobs.is_empty());
+    assert!(endpoints.owners.is_empty() && endpoints.round_robin.is_empty() && endpoints.pauses.is_empty());
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_caller_that_fails_keeps_nobody_else_from_the_same_endpoint() {
     let mut tries = Vec::new();
     while tries.last() != Some(&"bob".into()) {
         assert!(tries.len() < 3, "{tries:?}");
-        now = endpoints.next_try(now).unwrap_or(now);
-        assert_eq!(endpoints.next_try(now), None);
+        now = endpoints.end_pauses(now).unwrap_or(now);
+        assert_eq!(endpoints.end_pauses(now), None);
         let probe = all_started(&mut endpoints, now);
         assert_eq!(probe.len(), 1, "one try");
         tries.push(probe[0].owner.clone());
@@ -129,21 +129,21 @@ fn a_dead_endpoint_takes_the_place_of_a_few() {
     for number in 0..50_000 {
         endpoints.add(route(number, "ann", "http://dead.test"));
     }
-    assert_eq!(endpoints.known.len(), MOST_WAITING);
+    assert_eq!(endpoints.jobs.len(), MOST_WAITING);
     let started = all_started(&mut endpoints, NOW);
     assert_eq!(started.len(), endpoints.options.parallel_per_endpoint);
     for started in &started {
         endpoints.end(started, Health::Bad, false, NOW);
     }
-    assert_eq!(endpoints.known.len(), MOST_WAITING_PAUSED);
-    assert!(!endpoints.wants_more("http://dead.test", &ann), "not while it is paused");
-    let until = endpoints.next_try(NOW).unwrap();
+    assert_eq!(endpoints.jobs.len(), MOST_WAITING_PAUSED);
+    assert!(!endpoints.needs_refill("http://dead.test", &ann), "not while it is paused");
+    let until = endpoints.end_pauses(NOW).unwrap();
     assert!(endpoints.start(NOW).is_none());
-    assert_eq!(endpoints.next_try(until), None);
+    assert_eq!(endpoints.end_pauses(until), None);
     let probe = all_started(&mut endpoints, until);
     assert_eq!(probe.len(), 1, "one try");
     assert_eq!(endpoints.end(&probe[0], Health::Good, false, until), Change::Recovered);
-    assert!(endpoints.wants_more("http://dead.test", &ann));
+    assert!(endpoints.needs_refill("http://dead.test", &ann));
 }
 
 #[test]
@@ -154,18 +154,18 @@ fn a_pause_ends_when_somebody_says_so_and_when_the_clock_is_set_back() {
         let started = all_started(endpoints, NOW);
         assert_eq!(started.len(), 1);
         endpoints.end(&started[0], Health::Bad, true, NOW);
-        assert!(endpoints.next_try(NOW).is_some_and(|until| until > NOW));
+        assert!(endpoints.end_pauses(NOW).is_some_and(|until| until > NOW));
         assert!(endpoints.start(NOW).is_none());
     };
     pause(&mut endpoints, 1);
     endpoints.add(route(2, "bob", "http://dead.test"));
     endpoints.try_now(route(3, "ann", "http://dead.test"), NOW);
-    assert_eq!(endpoints.next_try(NOW), None);
+    assert_eq!(endpoints.end_pauses(NOW), None);
     let probe = all_started(&mut endpoints, NOW);
     assert_eq!((probe.len(), probe[0].job), (1, WebhookKey(3)), "before what waits");
     endpoints.end(&probe[0], Health::Bad, true, NOW);
     let long_ago = Timestamp(0);
-    assert_eq!(endpoints.next_try(long_ago), None);
+    assert_eq!(endpoints.end_pauses(long_ago), None);
     assert_eq!(all_started(&mut endpoints, long_ago).len(), 1);
 }
 
@@ -175,10 +175,10 @@ fn an_endpoint_with_nothing_left_is_forgotten_when_its_pause_is_over() {
     endpoints.add(route(1, "ann", "http://dead.test"));
     let started = all_started(&mut endpoints, NOW);
     endpoints.end(&started[0], Health::Bad, false, NOW);
-    let until = endpoints.next_try(NOW).unwrap();
-    assert_eq!(endpoints.forgotten(), (Vec::new(), false));
-    assert_eq!(endpoints.next_try(until), None);
-    assert_eq!(endpoints.forgotten(), (vec!["http://dead.test".into()], false));
+    let until = endpoints.end_pauses(NOW).unwrap();
+    assert_eq!(endpoints.take_removed(), (Vec::new(), false));
+    assert_eq!(endpoints.end_pauses(until), None);
+    assert_eq!(endpoints.take_removed(), (vec!["http://dead.test".into()], false));
     nothing_is_left(&endpoints);
 }
 
@@ -209,13 +209,13 @@ fn an_endpoint_is_forgotten_though_something_of_it_was_left_in_the_store() {
     }
     // All of them are deleted meanwhile: nobody is called any more.
     for _ in 0..40 {
-        now = endpoints.next_try(now).unwrap_or(now);
-        endpoints.next_try(now);
+        now = endpoints.end_pauses(now).unwrap_or(now);
+        endpoints.end_pauses(now);
         for started in all_started(&mut endpoints, now) {
             endpoints.end(&started, Health::Unknown, false, now);
         }
     }
-    let (forgotten, has_more) = endpoints.forgotten();
-    assert_eq!((forgotten.len(), has_more), (1, true));
+    let (removed, has_more) = endpoints.take_removed();
+    assert_eq!((removed.len(), has_more), (1, true));
     nothing_is_left(&endpoints);
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{Response, StatusCode};
 use switchboard_egress::{Refusal, SendError};
 
-use crate::schedule::retry_after;
+use crate::retry_policy::retry_after;
 
 /// What would let an address pass that the guard refuses.
 pub(crate) const ALLOW: &str =
@@ -14,7 +14,7 @@ pub(crate) const ALLOW: &str =
 
 /// What becomes of a delivery after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AttemptOutcome {
     Delivered,
     /// Another try, not before what the receiver asks for.
     Retry {
@@ -26,14 +26,14 @@ pub(crate) enum Verdict {
     Disabled,
 }
 
-impl Verdict {
-    /// The verdict, the status if there was an answer, and what went wrong in plain words.
+impl AttemptOutcome {
+    /// The outcome, the status if there was an answer, and what went wrong in plain words.
     pub(crate) fn of(answer: &Result<Response<Bytes>, SendError>) -> (Self, Option<u16>, String) {
         match answer {
             Ok(response) => {
                 let status = response.status();
-                let verdict = Self::of_status(status, || retry_after(response.headers(), SystemTime::now()));
-                let problem = match verdict {
+                let outcome = Self::of_status(status, || retry_after(response.headers(), SystemTime::now()));
+                let problem = match outcome {
                     Self::Delivered => String::new(),
                     Self::Retry { .. } => format!("the endpoint answered {}", status.as_u16()),
                     Self::Dead => {
@@ -41,11 +41,11 @@ impl Verdict {
                     }
                     Self::Disabled => "the endpoint answered 410: it wants no more".to_owned(),
                 };
-                (verdict, Some(status.as_u16()), problem)
+                (outcome, Some(status.as_u16()), problem)
             }
             Err(error) => {
                 let mut problem = error.to_string();
-                let verdict = match error {
+                let outcome = match error {
                     // What a name stands for may change again, with the name or with the allowlist.
                     SendError::Refused(Refusal::NotPublic) => Self::Retry { after: None },
                     SendError::Refused(_) => Self::Dead,
@@ -54,7 +54,7 @@ impl Verdict {
                 if matches!(error, SendError::Refused(refusal) if refusal.is_private()) {
                     problem += ALLOW;
                 }
-                (verdict, None, problem)
+                (outcome, None, problem)
             }
         }
     }
@@ -85,15 +85,15 @@ mod tests {
 
     #[test]
     fn every_status_has_its_meaning() {
-        let verdict = |status| Verdict::of_status(StatusCode::from_u16(status).unwrap(), || None);
+        let outcome = |status| AttemptOutcome::of_status(StatusCode::from_u16(status).unwrap(), || None);
         for status in 100..=999 {
             let expected = match status {
-                200..=299 => Verdict::Delivered,
-                410 => Verdict::Disabled,
-                408 | 425 | 429 | 500..=999 => Verdict::Retry { after: None },
-                _ => Verdict::Dead,
+                200..=299 => AttemptOutcome::Delivered,
+                410 => AttemptOutcome::Disabled,
+                408 | 425 | 429 | 500..=999 => AttemptOutcome::Retry { after: None },
+                _ => AttemptOutcome::Dead,
             };
-            assert_eq!(verdict(status), expected, "{status}");
+            assert_eq!(outcome(status), expected, "{status}");
         }
     }
 }

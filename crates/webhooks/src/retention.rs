@@ -12,10 +12,10 @@ use switchboard_engine::store::webhooks::{Attempt, Head, NewDelivery, OutboxWrit
 
 use crate::Options;
 use crate::config::Config;
-use crate::deliver::is_terminal;
-use crate::outbox::Inner;
-use crate::register::unavailable;
+use crate::outbox::Outbox;
+use crate::push_configs::unavailable;
 use crate::render::{Next, Renderer};
+use crate::step::is_terminal;
 
 /// How often it looks.
 const PERIOD: Duration = Duration::from_secs(60);
@@ -37,15 +37,15 @@ struct Written {
     bytes: usize,
 }
 
-impl Inner {
+impl Outbox {
     /// Looks from time to time until the kernel stops.
-    pub(crate) async fn tidy(self: Arc<Self>) {
+    pub(crate) async fn run_retention(self: Arc<Self>) {
         loop {
             tokio::select! {
                 () = self.engine.clock().sleep(PERIOD) => {}
                 () = self.engine.closing().cancelled() => return,
             }
-            match self.tidy_once().await {
+            match self.apply_retention().await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
                 Err(error) => tracing::warn!(%error, "old deliveries could not be put away"),
@@ -53,7 +53,7 @@ impl Inner {
         }
     }
 
-    pub(crate) async fn tidy_once(&self) -> Result<(), StoreError> {
+    pub(crate) async fn apply_retention(&self) -> Result<(), StoreError> {
         let ended_before = self.before(self.options.hold_tasks);
         let mut written = Written::default();
         loop {
@@ -108,7 +108,7 @@ impl Inner {
             let body = match &delivery.body {
                 Some(_) => None,
                 None => {
-                    let turn = self.turn_to_render(&renderer).await;
+                    let turn = self.render_permit(&renderer).await;
                     let body = renderer.again(&delivery).await?;
                     drop(turn);
                     kept(body)
@@ -116,17 +116,17 @@ impl Inner {
             };
             let bytes = delivery.body.as_ref().or(body.as_ref()).map_or(0, Bytes::len);
             let write = OutboxWrite::Dead { delivery: delivery.key, body, attempt, finished: ended };
-            self.bury(write, bytes, written).await.map_err(unavailable)?;
+            self.write_dead_letter(write, bytes, written).await.map_err(unavailable)?;
         }
         while !ended {
-            let turn = self.turn_to_render(&renderer).await;
+            let turn = self.render_permit(&renderer).await;
             let Next::Delivery(made) = renderer.next(cursor, self.now()).await? else { break };
             drop(turn);
             (cursor, ended) = (made.delivery.last.seq, made.is_last);
             let delivery = NewDelivery { body: kept(made.body), ..made.delivery };
             let bytes = delivery.body.as_ref().map_or(0, Bytes::len);
             let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.to_owned() };
-            self.bury(write, bytes, written).await.map_err(unavailable)?;
+            self.write_dead_letter(write, bytes, written).await.map_err(unavailable)?;
         }
         self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;
         tracing::warn!(task = %webhook.task, webhook = key.0, "a webhook was not served in time; its deliveries are dead letters");
@@ -134,7 +134,12 @@ impl Inner {
     }
 
     /// Writes a dead letter, and lets others go before there are far too many.
-    async fn bury(&self, write: OutboxWrite, bytes: usize, written: &mut Written) -> Result<(), StoreError> {
+    async fn write_dead_letter(
+        &self,
+        write: OutboxWrite,
+        bytes: usize,
+        written: &mut Written,
+    ) -> Result<(), StoreError> {
         self.store.outbox(write).await?;
         written.letters += 1;
         written.bytes += bytes;
@@ -204,7 +209,7 @@ mod tests {
         engine.send(&Caller::local(), send).await.unwrap().answer().await;
         clock.advance(Options::default().hold_tasks * 2);
 
-        let somebody_renders = webhooks.inner.rendering.acquire().await.unwrap();
+        let somebody_renders = webhooks.outbox.rendering.acquire().await.unwrap();
         let look = async {
             // Far longer than it takes to give up one webhook.
             for _ in 0..500 {
@@ -212,7 +217,7 @@ mod tests {
             }
             drop(somebody_renders);
         };
-        let (tidied, ()) = tokio::join!(webhooks.inner.tidy_once(), look);
+        let (tidied, ()) = tokio::join!(webhooks.outbox.apply_retention(), look);
         tidied.unwrap();
         assert!(!store.dead_letters(DeliveryKey(0), 1).await.unwrap().is_empty());
     }

@@ -12,7 +12,7 @@ use switchboard_engine::store::webhooks::DeliveryRow;
 /// A receiver cannot put a delivery off for longer than this.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// A wait is longer by up to this part of it.
-const SPREAD: f64 = 0.1;
+const JITTER: f64 = 0.1;
 
 /// When the attempt after `attempts` of them is due; none if that was the last.
 pub(crate) fn next_attempt(
@@ -23,7 +23,7 @@ pub(crate) fn next_attempt(
     jitter: f64,
 ) -> Option<Timestamp> {
     let wait = *retries.get(usize::try_from(attempts.checked_sub(1)?).ok()?)?;
-    let spread = wait.mul_f64(1.0 + SPREAD * jitter.clamp(0.0, 1.0));
+    let spread = wait.mul_f64(1.0 + JITTER * jitter.clamp(0.0, 1.0));
     Some(later(now, spread.max(retry_after.unwrap_or_default())))
 }
 
@@ -31,13 +31,13 @@ pub(crate) fn next_attempt(
 /// what was tried last at a time that is yet to come, or waits for one that no wait reaches, has waited long enough.
 pub(crate) fn is_due(delivery: &DeliveryRow, retries: &[Duration], now: Timestamp) -> bool {
     // What was never tried is due since it was made.
-    let is_set_back = delivery.last_attempt.as_ref().is_none_or(|last| last.at > now);
-    delivery.due_at <= now || is_set_back || delivery.due_at > latest_due(retries, now)
+    let clock_was_set_back = delivery.last_attempt.as_ref().is_none_or(|last| last.at > now);
+    delivery.due_at <= now || clock_was_set_back || delivery.due_at > latest_due(retries, now)
 }
 
 /// No attempt that failed up to now is followed by one later than this.
 pub(crate) fn latest_due(retries: &[Duration], now: Timestamp) -> Timestamp {
-    let longest = retries.iter().max().copied().unwrap_or_default().mul_f64(1.0 + SPREAD);
+    let longest = retries.iter().max().copied().unwrap_or_default().mul_f64(1.0 + JITTER);
     later(now, longest.max(LONGEST_RETRY_AFTER))
 }
 

@@ -17,7 +17,7 @@ use switchboard_engine::store::{Store, StoreError};
 use crate::Webhooks;
 use crate::config::Config;
 use crate::metric_definitions as metric;
-use crate::outbox::Inner;
+use crate::outbox::Outbox;
 use crate::signature::secrets;
 
 /// How many deliveries of a webhook are shown.
@@ -32,7 +32,7 @@ pub struct WebhookDesk {
     secret: [u8; 32],
     clock: Arc<dyn Clock>,
     /// Those who deliver, if somebody does.
-    running: Option<Arc<Inner>>,
+    running: Option<Arc<Outbox>>,
 }
 
 /// A webhook as operators see it. No secrets, and of its address only the endpoint: paths and queries may hold some.
@@ -130,7 +130,7 @@ pub struct SecretView {
 impl Webhooks {
     /// Brings the gauges up to date; called when metrics are read.
     pub async fn measure(&self) {
-        let Ok(census) = self.inner.store.outbox_census().await else { return };
+        let Ok(census) = self.outbox.store.outbox_census().await else { return };
         let age_ms = census.behind_since.map_or(0, |since| (self.clock().now().0 - since.0).max(0));
         metrics::gauge!(metric::BACKLOG).set(census.behind as f64);
         metrics::gauge!(metric::DEAD_LETTERS).set(census.dead as f64);
@@ -140,10 +140,10 @@ impl Webhooks {
     /// Where operators ask about these webhooks.
     pub fn desk(&self) -> WebhookDesk {
         WebhookDesk {
-            store: Arc::clone(&self.inner.store),
-            secret: self.inner.secret,
+            store: Arc::clone(&self.outbox.store),
+            secret: self.outbox.secret,
             clock: Arc::clone(self.clock()),
-            running: Some(Arc::clone(&self.inner)),
+            running: Some(Arc::clone(&self.outbox)),
         }
     }
 }
@@ -217,7 +217,7 @@ impl WebhookDesk {
     /// Lets a paused or disabled webhook go on where it was; says whether it was one.
     pub async fn resume(&self, webhook: i64) -> Result<bool, StoreError> {
         let resumed = self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Active, self.clock.now()).await?;
-        self.look_again();
+        self.rescan();
         Ok(resumed)
     }
 
@@ -249,9 +249,9 @@ impl WebhookDesk {
         }
     }
 
-    fn look_again(&self) {
+    fn rescan(&self) {
         if let Some(running) = &self.running {
-            running.look_again();
+            running.rescan();
         }
     }
 

@@ -12,95 +12,99 @@ use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::{Route, WebhookKey};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::outbox::Inner;
+use crate::caller_limits::{CallerLimits, CallerPermit};
+use crate::outbox::Outbox;
 use crate::render::KEPT_BYTES;
-use crate::shares::{Share, Shares};
 
 /// In KiB: in all, and for one caller. A body that is larger than a caller's part takes all of that part, and no more.
-const ALL: usize = 64 << 10;
-const EACH: usize = ALL / 4;
+const TOTAL_KIB: usize = 64 << 10;
+const CALLER_KIB: usize = TOTAL_KIB / 4;
 /// How long room is kept for a webhook that is not served meanwhile, as when its endpoint is paused.
-const KEPT: Duration = Duration::from_secs(10);
+const RESERVED_FOR: Duration = Duration::from_secs(10);
 
-pub(crate) struct Large {
+pub(crate) struct BodyBudget {
     all: Arc<Semaphore>,
-    callers: Arc<Shares>,
+    callers: Arc<CallerLimits>,
     /// Webhooks without room, and those that have some by now.
-    parked: Mutex<HashMap<WebhookKey, Option<Room>>>,
+    parked: Mutex<HashMap<WebhookKey, Option<BodyPermit>>>,
 }
 
 /// Room for one body, until it is dropped.
-pub(crate) struct Room {
-    _held: Option<(Share, OwnedSemaphorePermit)>,
+pub(crate) struct BodyPermit {
+    _held: Option<(CallerPermit, OwnedSemaphorePermit)>,
 }
 
 /// Where a webhook stands.
-pub(crate) enum Standing {
+pub(crate) enum Reservation {
     /// It waits for room.
-    Waits,
+    Waiting,
     /// There is room for it.
-    Has(Room),
+    Granted(BodyPermit),
     /// It has not asked.
-    Free,
+    None,
 }
 
-impl Default for Large {
+impl Default for BodyBudget {
     fn default() -> Self {
-        Self { all: Arc::new(Semaphore::new(ALL)), callers: Shares::new(EACH), parked: Mutex::default() }
+        Self {
+            all: Arc::new(Semaphore::new(TOTAL_KIB)),
+            callers: CallerLimits::new(CALLER_KIB),
+            parked: Mutex::default(),
+        }
     }
 }
 
-impl Large {
+impl BodyBudget {
     /// Room for a body of a caller, if there is some now.
-    pub(crate) fn try_room(&self, caller: &CallerId, bytes: usize) -> Option<Room> {
+    pub(crate) fn try_acquire(&self, caller: &CallerId, bytes: usize) -> Option<BodyPermit> {
         if bytes <= KEPT_BYTES {
-            return Some(Room { _held: None });
+            return Some(BodyPermit { _held: None });
         }
         let share = self.callers.try_take(caller, bytes >> 10)?;
         let all = Arc::clone(&self.all).try_acquire_many_owned(kib(bytes)).ok()?;
-        Some(Room { _held: Some((share, all)) })
+        Some(BodyPermit { _held: Some((share, all)) })
     }
 
     /// Where a webhook stands that is about to be served. Room that was kept for it is taken.
-    pub(crate) fn standing(&self, webhook: WebhookKey) -> Standing {
+    pub(crate) fn take_reservation(&self, webhook: WebhookKey) -> Reservation {
         let mut parked = self.parked.lock();
         match parked.get(&webhook) {
-            None => Standing::Free,
-            Some(None) => Standing::Waits,
-            Some(Some(_)) => parked.remove(&webhook).flatten().map_or(Standing::Free, Standing::Has),
+            None => Reservation::None,
+            Some(None) => Reservation::Waiting,
+            Some(Some(_)) => parked.remove(&webhook).flatten().map_or(Reservation::None, Reservation::Granted),
         }
     }
 
-    async fn room(&self, caller: &CallerId, bytes: usize) -> Room {
+    async fn acquire(&self, caller: &CallerId, bytes: usize) -> BodyPermit {
         let share = self.callers.take(caller, bytes >> 10).await;
         let all = Arc::clone(&self.all).acquire_many_owned(kib(bytes)).await.ok();
-        Room { _held: all.map(|all| (share, all)) }
+        BodyPermit { _held: all.map(|all| (share, all)) }
     }
 }
 
-impl Inner {
+impl Outbox {
     /// Has a webhook wait for room without taking up anything.
-    pub(crate) fn park(self: &Arc<Self>, route: Route, bytes: usize) {
-        if self.large.parked.lock().insert(route.webhook, None).is_some() {
+    pub(crate) fn wait_for_budget(self: &Arc<Self>, route: Route, bytes: usize) {
+        if self.body_budget.parked.lock().insert(route.webhook, None).is_some() {
             return;
         }
-        let inner = Arc::clone(self);
+        let outbox = Arc::clone(self);
         self.engine.spawn(async move {
-            let closing = inner.engine.closing().clone();
+            let closing = outbox.engine.closing().clone();
             let webhook = route.webhook;
             tokio::select! {
-                room = inner.large.room(&route.owner, bytes) => {
-                    inner.large.parked.lock().insert(webhook, Some(room));
+                room = outbox.body_budget.acquire(&route.owner, bytes) => {
+                    outbox.body_budget.parked.lock().insert(webhook, Some(room));
                 }
                 () = closing.cancelled() => return,
             }
-            inner.line_up(route);
+            outbox.requeue(route);
             tokio::select! {
-                () = tokio::time::sleep(KEPT) => {}
+                () = tokio::time::sleep(RESERVED_FOR) => {}
                 () = closing.cancelled() => {}
             }
             // Unless it was taken, or the webhook waits again.
-            let mut parked = inner.large.parked.lock();
+            let mut parked = outbox.body_budget.parked.lock();
             if parked.get(&webhook).is_some_and(Option::is_some) {
                 parked.remove(&webhook);
             }
@@ -109,5 +113,5 @@ impl Inner {
 }
 
 fn kib(bytes: usize) -> u32 {
-    u32::try_from((bytes >> 10).clamp(1, EACH)).unwrap_or(u32::MAX)
+    u32::try_from((bytes >> 10).clamp(1, CALLER_KIB)).unwrap_or(u32::MAX)
 }

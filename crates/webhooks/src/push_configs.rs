@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::Webhooks;
 use crate::config::{Config, invalid};
 use crate::metric_definitions as metric;
-use crate::verdict::ALLOW;
+use crate::outcome::ALLOW;
 
 /// What some clients call a webhook that they gave no name.
 const UNNAMED: &str = "default";
@@ -19,14 +19,14 @@ const UNNAMED: &str = "default";
 impl Webhooks {
     /// Whether webhooks can be set at all.
     pub fn is_enabled(&self) -> bool {
-        self.inner.options.enabled
+        self.outbox.options.enabled
     }
 
     /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
     pub async fn prepare(&self, caller: &Caller, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
         let config = Config::read(version, asked)?;
-        let share = self.inner.lookups.take(&caller.id, 1).await;
-        let checked = self.inner.egress.check(&config.url).await;
+        let share = self.outbox.lookups.take(&caller.id, 1).await;
+        let checked = self.outbox.egress.check(&config.url).await;
         drop(share);
         let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);
@@ -43,7 +43,7 @@ impl Webhooks {
             endpoint: target.origin(),
             cursor: Seq(0),
             late: false,
-            max: self.inner.options.per_task,
+            max: self.outbox.options.per_task,
             at: self.clock().now(),
         })
     }
@@ -58,12 +58,12 @@ impl Webhooks {
         asked: &PushConfig,
     ) -> Result<PushConfig, Error> {
         // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
-        self.inner.engine.find(address, caller, task).await?;
+        self.outbox.engine.find(address, caller, task).await?;
         let webhook = self.prepare(caller, version, asked).await?;
         let id = if webhook.id.is_empty() { task.as_str().to_owned() } else { webhook.id.clone() };
-        self.inner.engine.set_webhook(address, caller, task, webhook).await?;
+        self.outbox.engine.set_webhook(address, caller, task, webhook).await?;
         let config = Config::read(version, asked)?;
-        Ok(config.shown(task.as_str(), &id, self.inner.options.return_secrets))
+        Ok(config.shown(task.as_str(), &id, self.outbox.options.return_secrets))
     }
 
     /// One webhook of a task. Without a name it is the one named after the task, or else the first.
@@ -74,8 +74,8 @@ impl Webhooks {
         task: &TaskId,
         id: Option<&str>,
     ) -> Result<PushConfig, Error> {
-        let key = self.inner.engine.find(address, caller, task).await?;
-        let store = &self.inner.store;
+        let key = self.outbox.engine.find(address, caller, task).await?;
+        let store = &self.outbox.store;
         let mut found = store.webhook(key, id.unwrap_or(task.as_str())).await.map_err(unavailable)?;
         if found.is_none() && id == Some(UNNAMED) {
             found = store.webhook(key, task.as_str()).await.map_err(unavailable)?;
@@ -96,8 +96,9 @@ impl Webhooks {
         after: WebhookKey,
         page_size: usize,
     ) -> Result<(Vec<PushConfig>, Option<WebhookKey>), Error> {
-        let key = self.inner.engine.find(address, caller, task).await?;
-        let mut rows = self.inner.store.webhooks(key, after, page_size.saturating_add(1)).await.map_err(unavailable)?;
+        let key = self.outbox.engine.find(address, caller, task).await?;
+        let mut rows =
+            self.outbox.store.webhooks(key, after, page_size.saturating_add(1)).await.map_err(unavailable)?;
         let next = (rows.len() > page_size).then(|| {
             rows.truncate(page_size);
             rows.last().map_or(after, |last| last.key)
@@ -108,10 +109,10 @@ impl Webhooks {
 
     /// Deletes a webhook; what it was not told yet is dropped. One that is not there is deleted already.
     pub async fn delete(&self, address: &Address, caller: &Caller, task: &TaskId, id: &str) -> Result<(), Error> {
-        let key = self.inner.engine.find(address, caller, task).await?;
-        let deleted = self.inner.store.delete_webhook(key, id).await.map_err(unavailable)?;
+        let key = self.outbox.engine.find(address, caller, task).await?;
+        let deleted = self.outbox.store.delete_webhook(key, id).await.map_err(unavailable)?;
         if !deleted && id == UNNAMED {
-            self.inner.store.delete_webhook(key, task.as_str()).await.map_err(unavailable)?;
+            self.outbox.store.delete_webhook(key, task.as_str()).await.map_err(unavailable)?;
         }
         Ok(())
     }
@@ -121,7 +122,7 @@ impl Webhooks {
             tracing::error!(task = %row.task, %error, "the configuration of a webhook cannot be read");
             unavailable(StoreError::Failed("a webhook is damaged, run `switchboard db check`".to_owned()))
         })?;
-        Ok(config.shown(row.task.as_str(), &row.id, self.inner.options.return_secrets))
+        Ok(config.shown(row.task.as_str(), &row.id, self.outbox.options.return_secrets))
     }
 }
 

@@ -9,36 +9,36 @@ use switchboard_engine::CallerId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Who holds how much of its part.
-pub(crate) struct Shares {
+pub(crate) struct CallerLimits {
     /// What each caller has.
     size: usize,
     callers: Mutex<HashMap<CallerId, Arc<Semaphore>>>,
 }
 
 /// Something held; it is given back when dropped.
-pub(crate) struct Share {
-    shares: Arc<Shares>,
+pub(crate) struct CallerPermit {
+    shares: Arc<CallerLimits>,
     caller: CallerId,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Shares {
+impl CallerLimits {
     /// So much for each caller.
     pub(crate) fn new(size: usize) -> Arc<Self> {
         Arc::new(Self { size, callers: Mutex::default() })
     }
 
     /// Waits until a caller may hold so much more. Nobody can ask for more than all of its part.
-    pub(crate) async fn take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> Share {
+    pub(crate) async fn take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> CallerPermit {
         // Made before the wait, so that a caller who gives up waiting leaves nothing behind either.
-        let mut share = Share { shares: Arc::clone(self), caller: caller.clone(), permit: None };
+        let mut share = CallerPermit { shares: Arc::clone(self), caller: caller.clone(), permit: None };
         share.permit = self.of(caller).acquire_many_owned(self.amount(amount)).await.ok();
         share
     }
 
     /// The same if it need not be waited for.
-    pub(crate) fn try_take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> Option<Share> {
-        let mut share = Share { shares: Arc::clone(self), caller: caller.clone(), permit: None };
+    pub(crate) fn try_take(self: &Arc<Self>, caller: &CallerId, amount: usize) -> Option<CallerPermit> {
+        let mut share = CallerPermit { shares: Arc::clone(self), caller: caller.clone(), permit: None };
         share.permit = Some(self.of(caller).try_acquire_many_owned(self.amount(amount)).ok()?);
         Some(share)
     }
@@ -53,7 +53,7 @@ impl Shares {
     }
 }
 
-impl Drop for Share {
+impl Drop for CallerPermit {
     fn drop(&mut self) {
         let mut callers = self.shares.callers.lock();
         self.permit = None;
@@ -74,7 +74,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_waits_for_itself_alone_and_leaves_nothing_behind() {
-        let shares = Shares::new(16);
+        let shares = CallerLimits::new(16);
         let (ann, bob) = (CallerId::from("ann"), CallerId::from("bob"));
         let mut held = Vec::new();
         for _ in 0..16 {

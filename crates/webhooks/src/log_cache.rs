@@ -13,9 +13,9 @@ const LARGEST: usize = 256 << 10;
 
 /// The readers of logs that were used last.
 #[derive(Default)]
-pub(crate) struct Folds(Mutex<VecDeque<(WebhookKey, LogReader)>>);
+pub(crate) struct LogCache(Mutex<VecDeque<(WebhookKey, LogReader)>>);
 
-impl Folds {
+impl LogCache {
     /// The reader that a webhook's last step left, if it is still here.
     pub(crate) fn take(&self, webhook: WebhookKey) -> Option<LogReader> {
         let mut kept = self.0.lock();
@@ -105,15 +105,15 @@ mod tests {
         };
         engine.send(&caller, send).await.unwrap().answer().await;
         let key = WebhookKey(1);
-        let inner = &webhooks.inner;
+        let outbox = &webhooks.outbox;
         for told in steps {
             let started = Started { job: key, owner: caller.id.clone(), endpoint: origin.as_str().into() };
-            inner.perform(&started).await;
-            let deliveries = inner.store.deliveries(key, 10).await.unwrap();
+            outbox.perform(&started).await;
+            let deliveries = outbox.store.deliveries(key, 10).await.unwrap();
             let delivered = deliveries.iter().find(|delivery| delivery.state == DeliveryState::Delivered);
             assert_eq!(delivered.map(|delivery| delivery.about.as_str()), Some(*told));
         }
-        inner.folds.take(key).map(|reader| reader.held_bytes())
+        outbox.log_cache.take(key).map(|reader| reader.held_bytes())
     }
 
     /// The origin of an endpoint that takes everything.
