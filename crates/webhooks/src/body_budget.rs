@@ -1,91 +1,81 @@
-//! Room for large bodies that are under way: so much in all, and a part of it for each caller. Small ones need none.
+//! A memory budget for large bodies in flight, in total and per caller. Small bodies need none of it.
 //!
-//! Nobody waits for room with a place at an endpoint or a large body in hand. A webhook without room is parked: it gives
-//! its place back, and stands in line again once there is room for it, which is kept for it for a while.
+//! A webhook over budget holds neither a slot at its endpoint nor a large body while it waits. It is queued again once it
+//! has a permit, which is reserved for it for a while.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use parking_lot::Mutex;
+use switchboard_admission::{FairSemaphore, Limits, Permit};
 use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::{Route, WebhookKey};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::caller_limits::{CallerLimits, CallerPermit};
 use crate::outbox::Outbox;
 use crate::render::KEPT_BYTES;
 
-/// In KiB: in all, and for one caller. A body that is larger than a caller's part takes all of that part, and no more.
+/// In KiB. A body that is larger than a caller's part takes all of that part, and no more.
 const TOTAL_KIB: usize = 64 << 10;
 const CALLER_KIB: usize = TOTAL_KIB / 4;
-/// How long room is kept for a webhook that is not served meanwhile, as when its endpoint is paused.
+/// How long a permit is reserved for a webhook that does not run, as when its endpoint is paused.
 const RESERVED_FOR: Duration = Duration::from_secs(10);
 
 pub(crate) struct BodyBudget {
-    all: Arc<Semaphore>,
-    callers: Arc<CallerLimits>,
-    /// Webhooks without room, and those that have some by now.
-    parked: Mutex<HashMap<WebhookKey, Option<BodyPermit>>>,
+    semaphore: Arc<FairSemaphore<CallerId>>,
+    /// Webhooks that wait for a permit, and those that have one by now.
+    reservations: Mutex<HashMap<WebhookKey, Option<BodyPermit>>>,
 }
 
-/// Room for one body, until it is dropped.
+/// Held while a body is in flight; without a permit for a small one.
 pub(crate) struct BodyPermit {
-    _held: Option<(CallerPermit, OwnedSemaphorePermit)>,
+    _permit: Option<Permit<CallerId>>,
 }
 
-/// Where a webhook stands.
 pub(crate) enum Reservation {
-    /// It waits for room.
     Waiting,
-    /// There is room for it.
     Granted(BodyPermit),
-    /// It has not asked.
     None,
 }
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self {
-            all: Arc::new(Semaphore::new(TOTAL_KIB)),
-            callers: CallerLimits::new(CALLER_KIB),
-            parked: Mutex::default(),
-        }
+        let limits = Limits { total: TOTAL_KIB, per_key: CALLER_KIB, always: 0 };
+        Self { semaphore: FairSemaphore::new(limits), reservations: Mutex::default() }
     }
 }
 
 impl BodyBudget {
-    /// Room for a body of a caller, if there is some now.
+    /// A permit for a body of a caller, if there is one now.
     pub(crate) fn try_acquire(&self, caller: &CallerId, bytes: usize) -> Option<BodyPermit> {
         if bytes <= KEPT_BYTES {
-            return Some(BodyPermit { _held: None });
+            return Some(BodyPermit { _permit: None });
         }
-        let share = self.callers.try_take(caller, bytes >> 10)?;
-        let all = Arc::clone(&self.all).try_acquire_many_owned(kib(bytes)).ok()?;
-        Some(BodyPermit { _held: Some((share, all)) })
+        self.acquire(caller, bytes).now_or_never()
     }
 
-    /// Where a webhook stands that is about to be served. Room that was kept for it is taken.
+    /// The reservation of a webhook whose next step begins.
     pub(crate) fn take_reservation(&self, webhook: WebhookKey) -> Reservation {
-        let mut parked = self.parked.lock();
-        match parked.get(&webhook) {
+        let mut reservations = self.reservations.lock();
+        match reservations.get(&webhook) {
             None => Reservation::None,
             Some(None) => Reservation::Waiting,
-            Some(Some(_)) => parked.remove(&webhook).flatten().map_or(Reservation::None, Reservation::Granted),
+            Some(Some(_)) => reservations.remove(&webhook).flatten().map_or(Reservation::None, Reservation::Granted),
         }
     }
 
     async fn acquire(&self, caller: &CallerId, bytes: usize) -> BodyPermit {
-        let share = self.callers.take(caller, bytes >> 10).await;
-        let all = Arc::clone(&self.all).acquire_many_owned(kib(bytes)).await.ok();
-        BodyPermit { _held: all.map(|all| (share, all)) }
+        let share = self.semaphore.share(caller);
+        let kib = (bytes >> 10).clamp(1, CALLER_KIB);
+        BodyPermit { _permit: Some(self.semaphore.acquire(caller, &share, kib).await) }
     }
 }
 
 impl Outbox {
-    /// Has a webhook wait for room without taking up anything.
+    /// Waits in the background for a permit and queues the webhook again once it is there.
     pub(crate) fn wait_for_budget(self: &Arc<Self>, route: Route, bytes: usize) {
-        if self.body_budget.parked.lock().insert(route.webhook, None).is_some() {
+        if self.body_budget.reservations.lock().insert(route.webhook, None).is_some() {
             return;
         }
         let outbox = Arc::clone(self);
@@ -93,8 +83,8 @@ impl Outbox {
             let closing = outbox.engine.closing().clone();
             let webhook = route.webhook;
             tokio::select! {
-                room = outbox.body_budget.acquire(&route.owner, bytes) => {
-                    outbox.body_budget.parked.lock().insert(webhook, Some(room));
+                permit = outbox.body_budget.acquire(&route.owner, bytes) => {
+                    outbox.body_budget.reservations.lock().insert(webhook, Some(permit));
                 }
                 () = closing.cancelled() => return,
             }
@@ -103,15 +93,11 @@ impl Outbox {
                 () = tokio::time::sleep(RESERVED_FOR) => {}
                 () = closing.cancelled() => {}
             }
-            // Unless it was taken, or the webhook waits again.
-            let mut parked = outbox.body_budget.parked.lock();
-            if parked.get(&webhook).is_some_and(Option::is_some) {
-                parked.remove(&webhook);
+            // Unless the step took it, or the webhook waits again.
+            let mut reservations = outbox.body_budget.reservations.lock();
+            if reservations.get(&webhook).is_some_and(Option::is_some) {
+                reservations.remove(&webhook);
             }
         });
     }
-}
-
-fn kib(bytes: usize) -> u32 {
-    u32::try_from((bytes >> 10).clamp(1, CALLER_KIB)).unwrap_or(u32::MAX)
 }

@@ -1,59 +1,54 @@
-//! Who may be called now: so many deliveries at once in all, for each caller and to each endpoint, callers in turn, and
-//! none to an endpoint that keeps failing but for one try from time to time.
+//! Admission of deliveries: limits in total, per caller and per endpoint, round robin between callers, and a circuit
+//! breaker per endpoint: one that keeps failing is paused but for one probe from time to time.
 //!
-//! What waits for an endpoint stands in lanes, one per caller, so that nobody stands behind somebody else's failures. A
-//! lane in which something waits is always either among what its caller may start or blocked at its endpoint, and each end
-//! of a job lets all that it may have blocked try again: no wake-up depends on another one having been put to use.
+//! Each endpoint has a lane (a FIFO) per caller, so that no caller waits behind the failures of another. A lane with
+//! waiting jobs is always either in its caller's ready queue or blocked at its endpoint, and the end of each job makes
+//! all lanes ready that it may have blocked: no wake-up depends on an earlier one having been used.
 //!
-//! What waits here also waits in the store. So of each lane only as much is taken in as can soon be done; a dead endpoint
-//! with a hundred thousand deliveries takes the place of a few.
+//! The store holds everything that waits here as well, so a lane takes in only what can be started soon: a dead endpoint
+//! with a hundred thousand deliveries costs the memory of a few.
 
 mod endpoint;
 #[cfg(test)]
 mod tests;
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use switchboard_a2a::Timestamp;
+use switchboard_admission::FairQueue;
 use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::{Route, WebhookKey};
 
 use crate::Options;
 use endpoint::{Endpoint, LaneState, MOST_WAITING_PAUSED};
 
-/// So much waits in all before it is a crowd.
+/// With so many jobs waiting in total, lanes are kept short.
 const CROWDED_AT: usize = 100_000;
-/// Endpoints that have failed are remembered up to so many, though there is nothing to do for them now.
+/// Idle endpoints whose failures are remembered.
 const MOST_REMEMBERED: usize = 10_000;
-/// One caller has at most this part of the places, unless there are only a few.
+/// One caller may use a quarter of `parallel`, or all of it where it is smaller than [`UNSHARED_BELOW`].
 const CALLER_FRACTION: usize = 4;
 const UNSHARED_BELOW: usize = 32;
 
-/// One thing to do: the next step of a webhook. One of a webhook is under way at a time.
+/// The next step of a webhook. At most one of each webhook runs at a time.
 pub(crate) type Job = WebhookKey;
 
-/// How an attempt went, as far as its endpoint is concerned.
+/// What an attempt says about its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
-    /// It answers.
     Good,
-    /// It does not, or not well.
+    /// It did not answer, or with an error that calls for a retry.
     Bad,
-    /// It was not asked.
+    /// It was not called.
     Unknown,
 }
 
-/// What a job's end changed for its endpoint.
+/// What the end of a job changed for its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
-    /// It is paused from now on, or still.
-    Paused {
-        until: Timestamp,
-    },
-    /// It answers again.
+    Paused { until: Timestamp },
     Recovered,
 }
 
@@ -65,86 +60,67 @@ pub(crate) struct Started {
     pub(crate) endpoint: Arc<str>,
 }
 
-/// Where a known job is.
 enum JobState {
     Waiting(Arc<str>, CallerId),
-    /// With the route it is to be done once more by, if there was news meanwhile.
+    /// With the route of the run after it, if the job was added again meanwhile.
     Running(Option<Route>),
 }
 
-/// What a caller has under way and may start.
-#[derive(Default)]
-struct CallerQueue {
-    running: usize,
-    /// Endpoints at which something of it waits that is not blocked there, in turn.
-    ready: VecDeque<Arc<str>>,
-    /// It is in `turns`.
-    scheduled: bool,
-}
-
-/// All endpoints that there is something to do for.
+/// All endpoints with jobs, and those that have failed.
 pub(crate) struct Endpoints {
     endpoints: HashMap<Arc<str>, Endpoint>,
-    owners: HashMap<CallerId, CallerQueue>,
-    /// Callers that may have something to start, in turn.
-    round_robin: VecDeque<CallerId>,
-    /// Endpoints that are paused, by the time their pause ends.
+    /// The lanes that are not blocked, by the name of their endpoint.
+    ready: FairQueue<CallerId, Arc<str>>,
+    /// Paused endpoints, by the end of their pause.
     pauses: BTreeSet<(Timestamp, Arc<str>)>,
     jobs: HashMap<Job, JobState>,
     running: usize,
-    /// How much may be under way for one caller.
+    running_by_caller: HashMap<CallerId, usize>,
     caller_limit: usize,
     options: Options,
-    /// Endpoints that were paused and are no longer known.
+    /// Endpoints that were removed while they were paused.
     removed: Vec<Arc<str>>,
-    /// Something that is left in the store is no longer known here.
+    /// A removed endpoint has more in the store.
     has_more: bool,
 }
 
 impl Endpoints {
     pub(crate) fn new(options: Options) -> Self {
-        let caller_limit =
-            if options.parallel < UNSHARED_BELOW { options.parallel } else { options.parallel / CALLER_FRACTION };
+        let fraction = if options.parallel < UNSHARED_BELOW { 1 } else { CALLER_FRACTION };
         Self {
             endpoints: HashMap::new(),
-            owners: HashMap::new(),
-            round_robin: VecDeque::new(),
+            ready: FairQueue::default(),
             pauses: BTreeSet::new(),
             jobs: HashMap::new(),
             running: 0,
-            caller_limit,
+            running_by_caller: HashMap::new(),
+            caller_limit: options.parallel / fraction,
             options,
             removed: Vec::new(),
             has_more: false,
         }
     }
 
-    /// Takes a job in. One that is under way is done once more after it; one that waits elsewhere moves.
+    /// Queues a job. One that runs is run once more afterwards; one that waits at another endpoint moves.
     pub(crate) fn add(&mut self, route: Route) {
         let crowded = self.jobs.len() >= CROWDED_AT;
-        match self.jobs.entry(route.webhook) {
-            Entry::Occupied(mut jobs) => match jobs.get_mut() {
-                JobState::Running(again) => {
-                    *again = Some(route);
-                    return;
-                }
-                JobState::Waiting(name, _) if **name == *route.endpoint => return,
-                JobState::Waiting(..) => {
-                    if let JobState::Waiting(name, owner) = jobs.remove() {
-                        self.unqueue(route.webhook, &name, &owner);
-                    }
-                }
-            },
-            Entry::Vacant(_) => {}
+        match self.jobs.get_mut(&route.webhook) {
+            Some(JobState::Running(again)) => {
+                *again = Some(route);
+                return;
+            }
+            Some(JobState::Waiting(name, _)) if **name == *route.endpoint => return,
+            Some(JobState::Waiting(..)) => self.unqueue(route.webhook),
+            None => {}
         }
         let name: Arc<str> = match self.endpoints.get_key_value(route.endpoint.as_str()) {
             Some((name, _)) => Arc::clone(name),
             None => Arc::from(route.endpoint.as_str()),
         };
         let endpoint = self.endpoints.entry(Arc::clone(&name)).or_default();
-        let room = endpoint.lane_capacity(crowded);
+        let capacity = endpoint.lane_capacity(crowded);
         let lane = endpoint.lanes.entry(route.owner.clone()).or_default();
-        if lane.waiting.len() >= room {
+        if lane.waiting.len() >= capacity {
             lane.has_more = true;
         } else {
             lane.waiting.push_back(route.webhook);
@@ -152,44 +128,25 @@ impl Endpoints {
         }
         if lane.state == LaneState::Idle {
             lane.state = LaneState::Ready;
-            self.make_ready(&route.owner, name);
+            self.ready.push(&route.owner, name);
         }
     }
 
-    /// A job that waited somewhere goes elsewhere.
-    fn unqueue(&mut self, job: Job, name: &Arc<str>, owner: &CallerId) {
-        let Some(endpoint) = self.endpoints.get_mut(name) else { return };
-        if let Some(lane) = endpoint.lanes.get_mut(owner) {
+    /// Takes a waiting job out of its lane.
+    fn unqueue(&mut self, job: Job) {
+        let Some(JobState::Waiting(name, owner)) = self.jobs.remove(&job) else { return };
+        if let Some(lane) = self.endpoints.get_mut(&name).and_then(|endpoint| endpoint.lanes.get_mut(&owner)) {
             lane.waiting.retain(|waiting| *waiting != job);
         }
     }
 
-    fn make_ready(&mut self, owner: &CallerId, name: Arc<str>) {
-        self.owners.entry(owner.clone()).or_default().ready.push_back(name);
-        self.schedule_caller(owner);
-    }
-
-    /// A caller that has its share gets its turn when a job of it ends.
-    fn schedule_caller(&mut self, id: &CallerId) {
-        let Some(owner) = self.owners.get_mut(id) else { return };
-        if owner.ready.is_empty() {
-            if owner.running == 0 && !owner.scheduled {
-                self.owners.remove(id);
-            }
-        } else if !owner.scheduled && owner.running < self.caller_limit {
-            owner.scheduled = true;
-            self.round_robin.push_back(id.clone());
-        }
-    }
-
-    /// The next job to start; none if there is none now.
+    /// The next job that may start now.
     pub(crate) fn start(&mut self, now: Timestamp) -> Option<Started> {
         while self.running < self.options.parallel {
-            let id = self.round_robin.pop_front()?;
-            let Some(owner) = self.owners.get_mut(&id) else { continue };
-            owner.scheduled = false;
-            let started = if owner.running < self.caller_limit { self.start_for(&id, now) } else { None };
-            self.schedule_caller(&id);
+            let running = &self.running_by_caller;
+            let below_limit = |caller: &CallerId| running.get(caller).is_none_or(|count| *count < self.caller_limit);
+            let (caller, name) = self.ready.pop(|caller, _| below_limit(caller))?;
+            let started = self.start_at(&caller, name, now);
             if started.is_some() {
                 return started;
             }
@@ -197,45 +154,46 @@ impl Endpoints {
         None
     }
 
-    /// Starts a job of a caller at the endpoint whose turn it is, if that has one and has room for it.
-    fn start_for(&mut self, id: &CallerId, now: Timestamp) -> Option<Started> {
-        let owner = self.owners.get_mut(id)?;
-        let name = owner.ready.pop_front()?;
+    /// Starts the first job of a lane, if there is one and its endpoint admits it.
+    fn start_at(&mut self, caller: &CallerId, name: Arc<str>, now: Timestamp) -> Option<Started> {
         let endpoint = self.endpoints.get_mut(&name)?;
         let may_start = endpoint.may_start(now, self.options.parallel_per_endpoint);
-        let lane = endpoint.lanes.get_mut(id)?;
+        let lane = endpoint.lanes.get_mut(caller)?;
         lane.state = LaneState::Idle;
         if lane.waiting.is_empty() {
-            self.remove_if_idle(&name, id);
+            self.remove_if_idle(&name, caller);
             return None;
         }
         if !may_start {
             lane.state = LaneState::Blocked;
-            endpoint.blocked.push_back(id.clone());
+            endpoint.blocked.push_back(caller.clone());
             return None;
         }
         let job = lane.waiting.pop_front()?;
         if !lane.waiting.is_empty() {
             lane.state = LaneState::Ready;
-            owner.ready.push_back(Arc::clone(&name));
+            self.ready.push(caller, Arc::clone(&name));
         }
-        owner.running += 1;
         endpoint.running += 1;
         if let Some(pause) = &mut endpoint.paused {
             pause.probing = true;
         }
-        endpoint.remove_if_idle(id);
+        endpoint.remove_lane_if_idle(caller);
         self.running += 1;
+        *self.running_by_caller.entry(caller.clone()).or_default() += 1;
         self.jobs.insert(job, JobState::Running(None));
-        Some(Started { job, owner: id.clone(), endpoint: name })
+        Some(Started { job, owner: caller.clone(), endpoint: name })
     }
 
-    /// A job has ended. If there is more to do for it, it stands in line again.
+    /// Ends a job, and queues it again if there is more to do for it.
     pub(crate) fn end(&mut self, started: &Started, health: Health, more: bool, now: Timestamp) -> Change {
-        let Started { job, owner: id, endpoint: name } = started;
+        let Started { job, owner: caller, endpoint: name } = started;
         self.running = self.running.saturating_sub(1);
-        if let Some(owner) = self.owners.get_mut(id) {
-            owner.running = owner.running.saturating_sub(1);
+        if let Some(running) = self.running_by_caller.get_mut(caller) {
+            *running -= 1;
+            if *running == 0 {
+                self.running_by_caller.remove(caller);
+            }
         }
         let again = match self.jobs.remove(job) {
             Some(JobState::Running(again)) => again,
@@ -249,42 +207,35 @@ impl Endpoints {
         if let Change::Paused { .. } = change {
             self.trim_lanes(name);
         }
-        let same = || Route { webhook: *job, owner: id.clone(), endpoint: name.to_string() };
+        let same = || Route { webhook: *job, owner: caller.clone(), endpoint: name.to_string() };
         if let Some(route) = again.or_else(|| more.then(same)) {
             self.add(route);
         }
-        self.wake(name);
-        self.remove_if_idle(name, id);
-        self.schedule_caller(id);
+        match self.endpoints.get(name).map(|endpoint| endpoint.paused) {
+            Some(Some(pause)) if !pause.probing => drop(self.pauses.insert((pause.until, Arc::clone(name)))),
+            Some(None) => self.unblock(name),
+            _ => {}
+        }
+        self.remove_if_idle(name, caller);
         change
     }
 
-    /// Lets what is blocked at an endpoint try again, now or at the end of its pause.
-    fn wake(&mut self, name: &Arc<str>) {
-        let Some(endpoint) = self.endpoints.get_mut(name) else { return };
-        match endpoint.paused {
-            Some(pause) if pause.probing => {}
-            Some(pause) => drop(self.pauses.insert((pause.until, Arc::clone(name)))),
-            None => self.unblock(name),
-        }
-    }
-
+    /// Makes the blocked lanes of an endpoint ready.
     fn unblock(&mut self, name: &Arc<str>) {
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
-        for id in std::mem::take(&mut endpoint.blocked) {
-            let Some(lane) = self.endpoints.get_mut(name).and_then(|endpoint| endpoint.lanes.get_mut(&id)) else {
-                continue;
-            };
-            lane.state = LaneState::Ready;
-            self.make_ready(&id, Arc::clone(name));
+        for caller in std::mem::take(&mut endpoint.blocked) {
+            if let Some(lane) = endpoint.lanes.get_mut(&caller) {
+                lane.state = LaneState::Ready;
+                self.ready.push(&caller, Arc::clone(name));
+            }
         }
     }
 
-    /// Forgets what there is nothing to do for. Failures are remembered for a while, so that they add up.
+    /// Removes an idle lane and an idle endpoint. Failures are remembered for a while, so that they add up.
     fn remove_if_idle(&mut self, name: &Arc<str>, owner: &CallerId) {
         let too_many = self.endpoints.len() > MOST_REMEMBERED;
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
-        endpoint.remove_if_idle(owner);
+        endpoint.remove_lane_if_idle(owner);
         if endpoint.is_idle() && (endpoint.failures == 0 || too_many) {
             self.remove(name);
         }
@@ -297,7 +248,7 @@ impl Endpoints {
         }
     }
 
-    /// Of what waits at an endpoint that is paused from now on, a few of each caller are enough to try it with.
+    /// Leaves a few jobs of each caller at a paused endpoint, enough to probe it with, and the rest to the store.
     fn trim_lanes(&mut self, name: &Arc<str>) {
         let Some(endpoint) = self.endpoints.get_mut(name) else { return };
         for lane in endpoint.lanes.values_mut() {
@@ -310,7 +261,7 @@ impl Endpoints {
         }
     }
 
-    /// When the next pause ends. Endpoints whose pause is over are tried if something waits for them, and forgotten if not.
+    /// Ends the pauses that are over and returns when the next one will be. Endpoints without waiting jobs are removed.
     pub(crate) fn end_pauses(&mut self, now: Timestamp) -> Option<Timestamp> {
         while let Some((until, name)) = self.pauses.first().cloned() {
             let pause = self.endpoints.get(&name).and_then(|endpoint| endpoint.paused);
@@ -336,55 +287,43 @@ impl Endpoints {
         None
     }
 
-    /// Puts a job before all others, and ends its endpoint's pause: it is the try.
+    /// Queues a job before all others and ends its endpoint's pause: the job is the probe.
     pub(crate) fn try_now(&mut self, route: Route, now: Timestamp) {
-        let Route { webhook: job, owner: id, endpoint: name } = route.clone();
-        match self.jobs.remove(&job) {
-            Some(JobState::Running(_)) => {
-                self.jobs.insert(job, JobState::Running(Some(route)));
-                return;
-            }
-            Some(JobState::Waiting(name, owner)) => self.unqueue(job, &name, &owner),
-            None => {}
+        if let Some(JobState::Running(again)) = self.jobs.get_mut(&route.webhook) {
+            *again = Some(route);
+            return;
         }
-        let name: Arc<str> = Arc::from(name);
+        self.unqueue(route.webhook);
+        let Route { webhook: job, owner: caller, endpoint } = route;
+        let name: Arc<str> = Arc::from(endpoint);
         let endpoint = self.endpoints.entry(Arc::clone(&name)).or_default();
         if let Some(pause) = &mut endpoint.paused {
             self.pauses.remove(&(pause.until, Arc::clone(&name)));
             pause.until = pause.until.min(now);
         }
         self.unblock(&name);
-        let lane = self.endpoints.entry(Arc::clone(&name)).or_default().lanes.entry(id.clone()).or_default();
+        let lane = self.endpoints.entry(Arc::clone(&name)).or_default().lanes.entry(caller.clone()).or_default();
         lane.waiting.push_front(job);
         lane.state = LaneState::Ready;
-        self.jobs.insert(job, JobState::Waiting(Arc::clone(&name), id.clone()));
-        let owner = self.owners.entry(id.clone()).or_default();
-        owner.ready.retain(|ready| *ready != name);
-        owner.ready.push_front(name);
-        self.schedule_caller(&id);
-        // To the front, if it has a turn at all.
-        let round_robin = self.round_robin.len();
-        self.round_robin.retain(|turn| *turn != id);
-        if self.round_robin.len() < round_robin {
-            self.round_robin.push_front(id);
-        }
+        self.jobs.insert(job, JobState::Waiting(Arc::clone(&name), caller.clone()));
+        self.ready.remove(&caller, |ready| *ready == name);
+        self.ready.push_front(&caller, name);
     }
 
-    /// Endpoints that were paused and are no longer known, and whether something was left in the store for any.
+    /// The paused endpoints that were removed since the last call, and whether any has more in the store.
     pub(crate) fn take_removed(&mut self) -> (Vec<Arc<str>>, bool) {
         (std::mem::take(&mut self.removed), std::mem::take(&mut self.has_more))
     }
 
-    /// Whether a caller has little left to do at an endpoint while more of it is in the store.
+    /// Whether a lane runs low while the store has more for it.
     pub(crate) fn needs_refill(&mut self, name: &str, owner: &CallerId) -> bool {
-        let Some((name, endpoint)) = self.endpoints.get_key_value(name) else { return false };
-        let is_paused = endpoint.paused.is_some();
+        let Some((name, _)) = self.endpoints.get_key_value(name) else { return false };
         let name = Arc::clone(name);
-        let lane = self.endpoints.get_mut(&name).and_then(|endpoint| endpoint.lanes.get_mut(owner));
-        let Some(lane) = lane else { return false };
-        let low = !is_paused && lane.waiting.len() <= MOST_WAITING_PAUSED;
-        let wants = low && std::mem::take(&mut lane.has_more);
+        let Some(endpoint) = self.endpoints.get_mut(&name) else { return false };
+        let Some(lane) = endpoint.lanes.get_mut(owner) else { return false };
+        let is_low = endpoint.paused.is_none() && lane.waiting.len() <= MOST_WAITING_PAUSED;
+        let needs_refill = is_low && std::mem::take(&mut lane.has_more);
         self.remove_if_idle(&name, owner);
-        wants
+        needs_refill
     }
 }

@@ -7,7 +7,6 @@
 
 mod body_budget;
 mod callbacks;
-mod caller_limits;
 mod config;
 mod endpoints;
 mod log_cache;

@@ -14,17 +14,17 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use switchboard_a2a::Timestamp;
+use switchboard_admission::{FairSemaphore, Limits};
 use switchboard_egress::Egress;
-use switchboard_engine::Engine;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::webhooks::{DeliveryKey, Route, Signing, WebhookKey, WebhookStore};
 use switchboard_engine::store::{Store, StoreError};
+use switchboard_engine::{CallerId, Engine};
 use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::Options;
 use crate::body_budget::BodyBudget;
-use crate::caller_limits::CallerLimits;
 use crate::endpoints::{Change, Endpoints, Health, Started};
 use crate::log_cache::LogCache;
 use crate::metric_definitions as metric;
@@ -41,7 +41,7 @@ const MOST_NOTED: usize = 100_000;
 /// Bodies are made one after the other: making a large one takes a core for a while.
 const RENDERED_AT_ONCE: usize = 1;
 /// How many names are looked up at a time for one caller that sets webhooks.
-const LOOKUPS_PER_CALLER: usize = 16;
+const LOOKUP_LIMITS: Limits = Limits { total: usize::MAX, per_key: 16, always: 0 };
 
 /// Webhooks. Clones share them.
 #[derive(Clone)]
@@ -67,7 +67,7 @@ pub(crate) struct Outbox {
     pub(crate) rendering: Semaphore,
     pub(crate) body_budget: BodyBudget,
     pub(crate) log_cache: LogCache,
-    pub(crate) lookups: Arc<CallerLimits>,
+    pub(crate) lookups: Arc<FairSemaphore<CallerId>>,
     /// Webhooks that are to be served although their endpoint is paused, because an operator wants it.
     immediate: Mutex<Vec<Route>>,
     /// Webhooks that there is room for now.
@@ -118,7 +118,7 @@ impl Webhooks {
             rendering: Semaphore::new(RENDERED_AT_ONCE),
             body_budget: BodyBudget::default(),
             log_cache: LogCache::default(),
-            lookups: CallerLimits::new(LOOKUPS_PER_CALLER),
+            lookups: FairSemaphore::new(LOOKUP_LIMITS),
             immediate: Mutex::default(),
             requeued: Mutex::default(),
         };

@@ -25,9 +25,10 @@ impl Webhooks {
     /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
     pub async fn prepare(&self, caller: &Caller, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
         let config = Config::read(version, asked)?;
-        let share = self.outbox.lookups.take(&caller.id, 1).await;
+        let lookups = &self.outbox.lookups;
+        let permit = lookups.acquire(&caller.id, &lookups.share(&caller.id), 1).await;
         let checked = self.outbox.egress.check(&config.url).await;
-        drop(share);
+        drop(permit);
         let target = checked.map_err(|refusal| {
             metrics::counter!(metric::REFUSED).increment(1);
             refused(&refusal)

@@ -1,4 +1,5 @@
-//! One endpoint: what waits for it, caller by caller, how it has been doing, and whether it is left alone for a while.
+//! One endpoint: a lane of waiting jobs per caller, and a circuit breaker. Failures in a row open it (the endpoint is
+//! paused), then one probe at a time goes through (half-open), and each failed probe doubles the pause.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use switchboard_engine::clock::later;
 use super::{Change, Health, Job};
 use crate::Options;
 
-/// What waits in one lane in memory: usually, while very much waits in all, and while its endpoint is paused.
+/// Jobs in one lane: usually, while very many wait in total, and while its endpoint is paused.
 pub(super) const MOST_WAITING: usize = 10_000;
 const MOST_WAITING_CROWDED: usize = 64;
 pub(super) const MOST_WAITING_PAUSED: usize = 16;
@@ -18,30 +19,31 @@ pub(super) const MOST_WAITING_PAUSED: usize = 16;
 #[derive(Default)]
 pub(super) struct Endpoint {
     pub(super) lanes: HashMap<CallerId, Lane>,
-    /// Callers whose lanes stand here because there is no room; each is in here once.
+    /// Callers whose lanes are [`LaneState::Blocked`], each once.
     pub(super) blocked: VecDeque<CallerId>,
     pub(super) running: usize,
+    /// In a row.
     pub(super) failures: u32,
     pub(super) paused: Option<Pause>,
 }
 
-/// What waits for an endpoint on behalf of one caller.
+/// The waiting jobs of one caller.
 #[derive(Default)]
 pub(super) struct Lane {
     pub(super) waiting: VecDeque<Job>,
     pub(super) state: LaneState,
-    /// Something was left in the store.
+    /// The store has more.
     pub(super) has_more: bool,
 }
 
-/// Where a lane stands. One in which something waits always stands somewhere.
+/// A lane with waiting jobs is never idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LaneState {
     #[default]
     Idle,
-    /// Among what its caller may start.
+    /// In its caller's ready queue.
     Ready,
-    /// At its endpoint, until that has room.
+    /// In [`Endpoint::blocked`], until a job of the endpoint or its pause ends.
     Blocked,
 }
 
@@ -49,20 +51,18 @@ pub(super) enum LaneState {
 pub(super) struct Pause {
     pub(super) until: Timestamp,
     pub(super) length: Duration,
-    /// The one try is under way.
+    /// The probe is running.
     pub(super) probing: bool,
 }
 
 impl Pause {
-    /// Whether the endpoint may be tried. One that seems to last longer than it can was begun before the clock was set
-    /// back.
+    /// Whether a probe may start. A pause that would last longer than its length began before the clock was set back.
     pub(super) fn is_over(self, now: Timestamp) -> bool {
         self.until <= now || self.until > later(now, self.length)
     }
 }
 
 impl Endpoint {
-    /// How many may wait in one lane.
     pub(super) fn lane_capacity(&self, crowded: bool) -> usize {
         match (self.paused, crowded) {
             (Some(_), _) => MOST_WAITING_PAUSED,
@@ -71,7 +71,6 @@ impl Endpoint {
         }
     }
 
-    /// Whether another job may be started.
     pub(super) fn may_start(&self, now: Timestamp, most: usize) -> bool {
         match self.paused {
             Some(pause) => pause.is_over(now) && !pause.probing,
@@ -79,20 +78,18 @@ impl Endpoint {
         }
     }
 
-    /// There is nothing to do for it.
     pub(super) fn is_idle(&self) -> bool {
         self.lanes.is_empty() && self.running == 0
     }
 
-    /// Drops a lane that holds nothing and stands nowhere.
-    pub(super) fn remove_if_idle(&mut self, owner: &CallerId) {
+    pub(super) fn remove_lane_if_idle(&mut self, owner: &CallerId) {
         let is_empty = |lane: &Lane| lane.waiting.is_empty() && !lane.has_more && lane.state == LaneState::Idle;
         if self.lanes.get(owner).is_some_and(is_empty) {
             self.lanes.remove(owner);
         }
     }
 
-    /// Takes in how an attempt went.
+    /// Records what an attempt says about the endpoint.
     pub(super) fn record(&mut self, health: Health, options: &Options, now: Timestamp) -> Change {
         match health {
             Health::Unknown => {
@@ -111,7 +108,7 @@ impl Endpoint {
             Health::Bad => {
                 self.failures = self.failures.saturating_add(1);
                 let length = match self.paused {
-                    // Others that were under way when it was paused tell nothing new.
+                    // Attempts that were running when the pause began say nothing new.
                     Some(pause) if !pause.probing => return Change::None,
                     Some(pause) => (pause.length * 2).min(options.max_pause),
                     None if self.failures >= options.pause_after => options.pause,

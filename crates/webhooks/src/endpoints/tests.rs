@@ -1,6 +1,6 @@
 //! Everything that waits has its turn, whatever happens around it.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::endpoint::MOST_WAITING;
 use super::*;
@@ -17,7 +17,7 @@ fn all_started(endpoints: &mut Endpoints, now: Timestamp) -> Vec<Started> {
 
 fn nothing_is_left(endpoints: &Endpoints) {
     assert!(endpoints.endpoints.is_empty() && endpoints.jobs.is_empty());
-    assert!(endpoints.owners.is_empty() && endpoints.round_robin.is_empty() && endpoints.pauses.is_empty());
+    assert!(endpoints.ready.is_empty() && endpoints.running_by_caller.is_empty() && endpoints.pauses.is_empty());
 }
 
 #[test]
