@@ -10,14 +10,14 @@ use crate::wire::{self, Event, short};
 
 /// What an artifact is made of.
 #[derive(Clone, Debug, PartialEq)]
-enum Piece {
+enum ArtifactContent {
     Text(String),
     Other(Value),
 }
 
 /// Artifacts by their ids.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Artifacts(BTreeMap<String, Vec<Piece>>);
+pub(crate) struct Artifacts(BTreeMap<String, Vec<ArtifactContent>>);
 
 impl Artifacts {
     /// Those of a task.
@@ -49,9 +49,9 @@ impl Artifacts {
         }
         for part in artifact["parts"].as_array().into_iter().flatten() {
             match (part["text"].as_str(), pieces.last_mut()) {
-                (Some(text), Some(Piece::Text(before))) => before.push_str(text),
-                (Some(text), _) => pieces.push(Piece::Text(text.to_owned())),
-                (None, _) => pieces.push(Piece::Other(content(part))),
+                (Some(text), Some(ArtifactContent::Text(before))) => before.push_str(text),
+                (Some(text), _) => pieces.push(ArtifactContent::Text(text.to_owned())),
+                (None, _) => pieces.push(ArtifactContent::Other(content(part))),
             }
         }
     }
@@ -60,17 +60,17 @@ impl Artifacts {
     pub(crate) fn difference(&self, task: &Self) -> Option<String> {
         let ids = self.0.keys().chain(task.0.keys());
         let id = ids.into_iter().find(|id| self.0.get(*id) != task.0.get(*id))?;
-        let shown = |pieces: Option<&Vec<Piece>>| match pieces {
+        let described = |pieces: Option<&Vec<ArtifactContent>>| match pieces {
             None => "does not have it".to_owned(),
             Some(pieces) => {
                 let texts = pieces.iter().map(|piece| match piece {
-                    Piece::Text(text) => text.len(),
-                    Piece::Other(_) => 0,
+                    ArtifactContent::Text(text) => text.len(),
+                    ArtifactContent::Other(_) => 0,
                 });
                 format!("has {} parts and {} bytes of text", pieces.len(), texts.sum::<usize>())
             }
         };
-        let (streamed, kept) = (shown(self.0.get(id)), shown(task.0.get(id)));
+        let (streamed, kept) = (described(self.0.get(id)), described(task.0.get(id)));
         Some(format!("of artifact {}, the stream {streamed}, the task {kept}", short(&json!(id))))
     }
 }

@@ -7,11 +7,11 @@ pub(crate) mod signatures;
 use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use serde_json::Value;
 
-use crate::answer::Said;
+use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
-use crate::question::Question;
-use crate::subject::Subject;
+use crate::interface::TestedInterface;
+use crate::reply::ReplyContent;
+use crate::request::TestRequest;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -23,7 +23,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "RFC 8259 §11; A2A leaves it open",
         severity: Severity::Quality,
         fix: "send the card with Content-Type: application/json",
-        run: Run::Agent(|subject| Box::pin(media_type(subject))),
+        run: Run::Agent(|agent| Box::pin(media_type(agent))),
     },
     Check {
         id: "card-members",
@@ -32,7 +32,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §4.4.1",
         severity: Severity::Must,
         fix: "write the missing members",
-        run: Run::Agent(|subject| Box::pin(members(subject))),
+        run: Run::Agent(|agent| Box::pin(members(agent))),
     },
     Check {
         id: "card-lists",
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §5.7 demands it; the card of §8.4.1 has no skills",
         severity: Severity::Quality,
         fix: "name at least one skill with at least one tag, and one media type each way",
-        run: Run::Agent(|subject| Box::pin(lists(subject))),
+        run: Run::Agent(|agent| Box::pin(lists(agent))),
     },
     Check {
         id: "card-members-v03",
@@ -50,7 +50,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 0.3 §5.5, §5.6",
         severity: Severity::Must,
         fix: "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
-        run: Run::Agent(|subject| Box::pin(members_v03(subject))),
+        run: Run::Agent(|agent| Box::pin(members_v03(agent))),
     },
     Check {
         id: "card-interfaces",
@@ -59,7 +59,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §8.3.1",
         severity: Severity::Must,
         fix: "give every entry of supportedInterfaces an absolute url, a protocolBinding and a protocolVersion",
-        run: Run::Agent(|subject| Box::pin(interfaces(subject))),
+        run: Run::Agent(|agent| Box::pin(interfaces(agent))),
     },
     Check {
         id: "card-versions",
@@ -68,7 +68,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6",
         severity: Severity::Should,
         fix: "write 1.0, not 1.0.0",
-        run: Run::Agent(|subject| Box::pin(versions(subject))),
+        run: Run::Agent(|agent| Box::pin(versions(agent))),
     },
     Check {
         id: "card-skills",
@@ -77,7 +77,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §4.4.5",
         severity: Severity::Must,
         fix: "complete the skills, and give no two of them the same id",
-        run: Run::Agent(|subject| Box::pin(skills(subject))),
+        run: Run::Agent(|agent| Box::pin(skills(agent))),
     },
     Check {
         id: "card-v03-agrees",
@@ -86,7 +86,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §8.3.1",
         severity: Severity::Should,
         fix: "make both cards of one description, and list the address of the 0.3 card in supportedInterfaces",
-        run: Run::Agent(|subject| Box::pin(v03_agrees(subject))),
+        run: Run::Agent(|agent| Box::pin(v03_agrees(agent))),
     },
     Check {
         id: "card-reachable",
@@ -95,7 +95,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §8.3.1",
         severity: Severity::Must,
         fix: "list only what is served, at the address and in the version in which it is",
-        run: Run::Interface(|line| Box::pin(reachable(line))),
+        run: Run::Interface(|interface| Box::pin(reachable(interface))),
     },
     Check {
         id: "card-caching",
@@ -104,7 +104,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §8.6.1",
         severity: Severity::Should,
         fix: "send Cache-Control with max-age, and an ETag",
-        run: Run::Agent(|subject| Box::pin(caching(subject))),
+        run: Run::Agent(|agent| Box::pin(caching(agent))),
     },
     Check {
         id: "card-unchanged",
@@ -113,20 +113,20 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §8.6.2, RFC 9110 §13.1.2",
         severity: Severity::Quality,
         fix: "answer 304 to a request whose If-None-Match has the card's tag",
-        run: Run::Agent(|subject| Box::pin(unchanged(subject))),
+        run: Run::Agent(|agent| Box::pin(unchanged(agent))),
     },
 ];
 
-async fn media_type(subject: &Subject) -> Verdict {
-    let found = subject.card_answer.media_type();
+async fn media_type(agent: &TestedAgent) -> Verdict {
+    let found = agent.card_reply.media_type();
     match found == "application/json" || found.ends_with("+json") {
         true => Verdict::pass(),
-        false => Verdict::fail(&subject.card_answer.sent, format!("Content-Type: {found}")),
+        false => Verdict::fail(&agent.card_reply.sent, format!("Content-Type: {found}")),
     }
 }
 
-async fn members(subject: &Subject) -> Verdict {
-    let card = &subject.card;
+async fn members(agent: &TestedAgent) -> Verdict {
+    let card = &agent.card;
     if !speaks(card, "1.") && speaks(card, "0.3") {
         return Verdict::not_applicable("the agent speaks version 0.3 only");
     }
@@ -134,16 +134,16 @@ async fn members(subject: &Subject) -> Verdict {
     if card["supportedInterfaces"].as_array().is_none_or(Vec::is_empty) {
         problems.push("supportedInterfaces is missing or empty".to_owned());
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
-async fn members_v03(subject: &Subject) -> Verdict {
-    if !speaks(&subject.card, "0.3") {
+async fn members_v03(agent: &TestedAgent) -> Verdict {
+    if !speaks(&agent.card, "0.3") {
         return Verdict::not_applicable("the card declares no interface of version 0.3");
     }
-    let reply = subject.old_card().await;
+    let reply = agent.v03_card().await;
     let Some(card) = reply.json.as_ref().filter(|card| card.is_object()) else {
-        return reply.complaint();
+        return reply.failure();
     };
     let mut problems = usual_problems(card);
     for member in ["url", "protocolVersion", "preferredTransport"] {
@@ -155,8 +155,8 @@ async fn members_v03(subject: &Subject) -> Verdict {
 }
 
 /// Where the specification is not of one mind, nothing is missing: what is absent altogether has its own check.
-async fn lists(subject: &Subject) -> Verdict {
-    let card = &subject.card;
+async fn lists(agent: &TestedAgent) -> Verdict {
+    let card = &agent.card;
     if !speaks(card, "1.") && speaks(card, "0.3") {
         return Verdict::not_applicable("the agent speaks version 0.3 only");
     }
@@ -167,7 +167,7 @@ async fn lists(subject: &Subject) -> Verdict {
     for skill in card["skills"].as_array().into_iter().flatten().filter(|skill| is_empty(&skill["tags"])) {
         problems.push(format!("the tags of {} are empty", short(&skill["id"])));
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
 /// What both versions demand.
@@ -189,8 +189,8 @@ fn usual_problems(card: &Value) -> Vec<String> {
     problems
 }
 
-async fn interfaces(subject: &Subject) -> Verdict {
-    let Some(interfaces) = subject.card["supportedInterfaces"].as_array() else {
+async fn interfaces(agent: &TestedAgent) -> Verdict {
+    let Some(interfaces) = agent.card["supportedInterfaces"].as_array() else {
         return Verdict::not_applicable("the card has no supportedInterfaces");
     };
     let mut problems = Vec::new();
@@ -206,23 +206,23 @@ async fn interfaces(subject: &Subject) -> Verdict {
             problems.push(format!("{url} is not absolute"));
         }
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
-async fn versions(subject: &Subject) -> Verdict {
-    let interfaces = subject.card["supportedInterfaces"].as_array().into_iter().flatten();
+async fn versions(agent: &TestedAgent) -> Verdict {
+    let interfaces = agent.card["supportedInterfaces"].as_array().into_iter().flatten();
     let versions = interfaces.filter_map(|interface| interface["protocolVersion"].as_str());
     let long: Vec<String> = versions.filter(|version| version.split('.').count() != 2).map(str::to_owned).collect();
-    Verdict::of(&long, &subject.card_answer.sent)
+    Verdict::of(&long, &agent.card_reply.sent)
 }
 
-async fn v03_agrees(subject: &Subject) -> Verdict {
-    if !speaks(&subject.card, "0.3") || !speaks(&subject.card, "1.") {
+async fn v03_agrees(agent: &TestedAgent) -> Verdict {
+    if !speaks(&agent.card, "0.3") || !speaks(&agent.card, "1.") {
         return Verdict::not_applicable("the card declares one version only");
     }
-    let reply = subject.old_card().await;
-    let (new, Some(old)) = (&subject.card, &reply.json) else {
-        return reply.complaint();
+    let reply = agent.v03_card().await;
+    let (new, Some(old)) = (&agent.card, &reply.json) else {
+        return reply.failure();
     };
     let mut problems = Vec::new();
     for member in ["name", "version"] {
@@ -247,32 +247,32 @@ async fn v03_agrees(subject: &Subject) -> Verdict {
 }
 
 /// Whoever is not known well enough is answered all the same.
-async fn reachable(line: &Line) -> Verdict {
-    let question = match line.harmless() {
-        Ok(question) => question,
+async fn reachable(interface: &TestedInterface) -> Verdict {
+    let test_request = match interface.harmless_request() {
+        Ok(test_request) => test_request,
         Err(problem) => return Verdict::not_applicable(problem),
     };
-    let reply = line.ask(&question).await;
-    let is_there = match reply.said {
-        Said::Result(_) | Said::Refused(_) | Said::Unheard(_) => true,
-        Said::Nonsense => matches!(reply.status, 401 | 403),
-        Said::Nothing => false,
+    let reply = interface.ask(&test_request).await;
+    let is_there = match reply.content {
+        ReplyContent::Result(_) | ReplyContent::Error(_) | ReplyContent::Unknown(_) => true,
+        ReplyContent::NotA2a => matches!(reply.status, 401 | 403),
+        ReplyContent::Missing => false,
     };
-    match &line.said {
-        _ if !is_there => reply.complaint(),
+    match &interface.card_url {
+        _ if !is_there => reply.failure(),
         None => Verdict::pass(),
         // What was called answers, and of what the card says nothing is known.
         Some(said) => Verdict::not_applicable(format!(
             "the card says {said}, and {} was called, which answers; --trust-card-url calls what the card says",
-            line.interface.url
+            interface.endpoint.url
         )),
     }
 }
 
-async fn skills(subject: &Subject) -> Verdict {
+async fn skills(agent: &TestedAgent) -> Verdict {
     let mut problems = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
-    for skill in subject.card["skills"].as_array().into_iter().flatten() {
+    for skill in agent.card["skills"].as_array().into_iter().flatten() {
         for member in ["id", "name", "description"] {
             if skill[member].as_str().is_none_or(str::is_empty) {
                 problems.push(format!("{} has no {member}", short(skill)));
@@ -287,14 +287,14 @@ async fn skills(subject: &Subject) -> Verdict {
             problems.push(format!("the id {id:?} occurs more than once"));
         }
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
-async fn caching(subject: &Subject) -> Verdict {
-    if !speaks(&subject.card, "1.") {
+async fn caching(agent: &TestedAgent) -> Verdict {
+    if !speaks(&agent.card, "1.") {
         return Verdict::not_applicable("version 0.3 leaves it open");
     }
-    let headers = &subject.card_answer.headers;
+    let headers = &agent.card_reply.headers;
     let mut problems = Vec::new();
     let control = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if !control.contains("max-age") {
@@ -303,17 +303,17 @@ async fn caching(subject: &Subject) -> Verdict {
     if !headers.contains_key(ETAG) {
         problems.push("there is no ETag".to_owned());
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
-async fn unchanged(subject: &Subject) -> Verdict {
-    let Some(tag) = subject.card_answer.headers.get(ETAG) else {
+async fn unchanged(agent: &TestedAgent) -> Verdict {
+    let Some(tag) = agent.card_reply.headers.get(ETAG) else {
         return Verdict::not_applicable("the card has no ETag");
     };
-    let mut question = Question::get(&subject.card_url, Some("1.0"));
-    question.headers.push((IF_NONE_MATCH, tag.clone()));
-    let reply = subject.ask_plainly(&question).await;
-    if reply.status == 304 { Verdict::pass() } else { reply.complaint() }
+    let mut test_request = TestRequest::get(&agent.card_url, Some("1.0"));
+    test_request.headers.push((IF_NONE_MATCH, tag.clone()));
+    let reply = agent.fetch(&test_request).await;
+    if reply.status == 304 { Verdict::pass() } else { reply.failure() }
 }
 
 /// Whether an interface on the card has a version that begins so.

@@ -5,8 +5,8 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 
-use crate::line::Line;
-use crate::subject::Subject;
+use crate::agent::TestedAgent;
+use crate::interface::TestedInterface;
 use crate::verdict::Verdict;
 use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
 
@@ -31,9 +31,9 @@ pub struct Check {
 /// What a check looks at.
 pub(crate) enum Run {
     /// The agent as a whole, once.
-    Agent(for<'a> fn(&'a Subject) -> BoxFuture<'a, Verdict>),
+    Agent(for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, Verdict>),
     /// Each of its interfaces.
-    Interface(for<'a> fn(&'a Line) -> BoxFuture<'a, Verdict>),
+    Interface(for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, Verdict>),
 }
 
 impl fmt::Debug for Run {
@@ -142,7 +142,7 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         list::CHECKS,
         list::filters::CHECKS,
         streaming::CHECKS,
-        streaming::carriage::CHECKS,
+        streaming::transport::CHECKS,
         streaming::subscribe::CHECKS,
         version::CHECKS,
         extensions::CHECKS,
@@ -150,9 +150,9 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         push::deleted::CHECKS,
         push::delivered::CHECKS,
         push::unknown::CHECKS,
-        push::slow::CHECKS,
+        push::slow_receiver::CHECKS,
         security::CHECKS,
-        security::other::CHECKS,
+        security::second_caller::CHECKS,
     ];
     groups.into_iter().flatten()
 }

@@ -5,9 +5,9 @@ pub(crate) mod form;
 use serde_json::json;
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::answer::Reply;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
+use crate::reply::Reply;
 use crate::verdict::Verdict;
 use crate::wire;
 
@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
         severity: Severity::Must,
         fix: "answer MethodNotFoundError",
-        run: Run::Interface(|line| Box::pin(method_unknown(line))),
+        run: Run::Interface(|interface| Box::pin(method_unknown(interface))),
     },
     Check {
         id: "error-params-invalid",
@@ -28,7 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.3.2, §5.7",
         severity: Severity::Must,
         fix: "check parameters before anything is done, and answer InvalidParamsError; 400 over REST",
-        run: Run::Interface(|line| Box::pin(params_invalid(line))),
+        run: Run::Interface(|interface| Box::pin(params_invalid(interface))),
     },
     Check {
         id: "error-json-malformed",
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
         severity: Severity::Must,
         fix: "answer JSONParseError with a null id; 400 over REST",
-        run: Run::Interface(|line| Box::pin(json_malformed(line))),
+        run: Run::Interface(|interface| Box::pin(json_malformed(interface))),
     },
     Check {
         id: "error-request-invalid",
@@ -46,7 +46,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.5; JSON-RPC 2.0 §5.1",
         severity: Severity::Must,
         fix: "answer InvalidRequestError where jsonrpc or method is missing",
-        run: Run::Interface(|line| Box::pin(request_invalid(line))),
+        run: Run::Interface(|interface| Box::pin(request_invalid(interface))),
     },
     Check {
         id: "error-task-unknown",
@@ -55,7 +55,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.3, §5.4",
         severity: Severity::Must,
         fix: "answer TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(task_unknown(line))),
+        run: Run::Interface(|interface| Box::pin(task_unknown(interface))),
     },
     Check {
         id: "error-cancel-unknown",
@@ -64,7 +64,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.5",
         severity: Severity::Must,
         fix: "answer TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(cancel_unknown(line))),
+        run: Run::Interface(|interface| Box::pin(cancel_unknown(interface))),
     },
     Check {
         id: "error-send-unknown",
@@ -73,7 +73,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.4.2",
         severity: Severity::Must,
         fix: "answer TaskNotFoundError; tasks are never made with an id of the caller's",
-        run: Run::Interface(|line| Box::pin(send_unknown(line))),
+        run: Run::Interface(|interface| Box::pin(send_unknown(interface))),
     },
     Check {
         id: "error-cancel-ended",
@@ -82,77 +82,83 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.5, §3.3.1, §3.3.2",
         severity: Severity::Must,
         fix: "answer TaskNotCancelableError; one that was canceled may be canceled again",
-        run: Run::Interface(|line| Box::pin(cancel_ended(line))),
+        run: Run::Interface(|interface| Box::pin(cancel_ended(interface))),
     },
 ];
 
 pub(crate) const NOT_RPC: &str = "only JSON-RPC has it";
 
-async fn method_unknown(line: &Line) -> Verdict {
-    if !line.is_rpc() {
+async fn method_unknown(interface: &TestedInterface) -> Verdict {
+    if !interface.is_rpc() {
         return Verdict::not_applicable(NOT_RPC);
     }
-    let method = if line.is_v1() { "NoSuchMethod" } else { "no/such" };
-    line.ask(&line.rpc(method, json!({}))).await.expect(&[ErrorKind::MethodNotFound])
+    let method = if interface.is_v1() { "NoSuchMethod" } else { "no/such" };
+    interface.ask(&interface.rpc(method, json!({}))).await.expect(&[ErrorKind::MethodNotFound])
 }
 
-async fn params_invalid(line: &Line) -> Verdict {
-    let question = if line.is_rpc() {
-        line.rpc(Operation::SendMessage.method(line.interface.version), json!({}))
+async fn params_invalid(interface: &TestedInterface) -> Verdict {
+    let test_request = if interface.is_rpc() {
+        interface.rpc(Operation::SendMessage.method(interface.endpoint.version), json!({}))
     } else {
-        line.rest("POST", "/message:send", Some(b"{}".to_vec()))
+        interface.rest("POST", "/message:send", Some(b"{}".to_vec()))
     };
-    let reply = line.ask(&question).await;
-    if let Some(id) = line.task_id(&reply) {
+    let reply = interface.ask(&test_request).await;
+    if let Some(id) = interface.task_id(&reply) {
         // It should not be there, and nobody waits for it.
-        line.cancel(&id).await;
+        interface.cancel(&id).await;
     }
-    reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams])
+    reply.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::InvalidParams])
 }
 
-async fn json_malformed(line: &Line) -> Verdict {
+async fn json_malformed(interface: &TestedInterface) -> Verdict {
     let bytes = b"{\"jsonrpc\": \"2.0\", ".to_vec();
-    let question = if line.is_rpc() { line.bytes(bytes) } else { line.rest("POST", "/message:send", Some(bytes)) };
-    line.ask(&question).await.expect_or_bad_request(line.interface.binding, &[ErrorKind::Parse])
+    let test_request =
+        if interface.is_rpc() { interface.bytes(bytes) } else { interface.rest("POST", "/message:send", Some(bytes)) };
+    interface.ask(&test_request).await.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::Parse])
 }
 
-async fn request_invalid(line: &Line) -> Verdict {
-    if !line.is_rpc() {
+async fn request_invalid(interface: &TestedInterface) -> Verdict {
+    if !interface.is_rpc() {
         return Verdict::not_applicable(NOT_RPC);
     }
-    let reply = line.ask(&line.bytes(json!({ "id": 1, "hello": "there" }).to_string().into_bytes())).await;
+    let reply = interface.ask(&interface.bytes(json!({ "id": 1, "hello": "there" }).to_string().into_bytes())).await;
     reply.expect(&[ErrorKind::InvalidRequest])
 }
 
-async fn task_unknown(line: &Line) -> Verdict {
-    let reply = line.get_nobodys().await;
-    if !line.is_rpc() && reply.status != 404 {
-        return reply.complaint();
+async fn task_unknown(interface: &TestedInterface) -> Verdict {
+    let reply = interface.get_unknown_task().await;
+    if !interface.is_rpc() && reply.status != 404 {
+        return reply.failure();
     }
     reply.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn cancel_unknown(line: &Line) -> Verdict {
-    line.cancel(TaskId::generate().as_str()).await.expect(&[ErrorKind::TaskNotFound])
+async fn cancel_unknown(interface: &TestedInterface) -> Verdict {
+    interface.cancel(TaskId::generate().as_str()).await.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn send_unknown(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn send_unknown(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 leaves it open");
     }
-    line.call(Operation::SendMessage, line.message_to(TaskId::generate())).await.expect(&[ErrorKind::TaskNotFound])
+    interface
+        .call(Operation::SendMessage, interface.message_to(TaskId::generate()))
+        .await
+        .expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn cancel_ended(line: &Line) -> Verdict {
-    let Some(id) = line.ended().await else {
+async fn cancel_ended(interface: &TestedInterface) -> Verdict {
+    let Some(id) = interface.ended().await else {
         return Verdict::not_applicable("no task has ended");
     };
-    let reply = line.cancel(id).await;
-    let state = |reply: &Reply| reply.result().and_then(|task| wire::state(line.dialect(), task));
+    let reply = interface.cancel(id).await;
+    let state = |reply: &Reply| reply.result().and_then(|task| wire::state(interface.dialect(), task));
     // What was canceled may be canceled again, and be forgotten after that.
     let is_repeated = state(&reply) == Some("canceled") || reply.is_refused_with(ErrorKind::TaskNotFound);
-    if is_repeated && line.canceled().await.is_some_and(|canceled| canceled.id == id && canceled.is_done(line)) {
+    if is_repeated
+        && interface.canceled().await.is_some_and(|canceled| canceled.id == id && canceled.is_canceled(interface))
+    {
         return Verdict::pass();
     }
-    reply.expect(&[ErrorKind::TaskNotCancelable]).about(id)
+    reply.expect(&[ErrorKind::TaskNotCancelable]).about_task(id)
 }

@@ -5,28 +5,28 @@
 //! the client forgives is what is to be found here. They are safe: a few small messages, no load, and the only tasks that
 //! are canceled are their own.
 
-mod answer;
+mod agent;
 mod artifacts;
-mod busy;
+mod caller;
 mod card;
 mod checks;
 mod errors;
 mod extensions;
-mod identity;
+mod interface;
 mod junit;
-mod line;
 mod list;
 mod operations;
 mod push;
-mod question;
 mod receiver;
+mod redact;
+mod reply;
 mod report;
+mod request;
+mod retry;
 mod run;
-mod secrets;
+mod run_once;
 mod security;
-mod shared;
 mod streaming;
-mod subject;
 mod verdict;
 mod version;
 mod wire;

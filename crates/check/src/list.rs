@@ -5,9 +5,9 @@ pub(crate) mod filters;
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, Timestamp};
 
-use crate::answer::Reply;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
+use crate::reply::Reply;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -19,7 +19,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "always write tasks, nextPageToken, pageSize and totalSize; nextPageToken is \"\" on the last page",
-        run: Run::Interface(|line| Box::pin(members(line))),
+        run: Run::Interface(|interface| Box::pin(members(interface))),
     },
     Check {
         id: "list-order",
@@ -28,7 +28,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "order by the status timestamp, newest first",
-        run: Run::Interface(|line| Box::pin(order(line))),
+        run: Run::Interface(|interface| Box::pin(order(interface))),
     },
     Check {
         id: "list-artifacts-absent",
@@ -37,7 +37,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "leave the member artifacts out of every task while includeArtifacts is not true",
-        run: Run::Interface(|line| Box::pin(artifacts_absent(line))),
+        run: Run::Interface(|interface| Box::pin(artifacts_absent(interface))),
     },
     Check {
         id: "list-artifacts-asked",
@@ -46,7 +46,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Should,
         fix: "write the member artifacts, if need be empty, where includeArtifacts is true",
-        run: Run::Interface(|line| Box::pin(artifacts_asked(line))),
+        run: Run::Interface(|interface| Box::pin(artifacts_asked(interface))),
     },
     Check {
         id: "list-page-size",
@@ -55,7 +55,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4, §6.5",
         severity: Severity::Should,
         fix: "answer InvalidParamsError for sizes outside 1 to 100",
-        run: Run::Interface(|line| Box::pin(page_size(line))),
+        run: Run::Interface(|interface| Box::pin(page_size(interface))),
     },
     Check {
         id: "list-pages",
@@ -64,7 +64,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "honour pageSize and pageToken",
-        run: Run::Interface(|line| Box::pin(pages(line))),
+        run: Run::Interface(|interface| Box::pin(pages(interface))),
     },
     Check {
         id: "list-cursor",
@@ -73,7 +73,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "make the token of the last task's place (its timestamp and id), so that new tasks move nothing",
-        run: Run::Interface(|line| Box::pin(cursor(line))),
+        run: Run::Interface(|interface| Box::pin(cursor(interface))),
     },
     Check {
         id: "list-context",
@@ -82,7 +82,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "honour contextId",
-        run: Run::Interface(|line| Box::pin(context(line))),
+        run: Run::Interface(|interface| Box::pin(context(interface))),
     },
 ];
 
@@ -90,26 +90,26 @@ pub(crate) const CHECKS: &[Check] = &[
 pub(crate) const FAR_FUTURE: &str = "2999-01-01T00:00:00.000Z";
 
 /// Lists, once there is something to list.
-pub(crate) async fn listed(line: &Line, request: ListRequest) -> Result<(Reply, Vec<Value>), Verdict> {
-    if !line.is_v1() {
+pub(crate) async fn listed(interface: &TestedInterface, request: ListRequest) -> Result<(Reply, Vec<Value>), Verdict> {
+    if !interface.is_v1() {
         return Err(Verdict::not_applicable("version 0.3 has no lists"));
     }
-    if line.first_task().await.is_none() {
+    if interface.first_task().await.is_none() {
         return Err(Verdict::not_applicable("the agent has made no task"));
     }
-    let request = ListRequest { tenant: line.tenant(), ..request };
-    let reply = line.call(Operation::ListTasks, Request::List(request)).await;
+    let request = ListRequest { tenant: interface.tenant(), ..request };
+    let reply = interface.call(Operation::ListTasks, Request::List(request)).await;
     match reply.result().map(|result| result["tasks"].as_array().cloned()) {
         // That an empty list has no member for it is looked for once.
         Some(tasks) => Ok((reply, tasks.unwrap_or_default())),
-        None => Err(reply.complaint()),
+        None => Err(reply.failure()),
     }
 }
 
-async fn members(line: &Line) -> Verdict {
+async fn members(interface: &TestedInterface) -> Verdict {
     let future = ListRequest { status_timestamp_after: Timestamp::parse(FAR_FUTURE), ..ListRequest::default() };
     for request in [ListRequest::default(), future] {
-        let (reply, tasks) = match listed(line, request).await {
+        let (reply, tasks) = match listed(interface, request).await {
             Ok(listed) => listed,
             Err(verdict) => return verdict,
         };
@@ -137,10 +137,10 @@ async fn members(line: &Line) -> Verdict {
     Verdict::pass()
 }
 
-async fn order(line: &Line) -> Verdict {
+async fn order(interface: &TestedInterface) -> Verdict {
     // Two tasks at least, so that there is an order.
-    line.unwaited().await;
-    let (reply, tasks) = match listed(line, ListRequest::default()).await {
+    interface.non_blocking_reply().await;
+    let (reply, tasks) = match listed(interface, ListRequest::default()).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
@@ -157,8 +157,8 @@ async fn order(line: &Line) -> Verdict {
     }
 }
 
-async fn artifacts_absent(line: &Line) -> Verdict {
-    let (reply, tasks) = match listed(line, ListRequest::default()).await {
+async fn artifacts_absent(interface: &TestedInterface) -> Verdict {
+    let (reply, tasks) = match listed(interface, ListRequest::default()).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
@@ -171,13 +171,13 @@ async fn artifacts_absent(line: &Line) -> Verdict {
 /// How many pages are looked through for a task without artifacts.
 const PAGES: usize = 5;
 
-async fn artifacts_asked(line: &Line) -> Verdict {
+async fn artifacts_asked(interface: &TestedInterface) -> Verdict {
     let mut page_token = None;
     for _ in 0..PAGES {
         // They may be large, so only a few at a time.
         let page_size = Some(2);
         let request = ListRequest { include_artifacts: true, page_size, page_token, ..ListRequest::default() };
-        let (reply, tasks) = match listed(line, request).await {
+        let (reply, tasks) = match listed(interface, request).await {
             Ok(listed) => listed,
             Err(verdict) => return verdict,
         };
@@ -193,18 +193,18 @@ async fn artifacts_asked(line: &Line) -> Verdict {
     Verdict::pass()
 }
 
-async fn page_size(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn page_size(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 has no lists");
     }
     for size in [0, 101] {
-        let question = match line.is_rpc() {
-            true => line.rpc("ListTasks", json!({ "pageSize": size })),
-            false => line.rest("GET", &format!("/tasks?pageSize={size}"), None),
+        let test_request = match interface.is_rpc() {
+            true => interface.rpc("ListTasks", json!({ "pageSize": size })),
+            false => interface.rest("GET", &format!("/tasks?pageSize={size}"), None),
         };
-        let reply = line.ask(&question).await;
-        let verdict = reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams]);
-        if verdict.has_failed() {
+        let reply = interface.ask(&test_request).await;
+        let verdict = reply.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::InvalidParams]);
+        if verdict.is_failure() {
             return verdict;
         }
     }
@@ -212,9 +212,13 @@ async fn page_size(line: &Line) -> Verdict {
 }
 
 /// A page of so many tasks.
-async fn page(line: &Line, size: u32, page_token: Option<String>) -> Result<(Reply, Vec<Value>), Verdict> {
+async fn page(
+    interface: &TestedInterface,
+    size: u32,
+    page_token: Option<String>,
+) -> Result<(Reply, Vec<Value>), Verdict> {
     let request = ListRequest { page_size: Some(size), page_token, ..ListRequest::default() };
-    let (reply, tasks) = listed(line, request).await?;
+    let (reply, tasks) = listed(interface, request).await?;
     match tasks.len() as u64 > u64::from(size) {
         true => Err(Verdict::fail(&reply.sent, format!("{} tasks on a page of {size}", tasks.len()))),
         false => Ok((reply, tasks)),
@@ -222,11 +226,11 @@ async fn page(line: &Line, size: u32, page_token: Option<String>) -> Result<(Rep
 }
 
 /// The first page of so many tasks, its first task and its token.
-async fn first_page(line: &Line, size: u32) -> Result<(Reply, Value, String), Verdict> {
+async fn first_page(interface: &TestedInterface, size: u32) -> Result<(Reply, Value, String), Verdict> {
     // Three tasks at least, so that a second page can be too long.
-    line.unwaited().await;
-    line.running().await;
-    let (reply, tasks) = page(line, size, None).await?;
+    interface.non_blocking_reply().await;
+    interface.running().await;
+    let (reply, tasks) = page(interface, size, None).await?;
     let token = reply.result().and_then(|result| result["nextPageToken"].as_str()).unwrap_or_default().to_owned();
     match tasks.into_iter().next() {
         Some(task) if !token.is_empty() => Ok((reply, task, token)),
@@ -234,34 +238,34 @@ async fn first_page(line: &Line, size: u32) -> Result<(Reply, Value, String), Ve
     }
 }
 
-async fn pages(line: &Line) -> Verdict {
-    let (_, first, token) = match first_page(line, 1).await {
+async fn pages(interface: &TestedInterface) -> Verdict {
+    let (_, first, token) = match first_page(interface, 1).await {
         Ok(page) => page,
         Err(verdict) => return verdict,
     };
-    let (reply, tasks) = match page(line, 1, Some(token)).await {
+    let (reply, tasks) = match page(interface, 1, Some(token)).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
     match tasks.first() {
         Some(task) if task["id"] != first["id"] => Verdict::pass(),
-        Some(_) => reply.complaint_that("the second page has the task of the first"),
-        None => reply.complaint_that("a page was announced that is empty"),
+        Some(_) => reply.failure_because("the second page has the task of the first"),
+        None => reply.failure_because("a page was announced that is empty"),
     }
 }
 
 /// Where something new has come between two pages, whatever is counted has moved. In a list that begins with the oldest
 /// nothing moves; there tokens are taken for numbers if they are as high as the number of tasks before them.
-async fn cursor(line: &Line) -> Verdict {
-    let (_, first, token) = match first_page(line, 1).await {
+async fn cursor(interface: &TestedInterface) -> Verdict {
+    let (_, first, token) = match first_page(interface, 1).await {
         Ok(page) => page,
-        Err(verdict) if verdict.has_failed() => return Verdict::not_applicable("the list has no pages"),
+        Err(verdict) if verdict.is_failure() => return Verdict::not_applicable("the list has no pages"),
         Err(verdict) => return verdict,
     };
-    if line.begun().await.is_none() {
+    if interface.start_task().await.is_none() {
         return Verdict::not_applicable("nothing new could be begun");
     }
-    let Ok((reply, tasks)) = page(line, 1, Some(token.clone())).await else {
+    let Ok((reply, tasks)) = page(interface, 1, Some(token.clone())).await else {
         return Verdict::not_applicable("the list has no second page any more");
     };
     if tasks.iter().any(|task| task["id"] == first["id"]) {
@@ -269,7 +273,7 @@ async fn cursor(line: &Line) -> Verdict {
             format!("after a new task, the page of the token {token:?} has the task of the first page once more");
         return Verdict::fail(&reply.sent, seen);
     }
-    match first_page(line, 2).await {
+    match first_page(interface, 2).await {
         Ok((reply, _, other)) if token == "1" && other == "2" => {
             Verdict::fail(&reply.sent, "the token is \"1\" after one task, and \"2\" after two")
         }
@@ -277,18 +281,20 @@ async fn cursor(line: &Line) -> Verdict {
     }
 }
 
-async fn context(line: &Line) -> Verdict {
-    let id = line.first_task().await.and_then(|task| task["contextId"].as_str()).map(str::to_owned);
+async fn context(interface: &TestedInterface) -> Verdict {
+    let id = interface.first_task().await.and_then(|task| task["contextId"].as_str()).map(str::to_owned);
     let Some(id) = id else {
         return Verdict::not_applicable("the agent has made no task in a context");
     };
     let request = ListRequest { context_id: Some(id.as_str().into()), ..ListRequest::default() };
-    let (reply, tasks) = match listed(line, request).await {
+    let (reply, tasks) = match listed(interface, request).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
     if tasks.is_empty() {
-        return reply.complaint_that("its own task is not listed").about(line.first_id().await.unwrap_or_default());
+        return reply
+            .failure_because("its own task is not listed")
+            .about_task(interface.first_id().await.unwrap_or_default());
     }
     match tasks.iter().find(|task| task["contextId"] != id.as_str()) {
         None => Verdict::pass(),

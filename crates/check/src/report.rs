@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Severity};
-use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 /// What a check came to.
@@ -47,10 +47,10 @@ pub struct Finding {
 
 impl Finding {
     /// The one place where what agents say enters the report, and our secrets do not.
-    pub(crate) fn new(check: &'static Check, verdict: &Verdict, subject: &Subject) -> Self {
+    pub(crate) fn new(check: &'static Check, verdict: &Verdict, agent: &TestedAgent) -> Self {
         let Check { id, group, title, rule, severity, fix, .. } = *check;
-        let fix = if verdict.has_failed() { fix } else { "" };
-        let (sent, seen) = (subject.clean_line(&verdict.sent), subject.clean_line(&verdict.seen));
+        let fix = if verdict.is_failure() { fix } else { "" };
+        let (sent, seen) = (agent.sanitize_line(&verdict.sent), agent.sanitize_line(&verdict.seen));
         Self { id, group, title, rule, severity, outcome: verdict.outcome, sent, seen, fix }
     }
 }

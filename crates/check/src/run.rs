@@ -9,10 +9,10 @@ use switchboard_client::{ClientError, Credentials, Peer};
 use switchboard_egress::Egress;
 use tokio::time::timeout;
 
+use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, checks};
-use crate::line::Line;
+use crate::interface::TestedInterface;
 use crate::report::{Finding, Outcome, Report};
-use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 /// How to check.
@@ -48,7 +48,7 @@ const LOOKING: Duration = Duration::from_secs(5);
 const TIDYING: Duration = Duration::from_secs(30);
 const TIDYING_QUICKLY: Duration = Duration::from_secs(5);
 
-/// Checks an agent. `begins` is told of each check before it is made. When `stop` comes, what is known by then is the
+/// Checks an agent. `on_start` is told of each check before it is made. When `stop` comes, what is known by then is the
 /// report; what was begun is ended either way.
 ///
 /// # Errors
@@ -58,26 +58,27 @@ pub async fn check(
     peer: &Peer,
     options: &Options,
     stop: impl Future<Output = ()>,
-    mut begins: impl FnMut(&'static Check),
+    mut on_start: impl FnMut(&'static Check),
 ) -> Result<Report, ClientError> {
     let mut stop = pin!(stop);
-    let (subject, places) = tokio::select! {
-        found = Subject::find(egress, peer, options) => found?,
+    let (agent, places) = tokio::select! {
+        found = TestedAgent::find(egress, peer, options) => found?,
         () = &mut stop => return Ok(Report::new(String::new(), String::new(), Vec::new(), Vec::new()).stopped()),
     };
-    let subject = Arc::new(subject);
-    let lines: Vec<Line> = places.into_iter().map(|place| Line::new(Arc::clone(&subject), place)).collect();
+    let agent = Arc::new(agent);
+    let interfaces: Vec<TestedInterface> =
+        places.into_iter().map(|place| TestedInterface::new(Arc::clone(&agent), place)).collect();
     let mut findings = Vec::new();
     let mut is_stopped = false;
     let work = async {
         // Whoever is refused at the door learns nothing about the house.
         let is_outside = |group: &Group| matches!(group, Group::Card | Group::Security);
         if options.only.is_empty() || !options.only.iter().all(is_outside) {
-            let_in(&lines).await?;
+            check_access(&interfaces).await?;
         }
         for check in checks().filter(|check| options.only.is_empty() || options.only.contains(&check.group)) {
-            begins(check);
-            findings.push(Finding::new(check, &made(check, &subject, &lines).await, &subject));
+            on_start(check);
+            findings.push(Finding::new(check, &made(check, &agent, &interfaces).await, &agent));
         }
         Ok::<(), ClientError>(())
     };
@@ -87,21 +88,21 @@ pub async fn check(
     }
     // Whoever has stopped it wants to be gone soon.
     let time = if is_stopped { TIDYING_QUICKLY } else { TIDYING };
-    let _ = timeout(time, tidy(&lines)).await;
-    let called = lines.iter().map(|line| subject.clean_line(&line.place()));
-    let (name, url) = (subject.clean(&subject.name), subject.clean(&subject.card_url));
+    let _ = timeout(time, cancel_leftovers(&interfaces)).await;
+    let called = interfaces.iter().map(|interface| agent.sanitize_line(&interface.place()));
+    let (name, url) = (agent.sanitize(&agent.name), agent.sanitize(&agent.card_url));
     let report = Report::new(name, url, called.collect(), findings);
     Ok(if is_stopped { report.stopped() } else { report })
 }
 
 /// Leaves nothing of ours at work.
-async fn tidy(lines: &[Line]) {
-    for line in lines {
-        line.tidy().await;
+async fn cancel_leftovers(interfaces: &[TestedInterface]) {
+    for interface in interfaces {
+        interface.cancel_leftovers().await;
     }
     // Version 0.3 has no lists, and what was never answered has no other name than its message.
-    let Some(lister) = lines.iter().find(|line| line.is_v1()) else { return };
-    for message in lines.iter().filter(|line| !line.is_v1()).flat_map(Line::lost) {
+    let Some(lister) = interfaces.iter().find(|interface| interface.is_v1()) else { return };
+    for message in interfaces.iter().filter(|interface| !interface.is_v1()).flat_map(TestedInterface::unresolved) {
         let task = lister.task_of(&message).await;
         if let Some(id) = task.ok().and_then(|task| task["id"].as_str().map(str::to_owned)) {
             lister.cancel(&id).await;
@@ -110,12 +111,12 @@ async fn tidy(lines: &[Line]) {
 }
 
 /// Whether we are known well enough to be answered.
-async fn let_in(lines: &[Line]) -> Result<(), ClientError> {
-    for line in lines {
-        let Ok(question) = line.harmless() else { continue };
-        let reply = line.ask(&question).await;
+async fn check_access(interfaces: &[TestedInterface]) -> Result<(), ClientError> {
+    for interface in interfaces {
+        let Ok(test_request) = interface.harmless_request() else { continue };
+        let reply = interface.ask(&test_request).await;
         if matches!(reply.status, 401 | 403) {
-            let origin = url::Url::parse(&line.interface.url).map(|url| url.origin().ascii_serialization());
+            let origin = url::Url::parse(&interface.endpoint.url).map(|url| url.origin().ascii_serialization());
             return Err(ClientError::Credentials {
                 origin: origin.unwrap_or_default(),
                 status: reply.status,
@@ -127,20 +128,20 @@ async fn let_in(lines: &[Line]) -> Result<(), ClientError> {
 }
 
 /// Of several interfaces, the first that fails is told of.
-async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
+async fn made(check: &Check, agent: &TestedAgent, interfaces: &[TestedInterface]) -> Verdict {
     // What a check needs may take as long as one answer, and the check itself a few more.
-    let limit = subject.patience * 4 + LOOKING;
+    let limit = agent.patience * 4 + LOOKING;
     let late = || Verdict::not_applicable(format!("it could not be told within {} s", limit.as_secs()));
     let run = match check.run {
-        Run::Agent(run) => return timeout(limit, run(subject)).await.unwrap_or_else(|_| late()),
+        Run::Agent(run) => return timeout(limit, run(agent)).await.unwrap_or_else(|_| late()),
         Run::Interface(run) => run,
     };
     let mut verdict: Option<Verdict> = None;
-    for line in lines {
-        let next = timeout(limit, run(line)).await.unwrap_or_else(|_| late());
-        let mut next = unless_purged(line, next).await;
-        if next.has_failed() {
-            next.seen = format!("{}: {}", line.name(), next.seen);
+    for interface in interfaces {
+        let next = timeout(limit, run(interface)).await.unwrap_or_else(|_| late());
+        let mut next = unless_purged(interface, next).await;
+        if next.is_failure() {
+            next.seen = format!("{}: {}", interface.name(), next.seen);
             return next;
         }
         if verdict
@@ -154,9 +155,9 @@ async fn made(check: &Check, subject: &Subject, lines: &[Line]) -> Verdict {
 }
 
 /// Agents may throw ended tasks away, and have nothing to say about them after that.
-async fn unless_purged(line: &Line, verdict: Verdict) -> Verdict {
+async fn unless_purged(interface: &TestedInterface, verdict: Verdict) -> Verdict {
     match &verdict.task {
-        Some(task) if verdict.has_failed() && line.has_purged(task).await => {
+        Some(task) if verdict.is_failure() && interface.has_purged(task).await => {
             Verdict::not_applicable("the agent does not keep tasks that have ended")
         }
         _ => verdict,

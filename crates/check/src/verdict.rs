@@ -46,11 +46,11 @@ impl Verdict {
     }
 
     /// The same, if the agent still has this task.
-    pub(crate) fn about(self, task: &str) -> Self {
+    pub(crate) fn about_task(self, task: &str) -> Self {
         Self { task: Some(task.to_owned()), ..self }
     }
 
-    pub(crate) fn has_failed(&self) -> bool {
+    pub(crate) fn is_failure(&self) -> bool {
         self.outcome == Outcome::Fail
     }
 }

@@ -2,10 +2,10 @@
 
 use switchboard_a2a::{ErrorKind, TaskId};
 
-use crate::answer::Reply;
 use crate::card::speaks;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
+use crate::reply::Reply;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6.2",
         severity: Severity::Must,
         fix: "read A2A-Version, and answer VersionNotSupportedError",
-        run: Run::Interface(|line| Box::pin(unknown(line))),
+        run: Run::Interface(|interface| Box::pin(unknown(interface))),
     },
     Check {
         id: "version-minor",
@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6.2",
         severity: Severity::Must,
         fix: "compare major and minor, not the major version alone",
-        run: Run::Interface(|line| Box::pin(minor(line))),
+        run: Run::Interface(|interface| Box::pin(minor(interface))),
     },
     Check {
         id: "version-malformed",
@@ -34,7 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6, §3.6.2",
         severity: Severity::Should,
         fix: "answer VersionNotSupportedError to an A2A-Version that is not major and minor",
-        run: Run::Interface(|line| Box::pin(malformed(line))),
+        run: Run::Interface(|interface| Box::pin(malformed(interface))),
     },
     Check {
         id: "version-patch",
@@ -43,7 +43,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6",
         severity: Severity::Must,
         fix: "compare major and minor only",
-        run: Run::Interface(|line| Box::pin(patch(line))),
+        run: Run::Interface(|interface| Box::pin(patch(interface))),
     },
     Check {
         id: "version-absent",
@@ -52,7 +52,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6.2",
         severity: Severity::Must,
         fix: "read an absent header as version 0.3",
-        run: Run::Interface(|line| Box::pin(absent(line))),
+        run: Run::Interface(|interface| Box::pin(absent(interface))),
     },
     Check {
         id: "version-old-callers",
@@ -61,16 +61,16 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.6.2 leaves it open",
         severity: Severity::Quality,
         fix: "serve version 0.3 beside 1.0, and declare it on the card: many callers speak nothing else",
-        run: Run::Interface(|line| Box::pin(old_callers(line))),
+        run: Run::Interface(|interface| Box::pin(old_callers(interface))),
     },
 ];
 
 /// Asks something harmless in another version than the interface's.
-async fn asked(line: &Line, version: Option<&'static str>) -> Reply {
-    match line.harmless() {
-        Ok(mut question) => {
-            question.version = version;
-            line.ask(&question).await
+async fn asked(interface: &TestedInterface, version: Option<&'static str>) -> Reply {
+    match interface.harmless_request() {
+        Ok(mut test_request) => {
+            test_request.version = version;
+            interface.ask(&test_request).await
         }
         Err(problem) => Reply { seen: problem, ..Reply::default() },
     }
@@ -81,57 +81,57 @@ fn understood(reply: &Reply) -> Verdict {
     if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]) }
 }
 
-async fn unknown(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn unknown(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
-    asked(line, Some("9.9")).await.expect(&[ErrorKind::VersionNotSupported])
+    asked(interface, Some("9.9")).await.expect(&[ErrorKind::VersionNotSupported])
 }
 
 /// Later minor versions that a server may be built for, and names on its card then.
 const MINORS: [&str; 3] = ["1.7", "1.8", "1.9"];
 
-async fn minor(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn minor(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
-    match MINORS.into_iter().find(|version| !speaks(&line.subject.card, version)) {
-        Some(version) => asked(line, Some(version)).await.expect(&[ErrorKind::VersionNotSupported]),
+    match MINORS.into_iter().find(|version| !speaks(&interface.agent.card, version)) {
+        Some(version) => asked(interface, Some(version)).await.expect(&[ErrorKind::VersionNotSupported]),
         None => Verdict::not_applicable("the card has every minor version that is tried"),
     }
 }
 
 /// The specification names no error for what is no version, so that any refusal of the request will do.
-async fn malformed(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn malformed(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
     let kinds = [ErrorKind::VersionNotSupported, ErrorKind::InvalidRequest, ErrorKind::InvalidParams];
-    asked(line, Some("1")).await.expect(&kinds)
+    asked(interface, Some("1")).await.expect(&kinds)
 }
 
-async fn patch(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn patch(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know the header");
     }
-    understood(&asked(line, Some("1.0.0")).await)
+    understood(&asked(interface, Some("1.0.0")).await)
 }
 
-async fn absent(line: &Line) -> Verdict {
-    if line.is_v1() {
+async fn absent(interface: &TestedInterface) -> Verdict {
+    if interface.is_v1() {
         return Verdict::not_applicable("no interface of version 0.3 is declared");
     }
-    understood(&asked(line, None).await)
+    understood(&asked(interface, None).await)
 }
 
-async fn old_callers(line: &Line) -> Verdict {
-    if !line.is_rpc() {
+async fn old_callers(interface: &TestedInterface) -> Verdict {
+    if !interface.is_rpc() {
         return Verdict::not_applicable("only JSON-RPC serves both versions at one address");
     }
-    if line.is_v1() && speaks(&line.subject.card, "0.3") {
+    if interface.is_v1() && speaks(&interface.agent.card, "0.3") {
         return Verdict::not_applicable("version 0.3 has an interface of its own");
     }
-    let mut question = line.rpc("tasks/get", serde_json::json!({ "id": TaskId::generate() }));
-    question.version = None;
-    understood(&line.ask(&question).await)
+    let mut test_request = interface.rpc("tasks/get", serde_json::json!({ "id": TaskId::generate() }));
+    test_request.version = None;
+    understood(&interface.ask(&test_request).await)
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 use switchboard_a2a::Dialect;
 
-use crate::secrets::CUT;
+use crate::redact::CUT;
 
 /// States as v0.3 calls them, and whether a task ends there.
 const STATES: [(&str, bool); 9] = [
@@ -21,13 +21,13 @@ const STATES: [(&str, bool); 9] = [
 
 /// What a sent message is answered with.
 #[derive(Clone, Debug)]
-pub(crate) enum Sent {
+pub(crate) enum SendResult {
     Task(Value),
     Message(Value),
 }
 
 /// What is in a send's result.
-pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<Sent, String> {
+pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<SendResult, String> {
     let (task, message) = match dialect {
         Dialect::V03Rpc => match result["kind"].as_str() {
             Some("task") => (Some(result), None),
@@ -37,8 +37,8 @@ pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<Sent, String> {
         _ => (result.get("task"), result.get("message")),
     };
     match (task, message) {
-        (Some(task), None) => Ok(Sent::Task(task.clone())),
-        (None, Some(message)) => Ok(Sent::Message(message.clone())),
+        (Some(task), None) => Ok(SendResult::Task(task.clone())),
+        (None, Some(message)) => Ok(SendResult::Message(message.clone())),
         (Some(_), Some(_)) => Err("the result has both a task and a message".to_owned()),
         (None, None) => Err("the result has neither a task nor a message".to_owned()),
     }
@@ -65,7 +65,7 @@ pub(crate) fn has_ended(dialect: Dialect, holder: &Value) -> bool {
 }
 
 /// Whether the task waits for its caller.
-pub(crate) fn is_paused(dialect: Dialect, holder: &Value) -> bool {
+pub(crate) fn is_interrupted(dialect: Dialect, holder: &Value) -> bool {
     matches!(state(dialect, holder), Some("input-required" | "auth-required"))
 }
 

@@ -3,10 +3,10 @@
 use serde_json::Value;
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
-use crate::question::Caller;
+use crate::interface::TestedInterface;
+use crate::reply::{Reply, ReplyContent};
+use crate::request::Caller;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -17,7 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.11; 0.3 §7.10",
         severity: Severity::Should,
         fix: "answer GetExtendedAgentCard with a whole card, or do not declare capabilities.extendedAgentCard",
-        run: Run::Interface(|line| Box::pin(given(line))),
+        run: Run::Interface(|interface| Box::pin(given(interface))),
     },
     Check {
         id: "card-extended-guarded",
@@ -26,7 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.11, §13.3",
         severity: Severity::Must,
         fix: "check credentials before GetExtendedAgentCard, and answer 401",
-        run: Run::Interface(|line| Box::pin(guarded(line))),
+        run: Run::Interface(|interface| Box::pin(guarded(interface))),
     },
     Check {
         id: "card-extended-undeclared",
@@ -35,39 +35,39 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.11, §3.3.4",
         severity: Severity::Must,
         fix: "answer UnsupportedOperationError, or declare capabilities.extendedAgentCard",
-        run: Run::Interface(|line| Box::pin(undeclared(line))),
+        run: Run::Interface(|interface| Box::pin(undeclared(interface))),
     },
 ];
 
 const UNDECLARED: &str = "the card declares no extended card";
 
-async fn is_declared(line: &Line) -> bool {
-    if line.is_v1() {
-        return line.subject.can("extendedAgentCard");
+async fn is_declared(interface: &TestedInterface) -> bool {
+    if interface.is_v1() {
+        return interface.agent.has_capability("extendedAgentCard");
     }
-    let old = &line.subject.old_card().await.json;
+    let old = &interface.agent.v03_card().await.json;
     old.as_ref().is_some_and(|card| card["supportsAuthenticatedExtendedCard"] == true)
 }
 
-async fn asked(line: &Line, caller: Caller) -> Reply {
-    line.call_as(caller, Operation::GetExtendedCard, Request::ExtendedCard { tenant: line.tenant() }).await
+async fn asked(interface: &TestedInterface, caller: Caller) -> Reply {
+    interface.call_as(caller, Operation::GetExtendedCard, Request::ExtendedCard { tenant: interface.tenant() }).await
 }
 
-async fn given(line: &Line) -> Verdict {
-    if !is_declared(line).await {
+async fn given(interface: &TestedInterface) -> Verdict {
+    if !is_declared(interface).await {
         return Verdict::not_applicable(UNDECLARED);
     }
-    if !line.subject.has_credentials {
+    if !interface.agent.has_credentials {
         return Verdict::not_applicable("the agent was called without credentials");
     }
-    let reply = asked(line, Caller::Us).await;
-    let Some(card) = reply.result() else { return reply.complaint() };
+    let reply = asked(interface, Caller::First).await;
+    let Some(card) = reply.result() else { return reply.failure() };
     let mut problems = Vec::new();
     if card["name"].as_str().is_none_or(str::is_empty) {
         problems.push("it has no name".to_owned());
     }
     let mut lists = vec!["skills"];
-    if line.is_v1() {
+    if interface.is_v1() {
         lists.push("supportedInterfaces");
     }
     lists.retain(|member| !card[*member].is_array());
@@ -75,28 +75,28 @@ async fn given(line: &Line) -> Verdict {
     Verdict::of(&problems, &reply.sent)
 }
 
-async fn guarded(line: &Line) -> Verdict {
-    if !is_declared(line).await {
+async fn guarded(interface: &TestedInterface) -> Verdict {
+    if !is_declared(interface).await {
         return Verdict::not_applicable(UNDECLARED);
     }
-    let reply = asked(line, Caller::Nobody).await;
+    let reply = asked(interface, Caller::Anonymous).await;
     match reply.result() {
-        Some(card) if *card != Value::Null => reply.complaint(),
+        Some(card) if *card != Value::Null => reply.failure(),
         _ => Verdict::pass(),
     }
 }
 
-async fn undeclared(line: &Line) -> Verdict {
-    if is_declared(line).await {
+async fn undeclared(interface: &TestedInterface) -> Verdict {
+    if is_declared(interface).await {
         return Verdict::not_applicable("the card declares an extended card");
     }
-    let reply = asked(line, Caller::Us).await;
-    match reply.said {
+    let reply = asked(interface, Caller::First).await;
+    match reply.content {
         // At the door nothing is said about the house.
         _ if matches!(reply.status, 401 | 403) => Verdict::not_applicable("it needs credentials that are accepted"),
         // Version 0.3 has an error for it and does not demand it; over REST its path may not be there at all.
-        Said::Refused(_) if !line.is_v1() => Verdict::pass(),
-        Said::Nonsense if !line.is_v1() && reply.status >= 400 => Verdict::pass(),
+        ReplyContent::Error(_) if !interface.is_v1() => Verdict::pass(),
+        ReplyContent::NotA2a if !interface.is_v1() && reply.status >= 400 => Verdict::pass(),
         _ => reply.expect(&[ErrorKind::UnsupportedOperation]),
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, Severity};
 use crate::security::is_loopback;
-use crate::subject::Subject;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §4.5.1",
         severity: Severity::Must,
         fix: "declare in securitySchemes every scheme that securityRequirements names",
-        run: Run::Agent(|subject| Box::pin(declared(subject))),
+        run: Run::Agent(|agent| Box::pin(declared(agent))),
     },
     Check {
         id: "card-schemes",
@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §4.5; 0.3 §5.5.3",
         severity: Severity::Must,
         fix: "give an API key its location and name, HTTP its scheme, OAuth its flows with their addresses and scopes",
-        run: Run::Agent(|subject| Box::pin(schemes(subject))),
+        run: Run::Agent(|agent| Box::pin(schemes(agent))),
     },
     Check {
         id: "card-schemes-https",
@@ -34,7 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §7.1; RFC 6749 §3.1, §3.2",
         severity: Severity::Should,
         fix: "put https addresses into OAuth flows, oauth2MetadataUrl and openIdConnectUrl",
-        run: Run::Agent(|subject| Box::pin(https(subject))),
+        run: Run::Agent(|agent| Box::pin(https(agent))),
     },
 ];
 
@@ -72,19 +72,19 @@ pub(crate) fn is_demanded(card: &Value) -> bool {
     ways.peek().is_some() && ways.all(|schemes| schemes.as_object().is_some_and(|schemes| !schemes.is_empty()))
 }
 
-async fn declared(subject: &Subject) -> Verdict {
-    let mut names = demanded(&subject.card);
+async fn declared(agent: &TestedAgent) -> Verdict {
+    let mut names = demanded(&agent.card);
     if names.is_empty() {
         return Verdict::not_applicable("the card demands no credentials");
     }
-    names.retain(|name| subject.card["securitySchemes"].get(name).is_none());
+    names.retain(|name| agent.card["securitySchemes"].get(name).is_none());
     let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
 /// The schemes of the card, each with its kind's members wherever they stand.
-fn declared_schemes(subject: &Subject) -> Vec<(&String, Option<usize>, &Value)> {
-    let schemes = subject.card["securitySchemes"].as_object().into_iter().flatten();
+fn declared_schemes(agent: &TestedAgent) -> Vec<(&String, Option<usize>, &Value)> {
+    let schemes = agent.card["securitySchemes"].as_object().into_iter().flatten();
     schemes
         .map(|(name, scheme)| {
             let new = KINDS.iter().position(|(new, _, _)| scheme[*new].is_object());
@@ -95,8 +95,8 @@ fn declared_schemes(subject: &Subject) -> Vec<(&String, Option<usize>, &Value)> 
         .collect()
 }
 
-async fn schemes(subject: &Subject) -> Verdict {
-    let declared = declared_schemes(subject);
+async fn schemes(agent: &TestedAgent) -> Verdict {
+    let declared = declared_schemes(agent);
     if declared.is_empty() {
         return Verdict::not_applicable("the card declares no security schemes");
     }
@@ -118,7 +118,7 @@ async fn schemes(subject: &Subject) -> Verdict {
             problems.extend(flow_problems(name, &members["flows"]));
         }
     }
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
 fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
@@ -141,9 +141,9 @@ fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
     problems
 }
 
-async fn https(subject: &Subject) -> Verdict {
+async fn https(agent: &TestedAgent) -> Verdict {
     let mut addresses = Vec::new();
-    for (_, _, members) in declared_schemes(subject) {
+    for (_, _, members) in declared_schemes(agent) {
         addresses.extend(["openIdConnectUrl", "oauth2MetadataUrl"].map(|member| &members[member]));
         for flow in members["flows"].as_object().into_iter().flatten().map(|(_, flow)| flow) {
             addresses.extend(flow.as_object().into_iter().flatten().map(|(_, value)| value));
@@ -155,5 +155,5 @@ async fn https(subject: &Subject) -> Verdict {
     }
     addresses.retain(|address| !address.starts_with("https://") && !is_loopback(address));
     let problems: Vec<String> = addresses.iter().map(|address| format!("{address} is not encrypted")).collect();
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }

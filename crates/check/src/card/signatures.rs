@@ -5,8 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
+use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::subject::Subject;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[Check {
@@ -16,16 +16,16 @@ pub(crate) const CHECKS: &[Check] = &[Check {
     rule: "A2A 1.0 §8.4.2, RFC 7515 §4.1",
     severity: Severity::Must,
     fix: "write protected and signature in base64url, with alg and kid in the protected header",
-    run: Run::Agent(|subject| Box::pin(signatures(subject))),
+    run: Run::Agent(|agent| Box::pin(signatures(agent))),
 }];
 
-async fn signatures(subject: &Subject) -> Verdict {
-    let signatures = subject.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());
+async fn signatures(agent: &TestedAgent) -> Verdict {
+    let signatures = agent.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());
     let Some(signatures) = signatures else {
         return Verdict::not_applicable("the card is not signed");
     };
     let problems: Vec<String> = signatures.iter().enumerate().filter_map(problem).collect();
-    Verdict::of(&problems, &subject.card_answer.sent)
+    Verdict::of(&problems, &agent.card_reply.sent)
 }
 
 fn problem((number, signature): (usize, &Value)) -> Option<String> {

@@ -4,9 +4,9 @@ use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use super::NOT_RPC;
-use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
+use crate::reply::{Reply, ReplyContent};
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -18,7 +18,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.3.2, §9.5, §11.6",
         severity: Severity::Must,
         fix: "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
-        run: Run::Interface(|line| Box::pin(form(line))),
+        run: Run::Interface(|interface| Box::pin(form(interface))),
     },
     Check {
         id: "error-info",
@@ -27,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.5",
         severity: Severity::Should,
         fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data",
-        run: Run::Interface(|line| Box::pin(info_rpc(line))),
+        run: Run::Interface(|interface| Box::pin(info_rpc(interface))),
     },
     Check {
         id: "error-info-rest",
@@ -36,7 +36,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §11.6",
         severity: Severity::Must,
         fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to details",
-        run: Run::Interface(|line| Box::pin(info_rest(line))),
+        run: Run::Interface(|interface| Box::pin(info_rest(interface))),
     },
     Check {
         id: "error-media-type",
@@ -45,7 +45,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.1, §11.6; 0.3 §3.2",
         severity: Severity::Must,
         fix: "send Content-Type: application/json, over REST application/a2a+json",
-        run: Run::Interface(|line| Box::pin(media_type(line))),
+        run: Run::Interface(|interface| Box::pin(media_type(interface))),
     },
     Check {
         id: "error-status",
@@ -54,7 +54,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §5.4, §11.6",
         severity: Severity::Must,
         fix: "answer 404 for TaskNotFoundError and 400 for the other errors of callers",
-        run: Run::Interface(|line| Box::pin(status(line))),
+        run: Run::Interface(|interface| Box::pin(status(interface))),
     },
     Check {
         id: "error-status-rpc",
@@ -63,21 +63,21 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §9.5 leaves it open",
         severity: Severity::Quality,
         fix: "answer 200: the error is in the body, and many callers read no body with another status",
-        run: Run::Interface(|line| Box::pin(status_rpc(line))),
+        run: Run::Interface(|interface| Box::pin(status_rpc(interface))),
     },
 ];
 
 const NOT_REFUSED: &str = "a task that does not exist was not refused";
 
-async fn form(line: &Line) -> Verdict {
-    let reply = line.get_nobodys().await;
+async fn form(interface: &TestedInterface) -> Verdict {
+    let reply = interface.get_unknown_task().await;
     if reply.result().is_some() {
         return Verdict::not_applicable(NOT_REFUSED);
     }
-    let Some(json) = reply.json.as_ref().filter(|_| !matches!(reply.said, Said::Unheard(_))) else {
-        return reply.complaint_that("this is no JSON");
+    let Some(json) = reply.json.as_ref().filter(|_| !matches!(reply.content, ReplyContent::Unknown(_))) else {
+        return reply.failure_because("this is no JSON");
     };
-    if !line.is_v1() && !line.is_rpc() {
+    if !interface.is_v1() && !interface.is_rpc() {
         return Verdict::not_applicable("version 0.3 leaves the form open over REST");
     }
     let error = &json["error"];
@@ -88,7 +88,7 @@ async fn form(line: &Line) -> Verdict {
     if error["message"].as_str().is_none_or(str::is_empty) {
         problems.push(format!("message is {}", short(&error["message"])));
     }
-    if line.is_rpc() {
+    if interface.is_rpc() {
         if json["jsonrpc"] != "2.0" {
             problems.push(format!("jsonrpc is {}", short(&json["jsonrpc"])));
         }
@@ -105,8 +105,8 @@ async fn form(line: &Line) -> Verdict {
             problems.push("status is missing".to_owned());
         }
     }
-    if line.is_v1() {
-        let name = if line.is_rpc() { "data" } else { "details" };
+    if interface.is_v1() {
+        let name = if interface.is_rpc() { "data" } else { "details" };
         match &error[name] {
             Value::Null => {}
             Value::Array(entries) if entries.iter().all(|entry| entry["@type"].is_string()) => {}
@@ -117,77 +117,78 @@ async fn form(line: &Line) -> Verdict {
     Verdict::of(&problems, &reply.sent)
 }
 
-async fn info_rpc(line: &Line) -> Verdict {
-    if line.is_rpc() { info(line).await } else { Verdict::not_applicable(NOT_RPC) }
+async fn info_rpc(interface: &TestedInterface) -> Verdict {
+    if interface.is_rpc() { info(interface).await } else { Verdict::not_applicable(NOT_RPC) }
 }
 
-async fn info_rest(line: &Line) -> Verdict {
-    if line.is_rpc() { Verdict::not_applicable("only REST has it") } else { info(line).await }
+async fn info_rest(interface: &TestedInterface) -> Verdict {
+    if interface.is_rpc() { Verdict::not_applicable("only REST has it") } else { info(interface).await }
 }
 
-async fn info(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn info(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 does not know it");
     }
-    let reply = line.get_nobodys().await;
-    if !matches!(reply.said, Said::Refused(_)) {
+    let reply = interface.get_unknown_task().await;
+    if !matches!(reply.content, ReplyContent::Error(_)) {
         return Verdict::not_applicable(NOT_REFUSED);
     }
     let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
-    let entries = if line.is_rpc() { &error["data"] } else { &error["details"] };
+    let entries = if interface.is_rpc() { &error["data"] } else { &error["details"] };
     let mut entries = entries.as_array().into_iter().flatten();
     let is_there = entries.any(|entry| {
         let is_info = entry["@type"].as_str().is_some_and(|name| name.ends_with("google.rpc.ErrorInfo"));
         is_info && entry["reason"] == "TASK_NOT_FOUND" && entry["domain"] == "a2a-protocol.org"
     });
-    if is_there { Verdict::pass() } else { reply.complaint() }
+    if is_there { Verdict::pass() } else { reply.failure() }
 }
 
-async fn media_type(line: &Line) -> Verdict {
-    let reply = line.get_nobodys().await;
-    if !matches!(reply.said, Said::Refused(_)) {
+async fn media_type(interface: &TestedInterface) -> Verdict {
+    let reply = interface.get_unknown_task().await;
+    if !matches!(reply.content, ReplyContent::Error(_)) {
         return Verdict::not_applicable(NOT_REFUSED);
     }
     match reply.media_type().as_str() {
         "application/json" => Verdict::pass(),
         // The specification's own samples are not of one mind.
-        other if line.is_v1() && !line.is_rpc() && other.ends_with("+json") => Verdict::pass(),
+        other if interface.is_v1() && !interface.is_rpc() && other.ends_with("+json") => Verdict::pass(),
         other => Verdict::fail(&reply.sent, format!("Content-Type: {other}")),
     }
 }
 
-async fn status(line: &Line) -> Verdict {
-    if line.is_rpc() {
+async fn status(interface: &TestedInterface) -> Verdict {
+    if interface.is_rpc() {
         return Verdict::not_applicable("JSON-RPC says it in the body");
     }
-    if !line.is_v1() {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 leaves it open");
     }
-    let mut asked: Vec<(Reply, ErrorKind, &[u16])> = vec![(line.get_nobodys().await, ErrorKind::TaskNotFound, &[404])];
-    if let Some(id) = line.ended().await {
+    let mut asked: Vec<(Reply, ErrorKind, &[u16])> =
+        vec![(interface.get_unknown_task().await, ErrorKind::TaskNotFound, &[404])];
+    if let Some(id) = interface.ended().await {
         // Version 1.0.0 said 409 where 1.0.1 says 400.
-        asked.push((line.cancel(id).await, ErrorKind::TaskNotCancelable, &[400, 409]));
+        asked.push((interface.cancel(id).await, ErrorKind::TaskNotCancelable, &[400, 409]));
     }
-    if let Ok(mut question) = line.harmless() {
-        question.version = Some("9.9");
-        asked.push((line.ask(&question).await, ErrorKind::VersionNotSupported, &[400]));
+    if let Ok(mut test_request) = interface.harmless_request() {
+        test_request.version = Some("9.9");
+        asked.push((interface.ask(&test_request).await, ErrorKind::VersionNotSupported, &[400]));
     }
     // Those that are refused as something else have a check of their own.
     asked.retain(|(reply, kind, statuses)| reply.is_refused_with(*kind) && !statuses.contains(&reply.status));
     match asked.first() {
         None => Verdict::pass(),
-        Some((reply, _, statuses)) => reply.complaint_that(&format!("{} and not {}", reply.status, statuses[0])),
+        Some((reply, _, statuses)) => reply.failure_because(&format!("{} and not {}", reply.status, statuses[0])),
     }
 }
 
-async fn status_rpc(line: &Line) -> Verdict {
-    if !line.is_rpc() {
+async fn status_rpc(interface: &TestedInterface) -> Verdict {
+    if !interface.is_rpc() {
         return Verdict::not_applicable(NOT_RPC);
     }
-    let reply = line.get_nobodys().await;
-    match reply.said {
-        Said::Refused(_) if reply.status == 200 => Verdict::pass(),
-        Said::Refused(_) => reply.complaint(),
+    let reply = interface.get_unknown_task().await;
+    match reply.content {
+        ReplyContent::Error(_) if reply.status == 200 => Verdict::pass(),
+        ReplyContent::Error(_) => reply.failure(),
         _ => Verdict::not_applicable(NOT_REFUSED),
     }
 }

@@ -5,7 +5,7 @@ use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskState, Tim
 
 use super::{FAR_FUTURE, listed};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
 use crate::verdict::Verdict;
 use crate::wire::short;
 
@@ -17,7 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "honour status",
-        run: Run::Interface(|line| Box::pin(status(line))),
+        run: Run::Interface(|interface| Box::pin(status(interface))),
     },
     Check {
         id: "list-after",
@@ -26,7 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4",
         severity: Severity::Must,
         fix: "honour statusTimestampAfter; the time itself is included",
-        run: Run::Interface(|line| Box::pin(after(line))),
+        run: Run::Interface(|interface| Box::pin(after(interface))),
     },
     Check {
         id: "list-no-history",
@@ -35,7 +35,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4, §3.2.4",
         severity: Severity::Must,
         fix: "honour historyLength for every task of the list",
-        run: Run::Interface(|line| Box::pin(no_history(line))),
+        run: Run::Interface(|interface| Box::pin(no_history(interface))),
     },
     Check {
         id: "list-token-unknown",
@@ -44,7 +44,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4, §3.3.2",
         severity: Severity::Should,
         fix: "answer InvalidParamsError; do not begin with the first page again",
-        run: Run::Interface(|line| Box::pin(token_unknown(line))),
+        run: Run::Interface(|interface| Box::pin(token_unknown(interface))),
     },
 ];
 
@@ -60,21 +60,21 @@ const STATES: [TaskState; 8] = [
 ];
 
 /// The first task as it is now.
-async fn first(line: &Line) -> Result<Value, Verdict> {
+async fn first(interface: &TestedInterface) -> Result<Value, Verdict> {
     // One that has ended stays as it is.
-    line.ended().await;
-    let Some(id) = line.first_id().await else {
+    interface.ended().await;
+    let Some(id) = interface.first_id().await else {
         return Err(Verdict::not_applicable("the agent has made no task"));
     };
-    let reply = line.get(id).await;
-    reply.result().cloned().ok_or_else(|| reply.complaint().about(id))
+    let reply = interface.get(id).await;
+    reply.result().cloned().ok_or_else(|| reply.failure().about_task(id))
 }
 
-async fn status(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn status(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 has no lists");
     }
-    let task = match first(line).await {
+    let task = match first(interface).await {
         Ok(task) => task,
         Err(verdict) => return verdict,
     };
@@ -86,26 +86,29 @@ async fn status(line: &Line) -> Verdict {
     // The tasks of an agent are often all in one state: a state that hardly any has tells more.
     let rare = if known == TaskState::Rejected { TaskState::AuthRequired } else { TaskState::Rejected };
     for wanted in [known, rare] {
-        let (reply, tasks) = match listed(line, ListRequest { status: Some(wanted), ..ListRequest::default() }).await {
-            Ok(listed) => listed,
-            Err(verdict) => return verdict,
-        };
+        let (reply, tasks) =
+            match listed(interface, ListRequest { status: Some(wanted), ..ListRequest::default() }).await {
+                Ok(listed) => listed,
+                Err(verdict) => return verdict,
+            };
         let name = serde_json::to_value(wanted).unwrap_or_default();
         if let Some(task) = tasks.iter().find(|task| task["status"]["state"] != name) {
             return Verdict::fail(&reply.sent, format!("a task with {}", short(&task["status"])));
         }
         if wanted == known && tasks.is_empty() {
-            return reply.complaint_that("its own task is not listed").about(task["id"].as_str().unwrap_or_default());
+            return reply
+                .failure_because("its own task is not listed")
+                .about_task(task["id"].as_str().unwrap_or_default());
         }
     }
     Verdict::pass()
 }
 
-async fn after(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn after(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 has no lists");
     }
-    let task = match first(line).await {
+    let task = match first(interface).await {
         Ok(task) => task,
         Err(verdict) => return verdict,
     };
@@ -113,7 +116,7 @@ async fn after(line: &Line) -> Verdict {
         return Verdict::not_applicable("the task has no time");
     };
     let since = |at| ListRequest { status_timestamp_after: at, ..ListRequest::default() };
-    let (reply, tasks) = match listed(line, since(Some(at))).await {
+    let (reply, tasks) = match listed(interface, since(Some(at))).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
@@ -125,19 +128,19 @@ async fn after(line: &Line) -> Verdict {
         return Verdict::fail(&reply.sent, format!("a task of {}", short(&task["status"]["timestamp"])));
     }
     if tasks.is_empty() {
-        let complaint = reply.complaint_that("the task of that very time is not listed");
-        return complaint.about(task["id"].as_str().unwrap_or_default());
+        let failure = reply.failure_because("the task of that very time is not listed");
+        return failure.about_task(task["id"].as_str().unwrap_or_default());
     }
-    match listed(line, since(Timestamp::parse(FAR_FUTURE))).await {
+    match listed(interface, since(Timestamp::parse(FAR_FUTURE))).await {
         Ok((_, tasks)) if tasks.is_empty() => Verdict::pass(),
-        Ok((reply, _)) => reply.complaint_that("there are tasks of the future"),
+        Ok((reply, _)) => reply.failure_because("there are tasks of the future"),
         Err(verdict) => verdict,
     }
 }
 
-async fn no_history(line: &Line) -> Verdict {
+async fn no_history(interface: &TestedInterface) -> Verdict {
     let request = ListRequest { history_length: Some(0), ..ListRequest::default() };
-    let (reply, tasks) = match listed(line, request).await {
+    let (reply, tasks) = match listed(interface, request).await {
         Ok(listed) => listed,
         Err(verdict) => return verdict,
     };
@@ -147,12 +150,12 @@ async fn no_history(line: &Line) -> Verdict {
     }
 }
 
-async fn token_unknown(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn token_unknown(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 has no lists");
     }
     let page_token = Some("never-given-out".to_owned());
-    let request = ListRequest { page_token, tenant: line.tenant(), ..ListRequest::default() };
-    let reply = line.call(Operation::ListTasks, Request::List(request)).await;
-    reply.expect_or_bad_request(line.interface.binding, &[ErrorKind::InvalidParams])
+    let request = ListRequest { page_token, tenant: interface.tenant(), ..ListRequest::default() };
+    let reply = interface.call(Operation::ListTasks, Request::List(request)).await;
+    reply.expect_or_bad_request(interface.endpoint.binding, &[ErrorKind::InvalidParams])
 }

@@ -3,7 +3,7 @@
 use switchboard_a2a::ErrorKind;
 
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::{Canceled, Ending, Line};
+use crate::interface::{Cancellation, StreamEnd, TestedInterface};
 use crate::operations::ENDED;
 use crate::verdict::Verdict;
 use crate::wire::{self, Event, short};
@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.5; 0.3 §7.4",
         severity: Severity::Must,
         fix: "end the work and answer with the task, or refuse with TaskNotCancelableError",
-        run: Run::Interface(|line| Box::pin(open(line))),
+        run: Run::Interface(|interface| Box::pin(open(interface))),
     },
     Check {
         id: "cancel-final",
@@ -25,7 +25,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.5, §4.1.3",
         severity: Severity::Must,
         fix: "end the work when its task is canceled, and take nothing from it after that",
-        run: Run::Interface(|line| Box::pin(is_final(line))),
+        run: Run::Interface(|interface| Box::pin(is_final(interface))),
     },
     Check {
         id: "cancel-ends-streams",
@@ -34,36 +34,36 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.6, §3.5.2",
         severity: Severity::Must,
         fix: "send the canceled status to every stream of the task, and close them",
-        run: Run::Interface(|line| Box::pin(ends_streams(line))),
+        run: Run::Interface(|interface| Box::pin(ends_streams(interface))),
     },
 ];
 
 const NONE_OPEN: &str = "no task was left open";
 
-async fn open(line: &Line) -> Verdict {
-    let Some(canceled) = line.canceled().await else {
+async fn open(interface: &TestedInterface) -> Verdict {
+    let Some(canceled) = interface.canceled().await else {
         return Verdict::not_applicable(NONE_OPEN);
     };
     let reply = &canceled.reply;
     match reply.result() {
-        Some(task) if wire::state(line.dialect(), task).is_some() => Verdict::pass(),
-        Some(_) => reply.complaint(),
-        None if line.is_over(&canceled.id).await => Verdict::not_applicable(ENDED),
-        None => reply.expect(&[ErrorKind::TaskNotCancelable]).about(&canceled.id),
+        Some(task) if wire::state(interface.dialect(), task).is_some() => Verdict::pass(),
+        Some(_) => reply.failure(),
+        None if interface.has_ended_now(&canceled.id).await => Verdict::not_applicable(ENDED),
+        None => reply.expect(&[ErrorKind::TaskNotCancelable]).about_task(&canceled.id),
     }
 }
 
 /// What came of canceling, if a task was canceled.
-async fn canceled(line: &Line) -> Result<&Canceled, Verdict> {
-    let Some(canceled) = line.canceled().await else {
+async fn canceled(interface: &TestedInterface) -> Result<&Cancellation, Verdict> {
+    let Some(canceled) = interface.canceled().await else {
         return Err(Verdict::not_applicable(NONE_OPEN));
     };
     let none = || Verdict::not_applicable("no task was canceled at once");
-    if canceled.is_done(line) { Ok(canceled) } else { Err(none()) }
+    if canceled.is_canceled(interface) { Ok(canceled) } else { Err(none()) }
 }
 
-async fn is_final(line: &Line) -> Verdict {
-    let canceled = match canceled(line).await {
+async fn is_final(interface: &TestedInterface) -> Verdict {
+    let canceled = match canceled(interface).await {
         Ok(canceled) => canceled,
         Err(verdict) => return verdict,
     };
@@ -78,29 +78,29 @@ async fn is_final(line: &Line) -> Verdict {
     }
 }
 
-async fn ends_streams(line: &Line) -> Verdict {
-    let canceled = match canceled(line).await {
+async fn ends_streams(interface: &TestedInterface) -> Verdict {
+    let canceled = match canceled(interface).await {
         Ok(canceled) => canceled,
         Err(verdict) => return verdict,
     };
-    let heard = match &canceled.heard {
-        Some(heard) if heard.is_stream() && !heard.events.is_empty() => heard,
+    let recorded = match &canceled.recorded {
+        Some(recorded) if recorded.is_stream() && !recorded.events.is_empty() => recorded,
         _ => return Verdict::not_applicable("nobody could listen to it"),
     };
-    let Some(end) = heard.end_at else {
-        return match heard.ending {
-            Ending::Closed if heard.is_paused => {
+    let Some(end) = recorded.terminal_at else {
+        return match recorded.end {
+            StreamEnd::Closed if recorded.is_interrupted => {
                 Verdict::not_applicable("the stream was closed while the task asked something")
             }
-            _ => Verdict::fail(&heard.reply.sent, "the subscriber did not hear of it"),
+            _ => Verdict::fail(&recorded.reply.sent, "the subscriber did not hear of it"),
         };
     };
-    let is_last_word = |frame| match wire::event(line.dialect(), frame) {
-        Event::Task(held) | Event::Status(held) => wire::state(line.dialect(), held) == Some("canceled"),
+    let is_last_word = |frame| match wire::event(interface.dialect(), frame) {
+        Event::Task(held) | Event::Status(held) => wire::state(interface.dialect(), held) == Some("canceled"),
         _ => false,
     };
-    match heard.events[end..].iter().find(|frame| !is_last_word(frame)) {
+    match recorded.events[end..].iter().find(|frame| !is_last_word(frame)) {
         None => Verdict::pass(),
-        Some(frame) => Verdict::fail(&heard.reply.sent, format!("after the end came {}", short(frame))),
+        Some(frame) => Verdict::fail(&recorded.reply.sent, format!("after the end came {}", short(frame))),
     }
 }

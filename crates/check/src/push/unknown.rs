@@ -2,9 +2,9 @@
 
 use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, TaskId};
 
-use crate::answer::Reply;
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
+use crate::reply::Reply;
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -15,7 +15,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.8, §3.1.9",
         severity: Severity::Must,
         fix: "answer TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(unknown_task(line))),
+        run: Run::Interface(|interface| Box::pin(unknown_task(interface))),
     },
     Check {
         id: "push-unknown-config",
@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.8",
         severity: Severity::Must,
         fix: "answer TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(unknown_config(line))),
+        run: Run::Interface(|interface| Box::pin(unknown_config(interface))),
     },
     Check {
         id: "push-delete-again",
@@ -33,7 +33,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.10",
         severity: Severity::Must,
         fix: "answer as if it had been there, or with TaskNotFoundError",
-        run: Run::Interface(|line| Box::pin(delete_again(line))),
+        run: Run::Interface(|interface| Box::pin(delete_again(interface))),
     },
 ];
 
@@ -41,47 +41,47 @@ pub(crate) const CHECKS: &[Check] = &[
 const NONE: &str = "a2a-check-none";
 
 /// Why it need not work here, if it need not.
-fn exempt(line: &Line) -> Option<Verdict> {
+fn exempt(interface: &TestedInterface) -> Option<Verdict> {
     let why = match () {
-        () if !line.subject.can("pushNotifications") => "the card does not declare webhooks",
-        () if !line.is_v1() => "version 0.3 leaves it open",
+        () if !interface.agent.has_capability("pushNotifications") => "the card does not declare webhooks",
+        () if !interface.is_v1() => "version 0.3 leaves it open",
         () => return None,
     };
     Some(Verdict::not_applicable(why))
 }
 
-async fn asked(line: &Line, operation: Operation, request: PushRequest) -> Reply {
-    line.call(operation, Request::Push(request)).await
+async fn asked(interface: &TestedInterface, operation: Operation, request: PushRequest) -> Reply {
+    interface.call(operation, Request::Push(request)).await
 }
 
-async fn unknown_task(line: &Line) -> Verdict {
-    if let Some(verdict) = exempt(line) {
+async fn unknown_task(interface: &TestedInterface) -> Verdict {
+    if let Some(verdict) = exempt(interface) {
         return verdict;
     }
-    let (task_id, tenant) = (TaskId::generate(), line.tenant());
+    let (task_id, tenant) = (TaskId::generate(), interface.tenant());
     let list = PushRequest::List { task_id, page_size: None, page_token: None, tenant };
-    asked(line, Operation::ListPushConfigs, list).await.expect(&[ErrorKind::TaskNotFound])
+    asked(interface, Operation::ListPushConfigs, list).await.expect(&[ErrorKind::TaskNotFound])
 }
 
-async fn unknown_config(line: &Line) -> Verdict {
-    if let Some(verdict) = exempt(line) {
+async fn unknown_config(interface: &TestedInterface) -> Verdict {
+    if let Some(verdict) = exempt(interface) {
         return verdict;
     }
-    let Some(id) = line.first_id().await else {
+    let Some(id) = interface.first_id().await else {
         return Verdict::not_applicable("the agent has made no task");
     };
-    let get = PushRequest::Get { task_id: TaskId::from(id), id: Some(NONE.to_owned()), tenant: line.tenant() };
-    asked(line, Operation::GetPushConfig, get).await.expect(&[ErrorKind::TaskNotFound]).about(id)
+    let get = PushRequest::Get { task_id: TaskId::from(id), id: Some(NONE.to_owned()), tenant: interface.tenant() };
+    asked(interface, Operation::GetPushConfig, get).await.expect(&[ErrorKind::TaskNotFound]).about_task(id)
 }
 
-async fn delete_again(line: &Line) -> Verdict {
-    if let Some(verdict) = exempt(line) {
+async fn delete_again(interface: &TestedInterface) -> Verdict {
+    if let Some(verdict) = exempt(interface) {
         return verdict;
     }
-    let Some(id) = line.first_id().await else {
+    let Some(id) = interface.first_id().await else {
         return Verdict::not_applicable("the agent has made no task");
     };
-    let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NONE.to_owned(), tenant: line.tenant() };
-    let reply = asked(line, Operation::DeletePushConfig, delete).await;
-    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]).about(id) }
+    let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NONE.to_owned(), tenant: interface.tenant() };
+    let reply = asked(interface, Operation::DeletePushConfig, delete).await;
+    if reply.result().is_some() { Verdict::pass() } else { reply.expect(&[ErrorKind::TaskNotFound]).about_task(id) }
 }

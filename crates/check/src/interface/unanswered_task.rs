@@ -5,23 +5,23 @@ use std::time::Duration;
 use serde_json::Value;
 use switchboard_a2a::{ListRequest, Operation, Request};
 
-use super::Line;
-use crate::answer::Said;
+use super::TestedInterface;
+use crate::reply::ReplyContent;
 
 /// How many pages are looked through: some agents list the oldest tasks first.
 const PAGES: usize = 10;
 
-impl Line {
+impl TestedInterface {
     /// The task that is left of the first message; why there is none.
-    pub(crate) async fn behind(&self) -> Result<&Value, &'static str> {
-        let found = self.behind.get(|| self.look_behind()).await;
+    pub(crate) async fn unanswered_task(&self) -> Result<&Value, &'static str> {
+        let found = self.unanswered_task.get(|| self.find_unanswered_task()).await;
         found.as_ref().map_err(|why| *why)
     }
 
-    async fn look_behind(&self) -> Result<Value, &'static str> {
+    async fn find_unanswered_task(&self) -> Result<Value, &'static str> {
         let first = self.first().await;
-        let is_refused = matches!(first.reply.said, Said::Refused(_));
-        if !is_refused && !first.reply.is_late(self.subject.patience) {
+        let is_refused = matches!(first.reply.content, ReplyContent::Error(_));
+        if !is_refused && !first.reply.is_late(self.agent.patience) {
             return Err("no message was answered with an error");
         }
         if !self.is_v1() {
@@ -29,7 +29,7 @@ impl Line {
         }
         if is_refused {
             // It may be on its way.
-            tokio::time::sleep(Duration::from_secs(1).min(self.subject.patience)).await;
+            tokio::time::sleep(Duration::from_secs(1).min(self.agent.patience)).await;
         }
         self.task_of(&first.message_id).await
     }

@@ -4,7 +4,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH};
 
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
+use crate::interface::TestedInterface;
 use crate::streaming::stream;
 use crate::verdict::Verdict;
 
@@ -16,7 +16,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A leaves it open; RFC 9111 §5.2.2",
         severity: Severity::Quality,
         fix: "send Cache-Control: no-cache and X-Accel-Buffering: no, neither a Content-Length nor a Content-Encoding",
-        run: Run::Interface(|line| Box::pin(unbuffered(line))),
+        run: Run::Interface(|interface| Box::pin(unbuffered(interface))),
     },
     Check {
         id: "stream-keep-alive",
@@ -25,17 +25,17 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A leaves it open; WHATWG HTML §9.2.7",
         severity: Severity::Quality,
         fix: "send a comment line every 15 s while no event comes",
-        run: Run::Interface(|line| Box::pin(keep_alive(line))),
+        run: Run::Interface(|interface| Box::pin(keep_alive(interface))),
     },
 ];
 
-async fn unbuffered(line: &Line) -> Verdict {
-    let heard = match stream(line).await {
-        Ok(heard) => heard,
+async fn unbuffered(interface: &TestedInterface) -> Verdict {
+    let recorded = match stream(interface).await {
+        Ok(recorded) => recorded,
         Err(verdict) => return verdict,
     };
     let text = |name: &str| {
-        let value = heard.reply.headers.get(name).and_then(|value| value.to_str().ok());
+        let value = recorded.reply.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_ascii_lowercase()
     };
     let mut problems = Vec::new();
@@ -52,20 +52,20 @@ async fn unbuffered(line: &Line) -> Verdict {
             problems.push(format!("{name}: {value}"));
         }
     }
-    Verdict::of(&problems, &heard.reply.sent)
+    Verdict::of(&problems, &recorded.reply.sent)
 }
 
-async fn keep_alive(line: &Line) -> Verdict {
-    let heard = match stream(line).await {
-        Ok(heard) => heard,
+async fn keep_alive(interface: &TestedInterface) -> Verdict {
+    let recorded = match stream(interface).await {
+        Ok(recorded) => recorded,
         Err(verdict) => return verdict,
     };
-    let most = line.subject.silence;
-    if heard.silence >= most {
-        let seconds = heard.silence.as_secs_f64();
-        return Verdict::fail(&heard.reply.sent, format!("not one byte came for {seconds:.0} s"));
+    let most = interface.agent.silence;
+    if recorded.silence >= most {
+        let seconds = recorded.silence.as_secs_f64();
+        return Verdict::fail(&recorded.reply.sent, format!("not one byte came for {seconds:.0} s"));
     }
-    if heard.has_keep_alive {
+    if recorded.has_keep_alive {
         return Verdict::pass();
     }
     let (most, twice) = (most.as_secs(), most.as_secs() * 2);

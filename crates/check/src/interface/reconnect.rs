@@ -7,9 +7,9 @@ use http::{HeaderName, HeaderValue};
 use switchboard_a2a::{Operation, Request, TaskId};
 use tokio::time::Instant;
 
-use super::hear::Until;
-use super::{Heard, Line};
-use crate::answer::Reply;
+use super::stream::ReadUntil;
+use super::{RecordedStream, TestedInterface};
+use crate::reply::Reply;
 
 /// How long whoever goes on is waited for when the subscribers are done.
 const AFTERWARDS: Duration = Duration::from_millis(200);
@@ -17,86 +17,86 @@ const AFTERWARDS: Duration = Duration::from_millis(200);
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What came of it.
-pub(crate) struct Left {
+pub(crate) struct Reconnection {
     pub(crate) id: String,
     /// What was heard before the connection was dropped.
-    pub(crate) before: Heard,
+    pub(crate) before: RecordedStream,
     /// What two subscribers heard after that.
-    pub(crate) subscribed: [Heard; 2],
+    pub(crate) subscribed: [RecordedStream; 2],
     /// What somebody heard who asked to go on after the last event; nothing where events have no ids.
-    pub(crate) resumed: Option<Heard>,
+    pub(crate) resumed: Option<RecordedStream>,
     /// The task, read when all of them had heard enough.
     pub(crate) task: Reply,
 }
 
-impl Line {
+impl TestedInterface {
     /// Begins a task and leaves, if the agent streams.
-    pub(crate) async fn left(&self) -> Option<&Left> {
-        self.left.get(|| self.leave_and_return()).await.as_ref()
+    pub(crate) async fn reconnection(&self) -> Option<&Reconnection> {
+        self.reconnection.get(|| self.disconnect_and_reconnect()).await.as_ref()
     }
 
-    async fn leave_and_return(&self) -> Option<Left> {
-        if !self.subject.can("streaming") {
+    async fn disconnect_and_reconnect(&self) -> Option<Reconnection> {
+        if !self.agent.has_capability("streaming") {
             return None;
         }
-        let mut listening =
-            self.begin(Operation::SendStreamingMessage, Request::Send(self.message(false)), &[]).await.ok()?;
-        listening.hear(Until::First, self.subject.patience).await;
+        let mut stream =
+            self.open_stream(Operation::SendStreamingMessage, Request::Send(self.message(false)), &[]).await.ok()?;
+        stream.read(ReadUntil::First, self.agent.patience).await;
         // The connection ends here.
-        let before = listening.leave();
+        let before = stream.close();
         let id = before.task_id(self.dialect())?;
         let last = before.ids.iter().rev().find_map(|id| HeaderValue::from_str(id.as_deref()?).ok());
-        let (subscribed, resumed) = self.come_back(&id, last).await;
+        let (subscribed, resumed) = self.reconnect(&id, last).await;
         let task = self.settled(&id).await;
-        Some(Left { id, before, subscribed, resumed, task })
+        Some(Reconnection { id, before, subscribed, resumed, task })
     }
 
     /// Two subscribers, and somebody who goes on after the last event, all at the same time.
-    async fn come_back(&self, id: &str, last: Option<HeaderValue>) -> ([Heard; 2], Option<Heard>) {
+    async fn reconnect(&self, id: &str, last: Option<HeaderValue>) -> ([RecordedStream; 2], Option<RecordedStream>) {
         let mut resuming = None;
         if let Some(last) = last {
             let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
-            resuming = Some(self.begin(Operation::SubscribeToTask, request, &[(LAST_EVENT_ID, last)]).await);
+            resuming = Some(self.open_stream(Operation::SubscribeToTask, request, &[(LAST_EVENT_ID, last)]).await);
         }
-        let subscribed = async { tokio::join!(self.subscribe(id, Until::End), self.subscribe(id, Until::End)) };
+        let subscribed = async { tokio::join!(self.subscribe(id, ReadUntil::End), self.subscribe(id, ReadUntil::End)) };
         let mut subscribed = std::pin::pin!(subscribed);
         let ((one, other), resumed) = match resuming {
             None => (subscribed.await, None),
-            Some(Err(heard)) => (subscribed.await, Some(heard)),
-            Some(Ok(mut listening)) => {
+            Some(Err(recorded)) => (subscribed.await, Some(recorded)),
+            Some(Ok(mut stream)) => {
                 let pair = tokio::select! {
                     pair = &mut subscribed => pair,
-                    () = listening.hear(Until::End, self.subject.patience) => subscribed.await,
+                    () = stream.read(ReadUntil::End, self.agent.patience) => subscribed.await,
                 };
                 // Where the others have heard enough there is not much more to come.
-                listening.hear(Until::End, AFTERWARDS).await;
-                (pair, Some(listening.leave()))
+                stream.read(ReadUntil::End, AFTERWARDS).await;
+                (pair, Some(stream.close()))
             }
         };
         ([one, other], resumed)
     }
 
     /// Subscribes to a task and listens.
-    pub(crate) async fn subscribe(&self, id: &str, until: Until) -> Heard {
+    pub(crate) async fn subscribe(&self, id: &str, until: ReadUntil) -> RecordedStream {
         let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
         let began = Instant::now();
-        match self.begin(Operation::SubscribeToTask, request, &[]).await {
-            Ok(mut listening) => {
-                let left = self.subject.patience.saturating_sub(began.elapsed());
+        match self.open_stream(Operation::SubscribeToTask, request, &[]).await {
+            Ok(mut stream) => {
+                let left = self.agent.patience.saturating_sub(began.elapsed());
                 match until {
-                    Until::First => listening.hear(until, left).await,
-                    Until::End => listening.hear_task(id, left).await,
+                    ReadUntil::First => stream.read(until, left).await,
+                    ReadUntil::End => stream.read_task(id, left).await,
                 }
-                listening.leave()
+                stream.close()
             }
-            Err(heard) => heard,
+            Err(recorded) => recorded,
         }
     }
 
     /// The task once it has ended or asks something, or as it is when that takes twice as long as it took before.
     async fn settled(&self, id: &str) -> Reply {
         let usual = self.first().await.reply.took;
-        let until = Instant::now() + (usual * 2 + Duration::from_secs(1)).min(self.subject.patience);
+        let until = Instant::now() + (usual * 2 + Duration::from_secs(1)).min(self.agent.patience);
         loop {
             let reply = self.get(id).await;
             let is_settled = reply.result().is_none_or(|task| self.is_settled(task));

@@ -8,18 +8,18 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 /// What is known where finding out was given up.
-pub(crate) trait GivenUp {
-    fn given_up() -> Self;
+pub(crate) trait Abandoned {
+    fn abandoned() -> Self;
 }
 
-impl<T> GivenUp for Option<T> {
-    fn given_up() -> Self {
+impl<T> Abandoned for Option<T> {
+    fn abandoned() -> Self {
         None
     }
 }
 
-impl GivenUp for Result<Value, &'static str> {
-    fn given_up() -> Self {
+impl Abandoned for Result<Value, &'static str> {
+    fn abandoned() -> Self {
         Err(TOO_LONG)
     }
 }
@@ -29,23 +29,23 @@ pub(crate) const TOO_LONG: &str = "it took too long to find out";
 
 /// Something that is found out once.
 #[derive(Debug)]
-pub(crate) struct Shared<T> {
+pub(crate) struct RunOnce<T> {
     cell: OnceCell<T>,
     has_begun: AtomicBool,
 }
 
-impl<T> Default for Shared<T> {
+impl<T> Default for RunOnce<T> {
     fn default() -> Self {
         Self { cell: OnceCell::new(), has_begun: AtomicBool::new(false) }
     }
 }
 
-impl<T: GivenUp> Shared<T> {
+impl<T: Abandoned> RunOnce<T> {
     /// What is known, or is found out now.
     pub(crate) async fn get<F: Future<Output = T>>(&self, find: impl FnOnce() -> F) -> &T {
         let find = || async {
             match self.has_begun.swap(true, Ordering::Relaxed) {
-                true => T::given_up(),
+                true => T::abandoned(),
                 // What is found out this way needs other things that are: all together are too much for a stack.
                 false => Box::pin(find()).await,
             }

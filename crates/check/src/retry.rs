@@ -20,11 +20,11 @@ pub(crate) fn is_busy(status: u16) -> bool {
 
 /// Whether the agent has ever found time since it was busy.
 #[derive(Debug, Default)]
-pub(crate) struct Busy {
+pub(crate) struct RetryPolicy {
     is_hopeless: AtomicBool,
 }
 
-impl Busy {
+impl RetryPolicy {
     /// How long to wait before the same is asked again; none if it is not. Whoever has been asked often enough in vain is
     /// asked everything else just once.
     pub(crate) fn wait(&self, status: u16, headers: &HeaderMap, tries: u32, patience: Duration) -> Option<Duration> {
@@ -47,15 +47,15 @@ mod tests {
 
     #[test]
     fn the_agent_says_when_and_is_not_asked_for_ever() {
-        let (busy, patience) = (Busy::default(), Duration::from_secs(2));
+        let (retry, patience) = (RetryPolicy::default(), Duration::from_secs(2));
         let after = |text: &str| HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
-        assert_eq!(busy.wait(200, &HeaderMap::new(), 1, patience), None);
-        assert_eq!(busy.wait(429, &after("1"), 1, patience), Some(Duration::from_secs(1)));
-        assert_eq!(busy.wait(503, &after("Fri, 31 Dec 1999 23:59:59 GMT"), 1, patience), Some(UNSAID));
-        assert_eq!(busy.wait(503, &HeaderMap::new(), TRIES, patience), None);
-        assert_eq!(busy.wait(503, &HeaderMap::new(), 1, patience), None, "it has been asked often enough");
-        assert_eq!(busy.wait(200, &HeaderMap::new(), 1, patience), None);
-        assert_eq!(busy.wait(503, &HeaderMap::new(), 1, patience), Some(UNSAID));
-        assert_eq!(busy.wait(429, &after("3600"), 1, patience), None, "nobody waits for an hour");
+        assert_eq!(retry.wait(200, &HeaderMap::new(), 1, patience), None);
+        assert_eq!(retry.wait(429, &after("1"), 1, patience), Some(Duration::from_secs(1)));
+        assert_eq!(retry.wait(503, &after("Fri, 31 Dec 1999 23:59:59 GMT"), 1, patience), Some(UNSAID));
+        assert_eq!(retry.wait(503, &HeaderMap::new(), TRIES, patience), None);
+        assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), None, "it has been asked often enough");
+        assert_eq!(retry.wait(200, &HeaderMap::new(), 1, patience), None);
+        assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), Some(UNSAID));
+        assert_eq!(retry.wait(429, &after("3600"), 1, patience), None, "nobody waits for an hour");
     }
 }

@@ -12,13 +12,13 @@ const NOBODYS_BEARER: &str = "Bearer a2a-check-no-such-key";
 
 /// What makes a caller known.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Identity {
+pub(crate) struct CallerIdentity {
     pub(crate) headers: HeaderMap,
     /// Goes into the address.
     pub(crate) parameter: Option<(String, String)>,
 }
 
-impl Identity {
+impl CallerIdentity {
     /// Adds credentials; what of it is secret.
     pub(crate) fn add(&mut self, credentials: &Credentials) -> Result<Vec<String>, ClientError> {
         let (name, text, secrets) = match credentials {

@@ -9,14 +9,14 @@ use switchboard_a2a::{Dialect, Error as AgentError, ErrorKind};
 use switchboard_client::{Binding, Interface};
 use switchboard_egress::BodyEnd;
 
-use crate::busy::is_busy;
-use crate::question::Question;
-use crate::shared::{GivenUp, TOO_LONG};
-use crate::subject::{LARGEST, Subject};
+use crate::agent::{LARGEST, TestedAgent};
+use crate::request::TestRequest;
+use crate::retry::is_busy;
+use crate::run_once::{Abandoned, TOO_LONG};
 use crate::verdict::Verdict;
 
 /// An answer as it came.
-pub(crate) struct Answer {
+pub(crate) struct RawResponse {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -27,17 +27,17 @@ pub(crate) struct Answer {
 
 /// What an answer says.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Said {
+pub(crate) enum ReplyContent {
     Result(Value),
     /// The kind, where there is one that is known.
-    Refused(Option<ErrorKind>),
+    Error(Option<ErrorKind>),
     /// Something answered, but not in the protocol.
-    Nonsense,
+    NotA2a,
     /// It is not known, and why: the agent has no time, or says more than is read.
-    Unheard(String),
+    Unknown(String),
     /// Nothing came.
     #[default]
-    Nothing,
+    Missing,
 }
 
 /// Why nothing can be told of an answer to a message.
@@ -51,65 +51,69 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) json: Option<Value>,
-    pub(crate) said: Said,
+    pub(crate) content: ReplyContent,
     /// How long it took to come.
     pub(crate) took: Duration,
 }
 
-impl GivenUp for Reply {
-    fn given_up() -> Self {
-        Self { said: Said::Unheard(TOO_LONG.to_owned()), ..Self::default() }
+impl Abandoned for Reply {
+    fn abandoned() -> Self {
+        Self { content: ReplyContent::Unknown(TOO_LONG.to_owned()), ..Self::default() }
     }
 }
 
 impl Reply {
     /// An answer without an envelope.
-    pub(crate) fn plain(subject: &Subject, question: &Question, answer: Result<Answer, String>) -> Self {
-        let sent = question.shown();
+    pub(crate) fn plain(agent: &TestedAgent, test_request: &TestRequest, answer: Result<RawResponse, String>) -> Self {
+        let sent = test_request.described();
         let answer = match answer {
             Ok(answer) => answer,
-            Err(error) => return Self { sent, seen: subject.clean(&error), ..Self::default() },
+            Err(error) => return Self { sent, seen: agent.sanitize(&error), ..Self::default() },
         };
-        let Answer { status, headers, body, end, took } = answer;
+        let RawResponse { status, headers, body, end, took } = answer;
         let media_type = media_type(&headers);
-        let seen = subject.clean(&format!("{status} {media_type} {}", String::from_utf8_lossy(&body)));
+        let seen = agent.sanitize(&format!("{status} {media_type} {}", String::from_utf8_lossy(&body)));
         let json: Option<Value> = serde_json::from_slice(&body).ok();
-        let said = match end {
-            _ if is_busy(status) => Said::Unheard(format!("the agent has no time for it ({status})")),
-            BodyEnd::Cut => Said::Unheard(format!("the answer has more than {LARGEST} bytes, and is not read")),
-            BodyEnd::Late => Said::Nothing,
-            BodyEnd::Complete | BodyEnd::Broken => json.clone().map_or(Said::Nonsense, Said::Result),
+        let content = match end {
+            _ if is_busy(status) => ReplyContent::Unknown(format!("the agent has no time for it ({status})")),
+            BodyEnd::Cut => ReplyContent::Unknown(format!("the answer has more than {LARGEST} bytes, and is not read")),
+            BodyEnd::Late => ReplyContent::Missing,
+            BodyEnd::Complete | BodyEnd::Broken => json.clone().map_or(ReplyContent::NotA2a, ReplyContent::Result),
         };
-        Self { sent, seen, status, headers, json, said, took }
+        Self { sent, seen, status, headers, json, content, took }
     }
 
     /// An answer of an interface.
     pub(crate) fn read(
-        subject: &Subject,
+        agent: &TestedAgent,
         interface: &Interface,
-        question: &Question,
-        answer: Result<Answer, String>,
+        test_request: &TestRequest,
+        answer: Result<RawResponse, String>,
     ) -> Self {
         let body = answer.as_ref().map(|answer| answer.body.clone()).unwrap_or_default();
-        let mut reply = Self::plain(subject, question, answer);
-        if reply.status == 0 || matches!(reply.said, Said::Nothing | Said::Unheard(_)) {
+        let mut reply = Self::plain(agent, test_request, answer);
+        if reply.status == 0 || matches!(reply.content, ReplyContent::Missing | ReplyContent::Unknown(_)) {
             return reply;
         }
         let is_success = (200..300).contains(&reply.status);
         let dialect = interface.dialect();
-        reply.said = match (&reply.json, interface.binding) {
-            (Some(json), Binding::JsonRpc) if json["error"].is_object() => Said::Refused(rpc_kind(&json["error"])),
+        reply.content = match (&reply.json, interface.binding) {
+            (Some(json), Binding::JsonRpc) if json["error"].is_object() => {
+                ReplyContent::Error(rpc_kind(&json["error"]))
+            }
             (Some(json), Binding::JsonRpc) if json["jsonrpc"] == "2.0" && is_success => {
-                Said::Result(json["result"].clone())
+                ReplyContent::Result(json["result"].clone())
             }
-            (Some(json), Binding::Rest) if is_success => Said::Result(json.clone()),
+            (Some(json), Binding::Rest) if is_success => ReplyContent::Result(json.clone()),
             // Nothing to say is an answer too.
-            (None, Binding::Rest) if is_success && body.is_empty() => Said::Result(Value::Null),
+            (None, Binding::Rest) if is_success && body.is_empty() => ReplyContent::Result(Value::Null),
             (Some(json), Binding::Rest) if dialect == Dialect::V1 && json["error"].is_object() => {
-                Said::Refused(rest_kind(&json["error"], reply.status))
+                ReplyContent::Error(rest_kind(&json["error"], reply.status))
             }
-            (Some(_), Binding::Rest) if dialect != Dialect::V1 => Said::Refused(old_rest_kind(&body, reply.status)),
-            _ => Said::Nonsense,
+            (Some(_), Binding::Rest) if dialect != Dialect::V1 => {
+                ReplyContent::Error(old_rest_kind(&body, reply.status))
+            }
+            _ => ReplyContent::NotA2a,
         };
         reply
     }
@@ -119,19 +123,19 @@ impl Reply {
     }
 
     pub(crate) fn result(&self) -> Option<&Value> {
-        match &self.said {
-            Said::Result(result) => Some(result),
+        match &self.content {
+            ReplyContent::Result(result) => Some(result),
             _ => None,
         }
     }
 
     pub(crate) fn is_refused_with(&self, kind: ErrorKind) -> bool {
-        matches!(self.said, Said::Refused(Some(found)) if found == kind)
+        matches!(self.content, ReplyContent::Error(Some(found)) if found == kind)
     }
 
     /// Whether it was waited for in vain.
     pub(crate) fn is_late(&self, patience: Duration) -> bool {
-        matches!(self.said, Said::Nothing) && self.took + Duration::from_millis(50) >= patience
+        matches!(self.content, ReplyContent::Missing) && self.took + Duration::from_millis(50) >= patience
     }
 
     /// Whether an agent has good reason to refuse a message that it cannot use.
@@ -143,30 +147,30 @@ impl Reply {
 
     /// Passes if it is refused as one of these.
     pub(crate) fn expect(&self, kinds: &[ErrorKind]) -> Verdict {
-        if kinds.iter().any(|kind| self.is_refused_with(*kind)) { Verdict::pass() } else { self.complaint() }
+        if kinds.iter().any(|kind| self.is_refused_with(*kind)) { Verdict::pass() } else { self.failure() }
     }
 
     /// Passes if it is refused as one of these; over REST, where the specification names no such error, any refusal as
     /// the caller's fault is fine.
     pub(crate) fn expect_or_bad_request(&self, binding: Binding, kinds: &[ErrorKind]) -> Verdict {
-        let is_callers = matches!(self.said, Said::Refused(_)) && (400..500).contains(&self.status);
+        let is_callers = matches!(self.content, ReplyContent::Error(_)) && (400..500).contains(&self.status);
         if binding == Binding::Rest && is_callers { Verdict::pass() } else { self.expect(kinds) }
     }
 
     /// A failure with what was sent and seen; none where nothing is known.
-    pub(crate) fn complaint(&self) -> Verdict {
-        match &self.said {
-            Said::Unheard(why) => Verdict::not_applicable(why),
+    pub(crate) fn failure(&self) -> Verdict {
+        match &self.content {
+            ReplyContent::Unknown(why) => Verdict::not_applicable(why),
             _ => Verdict::fail(&self.sent, &self.seen),
         }
     }
 
     /// The same with what is wrong about it.
-    pub(crate) fn complaint_that(&self, problem: &str) -> Verdict {
-        let complaint = self.complaint();
-        match complaint.has_failed() {
+    pub(crate) fn failure_because(&self, problem: &str) -> Verdict {
+        let failure = self.failure();
+        match failure.is_failure() {
             true => Verdict::fail(&self.sent, format!("{problem}: {}", self.seen)),
-            false => complaint,
+            false => failure,
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 use switchboard_a2a::{Operation, Request, TaskId};
 use tokio::time::{Instant, sleep};
 
-use super::hear::Until;
-use super::{Heard, Line};
-use crate::answer::Reply;
+use super::stream::ReadUntil;
+use super::{RecordedStream, TestedInterface};
+use crate::reply::Reply;
 use crate::wire;
 
 /// How long nothing may change of a task that was at work: at least this, and as long as the work took before, but never
@@ -22,56 +22,56 @@ const TOLD: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(200);
 
 /// What came of it.
-pub(crate) struct Canceled {
+pub(crate) struct Cancellation {
     pub(crate) id: String,
     /// The answer to canceling.
     pub(crate) reply: Reply,
     /// What somebody heard who had subscribed before.
-    pub(crate) heard: Option<Heard>,
+    pub(crate) recorded: Option<RecordedStream>,
     /// The task as it was read right after, and when something had changed.
     pub(crate) changed: Option<(Value, Reply)>,
 }
 
-impl Canceled {
+impl Cancellation {
     /// Whether the task was canceled at once.
-    pub(crate) fn is_done(&self, line: &Line) -> bool {
-        self.reply.result().is_some_and(|task| wire::state(line.dialect(), task) == Some("canceled"))
+    pub(crate) fn is_canceled(&self, interface: &TestedInterface) -> bool {
+        self.reply.result().is_some_and(|task| wire::state(interface.dialect(), task) == Some("canceled"))
     }
 }
 
-impl Line {
+impl TestedInterface {
     /// Cancels a task of ours that has not ended, if there is one.
-    pub(crate) async fn canceled(&self) -> Option<&Canceled> {
+    pub(crate) async fn canceled(&self) -> Option<&Cancellation> {
         self.canceled.get(|| self.cancel_and_watch()).await.as_ref()
     }
 
-    async fn cancel_and_watch(&self) -> Option<Canceled> {
+    async fn cancel_and_watch(&self) -> Option<Cancellation> {
         let first = self.first_task().await.filter(|task| !self.has_ended(task));
-        let (id, is_paused) = match first {
-            Some(task) => (task["id"].as_str()?.to_owned(), wire::is_paused(self.dialect(), task)),
-            None => (self.open_id().await?, false),
+        let (id, is_interrupted) = match first {
+            Some(task) => (task["id"].as_str()?.to_owned(), wire::is_interrupted(self.dialect(), task)),
+            None => (self.non_blocking_id().await?, false),
         };
-        let mut listening = None;
-        if self.is_v1() && self.subject.can("streaming") {
+        let mut stream = None;
+        if self.is_v1() && self.agent.has_capability("streaming") {
             let request = Request::Subscribe { id: TaskId::from(id.as_str()), tenant: self.tenant() };
-            listening = self.begin(Operation::SubscribeToTask, request, &[]).await.ok();
+            stream = self.open_stream(Operation::SubscribeToTask, request, &[]).await.ok();
         }
-        if let Some(listening) = &mut listening {
-            listening.hear(Until::First, self.subject.patience).await;
+        if let Some(stream) = &mut stream {
+            stream.read(ReadUntil::First, self.agent.patience).await;
         }
         let reply = self.cancel(&id).await;
-        let is_over = reply.result().is_some_and(|task| self.has_ended(task));
+        let has_ended_now = reply.result().is_some_and(|task| self.has_ended(task));
         let work = (self.first().await.reply.took + STEP).clamp(WATCHED.0, WATCHED.1);
-        let changed = match is_over {
-            true => self.watch(&id, if is_paused { WATCHED_PAUSED } else { work }).await,
+        let changed = match has_ended_now {
+            true => self.watch(&id, if is_interrupted { WATCHED_PAUSED } else { work }).await,
             false => None,
         };
-        let mut heard = None;
-        if let Some(mut listening) = listening {
-            listening.hear(Until::End, TOLD.min(self.subject.patience)).await;
-            heard = Some(listening.leave());
+        let mut recorded = None;
+        if let Some(mut stream) = stream {
+            stream.read(ReadUntil::End, TOLD.min(self.agent.patience)).await;
+            recorded = Some(stream.close());
         }
-        Some(Canceled { id, reply, heard, changed })
+        Some(Cancellation { id, reply, recorded, changed })
     }
 
     /// The first change of a task, if one comes.

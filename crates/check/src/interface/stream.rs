@@ -8,12 +8,12 @@ use switchboard_a2a::{Dialect, Operation, Request};
 use switchboard_egress::{AnswerBody, BodyFault};
 use tokio::time::Instant;
 
-use super::Line;
-use super::ledger::Became;
-use crate::answer::{Answer, Reply, Said};
-use crate::question::Question;
-use crate::shared::GivenUp;
-use crate::subject::{LARGEST, Opened};
+use super::TestedInterface;
+use super::cleanup::SendOutcome;
+use crate::agent::{LARGEST, Opened};
+use crate::reply::{RawResponse, Reply, ReplyContent};
+use crate::request::TestRequest;
+use crate::run_once::Abandoned;
 use crate::wire::{self, Event};
 
 /// How long a stream may stay open after the task has ended.
@@ -26,7 +26,7 @@ const FRAME: usize = 200;
 
 /// When to stop listening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Until {
+pub(crate) enum ReadUntil {
     /// At the first event.
     First,
     /// At the end of the stream.
@@ -35,7 +35,7 @@ pub(crate) enum Until {
 
 /// How listening ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum StreamEnd {
     /// There was no stream.
     None,
     /// The agent closed it in order.
@@ -43,12 +43,12 @@ pub(crate) enum Ending {
     /// The connection broke.
     Broken,
     /// We stopped listening: enough was heard, or the time was up.
-    Left,
+    Abandoned,
 }
 
 /// What was heard.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct RecordedStream {
     /// The answer where there is no stream, or the error that came in its place.
     pub(crate) reply: Reply,
     /// The results, without their envelopes.
@@ -57,29 +57,30 @@ pub(crate) struct Heard {
     pub(crate) ids: Vec<Option<String>>,
     /// What is wrong with the envelopes.
     pub(crate) envelopes: Vec<String>,
-    pub(crate) ending: Ending,
+    pub(crate) end: StreamEnd,
     /// The place of the event with which the task ended.
-    pub(crate) end_at: Option<usize>,
+    pub(crate) terminal_at: Option<usize>,
     /// Whether the last thing said was a question.
-    pub(crate) is_paused: bool,
+    pub(crate) is_interrupted: bool,
     /// Whether the task is known to have ended while somebody still listened, long enough to be told of it.
-    pub(crate) has_missed_the_end: bool,
+    pub(crate) missed_terminal: bool,
     /// The longest time without a byte.
     pub(crate) silence: Duration,
     /// Whether something came that says no more than that the stream is alive.
     pub(crate) has_keep_alive: bool,
 }
 
-impl GivenUp for Heard {
-    fn given_up() -> Self {
-        nothing(Reply::given_up())
+impl Abandoned for RecordedStream {
+    fn abandoned() -> Self {
+        nothing(Reply::abandoned())
     }
 }
 
-impl Heard {
+impl RecordedStream {
     /// Whether there was a stream at all; one that is nothing but an error is none.
     pub(crate) fn is_stream(&self) -> bool {
-        self.ending != Ending::None && (!self.events.is_empty() || !matches!(self.reply.said, Said::Refused(_)))
+        self.end != StreamEnd::None
+            && (!self.events.is_empty() || !matches!(self.reply.content, ReplyContent::Error(_)))
     }
 
     /// The task it is about.
@@ -106,8 +107,8 @@ fn holder(dialect: Dialect, frame: &Value) -> Option<&Value> {
 }
 
 /// A stream that is being listened to.
-pub(crate) struct Listening<'a> {
-    line: &'a Line,
+pub(crate) struct OpenStream<'a> {
+    interface: &'a TestedInterface,
     /// The message it answers, in the ledger.
     entry: Option<usize>,
     body: AnswerBody,
@@ -115,101 +116,103 @@ pub(crate) struct Listening<'a> {
     last_byte: Instant,
     /// How much is kept by now.
     weight: usize,
-    heard: Heard,
+    recorded: RecordedStream,
 }
 
-impl Line {
+impl TestedInterface {
     /// Asks for a stream and listens.
-    pub(crate) async fn hear(&self, operation: Operation, request: Request, until: Until) -> Heard {
+    pub(crate) async fn record(&self, operation: Operation, request: Request, until: ReadUntil) -> RecordedStream {
         let began = Instant::now();
-        match self.begin(operation, request, &[]).await {
-            Ok(mut listening) => {
-                listening.hear(until, self.subject.patience.saturating_sub(began.elapsed())).await;
-                listening.leave()
+        match self.open_stream(operation, request, &[]).await {
+            Ok(mut stream) => {
+                stream.read(until, self.agent.patience.saturating_sub(began.elapsed())).await;
+                stream.close()
             }
-            Err(heard) => heard,
+            Err(recorded) => recorded,
         }
     }
 
     /// Asks for a stream.
-    pub(crate) async fn begin(
+    pub(crate) async fn open_stream(
         &self,
         operation: Operation,
         request: Request,
         headers: &[(http::HeaderName, http::HeaderValue)],
-    ) -> Result<Listening<'_>, Heard> {
-        let (mut question, mut otherwise) = match self.question(operation, &request) {
-            Ok(questions) => questions,
+    ) -> Result<OpenStream<'_>, RecordedStream> {
+        let (mut test_request, mut alternate) = match self.encode(operation, &request) {
+            Ok(test_requests) => test_requests,
             Err(problem) => return Err(nothing(Reply { seen: problem, ..Reply::default() })),
         };
-        for question in [Some(&mut question), otherwise.as_mut()].into_iter().flatten() {
-            question.headers.extend(headers.iter().cloned());
+        for test_request in [Some(&mut test_request), alternate.as_mut()].into_iter().flatten() {
+            test_request.headers.extend(headers.iter().cloned());
         }
-        let entry = self.ledger.begin(&request);
-        let heard = match self.listen(&question).await {
-            Ok(listening) => return Ok(Listening { entry, ..listening }),
-            Err(heard) => heard,
+        let entry = self.sent_messages.begin(&request);
+        let recorded = match self.request_stream(&test_request).await {
+            Ok(stream) => return Ok(OpenStream { entry, ..stream }),
+            Err(recorded) => recorded,
         };
         // Text and definition disagree about the method, so that agents have either.
-        let is_elsewhere = matches!(heard.reply.status, 404 | 405) && matches!(heard.reply.said, Said::Nonsense);
-        match otherwise {
-            Some(otherwise) if is_elsewhere || heard.reply.status == 405 => {
-                self.listen(&otherwise).await.map(|listening| Listening { entry, ..listening })
+        let is_elsewhere =
+            matches!(recorded.reply.status, 404 | 405) && matches!(recorded.reply.content, ReplyContent::NotA2a);
+        match alternate {
+            Some(alternate) if is_elsewhere || recorded.reply.status == 405 => {
+                self.request_stream(&alternate).await.map(|stream| OpenStream { entry, ..stream })
             }
             _ => {
-                self.ledger.settle(entry, self.became(&heard.reply));
-                Err(heard)
+                self.sent_messages.resolve(entry, self.outcome_of(&recorded.reply));
+                Err(recorded)
             }
         }
     }
 
     /// Asks as it is written; what is no stream is an answer.
-    pub(crate) async fn listen(&self, question: &Question) -> Result<Listening<'_>, Heard> {
-        let subject = &self.subject;
+    pub(crate) async fn request_stream(&self, test_request: &TestRequest) -> Result<OpenStream<'_>, RecordedStream> {
+        let agent = &self.agent;
         let began = Instant::now();
         let read = |answer| {
-            let reply = Reply::read(subject, &self.interface, question, answer);
+            let reply = Reply::read(agent, &self.endpoint, test_request, answer);
             nothing(Reply { took: began.elapsed(), ..reply })
         };
-        let Opened { response, began } = match subject.open(question).await {
+        let Opened { response, began } = match agent.open(test_request).await {
             Ok(opened) => opened,
             Err(error) => return Err(read(Err(error))),
         };
         let (parts, body) = response.into_parts();
         let (status, headers) = (parts.status.as_u16(), parts.headers);
-        let reply = Reply { sent: question.shown(), status, headers, ..Reply::default() };
+        let reply = Reply { sent: test_request.described(), status, headers, ..Reply::default() };
         if reply.media_type() != "text/event-stream" {
-            let left = subject.patience.saturating_sub(began.elapsed());
+            let left = agent.patience.saturating_sub(began.elapsed());
             let (body, end) = body.collect(LARGEST, left).await;
-            return Err(read(Ok(Answer { status, headers: reply.headers, body, end, took: began.elapsed() })));
+            return Err(read(Ok(RawResponse { status, headers: reply.headers, body, end, took: began.elapsed() })));
         }
         let reply = Reply { seen: format!("{status} text/event-stream"), ..reply };
-        let heard = Heard { ending: Ending::Left, ..nothing(reply) };
+        let recorded = RecordedStream { end: StreamEnd::Abandoned, ..nothing(reply) };
         let (reader, last_byte) = (EventReader::new(LARGEST), Instant::now());
-        Ok(Listening { line: self, entry: None, body, reader, last_byte, weight: 0, heard })
+        Ok(OpenStream { interface: self, entry: None, body, reader, last_byte, weight: 0, recorded })
     }
 }
 
-impl Listening<'_> {
+impl OpenStream<'_> {
     /// Listens on, no longer than this, however much there is to hear.
-    pub(crate) async fn hear(&mut self, until: Until, limit: Duration) {
+    pub(crate) async fn read(&mut self, until: ReadUntil, limit: Duration) {
         let mut deadline = Instant::now() + limit;
         loop {
-            let is_enough = until == Until::First && !self.heard.events.is_empty() || self.weight > HEAVIEST;
-            let is_over = self.heard.ending != Ending::Left || matches!(self.heard.reply.said, Said::Refused(_));
+            let is_enough = until == ReadUntil::First && !self.recorded.events.is_empty() || self.weight > HEAVIEST;
+            let has_ended_now = self.recorded.end != StreamEnd::Abandoned
+                || matches!(self.recorded.reply.content, ReplyContent::Error(_));
             let left = deadline.saturating_duration_since(Instant::now());
-            if is_enough || is_over || left.is_zero() {
+            if is_enough || has_ended_now || left.is_zero() {
                 return;
             }
-            let before = self.heard.events.len();
+            let before = self.recorded.events.len();
             let piece = self.body.next(left).await;
-            if self.heard.end_at.is_none() {
-                self.heard.silence = self.heard.silence.max(self.last_byte.elapsed());
+            if self.recorded.terminal_at.is_none() {
+                self.recorded.silence = self.recorded.silence.max(self.last_byte.elapsed());
             }
             match &piece {
                 Ok(Some(piece)) => {
                     self.last_byte = Instant::now();
-                    self.heard.has_keep_alive |= piece.starts_with(b":");
+                    self.recorded.has_keep_alive |= piece.starts_with(b":");
                     self.reader.feed(piece);
                 }
                 Ok(None) => self.reader.finish(),
@@ -228,14 +231,14 @@ impl Listening<'_> {
             }
             match piece {
                 Ok(Some(_)) => {}
-                Ok(None) => self.heard.ending = Ending::Closed,
-                Err(BodyFault::Broken) => self.heard.ending = Ending::Broken,
+                Ok(None) => self.recorded.end = StreamEnd::Closed,
+                Err(BodyFault::Broken) => self.recorded.end = StreamEnd::Broken,
                 Err(BodyFault::Late) => return,
             }
-            if self.heard.events.len() > before {
+            if self.recorded.events.len() > before {
                 let wait = match () {
-                    () if self.heard.end_at.is_some() => CLOSING,
-                    () if self.heard.is_paused => PAUSED,
+                    () if self.recorded.terminal_at.is_some() => CLOSING,
+                    () if self.recorded.is_interrupted => PAUSED,
                     () => continue,
                 };
                 deadline = deadline.min(Instant::now() + wait);
@@ -245,18 +248,20 @@ impl Listening<'_> {
 
     /// Listens to the end of a task. Where the time is up before that, the task is looked at: if it has ended, whoever
     /// listens must be told soon; if not, nothing can be said against the stream.
-    pub(crate) async fn hear_task(&mut self, id: &str, limit: Duration) {
-        self.hear(Until::End, limit).await;
-        let is_silent = self.heard.ending == Ending::Left && self.heard.end_at.is_none() && !self.heard.is_paused;
-        if is_silent && self.weight <= HEAVIEST && self.line.is_over(id).await {
-            self.hear(Until::End, CLOSING).await;
-            self.heard.has_missed_the_end = self.heard.end_at.is_none() && self.weight <= HEAVIEST;
+    pub(crate) async fn read_task(&mut self, id: &str, limit: Duration) {
+        self.read(ReadUntil::End, limit).await;
+        let is_silent = self.recorded.end == StreamEnd::Abandoned
+            && self.recorded.terminal_at.is_none()
+            && !self.recorded.is_interrupted;
+        if is_silent && self.weight <= HEAVIEST && self.interface.has_ended_now(id).await {
+            self.read(ReadUntil::End, CLOSING).await;
+            self.recorded.missed_terminal = self.recorded.terminal_at.is_none() && self.weight <= HEAVIEST;
         }
     }
 
     /// Stops listening, and drops the connection if it is still there.
-    pub(crate) fn leave(self) -> Heard {
-        self.heard
+    pub(crate) fn close(self) -> RecordedStream {
+        self.recorded
     }
 
     /// Takes one event.
@@ -270,35 +275,35 @@ impl Listening<'_> {
         let is_bare = json["code"].is_i64() && json["message"].is_string();
         if json["error"].is_object() || is_bare {
             let code = if is_bare { json["code"].as_i64() } else { json["error"]["code"].as_i64() };
-            let heard = &mut self.heard;
-            heard.reply.said = Said::Refused(code.and_then(switchboard_a2a::ErrorKind::from_code));
-            heard.reply.seen = self.line.subject.clean(&format!("an event with {data}"));
+            let recorded = &mut self.recorded;
+            recorded.reply.content = ReplyContent::Error(code.and_then(switchboard_a2a::ErrorKind::from_code));
+            recorded.reply.seen = self.interface.agent.sanitize(&format!("an event with {data}"));
             return;
         }
         let frame = self.unwrapped(json);
         self.weight += data.len() + FRAME;
-        let (dialect, heard) = (self.line.dialect(), &mut self.heard);
+        let (dialect, recorded) = (self.interface.dialect(), &mut self.recorded);
         if let Some(held) = holder(dialect, &frame) {
-            heard.is_paused = wire::is_paused(dialect, held);
-            if heard.end_at.is_none() && wire::has_ended(dialect, held) {
-                heard.end_at = Some(heard.events.len());
+            recorded.is_interrupted = wire::is_interrupted(dialect, held);
+            if recorded.terminal_at.is_none() && wire::has_ended(dialect, held) {
+                recorded.terminal_at = Some(recorded.events.len());
             }
         }
-        let became = match task_of(dialect, &frame) {
-            _ if heard.end_at.is_some() => Some(Became::Nothing),
-            None if matches!(wire::event(dialect, &frame), Event::Message(_)) => Some(Became::Nothing),
-            id => id.map(|id| Became::Task(id.to_owned())),
+        let outcome_of = match task_of(dialect, &frame) {
+            _ if recorded.terminal_at.is_some() => Some(SendOutcome::Finished),
+            None if matches!(wire::event(dialect, &frame), Event::Message(_)) => Some(SendOutcome::Finished),
+            id => id.map(|id| SendOutcome::Running(id.to_owned())),
         };
-        if let Some(became) = became {
-            self.line.ledger.settle(self.entry, became);
+        if let Some(outcome_of) = outcome_of {
+            self.interface.sent_messages.resolve(self.entry, outcome_of);
         }
-        heard.events.push(frame);
-        heard.ids.push(event.id);
+        recorded.events.push(frame);
+        recorded.ids.push(event.id);
     }
 
     /// The result in an event. Over JSON-RPC it is in an envelope, of which every event has its own.
     fn unwrapped(&mut self, mut json: Value) -> Value {
-        if !self.line.is_rpc() {
+        if !self.interface.is_rpc() {
             return json;
         }
         let problem = match () {
@@ -308,7 +313,7 @@ impl Listening<'_> {
             () if json["id"] != 1 => Some(format!("an event with the id {}, and 1 was asked with", json["id"])),
             () => None,
         };
-        self.heard.envelopes.extend(problem);
+        self.recorded.envelopes.extend(problem);
         match json.get_mut("result") {
             Some(result) => result.take(),
             None => json,
@@ -316,8 +321,19 @@ impl Listening<'_> {
     }
 }
 
-fn nothing(reply: Reply) -> Heard {
-    let (events, ids, envelopes, end_at, silence) = Default::default();
-    let (ending, is_paused, has_missed_the_end, has_keep_alive) = (Ending::None, false, false, false);
-    Heard { reply, events, ids, envelopes, ending, end_at, is_paused, has_missed_the_end, silence, has_keep_alive }
+fn nothing(reply: Reply) -> RecordedStream {
+    let (events, ids, envelopes, terminal_at, silence) = Default::default();
+    let (end, is_interrupted, missed_terminal, has_keep_alive) = (StreamEnd::None, false, false, false);
+    RecordedStream {
+        reply,
+        events,
+        ids,
+        envelopes,
+        end,
+        terminal_at,
+        is_interrupted,
+        missed_terminal,
+        silence,
+        has_keep_alive,
+    }
 }

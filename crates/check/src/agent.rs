@@ -13,12 +13,12 @@ use switchboard_egress::{AnswerBody, Egress};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::answer::{Answer, Reply};
-use crate::busy::Busy;
-use crate::identity::Identity;
-use crate::question::{Caller, Question};
+use crate::caller::CallerIdentity;
+use crate::redact::{CUT, Redactor};
+use crate::reply::{RawResponse, Reply};
+use crate::request::{Caller, TestRequest};
+use crate::retry::RetryPolicy;
 use crate::run::Options;
-use crate::secrets::{CUT, Secrets};
 
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// The most that is read of an answer.
@@ -29,17 +29,17 @@ const SHOWN: usize = 240;
 const LONGEST_LINE: usize = 900;
 
 /// The agent under examination.
-pub(crate) struct Subject {
+pub(crate) struct TestedAgent {
     egress: Egress,
-    us: Identity,
-    nobody: Identity,
-    impostor: Identity,
+    us: CallerIdentity,
+    anonymous: CallerIdentity,
+    impostor: CallerIdentity,
     /// The second caller, if there is one.
-    other: Option<Identity>,
+    other: Option<CallerIdentity>,
     /// The extensions that the agent insists on: whoever does not declare them is refused.
     pub(crate) required: Vec<String>,
-    secrets: Secrets,
-    busy: Busy,
+    secrets: Redactor,
+    retry: RetryPolicy,
     /// Whether we are somebody in particular: a header that says something else makes nobody known.
     pub(crate) has_credentials: bool,
     pub(crate) name: String,
@@ -47,8 +47,8 @@ pub(crate) struct Subject {
     /// The card as callers of version 1.0 get it.
     pub(crate) card: Value,
     /// How that came.
-    pub(crate) card_answer: Reply,
-    old_card: OnceCell<Reply>,
+    pub(crate) card_reply: Reply,
+    v03_card: OnceCell<Reply>,
     pub(crate) text: String,
     pub(crate) patience: Duration,
     /// How long a stream may be silent.
@@ -62,15 +62,15 @@ pub(crate) struct Opened {
 }
 
 /// An interface, and where the card says that it is, if that is not where it is called.
-pub(crate) type Place = (Interface, Option<String>);
+pub(crate) type DeclaredInterface = (Interface, Option<String>);
 
-impl Subject {
+impl TestedAgent {
     /// Finds the agent's card, and what it offers that can be spoken here.
     pub(crate) async fn find(
         egress: Egress,
         peer: &Peer,
         options: &Options,
-    ) -> Result<(Self, Vec<Place>), ClientError> {
+    ) -> Result<(Self, Vec<DeclaredInterface>), ClientError> {
         let context = Context::default();
         let client = Client::new(egress.clone(), peer.clone())?;
         let found = client.card(&context).await?;
@@ -97,7 +97,7 @@ impl Subject {
             // In the words of the client, which knows what is offered instead.
             client.interface(&context).await?;
         }
-        let mut us = Identity { headers: peer.headers.iter().cloned().collect(), parameter: None };
+        let mut us = CallerIdentity { headers: peer.headers.iter().cloned().collect(), parameter: None };
         let mut secrets = Vec::new();
         for value in peer.headers.iter().filter_map(|(_, value)| value.to_str().ok()) {
             // Of `Bearer abc` the second word is the secret.
@@ -105,50 +105,50 @@ impl Subject {
             secrets.push(value.to_owned());
         }
         secrets.extend(us.add(&peer.credentials)?);
-        let nobody = us.anonymous(&peer.credentials);
+        let anonymous = us.anonymous(&peer.credentials);
         let mut other = None;
         if !matches!(options.other, Credentials::None) {
-            let mut identity = nobody.clone();
+            let mut identity = anonymous.clone();
             secrets.extend(identity.add(&options.other)?);
             other = Some(identity);
         }
-        let mut subject = Self {
+        let mut agent = Self {
             egress,
-            has_credentials: us != nobody,
+            has_credentials: us != anonymous,
             impostor: us.impostor(&peer.credentials),
             us,
-            nobody,
+            anonymous,
             other,
             required: Vec::new(),
-            secrets: Secrets::new(secrets),
-            busy: Busy::default(),
+            secrets: Redactor::new(secrets),
+            retry: RetryPolicy::default(),
             name: found.card.name.clone(),
             card_url: found.url.clone(),
             card: Value::Null,
-            card_answer: Reply::default(),
-            old_card: OnceCell::new(),
+            card_reply: Reply::default(),
+            v03_card: OnceCell::new(),
             text: options.text.clone(),
             patience: options.patience,
             silence: options.silence,
         };
-        let answer = subject.ask_plainly(&Question::get(&found.url, Some("1.0"))).await;
-        subject.card = answer.json.clone().unwrap_or_default();
-        let extensions = subject.card["capabilities"]["extensions"].as_array().into_iter().flatten();
+        let answer = agent.fetch(&TestRequest::get(&found.url, Some("1.0"))).await;
+        agent.card = answer.json.clone().unwrap_or_default();
+        let extensions = agent.card["capabilities"]["extensions"].as_array().into_iter().flatten();
         let required = extensions.filter(|extension| extension["required"] == true);
-        subject.required = required.filter_map(|extension| extension["uri"].as_str().map(str::to_owned)).collect();
-        subject.card_answer = answer;
-        Ok((subject, interfaces))
+        agent.required = required.filter_map(|extension| extension["uri"].as_str().map(str::to_owned)).collect();
+        agent.card_reply = answer;
+        Ok((agent, interfaces))
     }
 
     /// Whether a capability is declared.
-    pub(crate) fn can(&self, capability: &str) -> bool {
+    pub(crate) fn has_capability(&self, capability: &str) -> bool {
         self.card["capabilities"][capability] == true
     }
 
     /// The card as callers of version 0.3 get it.
-    pub(crate) async fn old_card(&self) -> &Reply {
-        let question = Question::get(&self.card_url, Some("0.3"));
-        self.old_card.get_or_init(|| async move { self.ask_plainly(&question).await }).await
+    pub(crate) async fn v03_card(&self) -> &Reply {
+        let test_request = TestRequest::get(&self.card_url, Some("0.3"));
+        self.v03_card.get_or_init(|| async move { self.fetch(&test_request).await }).await
     }
 
     /// Whether there is a second caller, and why not.
@@ -161,53 +161,53 @@ impl Subject {
     }
 
     /// Asks something that has no envelope: the answer is what it is.
-    pub(crate) async fn ask_plainly(&self, question: &Question) -> Reply {
-        Reply::plain(self, question, self.ask(question).await)
+    pub(crate) async fn fetch(&self, test_request: &TestRequest) -> Reply {
+        Reply::plain(self, test_request, self.ask(test_request).await)
     }
 
     /// Asks and reads all of the answer.
-    pub(crate) async fn ask(&self, question: &Question) -> Result<Answer, String> {
-        let Opened { response, began } = self.open(question).await?;
+    pub(crate) async fn ask(&self, test_request: &TestRequest) -> Result<RawResponse, String> {
+        let Opened { response, began } = self.open(test_request).await?;
         let (parts, body) = response.into_parts();
         let left = self.patience.saturating_sub(began.elapsed());
         let (body, end) = body.collect(LARGEST, left).await;
-        Ok(Answer { status: parts.status.as_u16(), headers: parts.headers, body, end, took: began.elapsed() })
+        Ok(RawResponse { status: parts.status.as_u16(), headers: parts.headers, body, end, took: began.elapsed() })
     }
 
     /// Asks and gives the answer as soon as its head is there; again if the agent has no time at first.
-    pub(crate) async fn open(&self, question: &Question) -> Result<Opened, String> {
+    pub(crate) async fn open(&self, test_request: &TestRequest) -> Result<Opened, String> {
         let mut tries = 0;
         loop {
             tries += 1;
             let began = Instant::now();
-            let response = self.open_once(question).await?;
+            let response = self.open_once(test_request).await?;
             let (status, headers) = (response.status().as_u16(), response.headers());
-            match self.busy.wait(status, headers, tries, self.patience) {
+            match self.retry.wait(status, headers, tries, self.patience) {
                 None => return Ok(Opened { response, began }),
                 Some(wait) => tokio::time::sleep(wait).await,
             }
         }
     }
 
-    async fn open_once(&self, question: &Question) -> Result<http::Response<AnswerBody>, String> {
-        let body = Bytes::from(question.body.clone().unwrap_or_default());
-        let caller = match question.caller {
-            Caller::Us => self.us.clone(),
-            Caller::Nobody => self.nobody.clone(),
-            Caller::Impostor => self.impostor.clone(),
-            Caller::Other => self.other.as_ref().unwrap_or(&self.nobody).clone(),
+    async fn open_once(&self, test_request: &TestRequest) -> Result<http::Response<AnswerBody>, String> {
+        let body = Bytes::from(test_request.body.clone().unwrap_or_default());
+        let caller = match test_request.caller {
+            Caller::First => self.us.clone(),
+            Caller::Anonymous => self.anonymous.clone(),
+            Caller::WrongCredentials => self.impostor.clone(),
+            Caller::Second => self.other.as_ref().unwrap_or(&self.anonymous).clone(),
         };
-        let request = Request::builder().method(question.method).uri(caller.address(&question.url)).body(body);
+        let request = Request::builder().method(test_request.method).uri(caller.address(&test_request.url)).body(body);
         let mut request = request.map_err(|error| error.to_string())?;
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, AGENT);
-        if let Some(version) = question.version {
+        if let Some(version) = test_request.version {
             headers.insert("a2a-version", HeaderValue::from_static(version));
         }
-        for (name, value) in &question.headers {
+        for (name, value) in &test_request.headers {
             headers.insert(name, value.clone());
         }
-        if question.declares
+        if test_request.declares_extensions
             && !self.required.is_empty()
             && let Ok(declared) = HeaderValue::from_str(&self.required.join(","))
         {
@@ -219,13 +219,13 @@ impl Subject {
     }
 
     /// Text of the agent's on one short line, with nothing that a terminal obeys and none of our secrets.
-    pub(crate) fn clean(&self, text: &str) -> String {
-        self.secrets.hide(&shortened(&self.secrets.hide(text)))
+    pub(crate) fn sanitize(&self, text: &str) -> String {
+        self.secrets.redact(&one_line(&self.secrets.redact(text)))
     }
 
     /// The same for a line of the report, which may be made of several.
-    pub(crate) fn clean_line(&self, text: &str) -> String {
-        self.secrets.hide(&cut(&self.secrets.hide(text), LONGEST_LINE))
+    pub(crate) fn sanitize_line(&self, text: &str) -> String {
+        self.secrets.redact(&cut(&self.secrets.redact(text), LONGEST_LINE))
     }
 }
 
@@ -243,7 +243,7 @@ fn said(found: &FoundCard, interface: &Interface) -> Option<String> {
 }
 
 /// On one line, with nothing that a terminal obeys, and not long.
-pub(crate) fn shortened(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     cut(text, SHOWN)
 }
 

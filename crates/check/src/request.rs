@@ -2,24 +2,24 @@
 
 use http::{HeaderName, HeaderValue};
 
-use crate::subject::shortened;
+use crate::agent::one_line;
 
 /// Who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// Whoever was given the credentials.
-    Us,
+    First,
     /// Somebody without any.
-    Nobody,
+    Anonymous,
     /// Somebody with credentials that were never given out.
-    Impostor,
+    WrongCredentials,
     /// The second caller; like nobody where there is none.
-    Other,
+    Second,
 }
 
 /// A request that is ready to be sent.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct TestRequest {
     pub(crate) method: &'static str,
     pub(crate) url: String,
     pub(crate) version: Option<&'static str>,
@@ -27,17 +27,25 @@ pub(crate) struct Question {
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) caller: Caller,
     /// Whether the extensions that the agent insists on are declared.
-    pub(crate) declares: bool,
+    pub(crate) declares_extensions: bool,
 }
 
-impl Question {
+impl TestRequest {
     pub(crate) fn get(url: &str, version: Option<&'static str>) -> Self {
         let url = url.to_owned();
-        Self { method: "GET", url, version, headers: Vec::new(), body: None, caller: Caller::Us, declares: true }
+        Self {
+            method: "GET",
+            url,
+            version,
+            headers: Vec::new(),
+            body: None,
+            caller: Caller::First,
+            declares_extensions: true,
+        }
     }
 
     /// What it was, for the report.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn described(&self) -> String {
         let path = url::Url::parse(&self.url)
             .map_or_else(|_| self.url.clone(), |url| url[url::Position::BeforePath..].to_owned());
         let version = match self.version {
@@ -45,12 +53,12 @@ impl Question {
             None => " (no A2A-Version)".to_owned(),
         };
         let caller = match self.caller {
-            Caller::Us => "",
-            Caller::Nobody => " (without credentials)",
-            Caller::Impostor => " (with credentials that nobody has)",
-            Caller::Other => " (as the second caller)",
+            Caller::First => "",
+            Caller::Anonymous => " (without credentials)",
+            Caller::WrongCredentials => " (with credentials that nobody has)",
+            Caller::Second => " (as the second caller)",
         };
         let body = self.body.as_ref().map(|body| format!(" {}", String::from_utf8_lossy(body))).unwrap_or_default();
-        shortened(&format!("{} {path}{version}{caller}{body}", self.method))
+        one_line(&format!("{} {path}{version}{caller}{body}", self.method))
     }
 }

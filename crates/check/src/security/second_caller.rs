@@ -3,10 +3,10 @@
 
 use switchboard_a2a::{ErrorKind, ListRequest, Operation, PushRequest, Request, TaskId};
 
-use crate::answer::{Reply, Said};
 use crate::checks::{Check, Group, Run, Severity};
-use crate::line::Line;
-use crate::question::{Caller, Question};
+use crate::interface::TestedInterface;
+use crate::reply::{Reply, ReplyContent};
+use crate::request::{Caller, TestRequest};
 use crate::verdict::Verdict;
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -17,7 +17,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §13.1, §3.3.2",
         severity: Severity::Must,
         fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|line| Box::pin(read(line))),
+        run: Run::Interface(|interface| Box::pin(read(interface))),
     },
     Check {
         id: "security-other-list",
@@ -26,7 +26,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §3.1.4, §13.1",
         severity: Severity::Must,
         fix: "list the tasks of the caller only, whatever the filter",
-        run: Run::Interface(|line| Box::pin(list(line))),
+        run: Run::Interface(|interface| Box::pin(list(interface))),
     },
     Check {
         id: "security-other-cancel",
@@ -35,7 +35,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §13.1, §3.3.2",
         severity: Severity::Must,
         fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|line| Box::pin(cancel(line))),
+        run: Run::Interface(|interface| Box::pin(cancel(interface))),
     },
     Check {
         id: "security-other-subscribe",
@@ -44,7 +44,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §13.1, §3.3.2",
         severity: Severity::Must,
         fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|line| Box::pin(subscribe(line))),
+        run: Run::Interface(|interface| Box::pin(subscribe(interface))),
     },
     Check {
         id: "security-other-answer",
@@ -53,7 +53,7 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §13.1, §3.4.2",
         severity: Severity::Must,
         fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|line| Box::pin(answer(line))),
+        run: Run::Interface(|interface| Box::pin(answer(interface))),
     },
     Check {
         id: "security-other-webhooks",
@@ -62,117 +62,117 @@ pub(crate) const CHECKS: &[Check] = &[
         rule: "A2A 1.0 §13.1, §3.1.9",
         severity: Severity::Must,
         fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|line| Box::pin(webhooks(line))),
+        run: Run::Interface(|interface| Box::pin(webhooks(interface))),
     },
 ];
 
 /// A task of the first caller's, if there is a second one who is known.
-async fn task(line: &Line) -> Result<&str, Verdict> {
-    line.subject.second_caller().map_err(Verdict::not_applicable)?;
-    let question = line.harmless().map_err(Verdict::not_applicable)?;
-    let reply = line.ask(&Question { caller: Caller::Other, ..question }).await;
+async fn task(interface: &TestedInterface) -> Result<&str, Verdict> {
+    interface.agent.second_caller().map_err(Verdict::not_applicable)?;
+    let test_request = interface.harmless_request().map_err(Verdict::not_applicable)?;
+    let reply = interface.ask(&TestRequest { caller: Caller::Second, ..test_request }).await;
     if matches!(reply.status, 401 | 403) {
         return Err(Verdict::not_applicable("the key of the second caller is not accepted"));
     }
-    line.first_id().await.ok_or_else(|| Verdict::not_applicable("the agent has made no task"))
+    interface.first_id().await.ok_or_else(|| Verdict::not_applicable("the agent has made no task"))
 }
 
-async fn asked(line: &Line, operation: Operation, request: Request) -> Reply {
-    line.call_as(Caller::Other, operation, request).await
+async fn asked(interface: &TestedInterface, operation: Operation, request: Request) -> Reply {
+    interface.call_as(Caller::Second, operation, request).await
 }
 
 /// Whether somebody is refused as if nothing were there.
 fn kept_out(reply: &Reply) -> Verdict {
-    match reply.said {
+    match reply.content {
         _ if matches!(reply.status, 401 | 403 | 404) => Verdict::pass(),
         _ if reply.is_refused_with(ErrorKind::TaskNotFound) => Verdict::pass(),
-        Said::Refused(_) => reply.complaint_that("the refusal tells that the task is there"),
-        Said::Result(_) => reply.complaint_that("the second caller is let in"),
-        Said::Unheard(_) => reply.complaint(),
-        Said::Nonsense | Said::Nothing => Verdict::not_applicable("the second caller got no answer"),
+        ReplyContent::Error(_) => reply.failure_because("the refusal tells that the task is there"),
+        ReplyContent::Result(_) => reply.failure_because("the second caller is let in"),
+        ReplyContent::Unknown(_) => reply.failure(),
+        ReplyContent::NotA2a | ReplyContent::Missing => Verdict::not_applicable("the second caller got no answer"),
     }
 }
 
-async fn read(line: &Line) -> Verdict {
-    let id = match task(line).await {
+async fn read(interface: &TestedInterface) -> Verdict {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: line.tenant() };
-    kept_out(&asked(line, Operation::GetTask, request).await)
+    let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: interface.tenant() };
+    kept_out(&asked(interface, Operation::GetTask, request).await)
 }
 
-async fn list(line: &Line) -> Verdict {
-    if !line.is_v1() {
+async fn list(interface: &TestedInterface) -> Verdict {
+    if !interface.is_v1() {
         return Verdict::not_applicable("version 0.3 has no lists");
     }
-    let id = match task(line).await {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let request = ListRequest { tenant: line.tenant(), ..ListRequest::default() };
-    let reply = asked(line, Operation::ListTasks, Request::List(request)).await;
+    let request = ListRequest { tenant: interface.tenant(), ..ListRequest::default() };
+    let reply = asked(interface, Operation::ListTasks, Request::List(request)).await;
     let mut tasks = reply.result().and_then(|result| result["tasks"].as_array()).into_iter().flatten();
     match tasks.any(|task| task["id"] == id) {
-        true => reply.complaint_that("the second caller is shown it"),
+        true => reply.failure_because("the second caller is shown it"),
         false => Verdict::pass(),
     }
 }
 
-async fn cancel(line: &Line) -> Verdict {
-    let id = match task(line).await {
+async fn cancel(interface: &TestedInterface) -> Verdict {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let request = Request::Cancel { id: TaskId::from(id), metadata: None, tenant: line.tenant() };
-    kept_out(&asked(line, Operation::CancelTask, request).await)
+    let request = Request::Cancel { id: TaskId::from(id), metadata: None, tenant: interface.tenant() };
+    kept_out(&asked(interface, Operation::CancelTask, request).await)
 }
 
-async fn subscribe(line: &Line) -> Verdict {
-    if !line.subject.can("streaming") {
+async fn subscribe(interface: &TestedInterface) -> Verdict {
+    if !interface.agent.has_capability("streaming") {
         return Verdict::not_applicable("the card does not declare streaming");
     }
-    let id = match task(line).await {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    let request = Request::Subscribe { id: TaskId::from(id), tenant: line.tenant() };
-    let Ok((question, _)) = line.question(Operation::SubscribeToTask, &request) else {
+    let request = Request::Subscribe { id: TaskId::from(id), tenant: interface.tenant() };
+    let Ok((test_request, _)) = interface.encode(Operation::SubscribeToTask, &request) else {
         return Verdict::not_applicable("the task cannot be asked for");
     };
-    let question = Question { caller: Caller::Other, ..question };
-    let heard = match line.listen(&question).await {
-        Err(heard) => heard,
-        Ok(mut listening) => {
-            listening.hear(crate::line::Until::First, line.subject.patience).await;
-            listening.leave()
+    let test_request = TestRequest { caller: Caller::Second, ..test_request };
+    let recorded = match interface.request_stream(&test_request).await {
+        Err(recorded) => recorded,
+        Ok(mut stream) => {
+            stream.read(crate::interface::ReadUntil::First, interface.agent.patience).await;
+            stream.close()
         }
     };
-    match heard.events.first() {
+    match recorded.events.first() {
         Some(frame) => {
-            Verdict::fail(&heard.reply.sent, format!("the second caller hears {}", crate::wire::short(frame)))
+            Verdict::fail(&recorded.reply.sent, format!("the second caller hears {}", crate::wire::short(frame)))
         }
-        None => kept_out(&heard.reply),
+        None => kept_out(&recorded.reply),
     }
 }
 
-async fn answer(line: &Line) -> Verdict {
-    let id = match task(line).await {
+async fn answer(interface: &TestedInterface) -> Verdict {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
-    kept_out(&asked(line, Operation::SendMessage, line.message_to(TaskId::from(id))).await)
+    kept_out(&asked(interface, Operation::SendMessage, interface.message_to(TaskId::from(id))).await)
 }
 
-async fn webhooks(line: &Line) -> Verdict {
-    if !line.subject.can("pushNotifications") {
+async fn webhooks(interface: &TestedInterface) -> Verdict {
+    if !interface.agent.has_capability("pushNotifications") {
         return Verdict::not_applicable("the card does not declare webhooks");
     }
-    let id = match task(line).await {
+    let id = match task(interface).await {
         Ok(id) => id,
         Err(verdict) => return verdict,
     };
     let list =
-        PushRequest::List { task_id: TaskId::from(id), page_size: None, page_token: None, tenant: line.tenant() };
-    kept_out(&asked(line, Operation::ListPushConfigs, Request::Push(list)).await)
+        PushRequest::List { task_id: TaskId::from(id), page_size: None, page_token: None, tenant: interface.tenant() };
+    kept_out(&asked(interface, Operation::ListPushConfigs, Request::Push(list)).await)
 }

@@ -10,9 +10,9 @@ const HIDDEN: &str = "***";
 pub(crate) const CUT: char = '…';
 
 /// What is never shown, in every spelling in which it may come back, in small letters.
-pub(crate) struct Secrets(Vec<String>);
+pub(crate) struct Redactor(Vec<String>);
 
-impl Secrets {
+impl Redactor {
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut all = Vec::new();
         for secret in secrets.into_iter().filter(|secret| secret.len() >= SHORTEST) {
@@ -28,7 +28,7 @@ impl Secrets {
     }
 
     /// The text without them.
-    pub(crate) fn hide(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let whole = self.0.iter().fold(text.to_owned(), |text, secret| replaced(&text, secret));
         self.0.iter().fold(whole, |text, secret| without_begun(&text, secret))
     }
@@ -36,15 +36,15 @@ impl Secrets {
 
 fn replaced(text: &str, secret: &str) -> String {
     let small = text.to_ascii_lowercase();
-    let mut shown = String::with_capacity(text.len());
+    let mut described = String::with_capacity(text.len());
     let mut from = 0;
     for (at, found) in small.match_indices(secret) {
-        shown.push_str(&text[from..at]);
-        shown.push_str(HIDDEN);
+        described.push_str(&text[from..at]);
+        described.push_str(HIDDEN);
         from = at + found.len();
     }
-    shown.push_str(&text[from..]);
-    shown
+    described.push_str(&text[from..]);
+    described
 }
 
 /// A secret that was cut in the middle is still most of it.
@@ -54,8 +54,8 @@ fn without_begun(text: &str, secret: &str) -> String {
     for piece in &mut pieces[..last] {
         let small = piece.to_ascii_lowercase();
         let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST);
-        if let Some(begun) = ends.rev().find(|at| small.ends_with(&secret[..*at])) {
-            piece.truncate(piece.len() - begun);
+        if let Some(start_task) = ends.rev().find(|at| small.ends_with(&secret[..*at])) {
+            piece.truncate(piece.len() - start_task);
             piece.push_str(HIDDEN);
         }
     }
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn secrets_are_found_in_every_spelling_and_where_they_are_cut() {
-        let secrets = Secrets::new(["abc".to_owned(), "Sec \"ret/1".to_owned(), "longer-than-that".to_owned()]);
+        let secrets = Redactor::new(["abc".to_owned(), "Sec \"ret/1".to_owned(), "longer-than-that".to_owned()]);
         for (text, hidden) in [
             ("abc stays", "abc stays"),
             ("x Sec \"ret/1 y", "x *** y"),
@@ -79,7 +79,7 @@ mod tests {
             ("state lon…", "state lon…"),
             ("é longer-than-thatlonger-than-that", "é ******"),
         ] {
-            assert_eq!(secrets.hide(text), hidden);
+            assert_eq!(secrets.redact(text), hidden);
         }
     }
 }

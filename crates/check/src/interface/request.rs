@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use switchboard_a2a::{Operation, Request, TaskId, encode_params, encode_rest};
 use tokio::time::Instant;
 
-use super::Line;
-use crate::answer::Reply;
-use crate::question::{Caller, Question};
+use super::TestedInterface;
+use crate::reply::Reply;
+use crate::request::{Caller, TestRequest};
 
-impl Line {
+impl TestedInterface {
     pub(crate) async fn get(&self, id: &str) -> Reply {
         let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: self.tenant() };
         let reply = self.call(Operation::GetTask, request).await;
@@ -28,23 +28,23 @@ impl Line {
     /// What is told of a task that is ours.
     fn note(&self, reply: &Reply) {
         if let Some(task) = reply.result().filter(|task| self.has_ended(task)) {
-            self.ledger.ends(task["id"].as_str().unwrap_or_default());
+            self.sent_messages.ends(task["id"].as_str().unwrap_or_default());
         }
     }
 
     /// Reads a task that nobody has.
-    pub(crate) async fn get_nobodys(&self) -> Reply {
+    pub(crate) async fn get_unknown_task(&self) -> Reply {
         self.get(TaskId::generate().as_str()).await
     }
 
     /// Asks for an operation.
     pub(crate) async fn call(&self, operation: Operation, request: Request) -> Reply {
-        self.call_as(Caller::Us, operation, request).await
+        self.call_as(Caller::First, operation, request).await
     }
 
     /// The same by somebody else.
     pub(crate) async fn call_as(&self, caller: Caller, operation: Operation, request: Request) -> Reply {
-        self.call_with(operation, request, |question| Question { caller, ..question }).await
+        self.call_with(operation, request, |test_request| TestRequest { caller, ..test_request }).await
     }
 
     /// The same with a change to what is sent.
@@ -52,38 +52,38 @@ impl Line {
         &self,
         operation: Operation,
         request: Request,
-        change: impl FnOnce(Question) -> Question,
+        change: impl FnOnce(TestRequest) -> TestRequest,
     ) -> Reply {
-        let question = match self.question(operation, &request) {
-            Ok((question, _)) => change(question),
+        let test_request = match self.encode(operation, &request) {
+            Ok((test_request, _)) => change(test_request),
             Err(problem) => return Reply { seen: problem, ..Reply::default() },
         };
-        let entry = self.ledger.begin(&request);
-        let reply = self.ask(&question).await;
-        self.ledger.settle(entry, self.became(&reply));
+        let entry = self.sent_messages.begin(&request);
+        let reply = self.ask(&test_request).await;
+        self.sent_messages.resolve(entry, self.outcome_of(&reply));
         reply
     }
 
     /// Asks as it is written.
-    pub(crate) async fn ask(&self, question: &Question) -> Reply {
+    pub(crate) async fn ask(&self, test_request: &TestRequest) -> Reply {
         let began = Instant::now();
-        let answer = self.subject.ask(question).await;
-        let reply = Reply::read(&self.subject, &self.interface, question, answer);
+        let answer = self.agent.ask(test_request).await;
+        let reply = Reply::read(&self.agent, &self.endpoint, test_request, answer);
         // One that never came took all the time there was.
         let took = if reply.status == 0 { began.elapsed() } else { reply.took };
         Reply { took, ..reply }
     }
 
     /// Writes a request, and the other form it has over REST.
-    pub(crate) fn question(
+    pub(crate) fn encode(
         &self,
         operation: Operation,
         request: &Request,
-    ) -> Result<(Question, Option<Question>), String> {
+    ) -> Result<(TestRequest, Option<TestRequest>), String> {
         let dialect = self.dialect();
         if self.is_rpc() {
             let params = encode_params(dialect, operation, request).map_err(|problem| problem.to_string())?;
-            let method = operation.method(self.interface.version);
+            let method = operation.method(self.endpoint.version);
             // What has no parameters has none at all, not empty ones.
             let body = match params.is_empty() {
                 true => json!({ "jsonrpc": "2.0", "id": 1, "method": method }),
@@ -92,27 +92,27 @@ impl Line {
                     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
                 }
             };
-            let mut question = self.bytes(body.to_string().into_bytes());
+            let mut test_request = self.bytes(body.to_string().into_bytes());
             if operation.is_streaming() {
-                accept_events(&mut question);
+                accept_events(&mut test_request);
             }
-            return Ok((question, None));
+            return Ok((test_request, None));
         }
         let call = encode_rest(dialect, operation, request).map_err(|problem| problem.to_string())?;
         let target = call.target();
         let write = |method, body| {
-            let mut question = self.at(method, &target, body);
+            let mut test_request = self.at(method, &target, body);
             if operation.is_streaming() {
-                accept_events(&mut question);
+                accept_events(&mut test_request);
             }
-            question
+            test_request
         };
-        let otherwise = call.otherwise.map(|other| write(other.method, other.body));
-        Ok((write(call.method, call.body), otherwise))
+        let alternate = call.otherwise.map(|other| write(other.method, other.body));
+        Ok((write(call.method, call.body), alternate))
     }
 
     /// A JSON-RPC request with any parameters, in the name of the card's tenant.
-    pub(crate) fn rpc(&self, method: &str, mut params: Value) -> Question {
+    pub(crate) fn rpc(&self, method: &str, mut params: Value) -> TestRequest {
         if let Some(tenant) = self.tenant().filter(|_| self.is_v1()) {
             params["tenant"] = json!(tenant);
         }
@@ -121,14 +121,14 @@ impl Line {
     }
 
     /// Any bytes, to the address of a JSON-RPC interface.
-    pub(crate) fn bytes(&self, body: Vec<u8>) -> Question {
-        let mut question = self.at("POST", "", Some(body));
-        question.url.clone_from(&self.interface.url);
-        question
+    pub(crate) fn bytes(&self, body: Vec<u8>) -> TestRequest {
+        let mut test_request = self.at("POST", "", Some(body));
+        test_request.url.clone_from(&self.endpoint.url);
+        test_request
     }
 
     /// A REST request, below the address of the card's tenant.
-    pub(crate) fn rest(&self, method: &'static str, target: &str, body: Option<Vec<u8>>) -> Question {
+    pub(crate) fn rest(&self, method: &'static str, target: &str, body: Option<Vec<u8>>) -> TestRequest {
         let prefix = match self.tenant() {
             Some(tenant) if self.is_v1() => format!("/{tenant}"),
             None if self.is_v1() => String::new(),
@@ -138,32 +138,32 @@ impl Line {
     }
 
     /// A REST request; the target is what follows the interface's address.
-    fn at(&self, method: &'static str, target: &str, body: Option<Vec<u8>>) -> Question {
+    fn at(&self, method: &'static str, target: &str, body: Option<Vec<u8>>) -> TestRequest {
         let is_a2a = !self.is_rpc() && self.is_v1();
         let media_type = if is_a2a { "application/a2a+json" } else { "application/json" };
         let mut headers = vec![(ACCEPT, HeaderValue::from_static("application/json, application/a2a+json"))];
         if body.is_some() {
             headers.push((CONTENT_TYPE, HeaderValue::from_static(media_type)));
         }
-        Question {
+        TestRequest {
             method,
-            url: format!("{}{target}", self.interface.url.trim_end_matches('/')),
-            version: Some(self.interface.version.as_str()),
+            url: format!("{}{target}", self.endpoint.url.trim_end_matches('/')),
+            version: Some(self.endpoint.version.as_str()),
             headers,
             body,
-            caller: Caller::Us,
-            declares: true,
+            caller: Caller::First,
+            declares_extensions: true,
         }
     }
 
     /// A question about a task that nobody has: harmless, and answered by whoever understands it.
-    pub(crate) fn harmless(&self) -> Result<Question, String> {
+    pub(crate) fn harmless_request(&self) -> Result<TestRequest, String> {
         let request = Request::Get { id: TaskId::generate(), history_length: None, tenant: self.tenant() };
-        self.question(Operation::GetTask, &request).map(|(question, _)| question)
+        self.encode(Operation::GetTask, &request).map(|(test_request, _)| test_request)
     }
 }
 
-fn accept_events(question: &mut Question) {
-    question.headers.retain(|(name, _)| name != ACCEPT);
-    question.headers.push((ACCEPT, HeaderValue::from_static("text/event-stream, application/json;q=0.9")));
+fn accept_events(test_request: &mut TestRequest) {
+    test_request.headers.retain(|(name, _)| name != ACCEPT);
+    test_request.headers.push((ACCEPT, HeaderValue::from_static("text/event-stream, application/json;q=0.9")));
 }

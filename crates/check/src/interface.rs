@@ -1,12 +1,12 @@
 //! One interface of the agent under examination, and the few tasks that the checks share, so that no more messages are
 //! sent than are needed.
 
-mod ask;
-mod behind;
-mod canceled;
-mod hear;
-mod ledger;
-mod left;
+mod cancellation;
+mod cleanup;
+mod reconnect;
+mod request;
+mod stream;
+mod unanswered_task;
 
 use std::sync::Arc;
 
@@ -17,90 +17,90 @@ use switchboard_a2a::{
 use switchboard_a2a::{TaskId, Version};
 use switchboard_client::{Binding, Interface};
 
-use crate::answer::Reply;
+use crate::agent::{DeclaredInterface, TestedAgent};
 use crate::push::delivered::{self, Delivery};
-use crate::shared::{GivenUp, Shared};
-use crate::subject::{Place, Subject};
-use crate::wire::{self, Sent};
+use crate::reply::Reply;
+use crate::run_once::{Abandoned, RunOnce};
+use crate::wire::{self, SendResult};
 
-pub(crate) use canceled::Canceled;
-pub(crate) use hear::{Ending, Heard, Until};
-use ledger::Ledger;
-pub(crate) use left::Left;
+pub(crate) use cancellation::Cancellation;
+use cleanup::SentMessages;
+pub(crate) use reconnect::Reconnection;
+pub(crate) use stream::{ReadUntil, RecordedStream, StreamEnd};
 
 /// One interface.
-pub(crate) struct Line {
-    pub(crate) subject: Arc<Subject>,
-    pub(crate) interface: Interface,
+pub(crate) struct TestedInterface {
+    pub(crate) agent: Arc<TestedAgent>,
+    pub(crate) endpoint: Interface,
     /// Where the card says that it is, if that is not where it is called.
-    pub(crate) said: Option<String>,
-    ledger: Ledger,
-    first: Shared<First>,
-    ended: Shared<Option<String>>,
-    open: Shared<Reply>,
-    running: Shared<Option<String>>,
-    heard: Shared<Heard>,
-    canceled: Shared<Option<Canceled>>,
-    left: Shared<Option<Left>>,
-    behind: Shared<Result<Value, &'static str>>,
-    delivery: Shared<Delivery>,
+    pub(crate) card_url: Option<String>,
+    sent_messages: SentMessages,
+    first: RunOnce<FirstSend>,
+    ended: RunOnce<Option<String>>,
+    non_blocking: RunOnce<Reply>,
+    running: RunOnce<Option<String>>,
+    recorded: RunOnce<RecordedStream>,
+    canceled: RunOnce<Option<Cancellation>>,
+    reconnection: RunOnce<Option<Reconnection>>,
+    unanswered_task: RunOnce<Result<Value, &'static str>>,
+    delivery: RunOnce<Delivery>,
 }
 
 /// What the first message came to.
-pub(crate) struct First {
+pub(crate) struct FirstSend {
     pub(crate) message_id: String,
     pub(crate) reply: Reply,
-    pub(crate) sent: Option<Result<Sent, String>>,
+    pub(crate) sent: Option<Result<SendResult, String>>,
 }
 
-impl GivenUp for First {
-    fn given_up() -> Self {
-        Self { message_id: String::new(), reply: Reply::given_up(), sent: None }
+impl Abandoned for FirstSend {
+    fn abandoned() -> Self {
+        Self { message_id: String::new(), reply: Reply::abandoned(), sent: None }
     }
 }
 
-impl Line {
-    pub(crate) fn new(subject: Arc<Subject>, (interface, said): Place) -> Self {
+impl TestedInterface {
+    pub(crate) fn new(agent: Arc<TestedAgent>, (endpoint, card_url): DeclaredInterface) -> Self {
         Self {
-            subject,
-            interface,
-            said,
-            ledger: Ledger::default(),
-            first: Shared::default(),
-            ended: Shared::default(),
-            open: Shared::default(),
-            running: Shared::default(),
-            heard: Shared::default(),
-            canceled: Shared::default(),
-            left: Shared::default(),
-            behind: Shared::default(),
-            delivery: Shared::default(),
+            agent,
+            endpoint,
+            card_url,
+            sent_messages: SentMessages::default(),
+            first: RunOnce::default(),
+            ended: RunOnce::default(),
+            non_blocking: RunOnce::default(),
+            running: RunOnce::default(),
+            recorded: RunOnce::default(),
+            canceled: RunOnce::default(),
+            reconnection: RunOnce::default(),
+            unanswered_task: RunOnce::default(),
+            delivery: RunOnce::default(),
         }
     }
 
     pub(crate) fn name(&self) -> String {
-        format!("{} {}", self.interface.binding.as_str(), self.interface.version.as_str())
+        format!("{} {}", self.endpoint.binding.as_str(), self.endpoint.version.as_str())
     }
 
     /// What is called, for the report.
     pub(crate) fn place(&self) -> String {
-        let called = format!("{} {}", self.name(), self.interface.url);
-        match &self.said {
+        let called = format!("{} {}", self.name(), self.endpoint.url);
+        match &self.card_url {
             None => called,
             Some(said) => format!("{called} (the card says {said})"),
         }
     }
 
     pub(crate) fn dialect(&self) -> Dialect {
-        self.interface.dialect()
+        self.endpoint.dialect()
     }
 
     pub(crate) fn is_v1(&self) -> bool {
-        self.interface.version == Version::V1
+        self.endpoint.version == Version::V1
     }
 
     pub(crate) fn is_rpc(&self) -> bool {
-        self.interface.binding == Binding::JsonRpc
+        self.endpoint.binding == Binding::JsonRpc
     }
 
     pub(crate) fn has_ended(&self, task: &Value) -> bool {
@@ -109,17 +109,17 @@ impl Line {
 
     /// Whether a task has ended or asks something.
     pub(crate) fn is_settled(&self, task: &Value) -> bool {
-        self.has_ended(task) || wire::is_paused(self.dialect(), task)
+        self.has_ended(task) || wire::is_interrupted(self.dialect(), task)
     }
 
     /// The first message: sent as callers do it, and waited for.
-    pub(crate) async fn first(&self) -> &First {
+    pub(crate) async fn first(&self) -> &FirstSend {
         let send = || async {
             let request = self.message(false);
             let message_id = request.message.message_id.to_string();
             let reply = self.call(Operation::SendMessage, Request::Send(request)).await;
             let sent = reply.result().map(|result| wire::sent(self.dialect(), result));
-            First { message_id, reply, sent }
+            FirstSend { message_id, reply, sent }
         };
         self.first.get(send).await
     }
@@ -127,7 +127,7 @@ impl Line {
     /// The task of the first message.
     pub(crate) async fn first_task(&self) -> Option<&Value> {
         match &self.first().await.sent {
-            Some(Ok(Sent::Task(task))) => Some(task),
+            Some(Ok(SendResult::Task(task))) => Some(task),
             _ => None,
         }
     }
@@ -146,43 +146,43 @@ impl Line {
             }
             // Which cancels this very one.
             self.canceled().await;
-            self.is_over(&id).await.then_some(id)
+            self.has_ended_now(&id).await.then_some(id)
         };
         self.ended.get(end).await.as_deref()
     }
 
     /// A message that was not waited for.
-    pub(crate) async fn unwaited(&self) -> &Reply {
-        self.open.get(|| self.call(Operation::SendMessage, Request::Send(self.message(true)))).await
+    pub(crate) async fn non_blocking_reply(&self) -> &Reply {
+        self.non_blocking.get(|| self.call(Operation::SendMessage, Request::Send(self.message(true)))).await
     }
 
     /// Its task.
-    pub(crate) async fn open_id(&self) -> Option<String> {
-        self.task_id(self.unwaited().await)
+    pub(crate) async fn non_blocking_id(&self) -> Option<String> {
+        self.task_id(self.non_blocking_reply().await)
     }
 
     /// A task that has just begun, at work for a while with luck.
     pub(crate) async fn running(&self) -> Option<&str> {
-        self.running.get(|| self.begun()).await.as_deref()
+        self.running.get(|| self.start_task()).await.as_deref()
     }
 
     /// A new task, which nobody waits for.
-    pub(crate) async fn begun(&self) -> Option<String> {
+    pub(crate) async fn start_task(&self) -> Option<String> {
         let reply = self.call(Operation::SendMessage, Request::Send(self.message(true))).await;
         self.task_id(&reply)
     }
 
     pub(crate) fn task_id(&self, reply: &Reply) -> Option<String> {
         match wire::sent(self.dialect(), reply.result()?).ok()? {
-            Sent::Task(task) => task["id"].as_str().map(str::to_owned),
-            Sent::Message(_) => None,
+            SendResult::Task(task) => task["id"].as_str().map(str::to_owned),
+            SendResult::Message(_) => None,
         }
     }
 
     /// The stream of a message, heard to its end.
-    pub(crate) async fn heard(&self) -> &Heard {
+    pub(crate) async fn recorded_stream(&self) -> &RecordedStream {
         let request = || Request::Send(self.message(false));
-        self.heard.get(|| self.hear(Operation::SendStreamingMessage, request(), Until::End)).await
+        self.recorded.get(|| self.record(Operation::SendStreamingMessage, request(), ReadUntil::End)).await
     }
 
     /// What came of a message with a webhook.
@@ -192,7 +192,7 @@ impl Line {
 
     /// A message with the text of the user's choice.
     pub(crate) fn message(&self, return_immediately: bool) -> SendRequest {
-        let mut message = Message::text(Role::User, self.subject.text.clone());
+        let mut message = Message::text(Role::User, self.agent.text.clone());
         message.message_id = MessageId::generate();
         let configuration =
             return_immediately.then(|| SendConfiguration { return_immediately, ..SendConfiguration::default() });
@@ -207,11 +207,11 @@ impl Line {
     }
 
     pub(crate) fn tenant(&self) -> Option<String> {
-        self.interface.tenant.clone()
+        self.endpoint.tenant.clone()
     }
 
     /// Whether a task has ended by now.
-    pub(crate) async fn is_over(&self, id: &str) -> bool {
+    pub(crate) async fn has_ended_now(&self, id: &str) -> bool {
         self.get(id).await.result().is_some_and(|task| self.has_ended(task))
     }
 
@@ -219,7 +219,7 @@ impl Line {
     /// more, which was seen to end.
     pub(crate) async fn has_purged(&self, id: &str) -> bool {
         let Some(first) = self.first.known().and_then(|first| match &first.sent {
-            Some(Ok(Sent::Task(task))) if self.has_ended(task) => task["id"].as_str(),
+            Some(Ok(SendResult::Task(task))) if self.has_ended(task) => task["id"].as_str(),
             _ => None,
         }) else {
             return false;
