@@ -1,6 +1,6 @@
 //! One agent, called: every operation of the protocol, in whichever version and binding it speaks.
 
-mod asking;
+mod call;
 mod webhooks;
 
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use switchboard_a2a::{
 };
 use switchboard_egress::Egress;
 
+use crate::address::AgentAddress;
+use crate::card_cache::CardCaches;
 use crate::discovery::FoundCard;
 use crate::follow::Followed;
 use crate::interface::Interface;
-use crate::known::Memory;
-use crate::places::Place;
-use crate::shown::shown;
+use crate::redact::shown;
 use crate::{ClientError, Context, Peer};
-pub(crate) use asking::Call;
+pub(crate) use call::OperationCall;
 
 /// An agent that can be called. Clones share what is known of it.
 #[derive(Clone)]
@@ -31,8 +31,8 @@ pub struct Client {
 struct Inner {
     egress: Egress,
     peer: Peer,
-    place: Place,
-    memory: Memory,
+    address: AgentAddress,
+    card_caches: CardCaches,
 }
 
 impl Client {
@@ -41,7 +41,7 @@ impl Client {
     /// # Errors
     /// When the address cannot be one.
     pub fn new(egress: Egress, peer: Peer) -> Result<Self, ClientError> {
-        Self::knowing(egress, peer, None)
+        Self::build(egress, peer, None)
     }
 
     /// The same for an agent whose card is at hand and is not fetched.
@@ -49,12 +49,12 @@ impl Client {
     /// # Errors
     /// When the address cannot be one.
     pub fn with_card(egress: Egress, peer: Peer, card: FoundCard) -> Result<Self, ClientError> {
-        Self::knowing(egress, peer, Some(card))
+        Self::build(egress, peer, Some(card))
     }
 
-    fn knowing(egress: Egress, peer: Peer, card: Option<FoundCard>) -> Result<Self, ClientError> {
-        let place = Place::parse(&peer.url)?;
-        Ok(Self { inner: Arc::new(Inner { egress, peer, place, memory: Memory::new(card) }) })
+    fn build(egress: Egress, peer: Peer, card: Option<FoundCard>) -> Result<Self, ClientError> {
+        let address = AgentAddress::parse(&peer.url)?;
+        Ok(Self { inner: Arc::new(Inner { egress, peer, address, card_caches: CardCaches::new(card) }) })
     }
 
     /// How the agent is called.
@@ -72,7 +72,7 @@ impl Client {
     /// # Errors
     /// When there is none, with every place that was looked at.
     pub async fn card(&self, context: &Context) -> Result<Arc<FoundCard>, ClientError> {
-        self.inner.memory.of(context).card(&self.exchange(context)).await
+        self.inner.card_caches.of(context).card(&self.exchange(context)).await
     }
 
     /// The interface that is used.
@@ -80,7 +80,7 @@ impl Client {
     /// # Errors
     /// When the card cannot be found or offers nothing that is spoken here.
     pub async fn interface(&self, context: &Context) -> Result<Interface, ClientError> {
-        self.ways(context).await.map(|ways| ways.chosen().interface.clone())
+        self.routes(context).await.map(|routes| routes.chosen().interface.clone())
     }
 
     /// Sends a message and waits for the answer, or for the task if the message says so.
@@ -90,8 +90,9 @@ impl Client {
     pub async fn send(&self, context: &Context, mut request: SendRequest) -> Result<SendResponse, ClientError> {
         let key = context.key();
         context.mark(&mut request);
-        let call = Call { key: Some(&key), ..Call::new(Operation::SendMessage, Request::Send(request)) };
-        let (format, json) = self.whole(context, call).await?;
+        let call =
+            OperationCall { key: Some(&key), ..OperationCall::new(Operation::SendMessage, Request::Send(request)) };
+        let (format, json) = self.call(context, call).await?;
         self.read(&json, |json| format.read(decode::decode_send, json))
     }
 
@@ -117,7 +118,7 @@ impl Client {
     /// See [`ClientError`].
     pub async fn get(&self, context: &Context, id: &TaskId, history_length: Option<u32>) -> Result<Task, ClientError> {
         let request = Request::Get { id: id.clone(), history_length, tenant: None };
-        let (format, json) = self.whole(context, Call::new(Operation::GetTask, request)).await?;
+        let (format, json) = self.call(context, OperationCall::new(Operation::GetTask, request)).await?;
         let mut task = self.read(&json, |json| format.read(decode::decode_task, json))?;
         // Version 0.3 takes no history for all of it.
         if history_length == Some(0) {
@@ -131,7 +132,8 @@ impl Client {
     /// # Errors
     /// See [`ClientError`]. Version 0.3 has no such operation.
     pub async fn list(&self, context: &Context, request: ListRequest) -> Result<ListResponse, ClientError> {
-        let (format, json) = self.whole(context, Call::new(Operation::ListTasks, Request::List(request))).await?;
+        let (format, json) =
+            self.call(context, OperationCall::new(Operation::ListTasks, Request::List(request))).await?;
         self.read(&json, |json| format.read(decode::decode_list, json))
     }
 
@@ -146,7 +148,7 @@ impl Client {
         metadata: Option<Metadata>,
     ) -> Result<Task, ClientError> {
         let request = Request::Cancel { id: id.clone(), metadata, tenant: None };
-        let canceled = self.whole(context, Call::new(Operation::CancelTask, request)).await;
+        let canceled = self.call(context, OperationCall::new(Operation::CancelTask, request)).await;
         match canceled {
             Ok((format, json)) => self.read(&json, |json| format.read(decode::decode_task, json)),
             // An attempt whose answer was lost may have done it already.
@@ -166,7 +168,7 @@ impl Client {
     /// See [`ClientError`].
     pub async fn extended_card(&self, context: &Context) -> Result<(AgentCard, Bytes), ClientError> {
         let request = Request::ExtendedCard { tenant: None };
-        let (_, json) = self.whole(context, Call::new(Operation::GetExtendedCard, request)).await?;
+        let (_, json) = self.call(context, OperationCall::new(Operation::GetExtendedCard, request)).await?;
         Ok((self.read(&json, AgentCard::decode)?, json))
     }
 }

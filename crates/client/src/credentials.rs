@@ -89,7 +89,7 @@ pub enum Credentials {
 
 impl Credentials {
     /// Adds what the agent wants to see to the address that is asked; says whether there is anything.
-    pub(crate) fn place(&self, uri: &mut Uri) -> Result<bool, ClientError> {
+    pub(crate) fn add_to_uri(&self, uri: &mut Uri) -> Result<bool, ClientError> {
         let Self::ApiKeyInQuery { name, key } = self else { return Ok(false) };
         let wrong = |problem: String| ClientError::Invalid { field: "url", problem };
         let mut url = url::Url::parse(&uri.to_string()).map_err(|error| wrong(error.to_string()))?;

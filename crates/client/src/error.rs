@@ -9,7 +9,7 @@ use switchboard_egress::{Phase, Refusal, SendError};
 use thiserror::Error;
 
 use crate::follow::Gap;
-use crate::shown::shown;
+use crate::redact::shown;
 
 /// Why a call came to nothing.
 #[derive(Clone, Debug, Error)]

@@ -14,10 +14,10 @@ use switchboard_a2a::{
 use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError, Target};
 use tokio::time::Instant;
 
-use crate::places::Place;
+use crate::address::AgentAddress;
 use crate::route::Route;
 use crate::wire_format::WireFormat;
-use crate::{Binding, ClientError, Context, Credentials, Peer, foreign, wire};
+use crate::{Binding, ClientError, Context, Credentials, Peer, not_a2a, trace};
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
@@ -26,11 +26,11 @@ pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
 /// Our questions are answered one at a time, so every one has the same number.
-const RPC_NUMBER: u64 = 1;
+const RPC_ID: u64 = 1;
 /// How deep answers may be nested.
-pub(crate) const DEEPEST: usize = 128;
+pub(crate) const MAX_DEPTH: usize = 128;
 /// How many headers a request has as a rule, at most.
-const MOST_HEADERS: usize = 12;
+const HEADER_CAPACITY: usize = 12;
 
 /// What an exchange needs to know.
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) egress: &'a Egress,
     pub(crate) peer: &'a Peer,
     /// The peer's address as it was read.
-    pub(crate) place: &'a Place,
+    pub(crate) address: &'a AgentAddress,
     pub(crate) context: &'a Context,
 }
 
@@ -56,7 +56,7 @@ impl From<ClientError> for Failure {
 }
 
 /// A request that is ready to be sent.
-pub(crate) struct Question {
+pub(crate) struct PreparedRequest {
     method: Method,
     target: Arc<Target>,
     body: Option<Bytes>,
@@ -65,10 +65,10 @@ pub(crate) struct Question {
     format: WireFormat,
     binding: Binding,
     /// The same in another form, for those who do not take the first one.
-    otherwise: Option<(Method, Option<Bytes>)>,
+    alternate: Option<(Method, Option<Bytes>)>,
 }
 
-impl Question {
+impl PreparedRequest {
     /// Writes a request for an interface.
     pub(crate) fn new(
         route: &Route,
@@ -79,24 +79,24 @@ impl Question {
         let interface = &route.interface;
         let dialect = format.dialect;
         let unsayable = |problem: Unsayable| ClientError::Invalid { field: "request", problem: problem.to_string() };
-        let (method, target, body, otherwise) = match interface.binding {
+        let (method, target, body, alternate) = match interface.binding {
             Binding::JsonRpc => {
                 let params = encode_params(dialect, operation, request).map_err(unsayable)?;
                 let method = operation.method(interface.version);
-                let body = jsonrpc::write_request(&RpcId::number(RPC_NUMBER), method, &params);
+                let body = jsonrpc::write_request(&RpcId::number(RPC_ID), method, &params);
                 (Method::POST, route.target(), Some(body.into()), None)
             }
             Binding::Rest => {
                 let call = encode_rest(dialect, operation, request).map_err(unsayable)?;
                 let target = route.below(&call.target())?;
-                let otherwise = match call.otherwise {
+                let alternate = match call.otherwise {
                     Some(other) => Some((method(other.method)?, other.body.map(Bytes::from))),
                     None => None,
                 };
-                (method(call.method)?, target, call.body.map(Bytes::from), otherwise)
+                (method(call.method)?, target, call.body.map(Bytes::from), alternate)
             }
         };
-        let mut headers = Vec::with_capacity(MOST_HEADERS);
+        let mut headers = Vec::with_capacity(HEADER_CAPACITY);
         headers.push((VERSION, HeaderValue::from_static(interface.version.as_str())));
         if body.is_some() {
             let is_a2a = (dialect, interface.binding) == (Dialect::V1, Binding::Rest);
@@ -108,16 +108,16 @@ impl Question {
             false => "application/json, application/a2a+json",
         };
         headers.push((ACCEPT, HeaderValue::from_static(accept)));
-        Ok(Self { method, target, body, headers, format, binding: interface.binding, otherwise })
+        Ok(Self { method, target, body, headers, format, binding: interface.binding, alternate })
     }
 
-    pub(crate) fn has_other_form(&self) -> bool {
-        self.otherwise.is_some()
+    pub(crate) fn has_alternate(&self) -> bool {
+        self.alternate.is_some()
     }
 
     /// The same question in its other form, if it has one.
-    pub(crate) fn otherwise(mut self) -> Option<Self> {
-        (self.method, self.body) = self.otherwise.take()?;
+    pub(crate) fn alternate(mut self) -> Option<Self> {
+        (self.method, self.body) = self.alternate.take()?;
         if self.body.is_none() {
             self.headers.retain(|(name, _)| name != CONTENT_TYPE);
         }
@@ -146,76 +146,84 @@ impl Question {
 
 impl Exchange<'_> {
     /// Asks and reads all of the answer: the JSON of the result.
-    pub(crate) async fn ask(&self, question: &Question, patience: Duration) -> Result<Bytes, Failure> {
+    pub(crate) async fn send(&self, prepared: &PreparedRequest, timeout: Duration) -> Result<Bytes, Failure> {
         let began = Instant::now();
-        let response = self.open(question, patience).await?;
-        let (status, headers, body) = self.whole(response, question, patience, began).await?;
-        self.result(question, status, &headers, body)
+        let response = self.open(prepared, timeout).await?;
+        let (status, headers, body) = self.read_body(response, prepared, timeout, began).await?;
+        self.parse_result(prepared, status, &headers, body)
     }
 
-    /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::result`].
-    pub(crate) async fn open(&self, question: &Question, patience: Duration) -> Result<Response<AnswerBody>, Failure> {
+    /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::parse_result`].
+    pub(crate) async fn open(
+        &self,
+        prepared: &PreparedRequest,
+        timeout: Duration,
+    ) -> Result<Response<AnswerBody>, Failure> {
         let credentials = self.context.credentials.as_ref().unwrap_or(&self.peer.credentials);
-        self.keep_at_home(credentials, question)?;
+        self.check_credential_pinning(credentials, prepared)?;
         let Credentials::OAuth(oauth) = credentials else {
-            return self.open_as(question, credentials, None, patience).await;
+            return self.open_with(prepared, credentials, None, timeout).await;
         };
         let began = Instant::now();
-        let left = || patience.saturating_sub(began.elapsed());
-        let token = oauth.token(self.egress, patience).await?;
-        let response = self.open_as(question, credentials, Some(&token), left()).await?;
+        let left = || timeout.saturating_sub(began.elapsed());
+        let token = oauth.token(self.egress, timeout).await?;
+        let response = self.open_with(prepared, credentials, Some(&token), left()).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
         // It may have been taken back before its time.
         oauth.forget(&token).await;
         let token = oauth.token(self.egress, left()).await?;
-        self.open_as(question, credentials, Some(&token), left()).await
+        self.open_with(prepared, credentials, Some(&token), left()).await
     }
 
     /// Refuses to show credentials that are pinned to the agent's own address to anybody else.
-    fn keep_at_home(&self, credentials: &Credentials, question: &Question) -> Result<(), ClientError> {
+    fn check_credential_pinning(
+        &self,
+        credentials: &Credentials,
+        prepared: &PreparedRequest,
+    ) -> Result<(), ClientError> {
         let is_named = self.peer.endpoint.is_some();
         if !self.peer.pins_credentials || is_named || matches!(credentials, Credentials::None) {
             return Ok(());
         }
-        let (home, asked) = (self.place.origin(), question.origin());
+        let (home, asked) = (self.address.origin(), prepared.origin());
         if home == asked {
             return Ok(());
         }
         Err(ClientError::Secret(format!("the credentials are for {home} and are not sent to {asked}")))
     }
 
-    async fn open_as(
+    async fn open_with(
         &self,
-        question: &Question,
+        prepared: &PreparedRequest,
         credentials: &Credentials,
         token: Option<&str>,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Response<AnswerBody>, Failure> {
-        let mut request = HttpRequest::new(question.body.clone().unwrap_or_default());
-        *request.method_mut() = question.method.clone();
-        *request.uri_mut() = question.target.uri().clone();
+        let mut request = HttpRequest::new(prepared.body.clone().unwrap_or_default());
+        *request.method_mut() = prepared.method.clone();
+        *request.uri_mut() = prepared.target.uri().clone();
         let headers = request.headers_mut();
-        headers.reserve(MOST_HEADERS);
-        self.introduce(headers)?;
-        for (name, value) in &question.headers {
+        headers.reserve(HEADER_CAPACITY);
+        self.set_common_headers(headers)?;
+        for (name, value) in &prepared.headers {
             headers.insert(name, value.clone());
         }
         self.declare_extensions(headers)?;
         credentials.apply(token, &mut request)?;
-        wire::sent(&request);
+        trace::request(&request);
         // Only now, so that no key in an address is told.
-        let opened = match credentials.place(request.uri_mut())? {
-            true => self.egress.open(request, patience).await,
-            false => self.egress.open_to(&question.target, request, patience).await,
+        let opened = match credentials.add_to_uri(request.uri_mut())? {
+            true => self.egress.open(request, timeout).await,
+            false => self.egress.open_to(&prepared.target, request, timeout).await,
         };
-        Ok(opened.map_err(|error| ClientError::transport(&question.origin(), error, patience))?)
+        Ok(opened.map_err(|error| ClientError::transport(&prepared.origin(), error, timeout))?)
     }
 
     /// What every request says: who calls, and where the call comes from. What is set for a call counts more than what is
     /// set for the agent, and both more than what is usual.
-    pub(crate) fn introduce(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
+    pub(crate) fn set_common_headers(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
         headers.insert(USER_AGENT, AGENT);
         replace(headers, &self.peer.headers);
         self.context.apply(headers)?;
@@ -239,58 +247,57 @@ impl Exchange<'_> {
     }
 
     /// All of an answer.
-    pub(crate) async fn whole(
+    pub(crate) async fn read_body(
         &self,
         response: Response<AnswerBody>,
-        question: &Question,
-        patience: Duration,
+        prepared: &PreparedRequest,
+        timeout: Duration,
         began: Instant,
     ) -> Result<(StatusCode, HeaderMap, Bytes), Failure> {
         let (parts, body) = response.into_parts();
         let limit = self.peer.limits.body;
-        let (bytes, end) = body.collect(limit, patience.saturating_sub(began.elapsed())).await;
-        let origin = || question.origin();
+        let (bytes, end) = body.collect(limit, timeout.saturating_sub(began.elapsed())).await;
+        let origin = || prepared.origin();
         match end {
             BodyEnd::Complete => {
-                wire::answered(parts.status, &parts.headers, Some(&bytes));
+                trace::response(parts.status, &parts.headers, Some(&bytes));
                 Ok((parts.status, parts.headers, bytes))
             }
             BodyEnd::Cut => Err(ClientError::TooLarge { origin: origin(), limit }.into()),
-            BodyEnd::Late => Err(ClientError::Timeout { origin: origin(), after: patience, task: None }.into()),
+            BodyEnd::Late => Err(ClientError::Timeout { origin: origin(), after: timeout, task: None }.into()),
             BodyEnd::Broken => Err(ClientError::Lost { origin: origin(), error: SendError::Broken }.into()),
         }
     }
 
     /// The result within an answer, or what was refused.
-    pub(crate) fn result(
+    pub(crate) fn parse_result(
         &self,
-        question: &Question,
+        prepared: &PreparedRequest,
         status: StatusCode,
         headers: &HeaderMap,
         body: Bytes,
     ) -> Result<Bytes, Failure> {
         let retry_after = retry_after(headers);
-        let origin = || question.origin();
+        let origin = || prepared.origin();
         let refused = |error| Failure { error: refusal(&origin(), status, headers, error), retry_after };
         let foreign = || {
             let error = match status.as_u16() {
                 401 | 403 => credentials(&origin(), status, headers, None),
-                _ => foreign::answer(&origin(), status.as_u16(), headers, &body),
+                _ => not_a2a::error(&origin(), status.as_u16(), headers, &body),
             };
             Failure { error, retry_after }
         };
-        match question.binding {
+        match prepared.binding {
             Binding::Rest if status.is_success() => Ok(body),
             Binding::Rest => match AgentError::decode(&body) {
-                Ok(error) => Err(refused(by_status(error, status))),
+                Ok(error) => Err(refused(refine_by_status(error, status))),
                 Err(_) => Err(foreign()),
             },
             Binding::JsonRpc => {
-                match jsonrpc::parse_response(&body, DEEPEST).map(|answer| (is_ours(&answer), answer)) {
+                match jsonrpc::parse_response(&body, MAX_DEPTH).map(|answer| (has_our_id(&answer), answer)) {
                     Ok((false, answer)) if status.is_success() => {
                         let id = answer.id.as_ref().map_or("null", RpcId::as_str);
-                        let what =
-                            format!("an answer to another question (id {}, not {RPC_NUMBER})", foreign::words(id));
+                        let what = format!("an answer to another question (id {}, not {RPC_ID})", not_a2a::excerpt(id));
                         let (origin, status) = (origin(), status.as_u16());
                         Err(ClientError::NotA2a { origin, status, what, hint: String::new() }.into())
                     }
@@ -312,11 +319,11 @@ impl Exchange<'_> {
 
 /// Whether an answer is to our question. Some leave the id out or write the number as text, and who could not read the
 /// question cannot know its id.
-fn is_ours(answer: &RpcAnswer<'_>) -> bool {
+fn has_our_id(answer: &RpcAnswer<'_>) -> bool {
     match &answer.id {
         None => true,
         Some(id) if *id == RpcId::NULL => answer.outcome.is_err(),
-        Some(id) => id.as_str().trim_matches('"').parse() == Ok(RPC_NUMBER),
+        Some(id) => id.as_str().trim_matches('"').parse() == Ok(RPC_ID),
     }
 }
 
@@ -336,7 +343,7 @@ fn method(name: &str) -> Result<Method, ClientError> {
 }
 
 /// Some agents of version 0.3 send no more than a message, so that only the status says what it is.
-fn by_status(mut error: AgentError, status: StatusCode) -> AgentError {
+fn refine_by_status(mut error: AgentError, status: StatusCode) -> AgentError {
     if error.kind == ErrorKind::Internal && error.metadata.is_empty() {
         error.kind = match status.as_u16() {
             400 => ErrorKind::InvalidRequest,
@@ -360,13 +367,13 @@ fn refusal(origin: &str, status: StatusCode, headers: &HeaderMap, error: AgentEr
 
 fn credentials(origin: &str, status: StatusCode, headers: &HeaderMap, message: Option<String>) -> ClientError {
     let challenge = headers.get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-    let problem = message.or_else(|| challenge.map(|challenge| format!("it asks for {}", foreign::words(challenge))));
-    let usual =
+    let problem = message.or_else(|| challenge.map(|challenge| format!("it asks for {}", not_a2a::excerpt(challenge))));
+    let default =
         if status == StatusCode::FORBIDDEN { "these credentials are not enough" } else { "credentials are needed" };
     ClientError::Credentials {
         origin: origin.to_owned(),
         status: status.as_u16(),
-        problem: problem.unwrap_or_else(|| usual.to_owned()),
+        problem: problem.unwrap_or_else(|| default.to_owned()),
     }
 }
 
@@ -390,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_status_says_what_a_message_alone_does_not() {
-        let said = |kind, status| by_status(AgentError::new(kind), status).kind;
+        let said = |kind, status| refine_by_status(AgentError::new(kind), status).kind;
         assert_eq!(said(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
         assert_eq!(said(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
         assert_eq!(said(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);

@@ -6,16 +6,16 @@
 //! again and again how the task is. A stream that just ends is never taken for success.
 
 mod catch_up;
-mod compare;
-mod early;
-mod errand;
-mod growth;
-mod hear;
-mod messages;
-mod overlap;
+mod deduplicate;
+mod emit;
+mod events;
 mod position;
-mod take_up;
-mod tell;
+mod reconcile;
+mod reconnect;
+mod reorder;
+mod requests;
+mod seen_messages;
+mod size_limit;
 mod update;
 
 use std::collections::{HashSet, VecDeque};
@@ -26,40 +26,40 @@ use switchboard_a2a::{ArtifactId, SendRequest, SendResponse, Task, TaskId};
 use tokio::time::Instant;
 
 use crate::client::Client;
-use crate::connection::{Connection, Heard};
+use crate::event_stream::{EventStream, StreamItem};
 use crate::{ClientError, Context};
-use early::Early;
-use errand::Errand;
-use growth::Growth;
-use messages::Messages;
-use overlap::Overlap;
+use deduplicate::Deduplicator;
 use position::Position;
+use reorder::ReorderBuffer;
+use requests::PendingRequest;
+use seen_messages::SeenMessages;
+use size_limit::TaskSize;
 pub use update::{Gap, Missing, Update};
 
 /// What was overtaken on the way is not further behind than this.
-const OVERTAKEN: Duration = Duration::from_millis(50);
+const REORDER_WINDOW: Duration = Duration::from_millis(50);
 
 /// A task that is followed.
 pub struct Followed {
     client: Client,
     context: Context,
     origin: Origin,
-    connection: Option<Connection>,
+    stream: Option<EventStream>,
     /// A question under way. It is kept here, so that it goes on where it was if nobody waits for it in between.
-    errand: Option<Errand>,
+    pending: Option<PendingRequest>,
     /// The first answer has come.
     is_open: bool,
     is_polling: bool,
     /// Nothing has come yet on the connection, which is a subscription.
-    is_silent: bool,
-    is_over: bool,
+    awaits_first_event: bool,
+    is_finished: bool,
     ready: VecDeque<Update>,
     /// What was told, as one task.
-    told: Option<Task>,
+    emitted: Option<Task>,
     /// What was told is a picture of the task and nothing else.
-    is_whole: bool,
+    is_snapshot: bool,
     /// The messages that were told, also those that no picture shows any more.
-    messages: Messages,
+    messages: SeenMessages,
     /// The artifacts whose last chunk was told.
     finished: HashSet<ArtifactId>,
     reply: Option<SendResponse>,
@@ -69,24 +69,24 @@ pub struct Followed {
     /// The agent's numbers have no holes, so that a hole is something lost.
     is_numbered: bool,
     /// The card says that there are streams.
-    has_streams: bool,
+    declares_streaming: bool,
     /// What has come before its turn.
-    early: Early,
+    reorder: ReorderBuffer,
     /// When what was overtaken counts as lost.
-    doubt_at: Option<Instant>,
+    gap_deadline: Option<Instant>,
     /// Something may have been missed, so that the end counts only if the agent confirms it.
-    is_doubtful: bool,
+    needs_confirmation: bool,
     /// What the connection may tell though a picture has shown it.
-    overlap: Option<Overlap>,
+    overlap: Option<Deduplicator>,
     attempt: u32,
     /// How often in a row there was nothing new to see.
-    looks: u32,
-    come_back: Option<Duration>,
+    idle_polls: u32,
+    retry_after: Option<Duration>,
     deadline: Option<(Instant, Duration)>,
     /// How large what was told has become.
-    growth: Growth,
+    size: TaskSize,
     /// The agent's own error on a stream, as long as nothing new has come after it.
-    gave_up: Option<ClientError>,
+    agent_error: Option<ClientError>,
     /// Why it cannot be followed any longer, once everything before it was told.
     failure: Option<ClientError>,
 }
@@ -119,7 +119,7 @@ impl Followed {
             Origin::Sent { .. } => None,
             Origin::Subscribed(task) => Some(task.clone()),
         };
-        let opening = Self::begun(client, context, origin, deadline);
+        let opening = Self::start(client, context, origin, deadline);
         match deadline {
             None => opening.await,
             Some((until, after)) => match tokio::time::timeout_at(until, opening).await {
@@ -129,7 +129,7 @@ impl Followed {
         }
     }
 
-    async fn begun(
+    async fn start(
         client: Client,
         context: Context,
         origin: Origin,
@@ -144,37 +144,37 @@ impl Followed {
             client,
             context,
             origin,
-            connection: None,
-            errand: None,
+            stream: None,
+            pending: None,
             is_open: false,
             is_polling: false,
-            is_silent: false,
-            is_over: false,
+            awaits_first_event: false,
+            is_finished: false,
             ready: VecDeque::new(),
-            told: None,
-            is_whole: false,
-            messages: Messages::default(),
+            emitted: None,
+            is_snapshot: false,
+            messages: SeenMessages::default(),
             finished: HashSet::new(),
             reply: None,
             last_id: None,
             position: None,
             is_numbered,
-            has_streams: streaming == Some(true),
-            early: Early::default(),
-            doubt_at: None,
-            is_doubtful: false,
+            declares_streaming: streaming == Some(true),
+            reorder: ReorderBuffer::default(),
+            gap_deadline: None,
+            needs_confirmation: false,
             overlap: None,
             attempt: 0,
-            looks: 0,
-            come_back: None,
+            idle_polls: 0,
+            retry_after: None,
             deadline,
-            growth: Growth::default(),
-            gave_up: None,
+            size: TaskSize::default(),
+            agent_error: None,
             failure: None,
         };
         match &followed.origin {
             // Whoever has no card is asked.
-            Origin::Sent { .. } if streaming == Some(false) => followed.send_whole(),
+            Origin::Sent { .. } if streaming == Some(false) => followed.send_blocking(),
             Origin::Sent { .. } => followed.begin(),
             Origin::Subscribed(task) => followed.resume(task.clone(), Duration::ZERO),
         }
@@ -186,12 +186,12 @@ impl Followed {
 
     /// The task as far as it was told.
     pub fn task(&self) -> Option<&Task> {
-        self.told.as_ref()
+        self.emitted.as_ref()
     }
 
     /// What it has come to so far: the task as told, or a direct reply.
     pub fn response(&self) -> Option<SendResponse> {
-        self.reply.clone().or_else(|| self.told.clone().map(SendResponse::Task))
+        self.reply.clone().or_else(|| self.emitted.clone().map(SendResponse::Task))
     }
 
     /// The next update; none once the task has ended or has begun to wait for somebody, or a direct reply was given. That a
@@ -210,7 +210,7 @@ impl Followed {
             if let Some(failure) = &self.failure {
                 return Err(failure.clone());
             }
-            if self.is_over {
+            if self.is_finished {
                 return Ok(None);
             }
             let advanced = match self.deadline {
@@ -247,7 +247,7 @@ impl Followed {
 
     /// The id of the task, as soon as it is known; also after an error, for looking at the task later.
     pub fn task_id(&self) -> Option<TaskId> {
-        match (&self.told, &self.origin) {
+        match (&self.emitted, &self.origin) {
             (Some(task), _) => Some(task.id.clone()),
             (None, Origin::Subscribed(task)) => Some(task.clone()),
             (None, Origin::Sent { .. }) => None,
@@ -256,52 +256,52 @@ impl Followed {
 
     /// Goes on by one step. Whatever is waited for here is kept, so that a step may be given up and taken again.
     async fn advance(&mut self) -> Result<(), ClientError> {
-        if let Some(errand) = &mut self.errand {
-            let brought = errand.as_mut().await;
-            self.errand = None;
+        if let Some(pending) = &mut self.pending {
+            let brought = pending.as_mut().await;
+            self.pending = None;
             return self.take(brought);
         }
         if self.is_polling {
-            self.look();
+            self.poll();
             return Ok(());
         }
-        let Some(connection) = &mut self.connection else {
-            self.take_up();
+        let Some(stream) = &mut self.stream else {
+            self.reconnect();
             return Ok(());
         };
-        let heard = match self.doubt_at {
-            None => connection.next().await,
-            Some(at) => match tokio::time::timeout_at(at, connection.next()).await {
-                Ok(heard) => heard,
+        let item = match self.gap_deadline {
+            None => stream.next().await,
+            Some(at) => match tokio::time::timeout_at(at, stream.next()).await {
+                Ok(item) => item,
                 Err(_) => {
-                    self.doubt_at = None;
-                    self.doubt();
+                    self.gap_deadline = None;
+                    self.on_gap_timeout();
                     return Ok(());
                 }
             },
         };
-        let taken_in = self.take_in(heard);
-        self.doubt_at = if self.early.is_empty() { None } else { Instant::now().checked_add(OVERTAKEN) };
-        taken_in
+        let result = self.on_item(item);
+        self.gap_deadline = if self.reorder.is_empty() { None } else { Instant::now().checked_add(REORDER_WINDOW) };
+        result
     }
 
-    fn take_in(&mut self, heard: Heard) -> Result<(), ClientError> {
-        match heard {
-            Heard::Event { frame, mark } => self.hear(*frame, mark),
-            Heard::Nothing(mark) => {
-                self.note(mark);
+    fn on_item(&mut self, item: StreamItem) -> Result<(), ClientError> {
+        match item {
+            StreamItem::Event { frame, meta } => self.on_event(*frame, meta),
+            StreamItem::KeepAlive(meta) => {
+                self.on_keep_alive(meta);
                 Ok(())
             }
-            Heard::Error(error) => self.refused(ClientError::Agent(error)),
+            StreamItem::Error(error) => self.refused(ClientError::Agent(error)),
             // Nothing follows an end, so that what was overtaken by it would have come by now.
-            Heard::End if self.early.any(|event| self.ends(event)) => {
-                self.doubt();
+            StreamItem::End if self.reorder.any(|event| self.ends(event)) => {
+                self.on_gap_timeout();
                 Ok(())
             }
-            Heard::End => self.ended(),
-            Heard::Broken(why) => self.broke_off(why),
+            StreamItem::End => self.ended(),
+            StreamItem::Broken(why) => self.on_broken(why),
             // It would be as large the next time.
-            Heard::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
+            StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
         }
     }
 }

@@ -4,8 +4,8 @@
 use switchboard_a2a::card::{AgentCard, AgentInterface};
 use switchboard_a2a::{Dialect, Version, parse_version};
 
+use crate::address::AgentAddress;
 use crate::discovery::FoundCard;
-use crate::places::Place;
 use crate::{Binding, ClientError, Peer};
 
 /// An interface that can be used.
@@ -44,12 +44,17 @@ impl Interface {
 ///
 /// # Errors
 /// When there is nothing, with what there is instead.
-pub(crate) fn usable(found_card: &FoundCard, peer: &Peer, typed: &Place) -> Result<Vec<Interface>, ClientError> {
-    let (card, place) = (&found_card.card, found_card.place(typed));
+pub(crate) fn negotiate(
+    found_card: &FoundCard,
+    peer: &Peer,
+    typed: &AgentAddress,
+) -> Result<Vec<Interface>, ClientError> {
+    let (card, address) = (&found_card.card, found_card.address(typed));
     let mut found = Vec::new();
     let mut wrong = None;
     for interface in &card.supported_interfaces {
-        let (Some(binding), Some(version)) = (Binding::from_name(&interface.protocol_binding), spoken(interface))
+        let (Some(binding), Some(version)) =
+            (Binding::from_name(&interface.protocol_binding), supported_version(interface))
         else {
             continue;
         };
@@ -58,7 +63,7 @@ pub(crate) fn usable(found_card: &FoundCard, peer: &Peer, typed: &Place) -> Resu
         if wanted {
             let url = match &peer.endpoint {
                 Some(endpoint) => endpoint.clone(),
-                None => match place.interface(&interface.url, peer.trust_card_url) {
+                None => match address.resolve_interface(&interface.url, peer.trust_card_url) {
                     Ok(url) => url,
                     Err(error) => {
                         tracing::debug!(%error, "an interface is left out");
@@ -76,12 +81,12 @@ pub(crate) fn usable(found_card: &FoundCard, peer: &Peer, typed: &Place) -> Resu
         }
     }
     if found.is_empty() {
-        let none = || ClientError::NoInterface { name: card.name.clone(), offered: offered(card, peer) };
+        let none = || ClientError::NoInterface { name: card.name.clone(), offered: describe_offer(card, peer) };
         return Err(wrong.unwrap_or_else(none));
     }
     // A card above the address that was written down may be that of several agents.
-    if found_card.is_above() && found.iter().any(|interface| typed.can_mean(&interface.url)) {
-        found.retain(|interface| typed.can_mean(&interface.url));
+    if found_card.is_from_parent() && found.iter().any(|interface| typed.overlaps(&interface.url)) {
+        found.retain(|interface| typed.overlaps(&interface.url));
     }
     let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());
     // Stable, so that within a version the card's order stays where nothing else is preferred.
@@ -91,19 +96,19 @@ pub(crate) fn usable(found_card: &FoundCard, peer: &Peer, typed: &Place) -> Resu
 
 /// The interface of an agent without a card: whoever names binding and version, or where to call it, needs none to be
 /// understood.
-pub(crate) fn named(peer: &Peer, place: &Place) -> Option<Interface> {
+pub(crate) fn named(peer: &Peer, address: &AgentAddress) -> Option<Interface> {
     let binding = peer.binding.or(peer.preferred.first().copied());
     let (binding, version) = match (binding, peer.version, &peer.endpoint) {
         (Some(binding), Some(version), _) => (binding, version),
         (binding, version, Some(_)) => (binding.unwrap_or(Binding::JsonRpc), version.unwrap_or(Version::V1)),
         _ => return None,
     };
-    let url = peer.endpoint.clone().unwrap_or_else(|| place.endpoint());
+    let url = peer.endpoint.clone().unwrap_or_else(|| address.endpoint());
     Some(Interface { url, binding, version, tenant: peer.tenant.clone() })
 }
 
 /// What a newer or older minor version of a known major one is spoken as.
-fn spoken(interface: &AgentInterface) -> Option<Version> {
+fn supported_version(interface: &AgentInterface) -> Option<Version> {
     match parse_version(&interface.protocol_version)?.major {
         1 => Some(Version::V1),
         0 => Some(Version::V03),
@@ -111,7 +116,7 @@ fn spoken(interface: &AgentInterface) -> Option<Version> {
     }
 }
 
-fn offered(card: &AgentCard, peer: &Peer) -> String {
+fn describe_offer(card: &AgentCard, peer: &Peer) -> String {
     let listed: Vec<String> = card
         .supported_interfaces
         .iter()

@@ -18,27 +18,27 @@
 //! # }
 //! ```
 
+mod address;
+mod card_cache;
 mod client;
-mod connection;
 mod context;
 mod conversation;
 mod credentials;
 mod discovery;
 mod error;
+mod event_stream;
 mod exchange;
 mod follow;
-mod foreign;
 mod interface;
-mod known;
+mod not_a2a;
 mod oauth;
 mod outcome;
 mod peer;
-mod places;
+mod redact;
+mod request;
 mod route;
-mod said;
-mod shown;
 mod signature;
-mod wire;
+mod trace;
 mod wire_format;
 
 pub use client::Client;
@@ -52,7 +52,7 @@ pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
 pub use outcome::{Outcome, is_secondary, points_to_artifacts};
 pub use peer::{Binding, Limits, Peer, Retries};
-pub use shown::shown;
+pub use redact::shown;
 
 use switchboard_egress::{Egress, Options, SetupError};
 

@@ -19,12 +19,12 @@ use url::{Host, Url};
 
 use crate::ClientError;
 use crate::credentials::{Secret, sensitive};
-use crate::shown::shown;
+use crate::redact::shown;
 
 /// How long before its end a token is no longer used.
 const MARGIN: Duration = Duration::from_secs(30);
 /// How long a token lives whose server does not say.
-const UNSAID: Duration = Duration::from_secs(300);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
 
@@ -47,12 +47,12 @@ struct Token {
     value: Secret,
     until: Instant,
     /// Whose it is.
-    of: Asker,
+    of: TokenKey,
 }
 
 /// Who asks for a token, where, and what for.
 #[derive(Debug, PartialEq)]
-struct Asker {
+struct TokenKey {
     token_url: String,
     client_id: String,
     client_secret: Secret,
@@ -61,7 +61,7 @@ struct Asker {
 
 impl PartialEq for ClientCredentials {
     fn eq(&self, other: &Self) -> bool {
-        self.asker() == other.asker()
+        self.key() == other.key()
     }
 }
 
@@ -90,7 +90,7 @@ impl Granted {
             Some(Seconds::Other(_)) | None => None,
         };
         let said = said.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
-        said.map_or(UNSAID, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
+        said.map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)))
     }
 }
 
@@ -113,21 +113,21 @@ impl ClientCredentials {
         }
     }
 
-    fn asker(&self) -> Asker {
+    fn key(&self) -> TokenKey {
         let Self { token_url, client_id, client_secret, scopes, .. } = self.clone();
-        Asker { token_url, client_id, client_secret, scopes }
+        TokenKey { token_url, client_id, client_secret, scopes }
     }
 
     /// A token that is good now, within the time that there is.
-    pub(crate) async fn token(&self, egress: &Egress, patience: Duration) -> Result<String, ClientError> {
-        let patience = patience.min(TIMEOUT);
-        let late = |_| ClientError::Timeout { origin: shown(&self.token_url), after: patience, task: None };
+    pub(crate) async fn token(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
+        let timeout = timeout.min(TIMEOUT);
+        let late = |_| ClientError::Timeout { origin: shown(&self.token_url), after: timeout, task: None };
         // Whoever waits for somebody else's question waits no longer than for their own.
-        tokio::time::timeout(patience, self.token_in_time(egress, patience)).await.map_err(late)?
+        tokio::time::timeout(timeout, self.token_in_time(egress, timeout)).await.map_err(late)?
     }
 
-    async fn token_in_time(&self, egress: &Egress, patience: Duration) -> Result<String, ClientError> {
-        let of = self.asker();
+    async fn token_in_time(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
+        let of = self.key();
         let mut kept = self.token.lock().await;
         if let Some(token) = &*kept
             && token.until > Instant::now()
@@ -135,7 +135,7 @@ impl ClientCredentials {
         {
             return token.value.read();
         }
-        let granted = self.fetch(egress, patience).await?;
+        let granted = self.fetch(egress, timeout).await?;
         let value = Secret::Plain(granted.access_token.clone());
         *kept = Some(Token { value, until: Instant::now() + granted.lives().saturating_sub(MARGIN), of });
         Ok(granted.access_token)
@@ -158,7 +158,7 @@ impl ClientCredentials {
         form.finish()
     }
 
-    async fn fetch(&self, egress: &Egress, patience: Duration) -> Result<Granted, ClientError> {
+    async fn fetch(&self, egress: &Egress, timeout: Duration) -> Result<Granted, ClientError> {
         if !is_private(&self.token_url) {
             return Err(ClientError::Invalid {
                 field: "tokenUrl",
@@ -176,8 +176,8 @@ impl ClientCredentials {
             .body(Bytes::from(self.form()))
             .map_err(|error| ClientError::Invalid { field: "tokenUrl", problem: error.to_string() })?;
         let origin = &shown(&self.token_url);
-        let answer = egress.send(request, patience, LARGEST_ANSWER).await;
-        let answer = answer.map_err(|error| ClientError::transport(origin, error, patience))?;
+        let answer = egress.send(request, timeout, LARGEST_ANSWER).await;
+        let answer = answer.map_err(|error| ClientError::transport(origin, error, timeout))?;
         let status = answer.status();
         if status.is_success()
             && answer.extensions().get() == Some(&BodyEnd::Complete)

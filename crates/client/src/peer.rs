@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use switchboard_a2a::{RestFiles, Version};
 
-use crate::places::Place;
+use crate::address::AgentAddress;
 use crate::{ClientError, Credentials};
 
 /// An agent to be called.
@@ -71,7 +71,7 @@ impl Peer {
     /// # Errors
     /// When it cannot be one.
     pub fn address(&self) -> Result<String, ClientError> {
-        Place::parse(&self.url).map(|place| place.endpoint())
+        AgentAddress::parse(&self.url).map(|address| address.endpoint())
     }
 }
 
@@ -140,7 +140,7 @@ impl Default for Limits {
 }
 
 /// How many times the longest wait is waited for if the other side asks for it.
-pub(crate) const MOST_PATIENCE: u32 = 3;
+pub(crate) const MAX_RETRY_AFTER_FACTOR: u32 = 3;
 
 /// How often something is tried again, and when.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl Retries {
         let wait = usual.mul_f64(0.5 + share / 2.0);
         // Whoever asks for more than that is not waited for.
         match asked {
-            Some(asked) if asked > self.longest.saturating_mul(MOST_PATIENCE) => None,
+            Some(asked) if asked > self.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
             Some(asked) => Some(wait.max(asked)),
             None => Some(wait),
         }

@@ -8,16 +8,16 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Operation, Version};
 use switchboard_egress::Target;
 
-use crate::shown::shown;
+use crate::redact::shown;
 use crate::{ClientError, Interface};
 
 /// All interfaces that can be used, and which of them is.
-pub(crate) struct Ways {
+pub(crate) struct Routes {
     interfaces: Vec<Interface>,
     chosen: Mutex<Arc<Route>>,
 }
 
-impl Ways {
+impl Routes {
     /// The first that can be called is used until another one proves right.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Ways {
     }
 
     /// Whether they are these.
-    pub(crate) fn are(&self, interfaces: &[Interface]) -> bool {
+    pub(crate) fn match_interfaces(&self, interfaces: &[Interface]) -> bool {
         self.interfaces == interfaces
     }
 
@@ -75,7 +75,7 @@ pub(crate) struct Route {
     pub(crate) interface: Interface,
     target: Arc<Target>,
     /// Questions that have two forms are taken in the other one here, which one learns by trying.
-    takes_other_form: [AtomicBool; 2],
+    uses_alternate: [AtomicBool; 2],
 }
 
 impl Route {
@@ -87,7 +87,7 @@ impl Route {
     }
 
     fn at(interface: Interface, target: Arc<Target>) -> Self {
-        Self { interface, target, takes_other_form: Default::default() }
+        Self { interface, target, uses_alternate: Default::default() }
     }
 
     /// The interface itself.
@@ -104,13 +104,13 @@ impl Route {
     }
 
     /// Whether a question is taken in its other form here.
-    pub(crate) fn takes_other_form(&self, operation: Operation) -> bool {
-        self.takes_other_form[usize::from(operation == Operation::SubscribeToTask)].load(Ordering::Relaxed)
+    pub(crate) fn uses_alternate(&self, operation: Operation) -> bool {
+        self.uses_alternate[usize::from(operation == Operation::SubscribeToTask)].load(Ordering::Relaxed)
     }
 
     /// It is.
-    pub(crate) fn learn_other_form(&self, operation: Operation) {
-        self.takes_other_form[usize::from(operation == Operation::SubscribeToTask)].store(true, Ordering::Relaxed);
+    pub(crate) fn remember_alternate(&self, operation: Operation) {
+        self.uses_alternate[usize::from(operation == Operation::SubscribeToTask)].store(true, Ordering::Relaxed);
     }
 }
 

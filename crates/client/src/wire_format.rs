@@ -42,7 +42,7 @@ impl Client {
             && match self.peer().rest_files {
                 RestFiles::Once => false,
                 RestFiles::Twice => true,
-                RestFiles::Auto => self.card(context).await.is_ok_and(|found| found.is_pythons()),
+                RestFiles::Auto => self.card(context).await.is_ok_and(|found| found.is_python_sdk()),
             };
         WireFormat { dialect, files_twice }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use switchboard_a2a::{Operation, PushConfig, PushRequest, Request, TaskId, decode};
 
-use super::{Call, Client};
+use super::{Client, OperationCall};
 use crate::{ClientError, Context};
 
 /// The longest list of webhooks that is read.
@@ -18,7 +18,7 @@ impl Client {
     /// See [`ClientError`].
     pub async fn set_webhook(&self, context: &Context, config: PushConfig) -> Result<PushConfig, ClientError> {
         let request = Request::Push(PushRequest::Create(config));
-        let (_, json) = self.whole(context, Call::new(Operation::CreatePushConfig, request)).await?;
+        let (_, json) = self.call(context, OperationCall::new(Operation::CreatePushConfig, request)).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
@@ -34,7 +34,7 @@ impl Client {
     ) -> Result<PushConfig, ClientError> {
         let id = id.map(str::to_owned);
         let request = Request::Push(PushRequest::Get { task_id: task_id.clone(), id, tenant: None });
-        let (_, json) = self.whole(context, Call::new(Operation::GetPushConfig, request)).await?;
+        let (_, json) = self.call(context, OperationCall::new(Operation::GetPushConfig, request)).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
@@ -48,7 +48,8 @@ impl Client {
         let mut page_token = None;
         for _ in 0..MOST_PAGES {
             let list = PushRequest::List { task_id: task_id.clone(), page_size: None, page_token, tenant: None };
-            let (_, json) = self.whole(context, Call::new(Operation::ListPushConfigs, Request::Push(list))).await?;
+            let (_, json) =
+                self.call(context, OperationCall::new(Operation::ListPushConfigs, Request::Push(list))).await?;
             let (configs, next) = self.read(&json, decode::decode_push_list)?;
             // Neither whoever gives pages without anything on them nor whoever gives the same again has more to say.
             if next.is_empty() || configs.is_empty() || !tokens.insert(next.clone()) {
@@ -78,6 +79,6 @@ impl Client {
     pub async fn delete_webhook(&self, context: &Context, task_id: &TaskId, id: &str) -> Result<(), ClientError> {
         let (task_id, id) = (task_id.clone(), id.to_owned());
         let request = Request::Push(PushRequest::Delete { task_id, id, tenant: None });
-        self.whole(context, Call::new(Operation::DeletePushConfig, request)).await.map(drop)
+        self.call(context, OperationCall::new(Operation::DeletePushConfig, request)).await.map(drop)
     }
 }

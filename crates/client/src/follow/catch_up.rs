@@ -7,7 +7,7 @@ use switchboard_a2a::{
 };
 
 use super::Missing;
-use super::messages::Messages;
+use super::seen_messages::SeenMessages;
 
 /// What is to be told now.
 #[derive(Debug, Default)]
@@ -20,13 +20,13 @@ pub(super) struct Difference {
 
 /// The difference between what was told and what is. An artifact that is another one now was replaced if what was told was
 /// a picture itself; if it was told in chunks, some of them are missing.
-pub(super) fn difference(told: &Task, messages: &Messages, now: &Task, is_whole: bool) -> Difference {
+pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is_snapshot: bool) -> Difference {
     let mut difference = Difference::default();
     // Some agents have what they say now in the history already.
     let is_current = |id: &str| now.status.message.as_ref().is_some_and(|current| current.message_id.as_str() == id);
     let messages = now.history.iter().filter(|message| {
         let id = message.message_id.as_str();
-        message.role == Role::Agent && !messages.knows(message) && (id.is_empty() || !is_current(id))
+        message.role == Role::Agent && !messages.contains(message) && (id.is_empty() || !is_current(id))
     });
     // What ends up in the history was said with a status that has passed.
     let passed = messages.map(|message| TaskStatus {
@@ -36,7 +36,7 @@ pub(super) fn difference(told: &Task, messages: &Messages, now: &Task, is_whole:
     });
     difference.events.extend(passed.map(|status| status_update(now, status)));
     for artifact in &now.artifacts {
-        let known = told.artifacts.iter().find(|known| known.artifact_id == artifact.artifact_id);
+        let known = emitted.artifacts.iter().find(|known| known.artifact_id == artifact.artifact_id);
         match known.map(|known| remainder(&known.parts, &artifact.parts)) {
             None => difference.events.push(artifact_update(now, artifact.clone(), false)),
             Some(Some(parts)) if parts.is_empty() => {}
@@ -44,7 +44,7 @@ pub(super) fn difference(told: &Task, messages: &Messages, now: &Task, is_whole:
                 difference.events.push(artifact_update(now, Artifact { parts, ..artifact.clone() }, true));
             }
             Some(None) => {
-                if !is_whole {
+                if !is_snapshot {
                     difference.missing = Some(Missing::Artifact(artifact.artifact_id.to_string()));
                 }
                 difference.events.push(artifact_update(now, artifact.clone(), false));
@@ -52,24 +52,24 @@ pub(super) fn difference(told: &Task, messages: &Messages, now: &Task, is_whole:
         }
     }
     let is_there = |known: &&Artifact| now.artifacts.iter().any(|artifact| artifact.artifact_id == known.artifact_id);
-    if let Some(lost) = told.artifacts.iter().find(|known| !is_there(known)) {
+    if let Some(lost) = emitted.artifacts.iter().find(|known| !is_there(known)) {
         difference.missing = Some(Missing::Forgotten(lost.artifact_id.to_string()));
     }
-    if told.status.state.is_terminal() && !now.status.state.is_terminal() {
+    if emitted.status.state.is_terminal() && !now.status.state.is_terminal() {
         difference.missing = Some(Missing::Forgotten("its end".to_owned()));
     }
-    if is_other(&told.status, &now.status) {
+    if is_other(&emitted.status, &now.status) {
         difference.events.push(status_update(now, now.status.clone()));
     }
     difference
 }
 
 /// Times differ between a stream and a picture with some agents, so they do not count.
-pub(super) fn is_other(told: &TaskStatus, now: &TaskStatus) -> bool {
+pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
     let said = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.joined_text()))
     };
-    told.state != now.state || said(told) != said(now)
+    emitted.state != now.state || said(emitted) != said(now)
 }
 
 /// What follows after the parts that are known, none if these are not the beginning. Texts that follow each other count
@@ -161,13 +161,13 @@ mod tests {
     }
 
     /// Of what was told in chunks.
-    fn difference(told: &Task, now: &Task) -> Difference {
-        super::difference(told, &Messages::of(told), now, false)
+    fn difference(emitted: &Task, now: &Task) -> Difference {
+        super::difference(emitted, &SeenMessages::of(emitted), now, false)
     }
 
     /// The events in short, and what is missing.
-    fn told(told: &Task, now: &Task) -> (Vec<String>, Option<Missing>) {
-        let difference = difference(told, now);
+    fn emitted(emitted: &Task, now: &Task) -> (Vec<String>, Option<Missing>) {
+        let difference = difference(emitted, now);
         let short = |event: &StreamResponse| match event {
             StreamResponse::ArtifactUpdate(update) => {
                 let texts: Vec<&str> = update.artifact.parts.iter().filter_map(Part::as_text).collect();
@@ -180,7 +180,7 @@ mod tests {
             }
             other => format!("{other:?}"),
         };
-        let mut applied = told.clone();
+        let mut applied = emitted.clone();
         for event in &difference.events {
             assert!(applied.apply(event), "{event:?}");
         }
@@ -205,7 +205,7 @@ mod tests {
         ];
         for (before, now, expected) in cases {
             assert_eq!(
-                told(&working(before), &working(now)),
+                emitted(&working(before), &working(now)),
                 (expected.iter().map(|of| (*of).to_owned()).collect(), None)
             );
         }
@@ -215,7 +215,7 @@ mod tests {
     fn what_does_not_go_on_is_a_gap_and_told_whole() {
         let gap = Some(Missing::Artifact("a".to_owned()));
         for before in [&["one three"][..], &["two one"], &["one two three"], &["one ", "one "]] {
-            let (events, missing) = told(&working(&[("a", before)]), &working(&[("a", &["one two"])]));
+            let (events, missing) = emitted(&working(&[("a", before)]), &working(&[("a", &["one two"])]));
             assert_eq!((events, missing), (vec!["a=one two".to_owned()], gap.clone()), "{before:?}");
         }
     }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_was_only_ever_a_picture_may_be_replaced() {
         let (before, now) = (working(&[("a", &["draft"])]), working(&[("a", &["final"])]));
-        let difference = super::difference(&before, &Messages::of(&before), &now, true);
+        let difference = super::difference(&before, &SeenMessages::of(&before), &now, true);
         assert!(difference.missing.is_none(), "{difference:?}");
         assert!(matches!(&difference.events[..], [StreamResponse::ArtifactUpdate(update)] if !update.append));
     }
@@ -233,7 +233,7 @@ mod tests {
         let (before, mut now) = (working(&[]), working(&[]));
         now.history = vec![said(Role::Agent, "1", "first")];
         now.status.message = Some(said(Role::Agent, "1", "first"));
-        assert_eq!(told(&before, &now), (vec!["TASK_STATE_WORKING first".to_owned()], None));
+        assert_eq!(emitted(&before, &now), (vec!["TASK_STATE_WORKING first".to_owned()], None));
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_the_agent_has_forgotten_is_a_gap() {
-        let (_, missing) = told(&working(&[("a", &["one"]), ("b", &["other"])]), &working(&[("a", &["one"])]));
+        let (_, missing) = emitted(&working(&[("a", &["one"]), ("b", &["other"])]), &working(&[("a", &["one"])]));
         assert_eq!(missing, Some(Missing::Forgotten("b".to_owned())));
         let ended = difference(&task(TaskState::Completed, &[]), &working(&[]));
         assert_eq!(ended.missing, Some(Missing::Forgotten("its end".to_owned())));
@@ -273,8 +273,8 @@ mod tests {
         now.history.push(said(Role::User, "v", "and?"));
         now.status.message = Some(said(Role::Agent, "4", "fourth"));
         let expected = ["TASK_STATE_WORKING third", "a=all", "TASK_STATE_COMPLETED fourth"];
-        assert_eq!(told(&before, &now), (expected.map(str::to_owned).to_vec(), None));
-        assert_eq!(told(&now, &now), (Vec::new(), None));
+        assert_eq!(emitted(&before, &now), (expected.map(str::to_owned).to_vec(), None));
+        assert_eq!(emitted(&now, &now), (Vec::new(), None));
     }
 
     #[test]
@@ -282,6 +282,6 @@ mod tests {
         let (before, mut now) = (working(&[]), working(&[]));
         now.status.timestamp = switchboard_a2a::Timestamp::parse("2026-01-02T03:04:05Z");
         assert!(now.status.timestamp.is_some());
-        assert_eq!(told(&before, &now), (Vec::new(), None));
+        assert_eq!(emitted(&before, &now), (Vec::new(), None));
     }
 }

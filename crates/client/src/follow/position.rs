@@ -16,11 +16,11 @@ pub(super) struct Position {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// It was there before.
-    Again,
+    Duplicate,
     /// It is the next one.
     Next,
     /// Others may be missing in between.
-    Jump,
+    Gap,
 }
 
 impl Position {
@@ -38,11 +38,11 @@ impl Position {
 
     pub(super) fn step(self, last: Self) -> Step {
         if self <= last {
-            Step::Again
+            Step::Duplicate
         } else if self.number > last.number && self.before <= last.number {
             Step::Next
         } else {
-            Step::Jump
+            Step::Gap
         }
     }
 }
@@ -82,16 +82,16 @@ mod tests {
         let after = |id: &str, before| Position::parse(id, Some(before)).unwrap();
         assert_eq!(at("1.5").step(at("1.4")), Step::Next);
         assert_eq!(at("2.5").step(at("1.4")), Step::Next, "a restart that lost nothing");
-        assert_eq!(at("1.4").step(at("1.4")), Step::Again);
-        assert_eq!(at("1.3").step(at("1.4")), Step::Again);
-        assert_eq!(at("1.6").step(at("1.4")), Step::Jump);
-        assert_eq!(at("2.3").step(at("1.4")), Step::Jump, "a restart that lost something");
+        assert_eq!(at("1.4").step(at("1.4")), Step::Duplicate);
+        assert_eq!(at("1.3").step(at("1.4")), Step::Duplicate);
+        assert_eq!(at("1.6").step(at("1.4")), Step::Gap);
+        assert_eq!(at("2.3").step(at("1.4")), Step::Gap, "a restart that lost something");
         assert_eq!(after("1.7", 4).step(at("1.4")), Step::Next, "5 and 6 are told nobody");
         assert_eq!(after("2.7", 4).step(at("1.4")), Step::Next);
         assert_eq!(after("1.7", 3).step(at("1.4")), Step::Next, "a picture of the task may be of what is told nobody");
-        assert_eq!(after("1.7", 5).step(at("1.4")), Step::Jump, "5 was lost");
-        assert_eq!(after("1.4", 2).step(at("1.4")), Step::Again);
-        assert_eq!(after("2.4", 2).step(at("1.4")), Step::Jump);
+        assert_eq!(after("1.7", 5).step(at("1.4")), Step::Gap, "5 was lost");
+        assert_eq!(after("1.4", 2).step(at("1.4")), Step::Duplicate);
+        assert_eq!(after("2.4", 2).step(at("1.4")), Step::Gap);
         for odd in ["", "7", "a.b", "1.", ".1", "1.-2", "1.2.3", "99999999999999999999.1"] {
             assert_eq!(Position::parse(odd, None), None, "{odd:?}");
         }

@@ -12,70 +12,71 @@ use tokio::time::{Instant, timeout};
 
 use crate::discovery::{self, FoundCard};
 use crate::exchange::Exchange;
-use crate::route::Ways;
-use crate::{ClientError, Context, Credentials, Interface, wire};
+use crate::route::Routes;
+use crate::{ClientError, Context, Credentials, Interface, trace};
 
 /// How long it counts that there is no card, and that nobody could be asked for one.
-const ABSENT: Duration = Duration::from_secs(30);
-const FAILED: Duration = Duration::from_secs(2);
+const ABSENT_TTL: Duration = Duration::from_secs(30);
+const FAILED_TTL: Duration = Duration::from_secs(2);
 /// How long whoever asks whether a card has changed waits for that.
-const RENEWAL: Duration = Duration::from_secs(2);
+const REVALIDATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// For so many who bring their own credentials something is kept.
-const MOST_CALLERS: usize = 64;
+const MAX_CALLERS: usize = 64;
 
 /// What is known of an agent, by who asks: cards may say more to some than to others.
-pub(crate) struct Memory {
+pub(crate) struct CardCaches {
     /// A card that is at hand is everybody's.
     given: Option<Arc<FoundCard>>,
-    usual: Arc<Known>,
+    default: Arc<CardCache>,
     /// For those who bring their own credentials, who came last at the end.
-    special: Mutex<VecDeque<(Asker, Arc<Known>)>>,
+    by_credentials: Mutex<VecDeque<(CallerKey, Arc<CardCache>)>>,
 }
 
 /// Who asks, as far as that is said call by call.
 #[derive(PartialEq)]
-struct Asker {
+struct CallerKey {
     credentials: Option<Credentials>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Asker {
+impl CallerKey {
     /// None for those who bring nothing.
     fn of(context: &Context) -> Option<Self> {
-        let is_secret = |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || wire::is_secret(name);
+        let is_secret =
+            |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || trace::is_secret_header(name);
         let headers: Vec<_> = context.headers.iter().filter(is_secret).cloned().collect();
         let credentials = context.credentials.clone();
         (credentials.is_some() || !headers.is_empty()).then_some(Self { credentials, headers })
     }
 }
 
-impl Memory {
+impl CardCaches {
     pub(crate) fn new(given: Option<FoundCard>) -> Self {
         let given = given.map(Arc::new);
-        Self { usual: Arc::new(Known::new(given.clone())), given, special: Mutex::default() }
+        Self { default: Arc::new(CardCache::new(given.clone())), given, by_credentials: Mutex::default() }
     }
 
     /// What is known to whoever makes a call.
-    pub(crate) fn of(&self, context: &Context) -> Arc<Known> {
-        let Some(asker) = Asker::of(context) else { return Arc::clone(&self.usual) };
-        let mut special = self.special.lock();
-        let at = special.iter().position(|(before, _)| *before == asker);
-        let known = match at.and_then(|at| special.remove(at)) {
+    pub(crate) fn of(&self, context: &Context) -> Arc<CardCache> {
+        let Some(key) = CallerKey::of(context) else { return Arc::clone(&self.default) };
+        let mut by_credentials = self.by_credentials.lock();
+        let at = by_credentials.iter().position(|(before, _)| *before == key);
+        let known = match at.and_then(|at| by_credentials.remove(at)) {
             Some((_, known)) => known,
-            None => Arc::new(Known::new(self.given.clone())),
+            None => Arc::new(CardCache::new(self.given.clone())),
         };
-        if special.len() >= MOST_CALLERS {
-            special.pop_front();
+        if by_credentials.len() >= MAX_CALLERS {
+            by_credentials.pop_front();
         }
-        special.push_back((asker, Arc::clone(&known)));
+        by_credentials.push_back((key, Arc::clone(&known)));
         known
     }
 }
 
 /// What is known to some.
-pub(crate) struct Known {
+pub(crate) struct CardCache {
     /// Held by whoever asks for the card.
-    flight: tokio::sync::Mutex<()>,
+    fetch_lock: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -84,74 +85,74 @@ struct State {
     card: Option<Arc<FoundCard>>,
     /// Why there is no card, and how long that counts.
     failure: Option<(ClientError, Instant)>,
-    ways: Option<Derived>,
+    routes: Option<CachedRoutes>,
 }
 
 /// Ways, and the card that they follow from; none where there was no card.
-struct Derived {
+struct CachedRoutes {
     card: Option<Arc<FoundCard>>,
-    ways: Arc<Ways>,
+    routes: Arc<Routes>,
 }
 
-enum Recalled {
+enum Cached {
     Fresh(Arc<FoundCard>),
     Stale(Arc<FoundCard>),
     Failed(ClientError),
-    Nothing,
+    Missing,
 }
 
-impl Known {
+impl CardCache {
     fn new(card: Option<Arc<FoundCard>>) -> Self {
-        Self { flight: tokio::sync::Mutex::new(()), state: Mutex::new(State { card, ..State::default() }) }
+        Self { fetch_lock: tokio::sync::Mutex::new(()), state: Mutex::new(State { card, ..State::default() }) }
     }
 
     /// The card, from the agent or as it was a moment ago.
     pub(crate) async fn card(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
-        match self.recall() {
-            Recalled::Fresh(card) => Ok(card),
-            Recalled::Failed(error) => Err(error),
-            Recalled::Stale(card) => Ok(self.renew(exchange, card).await),
-            Recalled::Nothing => self.find(exchange).await,
+        match self.cached() {
+            Cached::Fresh(card) => Ok(card),
+            Cached::Failed(error) => Err(error),
+            Cached::Stale(card) => Ok(self.revalidate(exchange, card).await),
+            Cached::Missing => self.find(exchange).await,
         }
     }
 
-    fn recall(&self) -> Recalled {
+    fn cached(&self) -> Cached {
         let (state, now) = (self.state.lock(), Instant::now());
         match (&state.card, &state.failure) {
-            (Some(card), _) if card.is_fresh(now) => Recalled::Fresh(Arc::clone(card)),
-            (Some(card), _) => Recalled::Stale(Arc::clone(card)),
-            (None, Some((error, until))) if *until > now => Recalled::Failed(error.clone()),
-            (None, _) => Recalled::Nothing,
+            (Some(card), _) if card.is_fresh(now) => Cached::Fresh(Arc::clone(card)),
+            (Some(card), _) => Cached::Stale(Arc::clone(card)),
+            (None, Some((error, until))) if *until > now => Cached::Failed(error.clone()),
+            (None, _) => Cached::Missing,
         }
     }
 
     async fn find(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
-        let _flight = self.flight.lock().await;
-        match self.recall() {
-            Recalled::Fresh(card) | Recalled::Stale(card) => return Ok(card),
-            Recalled::Failed(error) => return Err(error),
-            Recalled::Nothing => {}
+        let _guard = self.fetch_lock.lock().await;
+        match self.cached() {
+            Cached::Fresh(card) | Cached::Stale(card) => return Ok(card),
+            Cached::Failed(error) => return Err(error),
+            Cached::Missing => {}
         }
-        match discovery::find(exchange, exchange.place).await {
+        match discovery::find(exchange, exchange.address).await {
             Ok(card) => Ok(self.keep(card)),
             Err(error) => {
-                let lasts = lasts(&error).map(|lasts| Instant::now() + lasts);
-                self.state.lock().failure = lasts.map(|until| (error.clone(), until));
+                let until = negative_ttl(&error).map(|ttl| Instant::now() + ttl);
+                self.state.lock().failure = until.map(|until| (error.clone(), until));
                 Err(error)
             }
         }
     }
 
     /// One caller asks whether it has changed, and not for long; all others take it as it is.
-    async fn renew(&self, exchange: &Exchange<'_>, stale: Arc<FoundCard>) -> Arc<FoundCard> {
-        let Ok(_flight) = self.flight.try_lock() else { return stale };
-        if let Recalled::Fresh(card) = self.recall() {
+    async fn revalidate(&self, exchange: &Exchange<'_>, stale: Arc<FoundCard>) -> Arc<FoundCard> {
+        let Ok(_guard) = self.fetch_lock.try_lock() else { return stale };
+        if let Cached::Fresh(card) = self.cached() {
             return card;
         }
-        let renewed = timeout(RENEWAL, discovery::renew(exchange, exchange.place, &stale)).await;
+        let renewed = timeout(REVALIDATION_TIMEOUT, discovery::revalidate(exchange, exchange.address, &stale)).await;
         self.keep(renewed.unwrap_or_else(|_| {
             tracing::warn!("nobody says whether the agent card has changed; the one that is known is used");
-            stale.for_a_while()
+            stale.extended()
         }))
     }
 
@@ -164,36 +165,36 @@ impl Known {
 
     /// The ways that follow from a card, or from there being none. What has proved right stays as long as the card says
     /// the same.
-    pub(crate) fn ways(
+    pub(crate) fn routes(
         &self,
         card: Option<Arc<FoundCard>>,
         read: impl FnOnce(Option<&FoundCard>) -> Result<Vec<Interface>, ClientError>,
-    ) -> Result<Arc<Ways>, ClientError> {
+    ) -> Result<Arc<Routes>, ClientError> {
         let mut state = self.state.lock();
-        let is_same = |known: &Derived| match (&known.card, &card) {
+        let is_same = |known: &CachedRoutes| match (&known.card, &card) {
             (Some(known), Some(card)) => Arc::ptr_eq(known, card),
             (None, None) => true,
             _ => false,
         };
-        if let Some(known) = state.ways.as_ref().filter(|known| is_same(known)) {
-            return Ok(Arc::clone(&known.ways));
+        if let Some(known) = state.routes.as_ref().filter(|known| is_same(known)) {
+            return Ok(Arc::clone(&known.routes));
         }
         let interfaces = read(card.as_deref())?;
-        let ways = match state.ways.take() {
-            Some(known) if known.ways.are(&interfaces) => known.ways,
-            _ => Arc::new(Ways::new(interfaces)?),
+        let routes = match state.routes.take() {
+            Some(known) if known.routes.match_interfaces(&interfaces) => known.routes,
+            _ => Arc::new(Routes::new(interfaces)?),
         };
-        state.ways = Some(Derived { card, ways: Arc::clone(&ways) });
-        Ok(ways)
+        state.routes = Some(CachedRoutes { card, routes: Arc::clone(&routes) });
+        Ok(routes)
     }
 }
 
 /// How long a failure counts; none for what is the caller's own.
-fn lasts(error: &ClientError) -> Option<Duration> {
+fn negative_ttl(error: &ClientError) -> Option<Duration> {
     let is_answered = |status: Option<u16>| matches!(status, Some(200..=407 | 409..=428 | 430..=499));
     match error {
         ClientError::Secret(_) | ClientError::Invalid { .. } | ClientError::Address { .. } => None,
-        ClientError::NoCard(tried) if tried.iter().all(|tried| is_answered(tried.status)) => Some(ABSENT),
-        _ => Some(FAILED),
+        ClientError::NoCard(tried) if tried.iter().all(|tried| is_answered(tried.status)) => Some(ABSENT_TTL),
+        _ => Some(FAILED_TTL),
     }
 }

@@ -7,9 +7,9 @@ use switchboard_a2a::{Message, StreamResponse, Task};
 
 /// Messages that are known.
 #[derive(Debug, Default)]
-pub(super) struct Messages(HashSet<String>);
+pub(super) struct SeenMessages(HashSet<String>);
 
-impl Messages {
+impl SeenMessages {
     /// Those that a picture of a task shows.
     pub(super) fn of(task: &Task) -> Self {
         let mut messages = Self::default();
@@ -30,7 +30,7 @@ impl Messages {
         self.0.extend(task.history.iter().chain(&task.status.message).map(name));
     }
 
-    pub(super) fn knows(&self, message: &Message) -> bool {
+    pub(super) fn contains(&self, message: &Message) -> bool {
         self.0.contains(&name(message))
     }
 }

@@ -5,60 +5,66 @@ use std::time::Duration;
 use switchboard_a2a::{Error as AgentError, ErrorKind, Task, TaskId};
 use switchboard_egress::SendError;
 
-use super::errand::Brought;
+use super::requests::RequestResult;
 use super::{Followed, Gap, Missing, Origin, Update};
 use crate::ClientError;
-use crate::connection::Connection;
-use crate::peer::MOST_PATIENCE;
+use crate::event_stream::EventStream;
+use crate::peer::MAX_RETRY_AFTER_FACTOR;
 
 /// Between two questions how a task is: at first, and at most.
-const FIRST_LOOK: Duration = Duration::from_millis(500);
-const LAST_LOOK: Duration = Duration::from_secs(10);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Followed {
     /// The connection has come to its end in order. That is the end of the story only if the task says so.
     pub(super) fn ended(&mut self) -> Result<(), ClientError> {
-        self.connection = None;
-        match (&self.told, &self.origin) {
+        self.stream = None;
+        match (&self.emitted, &self.origin) {
             (Some(task), _) if task.status.state.is_interrupted() => {
-                self.is_over = true;
+                self.is_finished = true;
                 Ok(())
             }
             // An agent that says nothing at all and ends that in order has begun nothing, so the message is sent the other
             // way. Agents that number their events have streams for sure: theirs was cut off, and is begun again.
             (None, Origin::Sent { .. }) if !self.is_numbered => {
-                self.send_whole();
+                self.send_blocking();
                 Ok(())
             }
             _ => {
                 let origin = self.client.shown();
                 let error = ClientError::Lost { origin, error: SendError::Broken };
-                self.lost_for("the stream ended before the task did".to_owned(), error)
+                self.connection_lost_because("the stream ended before the task did".to_owned(), error)
             }
         }
     }
 
     /// The connection is torn. Some agents refuse a subscription that way, so one without a word is asked about.
-    pub(super) fn broke_off(&mut self, why: String) -> Result<(), ClientError> {
+    pub(super) fn on_broken(&mut self, why: String) -> Result<(), ClientError> {
         tracing::debug!(why, "a stream broke off");
-        match self.task_id().filter(|_| self.is_silent && !self.is_numbered) {
+        match self.task_id().filter(|_| self.awaits_first_event && !self.is_numbered) {
             Some(task) => {
-                self.connection = None;
-                self.picture(task, Duration::ZERO, |now| Brought::BrokeOff { why, now });
+                self.stream = None;
+                self.fetch_task(task, Duration::ZERO, |now| RequestResult::BrokeOff { why, now });
                 Ok(())
             }
-            None => self.lost_for(why, self.broken()),
+            None => self.connection_lost_because(why, self.broken()),
         }
     }
 
-    pub(super) fn has_broken_off(&mut self, why: String, now: Result<Task, ClientError>) -> Result<(), ClientError> {
+    pub(super) fn on_broken_confirmed(
+        &mut self,
+        why: String,
+        now: Result<Task, ClientError>,
+    ) -> Result<(), ClientError> {
         match now {
             Ok(now) if now.status.state.is_terminal() => {
                 self.catch_up(now);
                 Ok(())
             }
-            Err(unknown) if self.told.is_none() && unknown.refusal() == Some(ErrorKind::TaskNotFound) => Err(unknown),
-            _ => self.lost_for(why, self.broken()),
+            Err(unknown) if self.emitted.is_none() && unknown.refusal() == Some(ErrorKind::TaskNotFound) => {
+                Err(unknown)
+            }
+            _ => self.connection_lost_because(why, self.broken()),
         }
     }
 
@@ -68,40 +74,40 @@ impl Followed {
 
     /// The agent has given up on a connection. Some refuse that way, too.
     pub(super) fn refused(&mut self, error: ClientError) -> Result<(), ClientError> {
-        self.connection = None;
+        self.stream = None;
         match self.task_id() {
-            Some(task) if self.is_silent && (may_still_be_asked_for(&error) || self.gave_up.is_some()) => {
-                self.ask_for(task, None);
+            Some(task) if self.awaits_first_event && (may_be_fetched(&error) || self.agent_error.is_some()) => {
+                self.fetch_instead(task, None);
                 Ok(())
             }
-            Some(_) if self.told.is_some() => {
-                self.gave_up = Some(error.clone());
-                self.lost(error)
+            Some(_) if self.emitted.is_some() => {
+                self.agent_error = Some(error.clone());
+                self.connection_lost(error)
             }
             // Where a stream was opened, the agent may have begun. It says that it has none of them: that is believed of
             // one that does not know the method, or that promises none.
             None if error.refusal() == Some(ErrorKind::MethodNotFound)
-                || error.refusal() == Some(ErrorKind::UnsupportedOperation) && !self.has_streams =>
+                || error.refusal() == Some(ErrorKind::UnsupportedOperation) && !self.declares_streaming =>
             {
-                self.send_whole();
+                self.send_blocking();
                 Ok(())
             }
-            _ if error.is_passing() => self.lost(error),
+            _ if error.is_passing() => self.connection_lost(error),
             _ => Err(error),
         }
     }
 
-    fn lost(&mut self, error: ClientError) -> Result<(), ClientError> {
-        self.lost_for(error.to_string(), error)
+    fn connection_lost(&mut self, error: ClientError) -> Result<(), ClientError> {
+        self.connection_lost_because(error.to_string(), error)
     }
 
     /// The connection is of no more use. If that has happened too often without anything new in between, a task that is
     /// known is asked after from now on: it may be quiet for longer than connections live here. Gives up if that fails as
     /// often.
-    pub(super) fn lost_for(&mut self, why: String, error: ClientError) -> Result<(), ClientError> {
-        (self.connection, self.overlap) = (None, None);
-        self.early.forget();
-        self.is_doubtful |= self.told.is_some() && !self.is_numbered;
+    pub(super) fn connection_lost_because(&mut self, why: String, error: ClientError) -> Result<(), ClientError> {
+        (self.stream, self.overlap) = (None, None);
+        self.reorder.clear();
+        self.needs_confirmation |= self.emitted.is_some() && !self.is_numbered;
         self.attempt += 1;
         let attempt = self.attempt;
         if attempt > self.client.peer().retries.most.max(1) {
@@ -116,115 +122,115 @@ impl Followed {
     }
 
     /// Takes the story up again.
-    pub(super) fn take_up(&mut self) {
+    pub(super) fn reconnect(&mut self) {
         let mut wait = Duration::ZERO;
         if self.attempt > 0 {
             let retries = &self.client.peer().retries;
-            let asked = self.come_back.map(|asked| asked.min(retries.longest.saturating_mul(MOST_PATIENCE)));
+            let asked = self.retry_after.map(|asked| asked.min(retries.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR)));
             wait = retries.wait(self.attempt, asked).unwrap_or_default();
         }
         match self.task_id() {
             Some(task) => self.resume(task, wait),
-            None => self.begin_again(wait),
+            None => self.resend_streaming(wait),
         }
     }
 
-    pub(super) fn has_begun(&mut self, opened: Result<Connection, ClientError>) -> Result<(), ClientError> {
+    pub(super) fn on_send_opened(&mut self, opened: Result<EventStream, ClientError>) -> Result<(), ClientError> {
         match opened {
-            Ok(connection) => {
-                (self.connection, self.is_open) = (Some(connection), true);
+            Ok(stream) => {
+                (self.stream, self.is_open) = (Some(stream), true);
                 Ok(())
             }
-            Err(error) if is_not_offered(&error) => {
-                self.send_whole();
+            Err(error) if has_no_streaming(&error) => {
+                self.send_blocking();
                 Ok(())
             }
-            Err(error) if self.is_open && is_passing(&error) => self.lost(error),
+            Err(error) if self.is_open && is_passing(&error) => self.connection_lost(error),
             Err(error) => Err(error),
         }
     }
 
     /// A connection to a task that is known, or a reason to ask how it is instead.
-    pub(super) fn has_resumed(&mut self, opened: Result<Connection, ClientError>) -> Result<(), ClientError> {
+    pub(super) fn on_subscribed(&mut self, opened: Result<EventStream, ClientError>) -> Result<(), ClientError> {
         let (error, task) = match (opened, self.task_id()) {
-            (Ok(connection), _) => {
-                (self.connection, self.is_silent, self.is_open) = (Some(connection), true, true);
+            (Ok(stream), _) => {
+                (self.stream, self.awaits_first_event, self.is_open) = (Some(stream), true, true);
                 return Ok(());
             }
             (Err(error), None) => return Err(error),
             (Err(error), Some(task)) => (error, task),
         };
-        if may_still_be_asked_for(&error) {
-            self.ask_for(task, None);
+        if may_be_fetched(&error) {
+            self.fetch_instead(task, None);
         } else if is_passing(&error) && self.is_open {
-            return self.lost(error);
-        } else if is_passing(&error) || self.told.is_none() {
+            return self.connection_lost(error);
+        } else if is_passing(&error) || self.emitted.is_none() {
             return Err(error);
         } else {
             // Whatever is wrong with subscriptions here, the task may be asked after nonetheless.
-            self.ask_for(task, Some(error));
+            self.fetch_instead(task, Some(error));
         }
         Ok(())
     }
 
     /// Asks how a task is that cannot be subscribed to: ended ones never can, and some agents know no subscriptions.
-    fn ask_for(&mut self, task: TaskId, reason: Option<ClientError>) {
-        self.picture(task, Duration::ZERO, |now| Brought::Asked { now, reason });
+    fn fetch_instead(&mut self, task: TaskId, reason: Option<ClientError>) {
+        self.fetch_task(task, Duration::ZERO, |now| RequestResult::Asked { now, reason });
     }
 
-    pub(super) fn has_asked(
+    pub(super) fn on_fetched_instead(
         &mut self,
         now: Result<Task, ClientError>,
         reason: Option<ClientError>,
     ) -> Result<(), ClientError> {
-        let gave_up = self.gave_up.take();
+        let agent_error = self.agent_error.take();
         match now {
             Ok(now) => {
                 (self.is_polling, self.is_open) = (true, true);
                 self.catch_up(now);
                 // An agent that has said that something went wrong and keeps no stream will not come back to it.
-                self.failure = gave_up.filter(|_| !self.is_over);
+                self.failure = agent_error.filter(|_| !self.is_finished);
                 Ok(())
             }
             Err(error) if is_passing(&error) && self.is_open => {
-                self.gave_up = gave_up;
-                self.lost(error)
+                self.agent_error = agent_error;
+                self.connection_lost(error)
             }
-            Err(error) => Err(gave_up.or(reason).unwrap_or_else(|| self.unknown(error))),
+            Err(error) => Err(agent_error.or(reason).unwrap_or_else(|| self.unknown(error))),
         }
     }
 
     /// What it means that an agent refuses to say how a task is.
     fn unknown(&self, error: ClientError) -> ClientError {
-        match &self.told {
-            Some(told) if error.refusal().is_some() => {
+        match &self.emitted {
+            Some(emitted) if error.refusal().is_some() => {
                 let missing = Missing::Unknown(error.to_string());
-                ClientError::Gap(Gap { task: told.id.clone(), missing })
+                ClientError::Gap(Gap { task: emitted.id.clone(), missing })
             }
             _ => error,
         }
     }
 
     /// Asks how the task is, after a while.
-    pub(super) fn look(&mut self) {
+    pub(super) fn poll(&mut self) {
         let Some(task) = self.task_id() else { return };
-        let usual = FIRST_LOOK.saturating_mul(1 << self.looks.min(5)).min(LAST_LOOK);
+        let usual = MIN_POLL_INTERVAL.saturating_mul(1 << self.idle_polls.min(5)).min(MAX_POLL_INTERVAL);
         let wait = self.client.peer().limits.poll.unwrap_or(usual);
-        self.picture(task, wait, Brought::Looked);
+        self.fetch_task(task, wait, RequestResult::Looked);
     }
 
-    pub(super) fn has_looked(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
+    pub(super) fn on_polled(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
         let now = match now {
             Ok(now) => now,
-            Err(error) if is_passing(&error) => return self.lost(error),
+            Err(error) if is_passing(&error) => return self.connection_lost(error),
             Err(error) => return Err(self.unknown(error)),
         };
         let before = self.ready.len();
         self.catch_up(now);
         let is_news = self.ready.len() > before;
-        self.looks = if is_news { 0 } else { self.looks.saturating_add(1) };
-        if !is_news && !self.is_over {
-            self.failure = self.gave_up.take();
+        self.idle_polls = if is_news { 0 } else { self.idle_polls.saturating_add(1) };
+        if !is_news && !self.is_finished {
+            self.failure = self.agent_error.take();
         }
         self.attempt = 0;
         Ok(())
@@ -237,13 +243,13 @@ fn is_passing(error: &ClientError) -> bool {
 }
 
 /// The agent has no streams. Where there is not even a place for them, nobody can have taken the message.
-fn is_not_offered(error: &ClientError) -> bool {
+fn has_no_streaming(error: &ClientError) -> bool {
     matches!(error.refusal(), Some(ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
         || matches!(error, ClientError::NotA2a { status: 404 | 405 | 501, .. })
 }
 
 /// The task may well be there though it cannot be subscribed to. Agents of version 0.3 say so in many ways.
-fn may_still_be_asked_for(error: &ClientError) -> bool {
+fn may_be_fetched(error: &ClientError) -> bool {
     let kinds = [
         ErrorKind::UnsupportedOperation,
         ErrorKind::MethodNotFound,

@@ -8,8 +8,8 @@ use switchboard_a2a::jsonrpc::depth_exceeds;
 use url::Url;
 
 use crate::ClientError;
-use crate::exchange::DEEPEST;
-use crate::shown::shown;
+use crate::exchange::MAX_DEPTH;
+use crate::redact::shown;
 
 /// How much of it is told.
 const HINT: usize = 200;
@@ -19,7 +19,7 @@ pub(crate) const JSON: &str = "JSON ";
 pub(crate) const REDIRECT: &str = "a redirect to ";
 
 /// The error for an answer that is none.
-pub(crate) fn answer(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
+pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let text = String::from_utf8_lossy(&body[..body.len().min(16 << 10)]);
@@ -32,11 +32,11 @@ pub(crate) fn answer(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]
     } else if is_page {
         ("a web page (HTML)".to_owned(), title(&text))
     } else if media_type.contains("json") {
-        (format!("{JSON}{}", fault(body)), words(&text))
+        (format!("{JSON}{}", fault(body)), excerpt(&text))
     } else if media_type.is_empty() {
-        ("something without a type".to_owned(), words(&text))
+        ("something without a type".to_owned(), excerpt(&text))
     } else {
-        (media_type, words(&text))
+        (media_type, excerpt(&text))
     };
     ClientError::NotA2a { origin: origin.to_owned(), status, what, hint }
 }
@@ -46,8 +46,8 @@ fn fault(body: &[u8]) -> String {
     if std::str::from_utf8(body).is_err() {
         return "with bytes that are no UTF-8".to_owned();
     }
-    if depth_exceeds(body, DEEPEST) {
-        return format!("nested deeper than {DEEPEST} levels, the most that is read");
+    if depth_exceeds(body, MAX_DEPTH) {
+        return format!("nested deeper than {MAX_DEPTH} levels, the most that is read");
     }
     match serde_json::from_slice::<IgnoredAny>(body) {
         Ok(_) => "that is no answer to this".to_owned(),
@@ -59,7 +59,7 @@ fn fault(body: &[u8]) -> String {
 fn location(origin: &str, status: u16, headers: &HeaderMap) -> Option<String> {
     let said = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
     let whole = Url::parse(origin).and_then(|origin| origin.join(said));
-    Some(words(&shown(whole.as_ref().map_or(said, Url::as_str)))).filter(|location| !location.is_empty())
+    Some(excerpt(&shown(whole.as_ref().map_or(said, Url::as_str)))).filter(|location| !location.is_empty())
 }
 
 /// What a page calls itself, else its first words without the tags.
@@ -70,7 +70,7 @@ fn title(page: &str) -> String {
         let end = start + lower[start..].find("</title")?;
         page.get(start..end)
     });
-    if let Some(title) = inner.map(words).filter(|title| !title.is_empty()) {
+    if let Some(title) = inner.map(excerpt).filter(|title| !title.is_empty()) {
         return title;
     }
     let mut plain = String::new();
@@ -86,11 +86,11 @@ fn title(page: &str) -> String {
             _ => {}
         }
     }
-    words(&plain)
+    excerpt(&plain)
 }
 
 /// The first words on one line, without anything a terminal would obey.
-pub(crate) fn words(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {
         if word.is_empty() {
@@ -116,12 +116,12 @@ mod tests {
 
     use super::*;
 
-    fn told(media_type: &'static str, body: &str) -> String {
+    fn emitted(media_type: &'static str, body: &str) -> String {
         let mut headers = HeaderMap::new();
         if !media_type.is_empty() {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         }
-        answer("https://agent.example", 200, &headers, body.as_bytes()).to_string()
+        error("https://agent.example", 200, &headers, body.as_bytes()).to_string()
     }
 
     #[test]
@@ -148,17 +148,17 @@ mod tests {
             ),
         ];
         for (media_type, body, expected) in cases {
-            assert_eq!(told(media_type, body), format!("https://agent.example answered 200 with {expected}"));
+            assert_eq!(emitted(media_type, body), format!("https://agent.example answered 200 with {expected}"));
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let what = |body: &[u8]| answer("https://agent.example", 200, &headers, body).to_string();
+        let what = |body: &[u8]| error("https://agent.example", 200, &headers, body).to_string();
         assert!(what(b"{\"a\":\"\xff\"}").contains("JSON with bytes that are no UTF-8"));
         assert!(what("[".repeat(1_000).as_bytes()).contains("JSON nested deeper than 128 levels"));
         headers.insert(LOCATION, HeaderValue::from_static("/new?token=secret"));
-        let moved = answer("https://agent.example", 301, &headers, b"").to_string();
+        let moved = error("https://agent.example", 301, &headers, b"").to_string();
         assert!(moved.contains("a redirect to https://agent.example/new?…"), "{moved}");
-        let long = told("text/plain", &"ä".repeat(1_000));
+        let long = emitted("text/plain", &"ä".repeat(1_000));
         assert!(long.ends_with("…\"") && long.len() < 300, "{long}");
     }
 }

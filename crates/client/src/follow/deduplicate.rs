@@ -9,21 +9,21 @@ use std::collections::HashMap;
 use switchboard_a2a::{ArtifactId, Part, Task, TaskArtifactUpdate, TaskStatusUpdate};
 
 use super::catch_up;
-use super::messages::Messages;
+use super::seen_messages::SeenMessages;
 
 /// The most places in an artifact where chunks are looked for. More than that are one word again and again.
 const MOST_PLACES: usize = 1024;
 
 /// What a picture has shown.
 #[derive(Debug)]
-pub(super) struct Overlap {
-    messages: Messages,
-    artifacts: HashMap<ArtifactId, Added>,
+pub(super) struct Deduplicator {
+    messages: SeenMessages,
+    artifacts: HashMap<ArtifactId, AddedContent>,
 }
 
 /// What a picture has added to an artifact.
 #[derive(Debug)]
-struct Added {
+struct AddedContent {
     text: String,
     others: Vec<Part>,
     /// The artifact was not known before.
@@ -35,26 +35,26 @@ struct Added {
     held: Vec<TaskArtifactUpdate>,
 }
 
-impl Overlap {
+impl Deduplicator {
     /// Between what was told and a picture.
-    pub(super) fn new(told: Option<&Task>, now: &Task) -> Self {
+    pub(super) fn new(emitted: Option<&Task>, now: &Task) -> Self {
         let added = now.artifacts.iter().map(|artifact| {
-            let mut known = told.iter().flat_map(|told| &told.artifacts);
+            let mut known = emitted.iter().flat_map(|emitted| &emitted.artifacts);
             let known = known.find(|known| known.artifact_id == artifact.artifact_id);
             let rest = known.and_then(|known| catch_up::remainder(&known.parts, &artifact.parts));
             let parts = rest.unwrap_or_else(|| artifact.parts.clone());
             let text = parts.iter().filter_map(Part::as_text).collect();
             let others = parts.into_iter().filter(|part| part.as_text().is_none()).collect();
             let is_new = known.is_none();
-            let added = Added { text, others, is_new, places: None, length: 0, held: Vec::new() };
+            let added = AddedContent { text, others, is_new, places: None, length: 0, held: Vec::new() };
             (artifact.artifact_id.clone(), added)
         });
-        Self { messages: Messages::of(now), artifacts: added.collect() }
+        Self { messages: SeenMessages::of(now), artifacts: added.collect() }
     }
 
     /// Whether the picture shows what a status says.
     pub(super) fn shows(&self, update: &TaskStatusUpdate) -> bool {
-        update.status.message.as_ref().is_some_and(|message| self.messages.knows(message))
+        update.status.message.as_ref().is_some_and(|message| self.messages.contains(message))
     }
 
     /// What is to be told of a chunk, with those before it that turn out not to have been shown.
@@ -73,7 +73,7 @@ impl Overlap {
     }
 }
 
-impl Added {
+impl AddedContent {
     fn shows(&mut self, update: &TaskArtifactUpdate) -> bool {
         let parts = &update.artifact.parts;
         let chunk: String = parts.iter().filter_map(Part::as_text).collect();
@@ -88,8 +88,8 @@ impl Added {
             None if chunk.is_empty() => return parts.iter().any(|part| part.as_text().is_none()),
             None => self.text.match_indices(&chunk).map(|(place, _)| place).take(MOST_PLACES).collect(),
         };
-        let goes_on = |place: &usize| self.text.get(place + self.length..).is_some_and(|rest| rest.starts_with(&chunk));
-        places.retain(goes_on);
+        let reset = |place: &usize| self.text.get(place + self.length..).is_some_and(|rest| rest.starts_with(&chunk));
+        places.retain(reset);
         if places.is_empty() {
             return false;
         }
@@ -137,35 +137,35 @@ mod tests {
     }
 
     /// What is told of chunks after a picture.
-    fn told(before: &str, picture: &str, chunks: &[&str]) -> String {
-        let mut overlap = Overlap::new(Some(&task(before)), &task(picture));
+    fn emitted(before: &str, fetch_task: &str, chunks: &[&str]) -> String {
+        let mut overlap = Deduplicator::new(Some(&task(before)), &task(fetch_task));
         let chunks = chunks.iter().flat_map(|text| overlap.pass(chunk(text, true)));
         chunks.flat_map(|update| update.artifact.parts).map(|part| part.as_text().unwrap().to_owned()).collect()
     }
 
     #[test]
     fn what_leads_up_to_the_end_of_the_picture_is_passed_over() {
-        assert_eq!(told("A", "ABCD", &["C", "D", "E", "C"]), "EC");
-        assert_eq!(told("A", "ABCD", &["B", "C", "D"]), "");
-        assert_eq!(told("A", "ABCD", &["E", "B"]), "EB", "all of it came later");
-        assert_eq!(told("A", "A", &["A", "B"]), "AB", "the picture has added nothing");
-        assert_eq!(told("", "one two", &["one", " two", " three"]), " three");
-        assert_eq!(told("A", "Axyxz", &["x", "z", "x"]), "x");
+        assert_eq!(emitted("A", "ABCD", &["C", "D", "E", "C"]), "EC");
+        assert_eq!(emitted("A", "ABCD", &["B", "C", "D"]), "");
+        assert_eq!(emitted("A", "ABCD", &["E", "B"]), "EB", "all of it came later");
+        assert_eq!(emitted("A", "A", &["A", "B"]), "AB", "the picture has added nothing");
+        assert_eq!(emitted("", "one two", &["one", " two", " three"]), " three");
+        assert_eq!(emitted("A", "Axyxz", &["x", "z", "x"]), "x");
     }
 
     #[test]
     fn what_only_looks_like_the_picture_is_told_in_the_end() {
-        assert_eq!(told("A", "ABCD", &["B", "E", "F"]), "BEF");
-        assert_eq!(told("A", "Aüü", &["ü", "x"]), "x");
+        assert_eq!(emitted("A", "ABCD", &["B", "E", "F"]), "BEF");
+        assert_eq!(emitted("A", "Aüü", &["ü", "x"]), "x");
     }
 
     #[test]
     fn a_whole_artifact_is_passed_over_if_it_was_new_in_the_picture() {
-        let mut overlap = Overlap::new(None, &task("one two"));
+        let mut overlap = Deduplicator::new(None, &task("one two"));
         assert!(overlap.pass(chunk("one", false)).is_empty());
         assert!(overlap.pass(chunk(" two", true)).is_empty());
         assert_eq!(overlap.pass(chunk(" three", true)).len(), 1);
-        let mut overlap = Overlap::new(Some(&task("one")), &task("one two"));
+        let mut overlap = Deduplicator::new(Some(&task("one")), &task("one two"));
         assert_eq!(overlap.pass(chunk("one", false)).len(), 1);
     }
 
@@ -176,7 +176,7 @@ mod tests {
         before.artifacts[0].parts = vec![Part::text("see")];
         now.artifacts[0].parts.push(file(1));
         update.artifact.parts = vec![file(1)];
-        let mut overlap = Overlap::new(Some(&before), &now);
+        let mut overlap = Deduplicator::new(Some(&before), &now);
         assert!(overlap.pass(update.clone()).is_empty());
         update.artifact.parts = vec![file(2)];
         assert_eq!(overlap.pass(update).len(), 1);

@@ -11,14 +11,14 @@ const SLACK: usize = 8;
 
 /// The sum so far.
 #[derive(Debug, Default)]
-pub(super) struct Growth {
+pub(super) struct TaskSize {
     bytes: usize,
 }
 
-impl Growth {
+impl TaskSize {
     /// Adds an event to what was told; without that, it begins anew. Says whether it has become too large.
-    pub(super) fn exceeds(&mut self, told: Option<&Task>, event: usize, limit: usize) -> bool {
-        let Some(told) = told else {
+    pub(super) fn exceeds(&mut self, emitted: Option<&Task>, event: usize, limit: usize) -> bool {
+        let Some(emitted) = emitted else {
             self.bytes = event;
             return event > limit;
         };
@@ -26,7 +26,7 @@ impl Growth {
         if self.bytes <= limit.saturating_add(limit / SLACK) {
             return false;
         }
-        self.bytes = size(told).saturating_add(event);
+        self.bytes = size(emitted).saturating_add(event);
         self.bytes > limit
     }
 }

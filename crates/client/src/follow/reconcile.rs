@@ -5,52 +5,52 @@ use std::time::Duration;
 
 use switchboard_a2a::{ErrorKind, StreamResponse, Task, TaskId, TaskState};
 
-use super::errand::Brought;
-use super::overlap::Overlap;
+use super::deduplicate::Deduplicator;
 use super::position::Position;
+use super::requests::RequestResult;
 use super::{Followed, Missing, catch_up};
 use crate::ClientError;
 
 /// How often an agent is asked whether a task has ended that it says has: some store more slowly than they stream.
-const MOST_CONFIRMATIONS: u32 = 3;
+const MAX_CONFIRMATIONS: u32 = 3;
 
 impl Followed {
     /// Before the first update of a subscription that does not begin with the task: what was missed is known only from
     /// a picture, and only one that is taken after the subscription shows all of it.
     pub(super) fn compare(&mut self, update: StreamResponse, id: Option<String>) {
-        let Some(task) = self.task_id() else { return self.hear_update(update, id) };
+        let Some(task) = self.task_id() else { return self.on_update(update, id) };
         let update = Box::new(update);
-        self.picture(task, Duration::ZERO, |now| Brought::Compared { update, id, now });
+        self.fetch_task(task, Duration::ZERO, |now| RequestResult::Compared { update, id, now });
     }
 
-    pub(super) fn has_compared(&mut self, update: StreamResponse, id: Option<String>, now: Result<Task, ClientError>) {
+    pub(super) fn on_compared(&mut self, update: StreamResponse, id: Option<String>, now: Result<Task, ClientError>) {
         match now {
             Ok(now) => {
-                self.overlap = Some(Overlap::new(self.told.as_ref(), &now));
+                self.overlap = Some(Deduplicator::new(self.emitted.as_ref(), &now));
                 self.catch_up(now);
             }
             // Perhaps it can be asked when it has ended.
             Err(error) => {
                 tracing::debug!(%error, "what was missed cannot be asked for");
-                self.is_doubtful = true;
+                self.needs_confirmation = true;
             }
         }
-        if !self.is_over && !self.is_past(&update) {
-            self.hear_update(update, id);
+        if !self.is_finished && !self.is_past(&update) {
+            self.on_update(update, id);
         }
     }
 
     /// Whether a status without words is what was told last, or older than that. Some agents begin a subscription so.
     fn is_past(&self, event: &StreamResponse) -> bool {
-        let (StreamResponse::StatusUpdate(update), Some(told)) = (event, &self.told) else { return false };
+        let (StreamResponse::StatusUpdate(update), Some(emitted)) = (event, &self.emitted) else { return false };
         let is_bare = update.status.message.is_none() && update.metadata.is_none();
-        let is_later = matches!(told.status.state, TaskState::Unspecified | TaskState::Submitted);
-        let is_same = update.metadata.is_none() && !catch_up::is_other(&told.status, &update.status);
+        let is_later = matches!(emitted.status.state, TaskState::Unspecified | TaskState::Submitted);
+        let is_same = update.metadata.is_none() && !catch_up::is_other(&emitted.status, &update.status);
         is_same || is_bare && !is_later && self.overlap.is_some()
     }
 
     /// Something was lost between the last number and this event's.
-    pub(super) fn ask_what_was_missed(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
+    pub(super) fn compare_after_gap(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
         let about = match &event {
             StreamResponse::StatusUpdate(update) => Some(update.task_id.clone()),
             StreamResponse::ArtifactUpdate(update) => Some(update.task_id.clone()),
@@ -60,15 +60,21 @@ impl Followed {
             // The first of all events may well not be the task.
             Some(task) if self.position.is_some() || !position.is_first() => {
                 let (event, asked) = (Box::new(event), task.clone());
-                self.picture(asked, Duration::ZERO, move |now| Brought::Missed { position, event, id, task, now });
+                self.fetch_task(asked, Duration::ZERO, move |now| RequestResult::Missed {
+                    position,
+                    event,
+                    id,
+                    task,
+                    now,
+                });
             }
-            _ => self.put((position, event, id)),
+            _ => self.emit_numbered((position, event, id)),
         }
     }
 
     /// A task that has ended is told from its picture. Otherwise nobody knows which event the picture goes up to, so what
     /// is missing stays so until the end.
-    pub(super) fn has_missed(
+    pub(super) fn on_gap_compared(
         &mut self,
         event: (Position, StreamResponse, Option<String>),
         task: TaskId,
@@ -79,23 +85,23 @@ impl Followed {
             _ => {
                 let id = event.2.as_deref().unwrap_or_default();
                 let last = self.last_id.as_deref().unwrap_or("the beginning");
-                self.tell_gap(task, Missing::Unknown(format!("nothing came between {last} and {id}")));
-                self.is_doubtful = true;
-                self.put(event);
-                self.put_due();
+                self.emit_gap(task, Missing::Unknown(format!("nothing came between {last} and {id}")));
+                self.needs_confirmation = true;
+                self.emit_numbered(event);
+                self.emit_reordered();
             }
         }
     }
 
     /// Compares with how the agent has the task before its end is told.
     pub(super) fn confirm(&mut self, end: StreamResponse, tries: u32) {
-        let Some(task) = self.task_id() else { return self.tell(end) };
+        let Some(task) = self.task_id() else { return self.emit(end) };
         let wait = if tries == 0 { None } else { self.client.peer().retries.wait(tries, None) };
         let end = Box::new(end);
-        self.picture(task, wait.unwrap_or_default(), move |now| Brought::Confirmed { end, tries, now });
+        self.fetch_task(task, wait.unwrap_or_default(), move |now| RequestResult::Confirmed { end, tries, now });
     }
 
-    pub(super) fn is_confirmed(&mut self, end: StreamResponse, tries: u32, now: Result<Task, ClientError>) {
+    pub(super) fn on_confirmed(&mut self, end: StreamResponse, tries: u32, now: Result<Task, ClientError>) {
         let state = match &end {
             StreamResponse::StatusUpdate(update) => update.status.state,
             _ => TaskState::Unspecified,
@@ -103,8 +109,8 @@ impl Followed {
         let (why, may_change) = match now {
             Ok(now) if now.status.state == state => {
                 self.catch_up(now);
-                if !self.is_over {
-                    self.tell(end);
+                if !self.is_finished {
+                    self.emit(end);
                 }
                 return;
             }
@@ -115,14 +121,14 @@ impl Followed {
                 (error.to_string(), is_odd)
             }
         };
-        if self.is_doubtful && may_change && tries < MOST_CONFIRMATIONS {
+        if self.needs_confirmation && may_change && tries < MAX_CONFIRMATIONS {
             return self.confirm(end, tries + 1);
         }
-        if self.is_doubtful
+        if self.needs_confirmation
             && let Some(task) = self.task_id()
         {
-            self.tell_gap(task, Missing::Unknown(why));
+            self.emit_gap(task, Missing::Unknown(why));
         }
-        self.tell(end);
+        self.emit(end);
     }
 }

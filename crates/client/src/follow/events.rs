@@ -7,41 +7,41 @@ use switchboard_egress::SendError;
 use super::position::{Position, Step};
 use super::{Followed, Origin};
 use crate::ClientError;
-use crate::connection::Mark;
+use crate::event_stream::EventMeta;
 
 impl Followed {
     /// Takes in something that was heard.
-    pub(super) fn hear(&mut self, frame: StreamResponse, mark: Mark) -> Result<(), ClientError> {
-        let is_first = std::mem::take(&mut self.is_silent);
-        let Mark { id, after, retry, size } = mark;
-        self.weigh(&frame, size)?;
-        self.come_back = retry.or(self.come_back);
+    pub(super) fn on_event(&mut self, frame: StreamResponse, meta: EventMeta) -> Result<(), ClientError> {
+        let is_first = std::mem::take(&mut self.awaits_first_event);
+        let EventMeta { id, after, retry, size } = meta;
+        self.check_size(&frame, size)?;
+        self.retry_after = retry.or(self.retry_after);
         let position = id.as_deref().filter(|_| self.is_numbered).and_then(|id| Position::parse(id, after));
-        let is_reply = self.told.is_none() && matches!(self.origin, Origin::Sent { .. });
+        let is_reply = self.emitted.is_none() && matches!(self.origin, Origin::Sent { .. });
         match frame {
             // Once there is a task, a message is something that is said on the way.
-            StreamResponse::Message(_) if is_reply => self.tell_reply(frame),
-            frame if self.is_foreign(&frame) => self.tell_aside(frame),
+            StreamResponse::Message(_) if is_reply => self.emit_reply(frame),
+            frame if self.is_foreign(&frame) => self.emit_unrelated(frame),
             StreamResponse::Task(now) => {
                 let is_older = position.zip(self.position).is_some_and(|(position, last)| position <= last);
-                if self.told.is_some() && is_older {
+                if self.emitted.is_some() && is_older {
                     return Ok(());
                 }
                 (self.position, self.last_id) = (position.or(self.position), id.or(self.last_id.take()));
-                (self.is_doubtful, self.overlap) = (false, None);
+                (self.needs_confirmation, self.overlap) = (false, None);
                 self.catch_up(now);
-                self.put_due();
+                self.emit_reordered();
             }
-            update if self.is_numbered => return self.hear_numbered(position, update, id),
+            update if self.is_numbered => return self.on_numbered_update(position, update, id),
             // An end is compared anyway.
             update if is_first && !self.ends(&update) => self.compare(update, id),
-            update => self.hear_update(update, id),
+            update => self.on_update(update, id),
         }
         Ok(())
     }
 
     /// Takes in an update that has its place.
-    fn hear_numbered(
+    fn on_numbered_update(
         &mut self,
         position: Option<Position>,
         update: StreamResponse,
@@ -50,21 +50,21 @@ impl Followed {
         let Some(position) = position else {
             let origin = self.client.shown();
             let why = "an event came without its number".to_owned();
-            return self.lost_for(why, ClientError::Lost { origin, error: SendError::Broken });
+            return self.connection_lost_because(why, ClientError::Lost { origin, error: SendError::Broken });
         };
         match self.position.map(|last| position.step(last)) {
-            Some(Step::Again) => {}
+            Some(Step::Duplicate) => {}
             Some(Step::Next) => {
-                self.early.goes_on();
-                self.put((position, update, id));
-                self.put_due();
+                self.reorder.reset();
+                self.emit_numbered((position, update, id));
+                self.emit_reordered();
             }
             // The task itself comes before anything else about it.
-            Some(Step::Jump) | None => {
-                let is_further = !self.early.is_empty();
-                self.early.keep(position, update, id);
+            Some(Step::Gap) | None => {
+                let is_further = !self.reorder.is_empty();
+                self.reorder.keep(position, update, id);
                 if is_further {
-                    self.doubt();
+                    self.on_gap_timeout();
                 }
             }
         }
@@ -72,34 +72,34 @@ impl Followed {
     }
 
     /// Takes in an update that has no number.
-    pub(super) fn hear_update(&mut self, update: StreamResponse, id: Option<String>) {
+    pub(super) fn on_update(&mut self, update: StreamResponse, id: Option<String>) {
         self.last_id = id.or(self.last_id.take());
         // Saying the same of an artifact again is saying nothing.
-        if matches!(&update, StreamResponse::ArtifactUpdate(update) if self.has_told(update)) {
+        if matches!(&update, StreamResponse::ArtifactUpdate(update) if self.has_emitted(update)) {
             return;
         }
         match (update, &mut self.overlap) {
             (StreamResponse::ArtifactUpdate(update), Some(overlap)) => {
                 for update in overlap.pass(update) {
-                    self.tell(StreamResponse::ArtifactUpdate(update));
+                    self.emit(StreamResponse::ArtifactUpdate(update));
                 }
             }
             (StreamResponse::StatusUpdate(update), Some(overlap))
                 if overlap.shows(&update) && !update.status.state.is_terminal() => {}
-            (update, _) => self.tell_or_confirm(update),
+            (update, _) => self.emit_or_confirm(update),
         }
     }
 
     /// Remembers what came without an event.
-    pub(super) fn note(&mut self, Mark { id, after, retry, .. }: Mark) {
-        self.come_back = retry.or(self.come_back);
+    pub(super) fn on_keep_alive(&mut self, EventMeta { id, after, retry, .. }: EventMeta) {
+        self.retry_after = retry.or(self.retry_after);
         let Some(id) = id else { return };
         match Position::parse(&id, after).filter(|_| self.is_numbered) {
             None if self.is_numbered => {}
             None => self.last_id = Some(id),
             Some(position) if self.position.is_some_and(|last| position.step(last) == Step::Next) => {
                 (self.position, self.last_id) = (Some(position), Some(id));
-                self.put_due();
+                self.emit_reordered();
             }
             // It says that something is missing; the event after it will say so too.
             Some(_) => {}
@@ -107,52 +107,52 @@ impl Followed {
     }
 
     /// What was to fill a hole has not come. It is asked for, and if it does not come then either, it is missing.
-    pub(super) fn doubt(&mut self) {
-        match self.early.believed() {
-            Some(event) => self.ask_what_was_missed(event),
+    pub(super) fn on_gap_timeout(&mut self) {
+        match self.reorder.confirmed_gap() {
+            Some(event) => self.compare_after_gap(event),
             None => {
-                self.early.forget();
-                self.connection = None;
+                self.reorder.clear();
+                self.stream = None;
             }
         }
     }
 
     /// Tells a numbered event whose turn it is.
-    pub(super) fn put(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
+    pub(super) fn emit_numbered(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
         (self.position, self.last_id) = (Some(position), id);
-        self.tell_or_confirm(event);
+        self.emit_or_confirm(event);
     }
 
     /// Tells what has waited for what was told just now.
-    pub(super) fn put_due(&mut self) {
-        while self.errand.is_none()
-            && let Some(event) = self.early.due(self.position)
+    pub(super) fn emit_reordered(&mut self) {
+        while self.pending.is_none()
+            && let Some(event) = self.reorder.pop_next(self.position)
         {
-            self.put(event);
+            self.emit_numbered(event);
         }
     }
 
     /// Nobody who numbers events needs to be asked whether they were all, unless some are missing.
-    fn tell_or_confirm(&mut self, event: StreamResponse) {
-        let is_sure = self.is_numbered && !self.is_doubtful;
+    fn emit_or_confirm(&mut self, event: StreamResponse) {
+        let is_sure = self.is_numbered && !self.needs_confirmation;
         match self.ends(&event) && !is_sure {
             true => self.confirm(event, 0),
-            false => self.tell(event),
+            false => self.emit(event),
         }
     }
 
     /// Whether an artifact was told exactly like this.
-    fn has_told(&self, update: &TaskArtifactUpdate) -> bool {
-        let mut told = self.told.iter().flat_map(|task| &task.artifacts);
+    fn has_emitted(&self, update: &TaskArtifactUpdate) -> bool {
+        let mut emitted = self.emitted.iter().flat_map(|task| &task.artifacts);
         let is_finished = !update.last_chunk || self.finished.contains(&update.artifact.artifact_id);
-        !update.append && is_finished && told.any(|artifact| *artifact == update.artifact)
+        !update.append && is_finished && emitted.any(|artifact| *artifact == update.artifact)
     }
 
     /// Counts what has come. A stream need not end, so what is kept of it has a limit.
-    fn weigh(&mut self, frame: &StreamResponse, size: usize) -> Result<(), ClientError> {
+    fn check_size(&mut self, frame: &StreamResponse, size: usize) -> Result<(), ClientError> {
         let limit = self.client.peer().limits.task;
-        let told = self.told.as_ref().filter(|_| !matches!(frame, StreamResponse::Task(_)));
-        match (self.growth.exceeds(told, size, limit), self.task_id()) {
+        let emitted = self.emitted.as_ref().filter(|_| !matches!(frame, StreamResponse::Task(_)));
+        match (self.size.exceeds(emitted, size, limit), self.task_id()) {
             (true, Some(task)) => Err(ClientError::TaskTooLarge { task, limit }),
             (true, None) => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
             (false, _) => Ok(()),

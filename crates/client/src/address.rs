@@ -8,16 +8,16 @@ use switchboard_egress::Target;
 use url::Url;
 
 use crate::ClientError;
-use crate::shown::shown;
+use crate::redact::shown;
 
 /// Below a base address, best first.
 const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 
 /// How a card names an address, the surer the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Naming {
+pub(crate) enum CardMatch {
     /// Not at all: the card is another agent's.
-    Elsewhere,
+    None,
     /// One of its interfaces lies below the address.
     Below,
     /// One of its interfaces is the address.
@@ -26,11 +26,11 @@ pub(crate) enum Naming {
 
 /// An address as it was written down.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct AgentAddress {
     url: Url,
 }
 
-impl Place {
+impl AgentAddress {
     /// Reads an address. Without a scheme, one on this machine is called over http and all others over https.
     pub(crate) fn parse(text: &str) -> Result<Self, ClientError> {
         let text = text.trim();
@@ -48,17 +48,17 @@ impl Place {
     }
 
     /// Where the card may be, in the order to look.
-    pub(crate) fn cards(&self) -> Vec<String> {
+    pub(crate) fn card_urls(&self) -> Vec<String> {
         if self.is_card() {
             return vec![self.url.to_string()];
         }
         let path = self.base_path();
-        WELL_KNOWN.iter().map(|known| self.at(&format!("{path}{known}"))).collect()
+        WELL_KNOWN.iter().map(|known| self.with_path(&format!("{path}{known}"))).collect()
     }
 
     /// Above an address that may be an endpoint and not a base: the next level, and the top of the host. A card there may
-    /// be anybody's, and counts only as far as [`Self::naming`] says.
-    pub(crate) fn above(&self) -> Vec<Self> {
+    /// be anybody's, and counts only as far as [`Self::match_card`] says.
+    pub(crate) fn parents(&self) -> Vec<Self> {
         let path = self.base_path();
         if self.is_card() || path.is_empty() {
             return Vec::new();
@@ -66,28 +66,31 @@ impl Place {
         let next = path.rsplit_once('/').map_or("", |(before, _)| before);
         let mut places = vec![next];
         places.extend((!next.is_empty()).then_some(""));
-        places.iter().filter_map(|path| Url::parse(&self.at(path)).ok()).map(|url| Self { url }).collect()
+        places.iter().filter_map(|path| Url::parse(&self.with_path(path)).ok()).map(|url| Self { url }).collect()
     }
 
     /// How a card that was found above this address names it.
-    pub(crate) fn naming(&self, card: &AgentCard, above: &Self) -> Naming {
+    pub(crate) fn match_card(&self, card: &AgentCard, parent: &Self) -> CardMatch {
         let base = self.base_path();
-        let said = card.supported_interfaces.iter().filter_map(|interface| above.interface(&interface.url, false).ok());
-        let namings = said.filter_map(|said| Url::parse(&said).ok()).map(|said| {
-            let path = trimmed(said.path());
+        let said = card
+            .supported_interfaces
+            .iter()
+            .filter_map(|interface| parent.resolve_interface(&interface.url, false).ok());
+        let matches = said.filter_map(|said| Url::parse(&said).ok()).map(|said| {
+            let path = without_trailing_slash(said.path());
             match path.strip_prefix(&base) {
-                Some("") => Naming::Exact,
-                Some(rest) if rest.starts_with('/') => Naming::Below,
+                Some("") => CardMatch::Exact,
+                Some(rest) if rest.starts_with('/') => CardMatch::Below,
                 // What version 0.3 puts behind its address over REST.
-                _ if base.strip_suffix("/v1") == Some(&path) => Naming::Exact,
-                _ => Naming::Elsewhere,
+                _ if base.strip_suffix("/v1") == Some(&path) => CardMatch::Exact,
+                _ => CardMatch::None,
             }
         });
-        namings.max().unwrap_or(Naming::Elsewhere)
+        matches.max().unwrap_or(CardMatch::None)
     }
 
     /// Where an interface is that the card names.
-    pub(crate) fn interface(&self, said: &str, trust: bool) -> Result<String, ClientError> {
+    pub(crate) fn resolve_interface(&self, said: &str, trust: bool) -> Result<String, ClientError> {
         let said = self.url.join(said).map_err(|error| ClientError::Invalid {
             field: "url",
             problem: format!("the card names an address that cannot be read, {said:?}: {error}"),
@@ -103,14 +106,14 @@ impl Place {
             });
         }
         if trust || said.origin() == self.url.origin() {
-            return Ok(trimmed(said.as_str()));
+            return Ok(without_trailing_slash(said.as_str()));
         }
         let base = self.base_path();
-        let path = trimmed(said.path());
+        let path = without_trailing_slash(said.path());
         let is_below = path == base || path.strip_prefix(&base).is_some_and(|rest| rest.starts_with('/'));
         let path = if is_below { path } else { format!("{base}{path}") };
         let path = if path.is_empty() { "/".to_owned() } else { path };
-        let mut url = self.at(&path);
+        let mut url = self.with_path(&path);
         if let Some(query) = said.query() {
             url = format!("{url}?{query}");
         }
@@ -118,9 +121,9 @@ impl Place {
     }
 
     /// Whether an interface can be meant by this address: one is at the other or below it.
-    pub(crate) fn can_mean(&self, interface: &str) -> bool {
+    pub(crate) fn overlaps(&self, interface: &str) -> bool {
         let Ok(url) = Url::parse(interface) else { return false };
-        let (base, path) = (self.base_path(), trimmed(url.path()));
+        let (base, path) = (self.base_path(), without_trailing_slash(url.path()));
         let is_at_or_below = |path: &str, base: &str| {
             path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
@@ -129,7 +132,7 @@ impl Place {
 
     /// The address itself, as an endpoint.
     pub(crate) fn endpoint(&self) -> String {
-        trimmed(self.url.as_str())
+        without_trailing_slash(self.url.as_str())
     }
 
     /// For messages: neither path nor query.
@@ -149,10 +152,10 @@ impl Place {
             None if self.is_card() => path.rsplit_once('/').map_or("", |(before, _)| before),
             None => path,
         };
-        trimmed(path)
+        without_trailing_slash(path)
     }
 
-    fn at(&self, path: &str) -> String {
+    fn with_path(&self, path: &str) -> String {
         let mut url = self.url.clone();
         url.set_path(path);
         url.set_query(None);
@@ -160,7 +163,7 @@ impl Place {
     }
 }
 
-fn trimmed(text: &str) -> String {
+fn without_trailing_slash(text: &str) -> String {
     text.trim_end_matches('/').to_owned()
 }
 
@@ -168,41 +171,41 @@ fn trimmed(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
-        Place::parse(text).unwrap()
+    fn address(text: &str) -> AgentAddress {
+        AgentAddress::parse(text).unwrap()
     }
 
     #[test]
     fn cards_are_looked_for_below_the_address() {
         assert_eq!(
-            place("agent.example").cards(),
+            address("agent.example").card_urls(),
             ["https://agent.example/.well-known/agent-card.json", "https://agent.example/.well-known/agent.json"]
         );
         assert_eq!(
-            place("http://127.0.0.1:9/a2a/echo/").cards(),
+            address("http://127.0.0.1:9/a2a/echo/").card_urls(),
             [
                 "http://127.0.0.1:9/a2a/echo/.well-known/agent-card.json",
                 "http://127.0.0.1:9/a2a/echo/.well-known/agent.json",
             ]
         );
-        let above = |text| place(text).above().iter().map(Place::endpoint).collect::<Vec<_>>();
-        assert_eq!(above("https://h/a/b/c?k=1"), ["https://h/a/b", "https://h"]);
-        assert_eq!(above("https://h/a/"), ["https://h"]);
-        assert!(above("https://h/").is_empty() && above("https://h/a/card.json").is_empty());
-        assert_eq!(place("localhost:9/some/card.json?v=2").cards(), ["http://localhost:9/some/card.json?v=2"]);
+        let parent = |text| address(text).parents().iter().map(AgentAddress::endpoint).collect::<Vec<_>>();
+        assert_eq!(parent("https://h/a/b/c?k=1"), ["https://h/a/b", "https://h"]);
+        assert_eq!(parent("https://h/a/"), ["https://h"]);
+        assert!(parent("https://h/").is_empty() && parent("https://h/a/card.json").is_empty());
+        assert_eq!(address("localhost:9/some/card.json?v=2").card_urls(), ["http://localhost:9/some/card.json?v=2"]);
     }
 
     #[test]
     fn an_address_means_what_is_on_the_same_way() {
-        let here = place("http://127.0.0.1:9/a2a/echo");
+        let here = address("http://127.0.0.1:9/a2a/echo");
         for path in ["/a2a/echo", "/a2a/echo/", "/a2a/echo/v1", "/a2a", "/"] {
-            assert!(here.can_mean(&format!("http://127.0.0.1:9{path}")), "{path}");
+            assert!(here.overlaps(&format!("http://127.0.0.1:9{path}")), "{path}");
         }
         for url in ["http://127.0.0.1:9/a2a/other", "http://127.0.0.1:9/a2a/echo2", "http://127.0.0.2:9/a2a/echo", "?"]
         {
-            assert!(!here.can_mean(url), "{url}");
+            assert!(!here.overlaps(url), "{url}");
         }
-        assert!(place("http://127.0.0.1:9").can_mean("http://127.0.0.1:9/rpc"));
+        assert!(address("http://127.0.0.1:9").overlaps("http://127.0.0.1:9/rpc"));
     }
 
     #[test]
@@ -218,15 +221,15 @@ mod tests {
             ("https://p.example/q/.well-known/agent-card.json", "http://i/a2a?k=1", "https://p.example/q/a2a?k=1"),
         ];
         for (given, said, expected) in cases {
-            assert_eq!(place(given).interface(said, false).unwrap(), expected, "{given} {said}");
+            assert_eq!(address(given).resolve_interface(said, false).unwrap(), expected, "{given} {said}");
         }
         for (given, said) in [("https", "https"), ("http", "http"), ("http", "https")] {
             let said = format!("{said}://other.example/a2a");
-            let trusted = place(&format!("{given}://proxy.example")).interface(&said, true).unwrap();
+            let trusted = address(&format!("{given}://proxy.example")).resolve_interface(&said, true).unwrap();
             assert_eq!(trusted, said);
         }
         for said in ["http://other.example/a2a", "http://proxy.example/a2a", "ftp://other.example/a2a"] {
-            let error = place("https://proxy.example").interface(said, true).unwrap_err().to_string();
+            let error = address("https://proxy.example").resolve_interface(said, true).unwrap_err().to_string();
             assert!(error.contains("without encryption") && error.contains(said), "{error}");
         }
     }
@@ -234,31 +237,31 @@ mod tests {
     #[test]
     fn a_card_above_an_address_speaks_for_what_it_names() {
         let cases = [
-            ("https://h/a2a", "https://h", "https://h/a2a", Naming::Exact),
-            ("https://h/a2a/", "https://h", "http://inside:8080/a2a?k=1", Naming::Exact),
-            ("https://h/a2a", "https://h", "/a2a/", Naming::Exact),
-            ("https://h/a2a", "https://h", "https://h/a2a/guide", Naming::Below),
-            ("https://h/a2a/echoo", "https://h", "https://h/a2a/guide", Naming::Elsewhere),
-            ("https://h/a2a/echoo", "https://h/a2a", "http://inside/a2a", Naming::Elsewhere),
-            ("https://h/a2a/echo", "https://h", "https://h/a2a/echoo", Naming::Elsewhere),
-            ("https://h/a2a", "https://h", "https://h/", Naming::Elsewhere),
-            ("https://h/quinn/a2a", "https://h/quinn", "http://inside/a2a", Naming::Exact),
-            ("https://h/a2a/echo/v1", "https://h/a2a/echo", "http://inside/a2a/echo", Naming::Exact),
+            ("https://h/a2a", "https://h", "https://h/a2a", CardMatch::Exact),
+            ("https://h/a2a/", "https://h", "http://inside:8080/a2a?k=1", CardMatch::Exact),
+            ("https://h/a2a", "https://h", "/a2a/", CardMatch::Exact),
+            ("https://h/a2a", "https://h", "https://h/a2a/guide", CardMatch::Below),
+            ("https://h/a2a/echoo", "https://h", "https://h/a2a/guide", CardMatch::None),
+            ("https://h/a2a/echoo", "https://h/a2a", "http://inside/a2a", CardMatch::None),
+            ("https://h/a2a/echo", "https://h", "https://h/a2a/echoo", CardMatch::None),
+            ("https://h/a2a", "https://h", "https://h/", CardMatch::None),
+            ("https://h/quinn/a2a", "https://h/quinn", "http://inside/a2a", CardMatch::Exact),
+            ("https://h/a2a/echo/v1", "https://h/a2a/echo", "http://inside/a2a/echo", CardMatch::Exact),
         ];
-        for (given, above, said, expected) in cases {
+        for (given, parent, said, expected) in cases {
             let json = serde_json::json!({"name": "n", "supportedInterfaces": [
                 {"url": "https://h/zzz", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
                 {"url": said, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             ]});
             let card = AgentCard::decode(json.to_string().as_bytes()).unwrap();
-            assert_eq!(place(given).naming(&card, &place(above)), expected, "{given} {above} {said}");
+            assert_eq!(address(given).match_card(&card, &address(parent)), expected, "{given} {parent} {said}");
         }
     }
 
     #[test]
     fn what_is_no_address_is_refused() {
         for text in ["", "ftp://x", "http://user:sesame@host/", "http://"] {
-            let Err(error @ ClientError::Address { .. }) = Place::parse(text) else { panic!("{text:?}") };
+            let Err(error @ ClientError::Address { .. }) = AgentAddress::parse(text) else { panic!("{text:?}") };
             assert!(!error.to_string().contains("sesame"), "{error}");
         }
     }

@@ -7,77 +7,77 @@ use super::{Followed, Gap, Missing, Origin, Update, catch_up};
 impl Followed {
     /// Tells what has happened between what was told and how the task is now.
     pub(super) fn catch_up(&mut self, now: Task) {
-        let Some(told) = &self.told else { return self.tell(StreamResponse::Task(now)) };
-        let difference = catch_up::difference(told, &self.messages, &now, self.is_whole);
+        let Some(emitted) = &self.emitted else { return self.emit(StreamResponse::Task(now)) };
+        let difference = catch_up::difference(emitted, &self.messages, &now, self.is_snapshot);
         if let Some(missing) = difference.missing {
-            self.tell_gap(now.id.clone(), missing);
+            self.emit_gap(now.id.clone(), missing);
         }
         if !difference.events.is_empty() {
             // What goes wrong from now on is counted anew.
             self.attempt = 0;
-            self.gave_up = None;
+            self.agent_error = None;
         }
         let asks = self.is_polling && now.status.state.is_interrupted();
-        self.is_over |=
+        self.is_finished |=
             now.status.state.is_terminal() || asks || difference.events.iter().any(|event| self.ends(event));
         self.ready.extend(difference.events.into_iter().map(|event| Update::Event(Box::new(event))));
         self.messages.add_all(&now);
-        (self.told, self.is_whole) = (Some(now), true);
+        (self.emitted, self.is_snapshot) = (Some(now), true);
     }
 
-    pub(super) fn tell(&mut self, event: StreamResponse) {
-        match (&mut self.told, &event) {
-            (told, StreamResponse::Task(task)) => *told = Some(task.clone()),
+    pub(super) fn emit(&mut self, event: StreamResponse) {
+        match (&mut self.emitted, &event) {
+            (emitted, StreamResponse::Task(task)) => *emitted = Some(task.clone()),
             (Some(task), event) => drop(task.apply(event)),
-            (None, _) => self.told = beginning(&event),
+            (None, _) => self.emitted = beginning(&event),
         }
         match &event {
-            StreamResponse::Task(_) => self.is_whole = true,
+            StreamResponse::Task(_) => self.is_snapshot = true,
             StreamResponse::ArtifactUpdate(update) => {
-                self.is_whole = false;
+                self.is_snapshot = false;
                 self.finished.extend(update.last_chunk.then(|| update.artifact.artifact_id.clone()));
             }
             StreamResponse::StatusUpdate(_) | StreamResponse::Message(_) => {}
         }
         self.messages.add(&event);
-        let state = self.told.as_ref().map(|task| task.status.state);
+        let state = self.emitted.as_ref().map(|task| task.status.state);
         // A message may just have answered the question that a picture of the task still shows.
         let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed(_)))
             && state == Some(TaskState::InputRequired);
-        self.is_over |= state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event);
+        self.is_finished |= state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
         self.attempt = 0;
-        self.gave_up = None;
+        self.agent_error = None;
     }
 
     /// Tells what says nothing about the task that is followed.
-    pub(super) fn tell_aside(&mut self, event: StreamResponse) {
+    pub(super) fn emit_unrelated(&mut self, event: StreamResponse) {
         self.messages.add(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
     }
 
-    pub(super) fn tell_gap(&mut self, task: TaskId, missing: Missing) {
+    pub(super) fn emit_gap(&mut self, task: TaskId, missing: Missing) {
         self.ready.push_back(Update::Gap(Gap { task, missing }));
     }
 
-    pub(super) fn tell_reply(&mut self, event: StreamResponse) {
+    pub(super) fn emit_reply(&mut self, event: StreamResponse) {
         if let StreamResponse::Message(message) = &event {
             self.reply = Some(SendResponse::Message(message.clone()));
         }
         self.ready.push_back(Update::Event(Box::new(event)));
-        self.is_over = true;
+        self.is_finished = true;
     }
 
     /// Tells what a message was answered with as a whole.
-    pub(super) fn tell_answer(&mut self, answer: SendResponse) {
+    pub(super) fn emit_response(&mut self, answer: SendResponse) {
         self.is_open = true;
         match answer {
-            SendResponse::Message(message) => self.tell_reply(StreamResponse::Message(message)),
+            SendResponse::Message(message) => self.emit_reply(StreamResponse::Message(message)),
             SendResponse::Task(task) => {
                 let state = task.status.state;
-                self.is_over = state.is_terminal() || state.is_interrupted();
-                self.is_polling = !self.is_over;
-                self.tell(StreamResponse::Task(task));
+                self.is_finished = state.is_terminal() || state.is_interrupted();
+                self.is_polling = !self.is_finished;
+                self.emit(StreamResponse::Task(task));
             }
         }
     }
@@ -98,8 +98,8 @@ impl Followed {
             StreamResponse::ArtifactUpdate(update) => &update.task_id,
             StreamResponse::Message(_) => return false,
         };
-        let followed = match (&self.told, &self.origin) {
-            (Some(told), _) => &told.id,
+        let followed = match (&self.emitted, &self.origin) {
+            (Some(emitted), _) => &emitted.id,
             (None, Origin::Subscribed(task)) => task,
             (None, Origin::Sent { .. }) => return false,
         };

@@ -7,7 +7,7 @@ use switchboard_a2a::{Dialect, PushRequest, Request, Version};
 use crate::Interface;
 
 /// The request as it can be put at an interface: with its tenant, and without what its dialect has no words for.
-pub(crate) fn said_to<'a>(request: &'a Request, interface: &Interface) -> Cow<'a, Request> {
+pub(crate) fn adapt_request<'a>(request: &'a Request, interface: &Interface) -> Cow<'a, Request> {
     let wanted = interface.tenant.clone().filter(|_| interface.version == Version::V1);
     if wanted.is_none() && interface.dialect() == Dialect::V1 {
         return Cow::Borrowed(request);

@@ -8,17 +8,17 @@ use switchboard_a2a::StreamResponse;
 use super::position::{Position, Step};
 
 /// How often it is asked, without anything new in between, whether something is missing.
-const MOST_QUESTIONS: u32 = 3;
+const MAX_REQUESTS: u32 = 3;
 
 /// Events that wait for others.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct ReorderBuffer {
     waiting: BTreeMap<Position, (StreamResponse, Option<String>)>,
     asked_about: Option<Position>,
     questions: u32,
 }
 
-impl Early {
+impl ReorderBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -32,12 +32,12 @@ impl Early {
     }
 
     /// The next one that need not wait any longer after what was told last.
-    pub(super) fn due(&mut self, last: Option<Position>) -> Option<(Position, StreamResponse, Option<String>)> {
+    pub(super) fn pop_next(&mut self, last: Option<Position>) -> Option<(Position, StreamResponse, Option<String>)> {
         loop {
             let (position, last) = (*self.waiting.first_key_value()?.0, last?);
             match position.step(last) {
-                Step::Jump => return None,
-                Step::Again => drop(self.waiting.pop_first()),
+                Step::Gap => return None,
+                Step::Duplicate => drop(self.waiting.pop_first()),
                 Step::Next => return self.first(),
             }
         }
@@ -45,9 +45,9 @@ impl Early {
 
     /// Nothing has come to fill the hole. Gives the first event if that has been so before: something is missing in front
     /// of it. Otherwise the agent is to be asked again, from where it was left.
-    pub(super) fn believed(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
+    pub(super) fn confirmed_gap(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
         let first = *self.waiting.first_key_value()?.0;
-        if self.asked_about == Some(first) || self.questions >= MOST_QUESTIONS {
+        if self.asked_about == Some(first) || self.questions >= MAX_REQUESTS {
             return self.first();
         }
         self.asked_about = Some(first);
@@ -56,12 +56,12 @@ impl Early {
     }
 
     /// Something new was told; what is asked from now on is counted anew.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.questions = 0;
     }
 
     /// Another connection tells all of it again.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }
 
@@ -81,8 +81,8 @@ mod tests {
         Position::parse(id, None).unwrap()
     }
 
-    fn keep(early: &mut Early, id: &str) {
-        early.keep(at(id), StreamResponse::Message(Message::text(Role::Agent, id)), Some(id.to_owned()));
+    fn keep(reorder: &mut ReorderBuffer, id: &str) {
+        reorder.keep(at(id), StreamResponse::Message(Message::text(Role::Agent, id)), Some(id.to_owned()));
     }
 
     fn id(event: Option<(Position, StreamResponse, Option<String>)>) -> Option<String> {
@@ -95,35 +95,35 @@ mod tests {
 
     #[test]
     fn what_was_overtaken_lets_the_others_pass_in_order() {
-        let mut early = Early::default();
+        let mut reorder = ReorderBuffer::default();
         for id in ["1.7", "1.5", "1.6", "1.5"] {
-            keep(&mut early, id);
+            keep(&mut reorder, id);
         }
-        assert_eq!(id(early.due(Some(at("1.3")))), None);
-        assert_eq!(id(early.due(Some(at("1.4")))), some("1.5"));
-        assert_eq!(id(early.due(Some(at("1.6")))), some("1.7"), "what was told meanwhile is left out");
-        assert!(early.is_empty());
+        assert_eq!(id(reorder.pop_next(Some(at("1.3")))), None);
+        assert_eq!(id(reorder.pop_next(Some(at("1.4")))), some("1.5"));
+        assert_eq!(id(reorder.pop_next(Some(at("1.6")))), some("1.7"), "what was told meanwhile is left out");
+        assert!(reorder.is_empty());
     }
 
     #[test]
     fn a_hole_is_believed_when_it_is_there_again() {
-        let mut early = Early::default();
-        keep(&mut early, "1.5");
-        assert_eq!(id(early.believed()), None);
-        early.forget();
-        keep(&mut early, "1.5");
-        assert_eq!(id(early.believed()), some("1.5"));
+        let mut reorder = ReorderBuffer::default();
+        keep(&mut reorder, "1.5");
+        assert_eq!(id(reorder.confirmed_gap()), None);
+        reorder.clear();
+        keep(&mut reorder, "1.5");
+        assert_eq!(id(reorder.confirmed_gap()), some("1.5"));
     }
 
     #[test]
     fn an_agent_with_another_hole_every_time_is_not_asked_for_ever() {
-        let mut early = Early::default();
+        let mut reorder = ReorderBuffer::default();
         for id in ["1.5", "1.6", "1.7"] {
-            keep(&mut early, id);
-            assert!(early.believed().is_none(), "{id}");
-            early.forget();
+            keep(&mut reorder, id);
+            assert!(reorder.confirmed_gap().is_none(), "{id}");
+            reorder.clear();
         }
-        keep(&mut early, "1.8");
-        assert_eq!(id(early.believed()), some("1.8"));
+        keep(&mut reorder, "1.8");
+        assert_eq!(id(reorder.confirmed_gap()), some("1.8"));
     }
 }
