@@ -1,4 +1,4 @@
-//! The agent under examination: its card as it came, how to reach it, and who we are to it.
+//! The agent under test: its card as it was served, how it is reached, and the callers' credentials.
 
 use std::time::Duration;
 
@@ -19,34 +19,32 @@ use crate::reply::{RawResponse, Reply};
 use crate::request::{Caller, TestRequest};
 use crate::retry::RetryPolicy;
 use crate::run::Options;
+use crate::verdict::{CheckResult, OrSkip, applies_if};
 
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-/// The most that is read of an answer.
-pub(crate) const LARGEST: usize = 8 << 20;
-/// The most that is shown of it.
-const SHOWN: usize = 240;
+const USER_AGENT_VALUE: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
+/// The largest response body that is read.
+pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
+/// The longest excerpt of it, in characters.
+const MAX_EXCERPT: usize = 240;
 /// The longest line of the report.
-const LONGEST_LINE: usize = 900;
+const MAX_LINE: usize = 900;
 
-/// The agent under examination.
 pub(crate) struct TestedAgent {
     egress: Egress,
-    us: CallerIdentity,
+    first: CallerIdentity,
     anonymous: CallerIdentity,
-    impostor: CallerIdentity,
-    /// The second caller, if there is one.
-    other: Option<CallerIdentity>,
-    /// The extensions that the agent insists on: whoever does not declare them is refused.
+    wrong_credentials: CallerIdentity,
+    second: Option<CallerIdentity>,
+    /// The extensions the card marks as required: callers that do not declare them are refused.
     pub(crate) required: Vec<String>,
     secrets: Redactor,
     retry: RetryPolicy,
-    /// Whether we are somebody in particular: a header that says something else makes nobody known.
+    /// Whether any header or parameter of ours is a credential.
     pub(crate) has_credentials: bool,
     pub(crate) name: String,
     pub(crate) card_url: String,
     /// The card as callers of version 1.0 get it.
     pub(crate) card: Value,
-    /// How that came.
     pub(crate) card_reply: Reply,
     v03_card: OnceCell<Reply>,
     pub(crate) text: String,
@@ -55,17 +53,17 @@ pub(crate) struct TestedAgent {
     pub(crate) silence: Duration,
 }
 
-/// An answer whose head is there, and when it was asked for.
+/// A response whose head has arrived, and when its request was sent.
 pub(crate) struct Opened {
     pub(crate) response: http::Response<AnswerBody>,
     pub(crate) began: Instant,
 }
 
-/// An interface, and where the card says that it is, if that is not where it is called.
+/// An interface, and its url on the card if it is called at another one.
 pub(crate) type DeclaredInterface = (Interface, Option<String>);
 
 impl TestedAgent {
-    /// Finds the agent's card, and what it offers that can be spoken here.
+    /// Fetches the card and the interfaces on it that can be called.
     pub(crate) async fn find(
         egress: Egress,
         peer: &Peer,
@@ -85,8 +83,8 @@ impl TestedAgent {
                 let pinned = Peer { version: Some(version), binding: Some(binding), ..peer.clone() };
                 match Client::new(egress.clone(), pinned)?.interface(&context).await {
                     Ok(interface) => {
-                        let said = said(&found, &interface);
-                        interfaces.push((interface, said));
+                        let card_url_of = card_url_of(&found, &interface);
+                        interfaces.push((interface, card_url_of));
                     }
                     Err(ClientError::NoInterface { .. }) => {}
                     Err(error) => return Err(error),
@@ -94,31 +92,31 @@ impl TestedAgent {
             }
         }
         if interfaces.is_empty() {
-            // In the words of the client, which knows what is offered instead.
+            // The client's error says what is offered instead.
             client.interface(&context).await?;
         }
-        let mut us = CallerIdentity { headers: peer.headers.iter().cloned().collect(), parameter: None };
+        let mut first = CallerIdentity { headers: peer.headers.iter().cloned().collect(), parameter: None };
         let mut secrets = Vec::new();
         for value in peer.headers.iter().filter_map(|(_, value)| value.to_str().ok()) {
-            // Of `Bearer abc` the second word is the secret.
+            // In `Bearer abc` the second word is the secret.
             secrets.extend(value.split_once(' ').map(|(_, word)| word.to_owned()));
             secrets.push(value.to_owned());
         }
-        secrets.extend(us.add(&peer.credentials)?);
-        let anonymous = us.anonymous(&peer.credentials);
-        let mut other = None;
+        secrets.extend(first.add(&peer.credentials)?);
+        let anonymous = first.anonymous(&peer.credentials);
+        let mut second = None;
         if !matches!(options.other, Credentials::None) {
             let mut identity = anonymous.clone();
             secrets.extend(identity.add(&options.other)?);
-            other = Some(identity);
+            second = Some(identity);
         }
         let mut agent = Self {
             egress,
-            has_credentials: us != anonymous,
-            impostor: us.impostor(&peer.credentials),
-            us,
+            has_credentials: first != anonymous,
+            wrong_credentials: first.with_wrong_credentials(&peer.credentials),
+            first,
             anonymous,
-            other,
+            second,
             required: Vec::new(),
             secrets: Redactor::new(secrets),
             retry: RetryPolicy::default(),
@@ -140,7 +138,6 @@ impl TestedAgent {
         Ok((agent, interfaces))
     }
 
-    /// Whether a capability is declared.
     pub(crate) fn has_capability(&self, capability: &str) -> bool {
         self.card["capabilities"][capability] == true
     }
@@ -151,38 +148,35 @@ impl TestedAgent {
         self.v03_card.get_or_init(|| async move { self.fetch(&test_request).await }).await
     }
 
-    /// Whether there is a second caller, and why not.
-    pub(crate) fn second_caller(&self) -> Result<(), &'static str> {
-        match &self.other {
-            None => Err("it needs the key of a second caller, in A2ACLI_OTHER_BEARER or A2ACLI_OTHER_API_KEY"),
-            Some(other) if *other == self.us => Err("the second caller has the key of the first"),
-            Some(_) => Ok(()),
-        }
+    /// The check applies if there is a second caller.
+    pub(crate) fn second_caller(&self) -> CheckResult {
+        let missing = "it needs the key of a second caller, in A2ACLI_OTHER_BEARER or A2ACLI_OTHER_API_KEY";
+        let second = self.second.as_ref().or_skip(missing)?;
+        applies_if(*second != self.first, "the second caller has the key of the first")
     }
 
-    /// Asks something that has no envelope: the answer is what it is.
+    /// Sends a request whose reply has no envelope.
     pub(crate) async fn fetch(&self, test_request: &TestRequest) -> Reply {
         Reply::plain(self, test_request, self.ask(test_request).await)
     }
 
-    /// Asks and reads all of the answer.
     pub(crate) async fn ask(&self, test_request: &TestRequest) -> Result<RawResponse, String> {
         let Opened { response, began } = self.open(test_request).await?;
         let (parts, body) = response.into_parts();
         let left = self.patience.saturating_sub(began.elapsed());
-        let (body, end) = body.collect(LARGEST, left).await;
+        let (body, end) = body.collect(MAX_BODY_BYTES, left).await;
         Ok(RawResponse { status: parts.status.as_u16(), headers: parts.headers, body, end, took: began.elapsed() })
     }
 
-    /// Asks and gives the answer as soon as its head is there; again if the agent has no time at first.
+    /// Returns the response as soon as its head has arrived; retries if the agent is overloaded.
     pub(crate) async fn open(&self, test_request: &TestRequest) -> Result<Opened, String> {
-        let mut tries = 0;
+        let mut attempt = 0;
         loop {
-            tries += 1;
+            attempt += 1;
             let began = Instant::now();
             let response = self.open_once(test_request).await?;
             let (status, headers) = (response.status().as_u16(), response.headers());
-            match self.retry.wait(status, headers, tries, self.patience) {
+            match self.retry.wait(status, headers, attempt, self.patience) {
                 None => return Ok(Opened { response, began }),
                 Some(wait) => tokio::time::sleep(wait).await,
             }
@@ -192,15 +186,15 @@ impl TestedAgent {
     async fn open_once(&self, test_request: &TestRequest) -> Result<http::Response<AnswerBody>, String> {
         let body = Bytes::from(test_request.body.clone().unwrap_or_default());
         let caller = match test_request.caller {
-            Caller::First => self.us.clone(),
+            Caller::First => self.first.clone(),
             Caller::Anonymous => self.anonymous.clone(),
-            Caller::WrongCredentials => self.impostor.clone(),
-            Caller::Second => self.other.as_ref().unwrap_or(&self.anonymous).clone(),
+            Caller::WrongCredentials => self.wrong_credentials.clone(),
+            Caller::Second => self.second.as_ref().unwrap_or(&self.anonymous).clone(),
         };
         let request = Request::builder().method(test_request.method).uri(caller.address(&test_request.url)).body(body);
         let mut request = request.map_err(|error| error.to_string())?;
         let headers = request.headers_mut();
-        headers.insert(USER_AGENT, AGENT);
+        headers.insert(USER_AGENT, USER_AGENT_VALUE);
         if let Some(version) = test_request.version {
             headers.insert("a2a-version", HeaderValue::from_static(version));
         }
@@ -218,33 +212,33 @@ impl TestedAgent {
         self.egress.open(request, self.patience).await.map_err(|error| error.to_string())
     }
 
-    /// Text of the agent's on one short line, with nothing that a terminal obeys and none of our secrets.
+    /// Text of the agent's on one short line, sanitized for terminals and with our secrets redacted.
     pub(crate) fn sanitize(&self, text: &str) -> String {
         self.secrets.redact(&one_line(&self.secrets.redact(text)))
     }
 
-    /// The same for a line of the report, which may be made of several.
+    /// The same for a line of the report, which may hold several excerpts.
     pub(crate) fn sanitize_line(&self, text: &str) -> String {
-        self.secrets.redact(&cut(&self.secrets.redact(text), LONGEST_LINE))
+        self.secrets.redact(&cut(&self.secrets.redact(text), MAX_LINE))
     }
 }
 
-/// Where the card says that an interface is, if that is not where it is called.
-fn said(found: &FoundCard, interface: &Interface) -> Option<String> {
+/// The url of an interface on the card, if it is called at another one.
+fn card_url_of(found: &FoundCard, interface: &Interface) -> Option<String> {
     let is_it = |entry: &&AgentInterface| {
         let major = parse_version(&entry.protocol_version).map(|version| version.major);
         let is_version = major == Some(if interface.version == Version::V1 { 1 } else { 0 });
         is_version && Binding::from_name(&entry.protocol_binding) == Some(interface.binding)
     };
-    let said = &found.card.supported_interfaces.iter().find(is_it)?.url;
-    let place = url::Url::parse(&found.url).ok().and_then(|card| card.join(said).ok());
-    let is_called = place.is_some_and(|place| url::Url::parse(&interface.url).is_ok_and(|called| called == place));
-    (!is_called).then(|| said.clone())
+    let card_url_of = &found.card.supported_interfaces.iter().find(is_it)?.url;
+    let url = url::Url::parse(&found.url).ok().and_then(|card| card.join(card_url_of).ok());
+    let is_called = url.is_some_and(|url| url::Url::parse(&interface.url).is_ok_and(|called| called == url));
+    (!is_called).then(|| card_url_of.clone())
 }
 
-/// On one line, with nothing that a terminal obeys, and not long.
+/// On one short line, without control characters.
 pub(crate) fn one_line(text: &str) -> String {
-    cut(text, SHOWN)
+    cut(text, MAX_EXCERPT)
 }
 
 fn cut(text: &str, most: usize) -> String {

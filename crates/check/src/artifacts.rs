@@ -1,5 +1,5 @@
-//! The artifacts of a task as its stream builds them up, to be held against those of the task itself. Only contents count:
-//! where one text ends and the next begins is the agent's affair.
+//! Artifacts as a stream builds them up, to be compared with those of the stored task. Only contents count: where one
+//! text part ends and the next begins is the agent's choice.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use switchboard_a2a::Dialect;
 
 use crate::wire::{self, Event, short};
 
-/// What an artifact is made of.
 #[derive(Clone, Debug, PartialEq)]
 enum ArtifactContent {
     Text(String),
@@ -20,7 +19,6 @@ enum ArtifactContent {
 pub(crate) struct Artifacts(BTreeMap<String, Vec<ArtifactContent>>);
 
 impl Artifacts {
-    /// Those of a task.
     pub(crate) fn of_task(task: &Value) -> Self {
         let mut artifacts = Self::default();
         for artifact in task["artifacts"].as_array().into_iter().flatten() {
@@ -29,7 +27,6 @@ impl Artifacts {
         artifacts
     }
 
-    /// Those that a stream has built up.
     pub(crate) fn of_stream(dialect: Dialect, frames: &[Value]) -> Self {
         let mut artifacts = Self::default();
         for frame in frames {
@@ -56,7 +53,7 @@ impl Artifacts {
         }
     }
 
-    /// In what these, of a stream, are different from those of the task.
+    /// How the streamed artifacts differ from those of the task.
     pub(crate) fn difference(&self, task: &Self) -> Option<String> {
         let ids = self.0.keys().chain(task.0.keys());
         let id = ids.into_iter().find(|id| self.0.get(*id) != task.0.get(*id))?;
@@ -75,7 +72,7 @@ impl Artifacts {
     }
 }
 
-/// What a part holds, however its numbers are written.
+/// The content of a part, with numbers normalized.
 fn content(part: &Value) -> Value {
     let members = ["raw", "url", "data", "file"];
     let held = members.iter().filter_map(|member| Some(((*member).to_owned(), normal(part.get(*member)?))));

@@ -1,4 +1,4 @@
-//! Who asks: the headers, and where an agent wants it there the parameter, that make a caller known.
+//! The credentials of a caller as they are sent: headers, or a query parameter.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,20 +6,19 @@ use http::header::{AUTHORIZATION, COOKIE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_client::{ClientError, Credentials};
 
-/// A key that nobody has.
-const NOBODYS: &str = "a2a-check-no-such-key";
-const NOBODYS_BEARER: &str = "Bearer a2a-check-no-such-key";
+/// A key that was never issued.
+const UNKNOWN_KEY: &str = "a2a-check-no-such-key";
+const UNKNOWN_BEARER: &str = "Bearer a2a-check-no-such-key";
 
-/// What makes a caller known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct CallerIdentity {
     pub(crate) headers: HeaderMap,
-    /// Goes into the address.
+    /// Added to the url.
     pub(crate) parameter: Option<(String, String)>,
 }
 
 impl CallerIdentity {
-    /// Adds credentials; what of it is secret.
+    /// Adds credentials; returns the secrets in them.
     pub(crate) fn add(&mut self, credentials: &Credentials) -> Result<Vec<String>, ClientError> {
         let (name, text, secrets) = match credentials {
             Credentials::None => return Ok(Vec::new()),
@@ -57,7 +56,7 @@ impl CallerIdentity {
         Ok(secrets)
     }
 
-    /// The same without what says who it is, for somebody else.
+    /// The same headers without credentials.
     pub(crate) fn anonymous(&self, credentials: &Credentials) -> Self {
         let mut headers = self.headers.clone();
         for name in [AUTHORIZATION, COOKIE, HeaderName::from_static("x-api-key")] {
@@ -69,24 +68,24 @@ impl CallerIdentity {
         Self { headers, parameter: None }
     }
 
-    /// The same with credentials of the same kind that were never given out.
-    pub(crate) fn impostor(&self, credentials: &Credentials) -> Self {
-        let mut impostor = self.anonymous(credentials);
+    /// The same with credentials of the same kind that were never issued.
+    pub(crate) fn with_wrong_credentials(&self, credentials: &Credentials) -> Self {
+        let mut caller = self.anonymous(credentials);
         match credentials {
             Credentials::ApiKey { header, .. } => {
-                impostor.headers.insert(header.clone(), HeaderValue::from_static(NOBODYS));
+                caller.headers.insert(header.clone(), HeaderValue::from_static(UNKNOWN_KEY));
             }
             Credentials::ApiKeyInQuery { name, .. } => {
-                impostor.parameter = Some((name.clone(), NOBODYS.to_owned()));
+                caller.parameter = Some((name.clone(), UNKNOWN_KEY.to_owned()));
             }
             _ => {
-                impostor.headers.insert(AUTHORIZATION, HeaderValue::from_static(NOBODYS_BEARER));
+                caller.headers.insert(AUTHORIZATION, HeaderValue::from_static(UNKNOWN_BEARER));
             }
         }
-        impostor
+        caller
     }
 
-    /// An address as this caller asks for it.
+    /// A url with this caller's parameter.
     pub(crate) fn address(&self, url: &str) -> String {
         match (&self.parameter, url::Url::parse(url)) {
             (Some((name, value)), Ok(mut url)) => {

@@ -1,4 +1,4 @@
-//! Whether the card is what callers of each version need to find the agent and to know what it can do.
+//! Checks of the agent card, in each version.
 
 pub(crate) mod extended;
 pub(crate) mod security;
@@ -8,139 +8,82 @@ use http::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Quality, Should};
 use crate::interface::TestedInterface;
 use crate::reply::ReplyContent;
 use crate::request::TestRequest;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, OrSkip, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "card-media-type",
-        group: Group::Card,
-        title: "the card is served as JSON",
-        rule: "RFC 8259 §11; A2A leaves it open",
-        severity: Severity::Quality,
-        fix: "send the card with Content-Type: application/json",
-        run: Run::Agent(|agent| Box::pin(media_type(agent))),
-    },
-    Check {
-        id: "card-members",
-        group: Group::Card,
-        title: "the card has every member that version 1.0 demands",
-        rule: "A2A 1.0 §4.4.1",
-        severity: Severity::Must,
-        fix: "write the missing members",
-        run: Run::Agent(|agent| Box::pin(members(agent))),
-    },
-    Check {
-        id: "card-lists",
-        group: Group::Card,
-        title: "the lists that the card must have are not empty",
-        rule: "A2A 1.0 §5.7 demands it; the card of §8.4.1 has no skills",
-        severity: Severity::Quality,
-        fix: "name at least one skill with at least one tag, and one media type each way",
-        run: Run::Agent(|agent| Box::pin(lists(agent))),
-    },
-    Check {
-        id: "card-members-v03",
-        group: Group::Card,
-        title: "callers of version 0.3 get a card with every member that version demands",
-        rule: "A2A 0.3 §5.5, §5.6",
-        severity: Severity::Must,
-        fix: "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
-        run: Run::Agent(|agent| Box::pin(members_v03(agent))),
-    },
-    Check {
-        id: "card-interfaces",
-        group: Group::Card,
-        title: "every interface on the card says where it is, how it is called and in which version",
-        rule: "A2A 1.0 §8.3.1",
-        severity: Severity::Must,
-        fix: "give every entry of supportedInterfaces an absolute url, a protocolBinding and a protocolVersion",
-        run: Run::Agent(|agent| Box::pin(interfaces(agent))),
-    },
-    Check {
-        id: "card-versions",
-        group: Group::Card,
-        title: "versions on the card are major and minor, without a patch number",
-        rule: "A2A 1.0 §3.6",
-        severity: Severity::Should,
-        fix: "write 1.0, not 1.0.0",
-        run: Run::Agent(|agent| Box::pin(versions(agent))),
-    },
-    Check {
-        id: "card-skills",
-        group: Group::Card,
-        title: "every skill has an id of its own, a name, a description and tags",
-        rule: "A2A 1.0 §4.4.5",
-        severity: Severity::Must,
-        fix: "complete the skills, and give no two of them the same id",
-        run: Run::Agent(|agent| Box::pin(skills(agent))),
-    },
-    Check {
-        id: "card-v03-agrees",
-        group: Group::Card,
-        title: "callers of both versions are told of the same agent, skills and addresses",
-        rule: "A2A 1.0 §8.3.1",
-        severity: Severity::Should,
-        fix: "make both cards of one description, and list the address of the 0.3 card in supportedInterfaces",
-        run: Run::Agent(|agent| Box::pin(v03_agrees(agent))),
-    },
-    Check {
-        id: "card-reachable",
-        group: Group::Card,
-        title: "where the card says that an interface is, that interface answers",
-        rule: "A2A 1.0 §8.3.1",
-        severity: Severity::Must,
-        fix: "list only what is served, at the address and in the version in which it is",
-        run: Run::Interface(|interface| Box::pin(reachable(interface))),
-    },
-    Check {
-        id: "card-caching",
-        group: Group::Card,
-        title: "the card says how long it is good, and has a tag to ask again with",
-        rule: "A2A 1.0 §8.6.1",
-        severity: Severity::Should,
-        fix: "send Cache-Control with max-age, and an ETag",
-        run: Run::Agent(|agent| Box::pin(caching(agent))),
-    },
-    Check {
-        id: "card-unchanged",
-        group: Group::Card,
-        title: "a card that has not changed is not sent again",
-        rule: "A2A 1.0 §8.6.2, RFC 9110 §13.1.2",
-        severity: Severity::Quality,
-        fix: "answer 304 to a request whose If-None-Match has the card's tag",
-        run: Run::Agent(|agent| Box::pin(unchanged(agent))),
-    },
+    Check::of_agent(Group::Card, Quality, "card-media-type", |agent| Box::pin(media_type(agent)))
+        .title("the card is served as JSON")
+        .rule("RFC 8259 §11; A2A leaves it open")
+        .fix("send the card with Content-Type: application/json"),
+    Check::of_agent(Group::Card, Must, "card-members", |agent| Box::pin(members(agent)))
+        .title("the card has every member that version 1.0 demands")
+        .rule("A2A 1.0 §4.4.1")
+        .fix("write the missing members"),
+    Check::of_agent(Group::Card, Quality, "card-lists", |agent| Box::pin(lists(agent)))
+        .title("the lists that the card must have are not empty")
+        .rule("A2A 1.0 §5.7 demands it; the card of §8.4.1 has no skills")
+        .fix("name at least one skill with at least one tag, and one media type each way"),
+    Check::of_agent(Group::Card, Must, "card-members-v03", |agent| Box::pin(members_v03(agent)))
+        .title("callers of version 0.3 get a card with every member that version demands")
+        .rule("A2A 0.3 §5.5, §5.6")
+        .fix(
+            "serve url, preferredTransport and protocolVersion beside the members of 1.0, or by the A2A-Version header",
+        ),
+    Check::of_agent(Group::Card, Must, "card-interfaces", |agent| Box::pin(interfaces(agent)))
+        .title("every interface on the card says where it is, how it is called and in which version")
+        .rule("A2A 1.0 §8.3.1")
+        .fix("give every entry of supportedInterfaces an absolute url, a protocolBinding and a protocolVersion"),
+    Check::of_agent(Group::Card, Should, "card-versions", |agent| Box::pin(versions(agent)))
+        .title("versions on the card are major and minor, without a patch number")
+        .rule("A2A 1.0 §3.6")
+        .fix("write 1.0, not 1.0.0"),
+    Check::of_agent(Group::Card, Must, "card-skills", |agent| Box::pin(skills(agent)))
+        .title("every skill has an id of its own, a name, a description and tags")
+        .rule("A2A 1.0 §4.4.5")
+        .fix("complete the skills, and give no two of them the same id"),
+    Check::of_agent(Group::Card, Should, "card-v03-agrees", |agent| Box::pin(v03_agrees(agent)))
+        .title("callers of both versions are told of the same agent, skills and addresses")
+        .rule("A2A 1.0 §8.3.1")
+        .fix("make both cards of one description, and list the address of the 0.3 card in supportedInterfaces"),
+    Check::of_interface(Group::Card, Must, "card-reachable", |interface| Box::pin(reachable(interface)))
+        .title("where the card says that an interface is, that interface answers")
+        .rule("A2A 1.0 §8.3.1")
+        .fix("list only what is served, at the address and in the version in which it is"),
+    Check::of_agent(Group::Card, Should, "card-caching", |agent| Box::pin(caching(agent)))
+        .title("the card says how long it is good, and has a tag to ask again with")
+        .rule("A2A 1.0 §8.6.1")
+        .fix("send Cache-Control with max-age, and an ETag"),
+    Check::of_agent(Group::Card, Quality, "card-unchanged", |agent| Box::pin(unchanged(agent)))
+        .title("a card that has not changed is not sent again")
+        .rule("A2A 1.0 §8.6.2, RFC 9110 §13.1.2")
+        .fix("answer 304 to a request whose If-None-Match has the card's tag"),
 ];
 
-async fn media_type(agent: &TestedAgent) -> Verdict {
+async fn media_type(agent: &TestedAgent) -> CheckResult {
     let found = agent.card_reply.media_type();
     match found == "application/json" || found.ends_with("+json") {
-        true => Verdict::pass(),
-        false => Verdict::fail(&agent.card_reply.sent, format!("Content-Type: {found}")),
+        true => Ok(()),
+        false => fail(&agent.card_reply.sent, format!("Content-Type: {found}")),
     }
 }
 
-async fn members(agent: &TestedAgent) -> Verdict {
+async fn members(agent: &TestedAgent) -> CheckResult {
     let card = &agent.card;
-    if !speaks(card, "1.") && speaks(card, "0.3") {
-        return Verdict::not_applicable("the agent speaks version 0.3 only");
-    }
+    applies_if(speaks(card, "1.") || !speaks(card, "0.3"), "the agent speaks version 0.3 only")?;
     let mut problems = usual_problems(card);
     if card["supportedInterfaces"].as_array().is_none_or(Vec::is_empty) {
         problems.push("supportedInterfaces is missing or empty".to_owned());
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-async fn members_v03(agent: &TestedAgent) -> Verdict {
-    if !speaks(&agent.card, "0.3") {
-        return Verdict::not_applicable("the card declares no interface of version 0.3");
-    }
+async fn members_v03(agent: &TestedAgent) -> CheckResult {
+    applies_if(speaks(&agent.card, "0.3"), "the card declares no interface of version 0.3")?;
     let reply = agent.v03_card().await;
     let Some(card) = reply.json.as_ref().filter(|card| card.is_object()) else {
         return reply.failure();
@@ -151,15 +94,13 @@ async fn members_v03(agent: &TestedAgent) -> Verdict {
             problems.push(format!("{member} is missing"));
         }
     }
-    Verdict::of(&problems, &reply.sent)
+    no_problems(&problems, &reply.sent)
 }
 
-/// Where the specification is not of one mind, nothing is missing: what is absent altogether has its own check.
-async fn lists(agent: &TestedAgent) -> Verdict {
+/// The specification contradicts itself about empty lists; absent ones have their own check.
+async fn lists(agent: &TestedAgent) -> CheckResult {
     let card = &agent.card;
-    if !speaks(card, "1.") && speaks(card, "0.3") {
-        return Verdict::not_applicable("the agent speaks version 0.3 only");
-    }
+    applies_if(speaks(card, "1.") || !speaks(card, "0.3"), "the agent speaks version 0.3 only")?;
     let is_empty = |list: &Value| list.as_array().is_some_and(Vec::is_empty);
     let members = ["defaultInputModes", "defaultOutputModes", "skills"].into_iter();
     let mut problems: Vec<String> =
@@ -167,10 +108,10 @@ async fn lists(agent: &TestedAgent) -> Verdict {
     for skill in card["skills"].as_array().into_iter().flatten().filter(|skill| is_empty(&skill["tags"])) {
         problems.push(format!("the tags of {} are empty", short(&skill["id"])));
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-/// What both versions demand.
+/// Problems of the members that both versions demand.
 fn usual_problems(card: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     for member in ["name", "description", "version"] {
@@ -189,10 +130,8 @@ fn usual_problems(card: &Value) -> Vec<String> {
     problems
 }
 
-async fn interfaces(agent: &TestedAgent) -> Verdict {
-    let Some(interfaces) = agent.card["supportedInterfaces"].as_array() else {
-        return Verdict::not_applicable("the card has no supportedInterfaces");
-    };
+async fn interfaces(agent: &TestedAgent) -> CheckResult {
+    let interfaces = agent.card["supportedInterfaces"].as_array().or_skip("the card has no supportedInterfaces")?;
     let mut problems = Vec::new();
     for interface in interfaces {
         for member in ["url", "protocolBinding", "protocolVersion"] {
@@ -201,25 +140,23 @@ async fn interfaces(agent: &TestedAgent) -> Verdict {
             }
         }
         let url = interface["url"].as_str().unwrap_or_default();
-        // Those of gRPC are host and port.
+        // gRPC addresses are host and port.
         if !url.is_empty() && interface["protocolBinding"] != "GRPC" && url::Url::parse(url).is_err() {
             problems.push(format!("{url} is not absolute"));
         }
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-async fn versions(agent: &TestedAgent) -> Verdict {
+async fn versions(agent: &TestedAgent) -> CheckResult {
     let interfaces = agent.card["supportedInterfaces"].as_array().into_iter().flatten();
     let versions = interfaces.filter_map(|interface| interface["protocolVersion"].as_str());
     let long: Vec<String> = versions.filter(|version| version.split('.').count() != 2).map(str::to_owned).collect();
-    Verdict::of(&long, &agent.card_reply.sent)
+    no_problems(&long, &agent.card_reply.sent)
 }
 
-async fn v03_agrees(agent: &TestedAgent) -> Verdict {
-    if !speaks(&agent.card, "0.3") || !speaks(&agent.card, "1.") {
-        return Verdict::not_applicable("the card declares one version only");
-    }
+async fn v03_agrees(agent: &TestedAgent) -> CheckResult {
+    applies_if(speaks(&agent.card, "0.3") && speaks(&agent.card, "1."), "the card declares one version only")?;
     let reply = agent.v03_card().await;
     let (new, Some(old)) = (&agent.card, &reply.json) else {
         return reply.failure();
@@ -243,14 +180,14 @@ async fn v03_agrees(agent: &TestedAgent) -> Verdict {
     if old["url"].is_string() && !is_listed {
         problems.push(format!("supportedInterfaces has no 0.3 at {}", short(&old["url"])));
     }
-    Verdict::of(&problems, &reply.sent)
+    no_problems(&problems, &reply.sent)
 }
 
-/// Whoever is not known well enough is answered all the same.
-async fn reachable(interface: &TestedInterface) -> Verdict {
+/// A refusal for lack of credentials is an answer too.
+async fn reachable(interface: &TestedInterface) -> CheckResult {
     let test_request = match interface.harmless_request() {
         Ok(test_request) => test_request,
-        Err(problem) => return Verdict::not_applicable(problem),
+        Err(problem) => return skip(problem),
     };
     let reply = interface.ask(&test_request).await;
     let is_there = match reply.content {
@@ -260,16 +197,16 @@ async fn reachable(interface: &TestedInterface) -> Verdict {
     };
     match &interface.card_url {
         _ if !is_there => reply.failure(),
-        None => Verdict::pass(),
-        // What was called answers, and of what the card says nothing is known.
-        Some(said) => Verdict::not_applicable(format!(
+        None => Ok(()),
+        // The called address answers; the one on the card was not called.
+        Some(said) => skip(format!(
             "the card says {said}, and {} was called, which answers; --trust-card-url calls what the card says",
             interface.endpoint.url
         )),
     }
 }
 
-async fn skills(agent: &TestedAgent) -> Verdict {
+async fn skills(agent: &TestedAgent) -> CheckResult {
     let mut problems = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     for skill in agent.card["skills"].as_array().into_iter().flatten() {
@@ -287,13 +224,11 @@ async fn skills(agent: &TestedAgent) -> Verdict {
             problems.push(format!("the id {id:?} occurs more than once"));
         }
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-async fn caching(agent: &TestedAgent) -> Verdict {
-    if !speaks(&agent.card, "1.") {
-        return Verdict::not_applicable("version 0.3 leaves it open");
-    }
+async fn caching(agent: &TestedAgent) -> CheckResult {
+    applies_if(speaks(&agent.card, "1."), "version 0.3 leaves it open")?;
     let headers = &agent.card_reply.headers;
     let mut problems = Vec::new();
     let control = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -303,20 +238,18 @@ async fn caching(agent: &TestedAgent) -> Verdict {
     if !headers.contains_key(ETAG) {
         problems.push("there is no ETag".to_owned());
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-async fn unchanged(agent: &TestedAgent) -> Verdict {
-    let Some(tag) = agent.card_reply.headers.get(ETAG) else {
-        return Verdict::not_applicable("the card has no ETag");
-    };
+async fn unchanged(agent: &TestedAgent) -> CheckResult {
+    let tag = agent.card_reply.headers.get(ETAG).or_skip("the card has no ETag")?;
     let mut test_request = TestRequest::get(&agent.card_url, Some("1.0"));
     test_request.headers.push((IF_NONE_MATCH, tag.clone()));
     let reply = agent.fetch(&test_request).await;
-    if reply.status == 304 { Verdict::pass() } else { reply.failure() }
+    if reply.status == 304 { Ok(()) } else { reply.failure() }
 }
 
-/// Whether an interface on the card has a version that begins so.
+/// Whether an interface on the card has a version with this prefix.
 pub(crate) fn speaks(card: &Value, version: &str) -> bool {
     let interfaces = card["supportedInterfaces"].as_array().into_iter().flatten();
     let mut versions = interfaces.map(|interface| &interface["protocolVersion"]).chain([&card["protocolVersion"]]);

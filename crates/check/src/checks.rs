@@ -1,14 +1,14 @@
-//! What is checked: one entry for each check, with the rule it stands on and what to do where it fails.
-
-use std::fmt;
+//! The table of checks: one entry each, with the rule of the specification it enforces and what to do where it fails.
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use crate::agent::TestedAgent;
 use crate::interface::TestedInterface;
-use crate::verdict::Verdict;
+use crate::verdict::CheckResult;
 use crate::{card, errors, extensions, list, operations, push, security, streaming, version};
+
+pub(crate) use Severity::{Must, Quality, Should};
 
 /// One thing that is checked.
 #[derive(Debug)]
@@ -28,20 +28,48 @@ pub struct Check {
     pub(crate) run: Run,
 }
 
-/// What a check looks at.
+/// What a check is run on.
+#[derive(Debug)]
 pub(crate) enum Run {
     /// The agent as a whole, once.
-    Agent(for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, Verdict>),
+    Agent(for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, CheckResult>),
     /// Each of its interfaces.
-    Interface(for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, Verdict>),
+    Interface(for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, CheckResult>),
 }
 
-impl fmt::Debug for Run {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Agent(_) => "Agent",
-            Self::Interface(_) => "Interface",
-        })
+impl Check {
+    const fn new(group: Group, severity: Severity, id: &'static str, run: Run) -> Self {
+        Self { id, group, title: "", rule: "", severity, fix: "", run }
+    }
+
+    pub(crate) const fn of_agent(
+        group: Group,
+        severity: Severity,
+        id: &'static str,
+        run: for<'a> fn(&'a TestedAgent) -> BoxFuture<'a, CheckResult>,
+    ) -> Self {
+        Self::new(group, severity, id, Run::Agent(run))
+    }
+
+    pub(crate) const fn of_interface(
+        group: Group,
+        severity: Severity,
+        id: &'static str,
+        run: for<'a> fn(&'a TestedInterface) -> BoxFuture<'a, CheckResult>,
+    ) -> Self {
+        Self::new(group, severity, id, Run::Interface(run))
+    }
+
+    pub(crate) const fn title(self, title: &'static str) -> Self {
+        Self { title, ..self }
+    }
+
+    pub(crate) const fn rule(self, rule: &'static str) -> Self {
+        Self { rule, ..self }
+    }
+
+    pub(crate) const fn fix(self, fix: &'static str) -> Self {
+        Self { fix, ..self }
     }
 }
 

@@ -1,5 +1,5 @@
-//! One interface of the agent under examination, and the few tasks that the checks share, so that no more messages are
-//! sent than are needed.
+//! One interface of the agent under test, and the few tasks the checks share, so that no more messages are sent than
+//! needed.
 
 mod cancellation;
 mod cleanup;
@@ -20,7 +20,8 @@ use switchboard_client::{Binding, Interface};
 use crate::agent::{DeclaredInterface, TestedAgent};
 use crate::push::delivered::{self, Delivery};
 use crate::reply::Reply;
-use crate::run_once::{Abandoned, RunOnce};
+use crate::run_once::{RunOnce, TOO_LONG};
+use crate::verdict::skip;
 use crate::wire::{self, SendResult};
 
 pub(crate) use cancellation::Cancellation;
@@ -28,11 +29,10 @@ use cleanup::SentMessages;
 pub(crate) use reconnect::Reconnection;
 pub(crate) use stream::{ReadUntil, RecordedStream, StreamEnd};
 
-/// One interface.
 pub(crate) struct TestedInterface {
     pub(crate) agent: Arc<TestedAgent>,
     pub(crate) endpoint: Interface,
-    /// Where the card says that it is, if that is not where it is called.
+    /// Its url on the card, if it is called at another one.
     pub(crate) card_url: Option<String>,
     sent_messages: SentMessages,
     first: RunOnce<FirstSend>,
@@ -46,17 +46,11 @@ pub(crate) struct TestedInterface {
     delivery: RunOnce<Delivery>,
 }
 
-/// What the first message came to.
+/// The first message and its reply.
 pub(crate) struct FirstSend {
     pub(crate) message_id: String,
     pub(crate) reply: Reply,
     pub(crate) sent: Option<Result<SendResult, String>>,
-}
-
-impl Abandoned for FirstSend {
-    fn abandoned() -> Self {
-        Self { message_id: String::new(), reply: Reply::abandoned(), sent: None }
-    }
 }
 
 impl TestedInterface {
@@ -66,15 +60,15 @@ impl TestedInterface {
             endpoint,
             card_url,
             sent_messages: SentMessages::default(),
-            first: RunOnce::default(),
-            ended: RunOnce::default(),
-            non_blocking: RunOnce::default(),
-            running: RunOnce::default(),
-            recorded: RunOnce::default(),
-            canceled: RunOnce::default(),
-            reconnection: RunOnce::default(),
-            unanswered_task: RunOnce::default(),
-            delivery: RunOnce::default(),
+            first: RunOnce::new(|| FirstSend { message_id: String::new(), reply: Reply::abandoned(), sent: None }),
+            ended: RunOnce::new(|| None),
+            non_blocking: RunOnce::new(Reply::abandoned),
+            running: RunOnce::new(|| None),
+            recorded: RunOnce::new(RecordedStream::abandoned),
+            canceled: RunOnce::new(|| None),
+            reconnection: RunOnce::new(|| None),
+            unanswered_task: RunOnce::new(|| Err(TOO_LONG)),
+            delivery: RunOnce::new(|| skip(TOO_LONG)),
         }
     }
 
@@ -82,12 +76,12 @@ impl TestedInterface {
         format!("{} {}", self.endpoint.binding.as_str(), self.endpoint.version.as_str())
     }
 
-    /// What is called, for the report.
-    pub(crate) fn place(&self) -> String {
+    /// What was called, for the report.
+    pub(crate) fn describe(&self) -> String {
         let called = format!("{} {}", self.name(), self.endpoint.url);
         match &self.card_url {
             None => called,
-            Some(said) => format!("{called} (the card says {said})"),
+            Some(card_url) => format!("{called} (the card says {card_url})"),
         }
     }
 
@@ -107,12 +101,12 @@ impl TestedInterface {
         wire::has_ended(self.dialect(), task)
     }
 
-    /// Whether a task has ended or asks something.
+    /// Whether a task is terminal or interrupted.
     pub(crate) fn is_settled(&self, task: &Value) -> bool {
         self.has_ended(task) || wire::is_interrupted(self.dialect(), task)
     }
 
-    /// The first message: sent as callers do it, and waited for.
+    /// The first message: a blocking send.
     pub(crate) async fn first(&self) -> &FirstSend {
         let send = || async {
             let request = self.message(false);
@@ -124,7 +118,6 @@ impl TestedInterface {
         self.first.get(send).await
     }
 
-    /// The task of the first message.
     pub(crate) async fn first_task(&self) -> Option<&Value> {
         match &self.first().await.sent {
             Some(Ok(SendResult::Task(task))) => Some(task),
@@ -136,7 +129,7 @@ impl TestedInterface {
         self.first_task().await?["id"].as_str()
     }
 
-    /// A task that has ended: the first one, canceled if need be.
+    /// A task that has ended: the first one, canceled if necessary.
     pub(crate) async fn ended(&self) -> Option<&str> {
         let end = || async {
             let task = self.first_task().await?;
@@ -144,29 +137,28 @@ impl TestedInterface {
             if self.has_ended(task) {
                 return Some(id);
             }
-            // Which cancels this very one.
+            // This cancels the first task.
             self.canceled().await;
             self.has_ended_now(&id).await.then_some(id)
         };
         self.ended.get(end).await.as_deref()
     }
 
-    /// A message that was not waited for.
+    /// The reply to a non-blocking send.
     pub(crate) async fn non_blocking_reply(&self) -> &Reply {
         self.non_blocking.get(|| self.call(Operation::SendMessage, Request::Send(self.message(true)))).await
     }
 
-    /// Its task.
     pub(crate) async fn non_blocking_id(&self) -> Option<String> {
         self.task_id(self.non_blocking_reply().await)
     }
 
-    /// A task that has just begun, at work for a while with luck.
+    /// A task that has just started and may be running for a while.
     pub(crate) async fn running(&self) -> Option<&str> {
         self.running.get(|| self.start_task()).await.as_deref()
     }
 
-    /// A new task, which nobody waits for.
+    /// Starts a task with a non-blocking send.
     pub(crate) async fn start_task(&self) -> Option<String> {
         let reply = self.call(Operation::SendMessage, Request::Send(self.message(true))).await;
         self.task_id(&reply)
@@ -179,18 +171,17 @@ impl TestedInterface {
         }
     }
 
-    /// The stream of a message, heard to its end.
+    /// The stream of a message, read to its end.
     pub(crate) async fn recorded_stream(&self) -> &RecordedStream {
         let request = || Request::Send(self.message(false));
         self.recorded.get(|| self.record(Operation::SendStreamingMessage, request(), ReadUntil::End)).await
     }
 
-    /// What came of a message with a webhook.
     pub(crate) async fn delivery(&self) -> &Delivery {
-        self.delivery.get(|| delivered::try_it(self)).await
+        self.delivery.get(|| delivered::deliver(self)).await
     }
 
-    /// A message with the text of the user's choice.
+    /// A message with the configured text.
     pub(crate) fn message(&self, return_immediately: bool) -> SendRequest {
         let mut message = Message::text(Role::User, self.agent.text.clone());
         message.message_id = MessageId::generate();
@@ -199,7 +190,7 @@ impl TestedInterface {
         SendRequest { tenant: self.tenant(), message, configuration, metadata: None }
     }
 
-    /// The same to a task.
+    /// The same as a follow-up.
     pub(crate) fn message_to(&self, task: TaskId) -> Request {
         let mut request = self.message(false);
         request.message.task_id = Some(task);
@@ -210,13 +201,11 @@ impl TestedInterface {
         self.endpoint.tenant.clone()
     }
 
-    /// Whether a task has ended by now.
     pub(crate) async fn has_ended_now(&self, id: &str) -> bool {
         self.get(id).await.result().is_some_and(|task| self.has_ended(task))
     }
 
-    /// Whether a task is gone because the agent does not keep those that have ended: neither is the first one there any
-    /// more, which was seen to end.
+    /// Whether the agent purges ended tasks: this one is gone, and so is the first one, which was seen to end.
     pub(crate) async fn has_purged(&self, id: &str) -> bool {
         let Some(first) = self.first.known().and_then(|first| match &first.sent {
             Some(Ok(SendResult::Task(task))) if self.has_ended(task) => task["id"].as_str(),

@@ -1,4 +1,4 @@
-//! The report in the form that build servers read: one suite for each group, one case for each check.
+//! The report as JUnit XML, for build servers: a suite for each group, a case for each check.
 
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn line(xml: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(xml, "{text}");
 }
 
-/// Text that stands in XML; what cannot stand there at all is left out.
+/// Escapes XML; characters that XML cannot hold are dropped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

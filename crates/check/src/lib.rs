@@ -1,9 +1,8 @@
-//! Says whether an A2A agent keeps to the specification: what was asked, what came back, which rule says what should have
-//! come, and how to put it right.
+//! Conformance checks of an A2A agent against the specification: what was sent, what came back, which rule it breaks,
+//! and how to fix it.
 //!
-//! The checks read answers as plain JSON, not with the lenient readers that the client has for agents in the wild: what
-//! the client forgives is what is to be found here. They are safe: a few small messages, no load, and the only tasks that
-//! are canceled are their own.
+//! The checks read replies as plain JSON, not with the client's lenient decoders: what the client tolerates is what is
+//! to be found here. They are safe: a few small messages, no load, and they cancel only their own tasks.
 
 mod agent;
 mod artifacts;

@@ -1,4 +1,4 @@
-//! Whether messages are answered as the specification says, and tasks can be read and canceled.
+//! Checks of SendMessage and GetTask.
 
 pub(crate) mod cancel;
 pub(crate) mod history;
@@ -7,133 +7,75 @@ use std::time::Duration;
 
 use switchboard_a2a::{ErrorKind, Operation, TaskId};
 
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Quality};
 use crate::errors::NOT_RPC;
 use crate::interface::{ReadUntil, TestedInterface};
 use crate::reply::{DECLINED, ReplyContent};
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, OrSkip, Verdict, applies_if, fail, no_problems, skip};
 use crate::wire::{self, SendResult};
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "send-answered",
-        group: Group::Operations,
-        title: "a message is answered with either a task or a message",
-        rule: "A2A 1.0 §3.1.1; 0.3 §7.1",
-        severity: Severity::Must,
-        fix: "answer SendMessage with {\"task\":…} or {\"message\":…}; in 0.3 with the object itself and its kind",
-        run: Run::Interface(|interface| Box::pin(answered(interface))),
-    },
-    Check {
-        id: "send-media-type",
-        group: Group::Operations,
-        title: "answers are served as JSON",
-        rule: "A2A 1.0 §9.1, §11.1; 0.3 §3.2",
-        severity: Severity::Must,
-        fix: "send Content-Type: application/json, over REST application/a2a+json",
-        run: Run::Interface(|interface| Box::pin(media_type(interface))),
-    },
-    Check {
-        id: "send-envelope",
-        group: Group::Operations,
-        title: "over JSON-RPC, answers have the id of their request",
-        rule: "JSON-RPC 2.0 §5; A2A 1.0 §9.3",
-        severity: Severity::Must,
-        fix: "answer with jsonrpc 2.0 and the id that was asked with",
-        run: Run::Interface(|interface| Box::pin(envelope(interface))),
-    },
-    Check {
-        id: "send-in-time",
-        group: Group::Operations,
-        title: "a message is answered in time, or its task goes on visibly",
-        rule: "A2A 1.0 §3.1.1 leaves it open",
-        severity: Severity::Quality,
-        fix: "answer with a failed task when the agent's code panics or hangs; report progress where work takes long",
-        run: Run::Interface(|interface| Box::pin(in_time(interface))),
-    },
-    Check {
-        id: "send-waits",
-        group: Group::Operations,
-        title: "a message is answered when its task has ended or asks something",
-        rule: "A2A 1.0 §3.2.2",
-        severity: Severity::Must,
-        fix: "do not answer before the task has ended or waits for its caller, unless returnImmediately is true",
-        run: Run::Interface(|interface| Box::pin(waits(interface))),
-    },
-    Check {
-        id: "send-returns-immediately",
-        group: Group::Operations,
-        title: "a message with returnImmediately, or with blocking false in 0.3, is answered at once",
-        rule: "A2A 1.0 §3.2.2; 0.3 §7.1",
-        severity: Severity::Must,
-        fix: "answer as soon as the task exists, and go on working",
-        run: Run::Interface(|interface| Box::pin(returns_immediately(interface))),
-    },
-    Check {
-        id: "task-members",
-        group: Group::Operations,
-        title: "a task has its id, a state by its name in this version, and times in UTC",
-        rule: "A2A 1.0 §4.1.1, §5.5, §5.6.1",
-        severity: Severity::Must,
-        fix: "write all required members, states as the version spells them, timestamps with Z",
-        run: Run::Interface(|interface| Box::pin(task_members(interface))),
-    },
-    Check {
-        id: "message-members",
-        group: Group::Operations,
-        title: "a message that is the answer has its id, the role of the agent and parts",
-        rule: "A2A 1.0 §4.1.4, §5.7; 0.3 §6.4",
-        severity: Severity::Must,
-        fix: "write messageId, role and at least one part",
-        run: Run::Interface(|interface| Box::pin(message_members(interface))),
-    },
-    Check {
-        id: "get-task",
-        group: Group::Operations,
-        title: "a task that was answered with can be read again",
-        rule: "A2A 1.0 §3.1.3; 0.3 §7.3",
-        severity: Severity::Must,
-        fix: "keep tasks, and answer GetTask with the task itself",
-        run: Run::Interface(|interface| Box::pin(get_task(interface))),
-    },
-    Check {
-        id: "task-kept",
-        group: Group::Operations,
-        title: "a task that has ended is kept for a while",
-        rule: "A2A 1.0 §3.3.2 leaves it open",
-        severity: Severity::Quality,
-        fix: "keep ended tasks long enough for callers that were away to find out how they ended",
-        run: Run::Interface(|interface| Box::pin(kept(interface))),
-    },
-    Check {
-        id: "send-to-ended",
-        group: Group::Operations,
-        title: "a message to a task that has ended is refused with -32004",
-        rule: "A2A 1.0 §3.1.1",
-        severity: Severity::Must,
-        fix: "answer UnsupportedOperationError; ended tasks do not begin again",
-        run: Run::Interface(|interface| Box::pin(send_to_ended(interface))),
-    },
-    Check {
-        id: "failed-task-ends",
-        group: Group::Operations,
-        title: "a task whose message was answered with an error does not stay at work",
-        rule: "A2A 1.0 §4.1.3",
-        severity: Severity::Quality,
-        fix: "move the task to TASK_STATE_FAILED when the agent's code fails",
-        run: Run::Interface(|interface| Box::pin(failed_task_ends(interface))),
-    },
+    Check::of_interface(Group::Operations, Must, "send-answered", |interface| Box::pin(answered(interface)))
+        .title("a message is answered with either a task or a message")
+        .rule("A2A 1.0 §3.1.1; 0.3 §7.1")
+        .fix("answer SendMessage with {\"task\":…} or {\"message\":…}; in 0.3 with the object itself and its kind"),
+    Check::of_interface(Group::Operations, Must, "send-media-type", |interface| Box::pin(media_type(interface)))
+        .title("answers are served as JSON")
+        .rule("A2A 1.0 §9.1, §11.1; 0.3 §3.2")
+        .fix("send Content-Type: application/json, over REST application/a2a+json"),
+    Check::of_interface(Group::Operations, Must, "send-envelope", |interface| Box::pin(envelope(interface)))
+        .title("over JSON-RPC, answers have the id of their request")
+        .rule("JSON-RPC 2.0 §5; A2A 1.0 §9.3")
+        .fix("answer with jsonrpc 2.0 and the id that was asked with"),
+    Check::of_interface(Group::Operations, Quality, "send-in-time", |interface| Box::pin(in_time(interface)))
+        .title("a message is answered in time, or its task goes on visibly")
+        .rule("A2A 1.0 §3.1.1 leaves it open")
+        .fix("answer with a failed task when the agent's code panics or hangs; report progress where work takes long"),
+    Check::of_interface(Group::Operations, Must, "send-waits", |interface| Box::pin(waits(interface)))
+        .title("a message is answered when its task has ended or asks something")
+        .rule("A2A 1.0 §3.2.2")
+        .fix("do not answer before the task has ended or waits for its caller, unless returnImmediately is true"),
+    Check::of_interface(Group::Operations, Must, "send-returns-immediately", |interface| {
+        Box::pin(is_non_blocking(interface))
+    })
+    .title("a message with returnImmediately, or with blocking false in 0.3, is answered at once")
+    .rule("A2A 1.0 §3.2.2; 0.3 §7.1")
+    .fix("answer as soon as the task exists, and go on working"),
+    Check::of_interface(Group::Operations, Must, "task-members", |interface| Box::pin(task_members(interface)))
+        .title("a task has its id, a state by its name in this version, and times in UTC")
+        .rule("A2A 1.0 §4.1.1, §5.5, §5.6.1")
+        .fix("write all required members, states as the version spells them, timestamps with Z"),
+    Check::of_interface(Group::Operations, Must, "message-members", |interface| Box::pin(message_members(interface)))
+        .title("a message that is the answer has its id, the role of the agent and parts")
+        .rule("A2A 1.0 §4.1.4, §5.7; 0.3 §6.4")
+        .fix("write messageId, role and at least one part"),
+    Check::of_interface(Group::Operations, Must, "get-task", |interface| Box::pin(get_task(interface)))
+        .title("a task that was answered with can be read again")
+        .rule("A2A 1.0 §3.1.3; 0.3 §7.3")
+        .fix("keep tasks, and answer GetTask with the task itself"),
+    Check::of_interface(Group::Operations, Quality, "task-kept", |interface| Box::pin(kept(interface)))
+        .title("a task that has ended is kept for a while")
+        .rule("A2A 1.0 §3.3.2 leaves it open")
+        .fix("keep ended tasks long enough for callers that were away to find out how they ended"),
+    Check::of_interface(Group::Operations, Must, "send-to-ended", |interface| Box::pin(send_to_ended(interface)))
+        .title("a message to a task that has ended is refused with -32004")
+        .rule("A2A 1.0 §3.1.1")
+        .fix("answer UnsupportedOperationError; ended tasks do not begin again"),
+    Check::of_interface(Group::Operations, Quality, "failed-task-ends", |interface| Box::pin(failed_task(interface)))
+        .title("a task whose message was answered with an error does not stay at work")
+        .rule("A2A 1.0 §4.1.3")
+        .fix("move the task to TASK_STATE_FAILED when the agent's code fails"),
 ];
 
-async fn answered(interface: &TestedInterface) -> Verdict {
+async fn answered(interface: &TestedInterface) -> CheckResult {
     let first = interface.first().await;
     match (&first.reply.content, &first.sent) {
-        (_, Some(Ok(_))) => Verdict::pass(),
+        (_, Some(Ok(_))) => Ok(()),
         (_, Some(Err(problem))) => first.reply.failure_because(problem),
         (ReplyContent::Missing, _) if first.reply.is_late(interface.agent.patience) => {
-            Verdict::not_applicable(format!("no answer came within {} s", interface.agent.patience.as_secs()))
+            skip(format!("no answer came within {} s", interface.agent.patience.as_secs()))
         }
-        _ if first.reply.is_declined() => Verdict::not_applicable(DECLINED),
+        _ if first.reply.is_declined() => skip(DECLINED),
         _ => match interface.unanswered_task().await {
             Ok(task) => first.reply.failure_because(&format!("its task is {}", wire::short(&task["status"]["state"]))),
             Err(_) => first.reply.failure(),
@@ -141,36 +83,34 @@ async fn answered(interface: &TestedInterface) -> Verdict {
     }
 }
 
-async fn media_type(interface: &TestedInterface) -> Verdict {
+async fn media_type(interface: &TestedInterface) -> CheckResult {
     let reply = &interface.first().await.reply;
-    if reply.result().is_none() {
-        return Verdict::not_applicable("the message was not answered with a result");
-    }
+    applies_if(reply.result().is_some(), "the message was not answered with a result")?;
     match reply.media_type().as_str() {
-        "application/json" => Verdict::pass(),
-        "application/a2a+json" if interface.is_v1() && !interface.is_rpc() => Verdict::pass(),
-        other => Verdict::fail(&reply.sent, format!("Content-Type: {other}")),
+        "application/json" => Ok(()),
+        "application/a2a+json" if interface.is_v1() && !interface.is_rpc() => Ok(()),
+        other => fail(&reply.sent, format!("Content-Type: {other}")),
     }
 }
 
-/// How long a task is looked at that should have been answered with.
+/// How long the task of an unanswered message is watched.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// An agent that thinks and one that hangs are told apart by what can be seen of the task meanwhile.
-async fn in_time(interface: &TestedInterface) -> Verdict {
+/// A slow agent and one that hangs are told apart by whether the task changes meanwhile.
+async fn in_time(interface: &TestedInterface) -> CheckResult {
     let first = &interface.first().await.reply;
     if !first.is_late(interface.agent.patience) {
         return match first.content {
-            ReplyContent::Missing => Verdict::not_applicable("the agent could not be asked"),
-            _ => Verdict::pass(),
+            ReplyContent::Missing => skip("the agent could not be asked"),
+            _ => Ok(()),
         };
     }
     let waited = format!("no answer within {} s", interface.agent.patience.as_secs());
     let task = match interface.unanswered_task().await {
         Ok(task) => task,
-        // Version 0.3 has no way to look for it.
-        Err(why) if !interface.is_v1() => return Verdict::not_applicable(format!("{waited}; {why}")),
-        Err(why) => return Verdict::fail(&first.sent, format!("{waited}; {why}")),
+        // Version 0.3 has no list to find it in.
+        Err(why) if !interface.is_v1() => return skip(format!("{waited}; {why}")),
+        Err(why) => return fail(&first.sent, format!("{waited}; {why}")),
     };
     let id = task["id"].as_str().unwrap_or_default();
     let recorded = if interface.agent.has_capability("streaming") {
@@ -181,10 +121,9 @@ async fn in_time(interface: &TestedInterface) -> Verdict {
     tokio::time::sleep(LOOK).await;
     let now = interface.get(id).await;
     let state = now.result().and_then(|task| wire::state(interface.dialect(), task)).unwrap_or("not to be read");
-    // The clock of the agent tells how long it has been silent.
     let is_changed = now.result().is_some_and(|now| now["status"] != task["status"] || interface.has_ended(now));
     if is_changed {
-        return Verdict::not_applicable(format!("{waited}, but its task went on to {state} meanwhile"));
+        return skip(format!("{waited}, but its task went on to {state} meanwhile"));
     }
     let subscribed = match recorded {
         None => "",
@@ -192,116 +131,100 @@ async fn in_time(interface: &TestedInterface) -> Verdict {
         Some(_) => ", and cannot be subscribed to, as if nobody worked on it any more",
     };
     let since = task["status"]["timestamp"].as_str().map(|at| format!(" since {at}")).unwrap_or_default();
-    Verdict::fail(&first.sent, format!("{waited}; its task is {state}{since}{subscribed}"))
+    fail(&first.sent, format!("{waited}; its task is {state}{since}{subscribed}"))
 }
 
-async fn waits(interface: &TestedInterface) -> Verdict {
-    if !interface.is_v1() {
-        return Verdict::not_applicable("version 0.3 leaves it open");
-    }
-    let Some(task) = interface.first_task().await else {
-        return Verdict::not_applicable("the message was not answered with a task");
-    };
-    if interface.is_settled(task) { Verdict::pass() } else { interface.first().await.reply.failure() }
+async fn waits(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
+    let task = interface.first_task().await.or_skip("the message was not answered with a task")?;
+    if interface.is_settled(task) { Ok(()) } else { interface.first().await.reply.failure() }
 }
 
-async fn returns_immediately(interface: &TestedInterface) -> Verdict {
-    if interface.first_task().await.is_none() {
-        return Verdict::not_applicable("the message was not answered with a task");
-    }
+async fn is_non_blocking(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.first_task().await.is_some(), "the message was not answered with a task")?;
     let reply = interface.non_blocking_reply().await;
     let result = reply.result().map(|result| wire::sent(interface.dialect(), result));
-    // An agent that is far away takes its time with everything.
+    // The round trip of any request is not the agent's time.
     let distance = interface.get_unknown_task().await.took;
     let (waited, took) =
         (interface.first().await.reply.took.saturating_sub(distance), reply.took.saturating_sub(distance));
     let has_waited = waited > Duration::from_secs(1) && took > waited / 2;
     match result {
-        // Version 0.3 leaves open whether an agent can do it.
+        // Version 0.3 leaves it open.
         Some(Ok(_)) if has_waited && interface.is_v1() => {
             let (waited, took) = (waited.as_secs_f64(), took.as_secs_f64());
-            Verdict::fail(&reply.sent, format!("it took {took:.1} s, and {waited:.1} s without returnImmediately"))
+            fail(&reply.sent, format!("it took {took:.1} s, and {waited:.1} s without returnImmediately"))
         }
-        Some(Ok(_)) => Verdict::pass(),
+        Some(Ok(_)) => Ok(()),
         Some(Err(problem)) => reply.failure_because(&problem),
         None => reply.failure(),
     }
 }
 
-async fn task_members(interface: &TestedInterface) -> Verdict {
-    let Some(task) = interface.first_task().await else {
-        return Verdict::not_applicable("the message was not answered with a task");
-    };
-    Verdict::of(&wire::task_problems(interface.dialect(), task), &interface.first().await.reply.sent)
+async fn task_members(interface: &TestedInterface) -> CheckResult {
+    let task = interface.first_task().await.or_skip("the message was not answered with a task")?;
+    no_problems(&wire::task_problems(interface.dialect(), task), &interface.first().await.reply.sent)
 }
 
-async fn get_task(interface: &TestedInterface) -> Verdict {
-    let Some(id) = interface.first_id().await else {
-        return Verdict::not_applicable("the message was not answered with a task");
-    };
+async fn get_task(interface: &TestedInterface) -> CheckResult {
+    let id = interface.first_id().await.or_skip("the message was not answered with a task")?;
     let reply = interface.get(id).await;
     let Some(task) = reply.result() else { return reply.failure().about_task(id) };
     if task["id"] != id {
         return reply.failure_because("this is not the task that was asked for");
     }
-    Verdict::of(&wire::task_problems(interface.dialect(), task), &reply.sent)
+    no_problems(&wire::task_problems(interface.dialect(), task), &reply.sent)
 }
 
-async fn kept(interface: &TestedInterface) -> Verdict {
-    let Some(task) = interface.first_task().await.filter(|task| interface.has_ended(task)) else {
-        return Verdict::not_applicable("the message was not answered with a task that has ended");
-    };
+async fn kept(interface: &TestedInterface) -> CheckResult {
+    let task = interface
+        .first_task()
+        .await
+        .filter(|task| interface.has_ended(task))
+        .or_skip("the message was not answered with a task that has ended")?;
     let reply = interface.get(task["id"].as_str().unwrap_or_default()).await;
-    if reply.is_refused_with(ErrorKind::TaskNotFound) { reply.failure() } else { Verdict::pass() }
+    if reply.is_refused_with(ErrorKind::TaskNotFound) { reply.failure() } else { Ok(()) }
 }
 
-async fn message_members(interface: &TestedInterface) -> Verdict {
+async fn message_members(interface: &TestedInterface) -> CheckResult {
     let first = interface.first().await;
     match &first.sent {
         Some(Ok(SendResult::Message(message))) => {
-            Verdict::of(&wire::message_problems(interface.dialect(), message), &first.reply.sent)
+            no_problems(&wire::message_problems(interface.dialect(), message), &first.reply.sent)
         }
-        _ => Verdict::not_applicable("the message was not answered with a message"),
+        _ => skip("the message was not answered with a message"),
     }
 }
 
-async fn envelope(interface: &TestedInterface) -> Verdict {
-    if !interface.is_rpc() {
-        return Verdict::not_applicable(NOT_RPC);
-    }
+async fn envelope(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_rpc(), NOT_RPC)?;
     let reply = &interface.first().await.reply;
     match reply.json.as_ref().filter(|_| matches!(reply.content, ReplyContent::Result(_) | ReplyContent::Error(_))) {
-        None => Verdict::not_applicable("the message was not answered in the protocol"),
-        Some(json) if json["id"] == 1 => Verdict::pass(),
-        Some(json) => Verdict::fail(&reply.sent, format!("id is {}, and 1 was asked with", wire::short(&json["id"]))),
+        None => skip("the message was not answered in the protocol"),
+        Some(json) if json["id"] == 1 => Ok(()),
+        Some(json) => fail(&reply.sent, format!("id is {}, and 1 was asked with", wire::short(&json["id"]))),
     }
 }
 
-async fn send_to_ended(interface: &TestedInterface) -> Verdict {
-    if !interface.is_v1() {
-        return Verdict::not_applicable("version 0.3 names no error for it");
-    }
-    let Some(id) = interface.ended().await else {
-        return Verdict::not_applicable("no task has ended");
-    };
+async fn send_to_ended(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_v1(), "version 0.3 names no error for it")?;
+    let id = interface.ended().await.or_skip("no task has ended")?;
     let reply = interface.call(Operation::SendMessage, interface.message_to(TaskId::from(id))).await;
     reply.expect(&[ErrorKind::UnsupportedOperation]).about_task(id)
 }
 
-/// Why there is nothing to see of a task at work.
+/// Why no running task could be observed.
 pub(crate) const ENDED: &str = "the task had ended already; a --text that takes a few seconds shows more";
 
-async fn failed_task_ends(interface: &TestedInterface) -> Verdict {
+async fn failed_task(interface: &TestedInterface) -> CheckResult {
     let first = &interface.first().await.reply;
     match interface.unanswered_task().await {
-        _ if matches!(first.content, ReplyContent::Missing) => {
-            Verdict::not_applicable("no message was answered with an error")
-        }
-        Err(why) => Verdict::not_applicable(why),
-        Ok(task) if interface.has_ended(task) => Verdict::pass(),
+        _ if matches!(first.content, ReplyContent::Missing) => skip("no message was answered with an error"),
+        Err(why) => skip(why),
+        Ok(task) if interface.has_ended(task) => Ok(()),
         Ok(task) => {
             let state = wire::short(&task["status"]["state"]);
-            Verdict::fail(&first.sent, format!("a second after the answer its task is {state}; {}", first.seen))
+            fail(&first.sent, format!("a second after the answer its task is {state}; {}", first.seen))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on this machine, open for as long as one check needs it.
+//! A webhook receiver on loopback, open for as long as one check needs it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,15 +11,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// The most that is read of a request.
-const LARGEST: usize = 1 << 20;
-/// How many requests are kept to be looked at.
-const KEPT: usize = 8;
+/// The largest request that is read.
+const MAX_REQUEST_BYTES: usize = 1 << 20;
+/// How many requests are kept.
+const MAX_KEPT: usize = 8;
 /// How long a request may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(2);
-const DONE: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+const OK_RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// A receiver on this machine. It takes what comes at any time: some agents answer nobody before their webhooks have.
+/// It reads requests at any time: some agents reply to no client before their webhooks have.
 pub(crate) struct Receiver {
     address: SocketAddr,
     bodies: mpsc::Receiver<Value>,
@@ -27,11 +27,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// One that answers, or one that takes everything and says nothing for as long as it is there.
+    /// One that responds, or one that accepts connections and never responds.
     pub(crate) async fn start(answers: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let (sender, bodies) = mpsc::channel(KEPT);
+        let (sender, bodies) = mpsc::channel(MAX_KEPT);
         let work = tokio::spawn(async move {
             let mut unanswered = Vec::new();
             while let Ok((socket, _)) = listener.accept().await {
@@ -39,9 +39,9 @@ impl Receiver {
                     unanswered.push(socket);
                     continue;
                 }
-                let received = timeout(PATIENCE, received(socket)).await;
+                let received = timeout(READ_TIMEOUT, received(socket)).await;
                 if let Ok(Ok(Some(body))) = received {
-                    // What is not kept is not looked at either.
+                    // More than these are not read.
                     let _ = sender.try_send(body);
                 }
             }
@@ -69,17 +69,17 @@ async fn received(mut socket: TcpStream) -> io::Result<Option<Value>> {
     let mut bytes = Vec::new();
     loop {
         if let Some(body) = body(&bytes) {
-            socket.write_all(DONE).await?;
+            socket.write_all(OK_RESPONSE).await?;
             socket.shutdown().await?;
             return Ok(serde_json::from_slice(&body).ok());
         }
-        if bytes.len() > LARGEST || socket.read_buf(&mut bytes).await? == 0 {
+        if bytes.len() > MAX_REQUEST_BYTES || socket.read_buf(&mut bytes).await? == 0 {
             return Ok(None);
         }
     }
 }
 
-/// The body, once all of it is there.
+/// The body, once it is complete.
 fn body(bytes: &[u8]) -> Option<Vec<u8>> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
@@ -92,7 +92,7 @@ fn body(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The chunks put together, once the last one is there.
+/// The joined chunks, once the last one has arrived.
 fn unchunked(mut rest: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     loop {

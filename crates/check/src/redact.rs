@@ -1,62 +1,61 @@
-//! What must not stand in a report, whoever puts it there: agents repeat what they are sent, whole, in part, and in the
-//! spelling of an address or of JSON.
+//! Redacts our secrets in reports: agents repeat what they are sent, whole, in part, and in the encoding of a url or of
+//! JSON.
 
 use url::form_urlencoded::byte_serialize;
 
-/// Shorter ones are no secrets, and would be found in every other word.
-const SHORTEST: usize = 4;
-const HIDDEN: &str = "***";
-/// With which texts end that were cut.
+/// Shorter ones would be found in every other word.
+const MIN_SECRET: usize = 4;
+const REDACTED: &str = "***";
+/// The end of a text that was cut.
 pub(crate) const CUT: char = '…';
 
-/// What is never shown, in every spelling in which it may come back, in small letters.
+/// The secrets in every encoding, in lower case.
 pub(crate) struct Redactor(Vec<String>);
 
 impl Redactor {
     pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let mut all = Vec::new();
-        for secret in secrets.into_iter().filter(|secret| secret.len() >= SHORTEST) {
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= MIN_SECRET) {
             let quoted = serde_json::Value::from(secret.as_str()).to_string();
             all.push(quoted.trim_matches('"').to_ascii_lowercase());
             all.push(byte_serialize(secret.as_bytes()).collect::<String>().to_ascii_lowercase());
             all.push(secret.to_ascii_lowercase());
         }
-        // One that is part of another is looked for after it.
+        // Longer ones first: one may be part of another.
         all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         all.dedup();
         Self(all)
     }
 
-    /// The text without them.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let whole = self.0.iter().fold(text.to_owned(), |text, secret| replaced(&text, secret));
-        self.0.iter().fold(whole, |text, secret| without_begun(&text, secret))
+        let whole = self.0.iter().fold(text.to_owned(), |text, secret| redact_whole(&text, secret));
+        self.0.iter().fold(whole, |text, secret| redact_cut(&text, secret))
     }
 }
 
-fn replaced(text: &str, secret: &str) -> String {
-    let small = text.to_ascii_lowercase();
+fn redact_whole(text: &str, secret: &str) -> String {
+    let lower = text.to_ascii_lowercase();
     let mut described = String::with_capacity(text.len());
     let mut from = 0;
-    for (at, found) in small.match_indices(secret) {
+    for (at, found) in lower.match_indices(secret) {
         described.push_str(&text[from..at]);
-        described.push_str(HIDDEN);
+        described.push_str(REDACTED);
         from = at + found.len();
     }
     described.push_str(&text[from..]);
     described
 }
 
-/// A secret that was cut in the middle is still most of it.
-fn without_begun(text: &str, secret: &str) -> String {
+/// Redacts the beginning of a secret that was cut in the middle.
+fn redact_cut(text: &str, secret: &str) -> String {
     let mut pieces: Vec<String> = text.split(CUT).map(str::to_owned).collect();
     let last = pieces.len() - 1;
     for piece in &mut pieces[..last] {
-        let small = piece.to_ascii_lowercase();
-        let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST);
-        if let Some(start_task) = ends.rev().find(|at| small.ends_with(&secret[..*at])) {
+        let lower = piece.to_ascii_lowercase();
+        let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= MIN_SECRET);
+        if let Some(start_task) = ends.rev().find(|at| lower.ends_with(&secret[..*at])) {
             piece.truncate(piece.len() - start_task);
-            piece.push_str(HIDDEN);
+            piece.push_str(REDACTED);
         }
     }
     pieces.join(&CUT.to_string())

@@ -1,24 +1,24 @@
-//! The report: what was checked and what came of it, for people and for programs.
+//! The report: the findings, for people and for programs.
 
 use serde::Serialize;
 
 use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Severity};
-use crate::verdict::Verdict;
+use crate::verdict::CheckResult;
 
-/// What a check came to.
+/// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Outcome {
-    /// It is as it should be.
+    /// The rule is kept.
     Pass,
-    /// It is not.
+    /// The rule is broken.
     Fail,
-    /// It cannot be told, or need not be true, of this agent.
+    /// It cannot be determined, or is not demanded, of this agent.
     NotApplicable,
 }
 
-/// One check and what came of it.
+/// A check and its outcome.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
@@ -32,12 +32,12 @@ pub struct Finding {
     pub rule: &'static str,
     /// How strongly.
     pub severity: Severity,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What the agent was asked, where it failed.
+    /// The request, where it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sent: String,
-    /// What came back, where it failed; why not, where it does not apply.
+    /// The response, where it failed; the reason, where it does not apply.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub seen: String,
     /// What to do, where it failed.
@@ -46,20 +46,24 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The one place where what agents say enters the report, and our secrets do not.
-    pub(crate) fn new(check: &'static Check, verdict: &Verdict, agent: &TestedAgent) -> Self {
+    /// The one place where text of the agent enters the report: sanitized, and with our secrets redacted.
+    pub(crate) fn new(check: &'static Check, result: CheckResult, agent: &TestedAgent) -> Self {
         let Check { id, group, title, rule, severity, fix, .. } = *check;
-        let fix = if verdict.is_failure() { fix } else { "" };
-        let (sent, seen) = (agent.sanitize_line(&verdict.sent), agent.sanitize_line(&verdict.seen));
-        Self { id, group, title, rule, severity, outcome: verdict.outcome, sent, seen, fix }
+        let (outcome, fix, sent, seen) = match result {
+            Ok(()) => (Outcome::Pass, "", String::new(), String::new()),
+            Err(problem) if problem.is_failure => (Outcome::Fail, fix, problem.sent, problem.seen),
+            Err(problem) => (Outcome::NotApplicable, "", problem.sent, problem.seen),
+        };
+        let (sent, seen) = (agent.sanitize_line(&sent), agent.sanitize_line(&seen));
+        Self { id, group, title, rule, severity, outcome, sent, seen, fix }
     }
 }
 
-/// How many came to what.
+/// How many findings have which outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// As they should be.
+    /// Passed.
     pub pass: usize,
     /// Broken demands.
     pub fail_must: usize,
@@ -71,7 +75,7 @@ pub struct Counts {
     pub not_applicable: usize,
 }
 
-/// All that was found out about an agent.
+/// The findings about one agent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -83,9 +87,9 @@ pub struct Report {
     pub interfaces: Vec<String>,
     /// The checks, in order.
     pub findings: Vec<Finding>,
-    /// How many came to what.
+    /// The sums.
     pub counts: Counts,
-    /// Whether all checks were made that were to be made.
+    /// False if checking was stopped before the last check.
     pub complete: bool,
 }
 
@@ -105,12 +109,12 @@ impl Report {
         Self { agent, card_url, interfaces, findings, counts, complete: true }
     }
 
-    /// What is known where it was stopped.
+    /// The same report, incomplete.
     pub(crate) fn stopped(self) -> Self {
         Self { complete: false, ..self }
     }
 
-    /// Whether a demand is broken; if it is strict, also whether advice is not followed.
+    /// Whether a demand is broken; if `strict`, also whether advice is not followed.
     pub fn failed(&self, strict: bool) -> bool {
         self.counts.fail_must > 0 || strict && self.counts.fail_should > 0
     }

@@ -1,23 +1,22 @@
-//! A request of ours before it is sent, and who sends it.
+//! A request before it is sent, and its caller.
 
 use http::{HeaderName, HeaderValue};
 
 use crate::agent::one_line;
 
-/// Who asks.
+/// Whose credentials a request has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// Whoever was given the credentials.
+    /// The configured ones.
     First,
-    /// Somebody without any.
+    /// None.
     Anonymous,
-    /// Somebody with credentials that were never given out.
+    /// Some that were never issued.
     WrongCredentials,
-    /// The second caller; like nobody where there is none.
+    /// Those of the second caller; none if there is no second caller.
     Second,
 }
 
-/// A request that is ready to be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct TestRequest {
     pub(crate) method: &'static str,
@@ -26,7 +25,7 @@ pub(crate) struct TestRequest {
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) caller: Caller,
-    /// Whether the extensions that the agent insists on are declared.
+    /// Whether the required extensions are declared.
     pub(crate) declares_extensions: bool,
 }
 
@@ -44,7 +43,7 @@ impl TestRequest {
         }
     }
 
-    /// What it was, for the report.
+    /// Describes it in the report.
     pub(crate) fn described(&self) -> String {
         let path = url::Url::parse(&self.url)
             .map_or_else(|_| self.url.clone(), |url| url[url::Position::BeforePath..].to_owned());

@@ -1,5 +1,4 @@
-//! Patience with agents that have no time at the moment: they are asked again when they say, and what they never find time
-//! for is no fault of theirs.
+//! The retry policy for overloaded agents (429 and 503): `Retry-After` is honoured, and overload is no failed check.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,37 +6,35 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 
-/// How often one question is asked.
-const TRIES: u32 = 5;
-/// How long is waited where the agent does not say, and at least.
-const UNSAID: Duration = Duration::from_millis(500);
-const SHORTEST: Duration = Duration::from_millis(20);
+/// How often one request is sent.
+const MAX_ATTEMPTS: u32 = 5;
+/// The wait without `Retry-After`, and the shortest one.
+const DEFAULT_WAIT: Duration = Duration::from_millis(500);
+const MIN_WAIT: Duration = Duration::from_millis(20);
 
-/// Whether an answer says no more than that there is no time.
-pub(crate) fn is_busy(status: u16) -> bool {
+pub(crate) fn is_overloaded(status: u16) -> bool {
     matches!(status, 429 | 503)
 }
 
-/// Whether the agent has ever found time since it was busy.
 #[derive(Debug, Default)]
 pub(crate) struct RetryPolicy {
-    is_hopeless: AtomicBool,
+    is_exhausted: AtomicBool,
 }
 
 impl RetryPolicy {
-    /// How long to wait before the same is asked again; none if it is not. Whoever has been asked often enough in vain is
-    /// asked everything else just once.
-    pub(crate) fn wait(&self, status: u16, headers: &HeaderMap, tries: u32, patience: Duration) -> Option<Duration> {
-        if !is_busy(status) {
-            self.is_hopeless.store(false, Ordering::Relaxed);
+    /// The wait before the next attempt; none if there is none. After a request that used up its attempts, others get
+    /// one attempt each until the agent answers again.
+    pub(crate) fn wait(&self, status: u16, headers: &HeaderMap, attempt: u32, patience: Duration) -> Option<Duration> {
+        if !is_overloaded(status) {
+            self.is_exhausted.store(false, Ordering::Relaxed);
             return None;
         }
-        let said = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let wait = said.map_or(UNSAID, Duration::from_secs).max(SHORTEST);
-        if tries >= TRIES || wait > patience {
-            self.is_hopeless.store(true, Ordering::Relaxed);
+        let retry_after = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+        let wait = retry_after.map_or(DEFAULT_WAIT, Duration::from_secs).max(MIN_WAIT);
+        if attempt >= MAX_ATTEMPTS || wait > patience {
+            self.is_exhausted.store(true, Ordering::Relaxed);
         }
-        if self.is_hopeless.load(Ordering::Relaxed) { None } else { Some(wait) }
+        if self.is_exhausted.load(Ordering::Relaxed) { None } else { Some(wait) }
     }
 }
 
@@ -51,11 +48,11 @@ mod tests {
         let after = |text: &str| HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
         assert_eq!(retry.wait(200, &HeaderMap::new(), 1, patience), None);
         assert_eq!(retry.wait(429, &after("1"), 1, patience), Some(Duration::from_secs(1)));
-        assert_eq!(retry.wait(503, &after("Fri, 31 Dec 1999 23:59:59 GMT"), 1, patience), Some(UNSAID));
-        assert_eq!(retry.wait(503, &HeaderMap::new(), TRIES, patience), None);
+        assert_eq!(retry.wait(503, &after("Fri, 31 Dec 1999 23:59:59 GMT"), 1, patience), Some(DEFAULT_WAIT));
+        assert_eq!(retry.wait(503, &HeaderMap::new(), MAX_ATTEMPTS, patience), None);
         assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), None, "it has been asked often enough");
         assert_eq!(retry.wait(200, &HeaderMap::new(), 1, patience), None);
-        assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), Some(UNSAID));
+        assert_eq!(retry.wait(503, &HeaderMap::new(), 1, patience), Some(DEFAULT_WAIT));
         assert_eq!(retry.wait(429, &after("3600"), 1, patience), None, "nobody waits for an hour");
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the checks, one after the other, so that an agent never has more to do than one careful caller would give it.
+//! Runs the checks one after the other, so that the agent never has more load than one careful caller causes.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,19 +12,19 @@ use tokio::time::timeout;
 use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, checks};
 use crate::interface::TestedInterface;
-use crate::report::{Finding, Outcome, Report};
-use crate::verdict::Verdict;
+use crate::report::{Finding, Report};
+use crate::verdict::{CheckResult, NotPassed, skip};
 
-/// How to check.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to say to the agent.
+    /// The text of the messages.
     pub text: String,
-    /// How long an answer may take.
+    /// The timeout of a request.
     pub patience: Duration,
     /// How long a stream may be silent; proxies give up on one after half a minute or more.
     pub silence: Duration,
-    /// A second caller, who must not get at the tasks of the first.
+    /// The credentials of a second caller, who must not get at the tasks of the first.
     pub other: Credentials,
     /// The groups to check; empty for all.
     pub only: Vec<Group>,
@@ -42,17 +42,17 @@ impl Default for Options {
     }
 }
 
-/// What every check may take beside its answers: looking whether something changes, waiting for streams to close.
-const LOOKING: Duration = Duration::from_secs(5);
-/// How long the tasks that are left may take to be canceled, by somebody who waits and by somebody who does not.
-const TIDYING: Duration = Duration::from_secs(30);
-const TIDYING_QUICKLY: Duration = Duration::from_secs(5);
+/// What a check may take beside its requests: watching a task, waiting for streams to close.
+const WATCH_TIME: Duration = Duration::from_secs(5);
+/// How long canceling the tasks that are left may take, after a whole run and after one that was stopped.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(30);
+const CLEANUP_TIMEOUT_STOPPED: Duration = Duration::from_secs(5);
 
-/// Checks an agent. `on_start` is told of each check before it is made. When `stop` comes, what is known by then is the
-/// report; what was begun is ended either way.
+/// Checks an agent. `on_start` is called before each check. When `stop` completes, the report holds the findings so
+/// far; tasks that were started are canceled either way.
 ///
 /// # Errors
-/// When the agent has no card that can be read, or nothing on it that is spoken here.
+/// When the agent has no readable card, or no interface on it can be called.
 pub async fn check(
     egress: Egress,
     peer: &Peer,
@@ -61,24 +61,24 @@ pub async fn check(
     mut on_start: impl FnMut(&'static Check),
 ) -> Result<Report, ClientError> {
     let mut stop = pin!(stop);
-    let (agent, places) = tokio::select! {
+    let (agent, declared) = tokio::select! {
         found = TestedAgent::find(egress, peer, options) => found?,
         () = &mut stop => return Ok(Report::new(String::new(), String::new(), Vec::new(), Vec::new()).stopped()),
     };
     let agent = Arc::new(agent);
     let interfaces: Vec<TestedInterface> =
-        places.into_iter().map(|place| TestedInterface::new(Arc::clone(&agent), place)).collect();
+        declared.into_iter().map(|endpoint| TestedInterface::new(Arc::clone(&agent), endpoint)).collect();
     let mut findings = Vec::new();
     let mut is_stopped = false;
     let work = async {
-        // Whoever is refused at the door learns nothing about the house.
-        let is_outside = |group: &Group| matches!(group, Group::Card | Group::Security);
-        if options.only.is_empty() || !options.only.iter().all(is_outside) {
+        // Without credentials that are accepted only these groups can be checked.
+        let needs_no_access = |group: &Group| matches!(group, Group::Card | Group::Security);
+        if options.only.is_empty() || !options.only.iter().all(needs_no_access) {
             check_access(&interfaces).await?;
         }
         for check in checks().filter(|check| options.only.is_empty() || options.only.contains(&check.group)) {
             on_start(check);
-            findings.push(Finding::new(check, &made(check, &agent, &interfaces).await, &agent));
+            findings.push(Finding::new(check, run_check(check, &agent, &interfaces).await, &agent));
         }
         Ok::<(), ClientError>(())
     };
@@ -86,21 +86,20 @@ pub async fn check(
         done = work => done?,
         () = &mut stop => is_stopped = true,
     }
-    // Whoever has stopped it wants to be gone soon.
-    let time = if is_stopped { TIDYING_QUICKLY } else { TIDYING };
+    let time = if is_stopped { CLEANUP_TIMEOUT_STOPPED } else { CLEANUP_TIMEOUT };
     let _ = timeout(time, cancel_leftovers(&interfaces)).await;
-    let called = interfaces.iter().map(|interface| agent.sanitize_line(&interface.place()));
+    let called = interfaces.iter().map(|interface| agent.sanitize_line(&interface.describe()));
     let (name, url) = (agent.sanitize(&agent.name), agent.sanitize(&agent.card_url));
     let report = Report::new(name, url, called.collect(), findings);
     Ok(if is_stopped { report.stopped() } else { report })
 }
 
-/// Leaves nothing of ours at work.
+/// Cancels all tasks of ours that may be running.
 async fn cancel_leftovers(interfaces: &[TestedInterface]) {
     for interface in interfaces {
         interface.cancel_leftovers().await;
     }
-    // Version 0.3 has no lists, and what was never answered has no other name than its message.
+    // Version 0.3 has no list in which the task of an unanswered message could be found.
     let Some(lister) = interfaces.iter().find(|interface| interface.is_v1()) else { return };
     for message in interfaces.iter().filter(|interface| !interface.is_v1()).flat_map(TestedInterface::unresolved) {
         let task = lister.task_of(&message).await;
@@ -110,7 +109,7 @@ async fn cancel_leftovers(interfaces: &[TestedInterface]) {
     }
 }
 
-/// Whether we are known well enough to be answered.
+/// Fails early if our credentials are not accepted.
 async fn check_access(interfaces: &[TestedInterface]) -> Result<(), ClientError> {
     for interface in interfaces {
         let Ok(test_request) = interface.harmless_request() else { continue };
@@ -127,39 +126,36 @@ async fn check_access(interfaces: &[TestedInterface]) -> Result<(), ClientError>
     Ok(())
 }
 
-/// Of several interfaces, the first that fails is told of.
-async fn made(check: &Check, agent: &TestedAgent, interfaces: &[TestedInterface]) -> Verdict {
-    // What a check needs may take as long as one answer, and the check itself a few more.
-    let limit = agent.patience * 4 + LOOKING;
-    let late = || Verdict::not_applicable(format!("it could not be told within {} s", limit.as_secs()));
+/// The first interface that fails decides; otherwise one that passes.
+async fn run_check(check: &Check, agent: &TestedAgent, interfaces: &[TestedInterface]) -> CheckResult {
+    // The tasks a check needs may take as long as one request, and the check itself a few more.
+    let limit = agent.patience * 4 + WATCH_TIME;
+    let late = || skip(format!("it could not be told within {} s", limit.as_secs()));
     let run = match check.run {
         Run::Agent(run) => return timeout(limit, run(agent)).await.unwrap_or_else(|_| late()),
         Run::Interface(run) => run,
     };
-    let mut verdict: Option<Verdict> = None;
+    let mut result = None;
     for interface in interfaces {
         let next = timeout(limit, run(interface)).await.unwrap_or_else(|_| late());
-        let mut next = unless_purged(interface, next).await;
-        if next.is_failure() {
-            next.seen = format!("{}: {}", interface.name(), next.seen);
-            return next;
-        }
-        if verdict
-            .as_ref()
-            .is_none_or(|verdict| verdict.outcome == Outcome::NotApplicable && next.outcome == Outcome::Pass)
-        {
-            verdict = Some(next);
+        match unless_purged(interface, next).await {
+            Err(problem) if problem.is_failure => {
+                let seen = format!("{}: {}", interface.name(), problem.seen);
+                return Err(NotPassed { seen, ..problem });
+            }
+            Ok(()) => result = Some(Ok(())),
+            skipped => drop(result.get_or_insert(skipped)),
         }
     }
-    verdict.unwrap_or_else(|| Verdict::not_applicable("the agent has no interface that can be called"))
+    result.unwrap_or_else(|| skip("the agent has no interface that can be called"))
 }
 
-/// Agents may throw ended tasks away, and have nothing to say about them after that.
-async fn unless_purged(interface: &TestedInterface, verdict: Verdict) -> Verdict {
-    match &verdict.task {
-        Some(task) if verdict.is_failure() && interface.has_purged(task).await => {
-            Verdict::not_applicable("the agent does not keep tasks that have ended")
+/// Agents may purge ended tasks, and answer nothing about them after that.
+async fn unless_purged(interface: &TestedInterface, result: CheckResult) -> CheckResult {
+    match &result {
+        Err(NotPassed { is_failure: true, task: Some(task), .. }) if interface.has_purged(task).await => {
+            skip("the agent does not keep tasks that have ended")
         }
-        _ => verdict,
+        _ => result,
     }
 }

@@ -1,59 +1,39 @@
-//! Something that is found out once for all checks that need it. What was given up in the middle is not begun again:
+//! A value that several checks share and that is determined once. An attempt that timed out is not repeated, because
 //! every attempt costs the agent a message.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
-/// What is known where finding out was given up.
-pub(crate) trait Abandoned {
-    fn abandoned() -> Self;
-}
-
-impl<T> Abandoned for Option<T> {
-    fn abandoned() -> Self {
-        None
-    }
-}
-
-impl Abandoned for Result<Value, &'static str> {
-    fn abandoned() -> Self {
-        Err(TOO_LONG)
-    }
-}
-
-/// Why nothing is known.
+/// Why the value of an abandoned attempt is not known.
 pub(crate) const TOO_LONG: &str = "it took too long to find out";
 
-/// Something that is found out once.
 #[derive(Debug)]
 pub(crate) struct RunOnce<T> {
     cell: OnceCell<T>,
     has_begun: AtomicBool,
+    /// The value after an attempt that was abandoned.
+    abandoned: fn() -> T,
 }
 
-impl<T> Default for RunOnce<T> {
-    fn default() -> Self {
-        Self { cell: OnceCell::new(), has_begun: AtomicBool::new(false) }
+impl<T> RunOnce<T> {
+    pub(crate) fn new(abandoned: fn() -> T) -> Self {
+        Self { cell: OnceCell::new(), has_begun: AtomicBool::new(false), abandoned }
     }
-}
 
-impl<T: Abandoned> RunOnce<T> {
-    /// What is known, or is found out now.
     pub(crate) async fn get<F: Future<Output = T>>(&self, find: impl FnOnce() -> F) -> &T {
         let find = || async {
             match self.has_begun.swap(true, Ordering::Relaxed) {
-                true => T::abandoned(),
-                // What is found out this way needs other things that are: all together are too much for a stack.
+                true => (self.abandoned)(),
+                // Boxed: one value needs others that are determined the same way, too much for a stack together.
                 false => Box::pin(find()).await,
             }
         };
         self.cell.get_or_init(find).await
     }
 
-    /// What is known.
+    /// The value if it is determined already.
     pub(crate) fn known(&self) -> Option<&T> {
         self.cell.get()
     }

@@ -1,66 +1,40 @@
-//! Whether strangers are kept out: encryption, credentials that are demanded, tasks of somebody else.
+//! Checks of TLS, authentication and task ownership.
 
 pub(crate) mod second_caller;
 
 use http::header::WWW_AUTHENTICATE;
-use switchboard_a2a::{ErrorKind, ListRequest, Operation, PushRequest, Request, TaskId};
+use switchboard_a2a::{ErrorKind, ListRequest, Operation, Request, TaskId};
 
 use crate::card::security::is_demanded;
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Should};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::{Caller, TestRequest};
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, OrSkip, applies_if, fail, skip};
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "security-tls",
-        group: Group::Security,
-        title: "the agent is called over an encrypted connection",
-        rule: "A2A 1.0 §7.1",
-        severity: Severity::Must,
-        fix: "serve https, and put https addresses on the card",
-        run: Run::Interface(|interface| Box::pin(tls(interface))),
-    },
-    Check {
-        id: "security-enforced",
-        group: Group::Security,
-        title: "callers without the credentials that the card demands are refused",
-        rule: "A2A 1.0 §7.4",
-        severity: Severity::Must,
-        fix: "check credentials before anything else, whatever is asked for, and answer 401",
-        run: Run::Interface(|interface| Box::pin(enforced(interface))),
-    },
-    Check {
-        id: "security-wrong",
-        group: Group::Security,
-        title: "callers with credentials that were never given out are refused",
-        rule: "A2A 1.0 §3.3.2, §7.4",
-        severity: Severity::Must,
-        fix: "look credentials up instead of only looking whether there are any, and answer 401",
-        run: Run::Interface(|interface| Box::pin(wrong(interface))),
-    },
-    Check {
-        id: "security-challenge",
-        group: Group::Security,
-        title: "a refusal for lack of credentials says which are wanted",
-        rule: "A2A 1.0 §7.4",
-        severity: Severity::Should,
-        fix: "send WWW-Authenticate with 401",
-        run: Run::Interface(|interface| Box::pin(challenge(interface))),
-    },
-    Check {
-        id: "security-foreign-task",
-        group: Group::Security,
-        title: "the task of one caller cannot be read by a stranger",
-        rule: "A2A 1.0 §13.1",
-        severity: Severity::Must,
-        fix: "look for tasks among those of the caller only, and answer TaskNotFoundError for all others",
-        run: Run::Interface(|interface| Box::pin(foreign_task(interface))),
-    },
+    Check::of_interface(Group::Security, Must, "security-tls", |interface| Box::pin(tls(interface)))
+        .title("the agent is called over an encrypted connection")
+        .rule("A2A 1.0 §7.1")
+        .fix("serve https, and put https addresses on the card"),
+    Check::of_interface(Group::Security, Must, "security-enforced", |interface| Box::pin(enforced(interface)))
+        .title("callers without the credentials that the card demands are refused")
+        .rule("A2A 1.0 §7.4")
+        .fix("check credentials before anything else, whatever is asked for, and answer 401"),
+    Check::of_interface(Group::Security, Must, "security-wrong", |interface| Box::pin(wrong(interface)))
+        .title("callers with credentials that were never given out are refused")
+        .rule("A2A 1.0 §3.3.2, §7.4")
+        .fix("look credentials up instead of only looking whether there are any, and answer 401"),
+    Check::of_interface(Group::Security, Should, "security-challenge", |interface| Box::pin(challenge(interface)))
+        .title("a refusal for lack of credentials says which are wanted")
+        .rule("A2A 1.0 §7.4")
+        .fix("send WWW-Authenticate with 401"),
+    Check::of_interface(Group::Security, Must, "security-foreign-task", |interface| Box::pin(foreign_task(interface)))
+        .title("the task of one caller cannot be read by a stranger")
+        .rule("A2A 1.0 §13.1")
+        .fix("look for tasks among those of the caller only, and answer TaskNotFoundError for all others"),
 ];
 
-/// Whether an address is on this machine.
 pub(crate) fn is_loopback(url: &str) -> bool {
     match url::Url::parse(url).ok().as_ref().and_then(url::Url::host) {
         Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -70,18 +44,18 @@ pub(crate) fn is_loopback(url: &str) -> bool {
     }
 }
 
-async fn tls(interface: &TestedInterface) -> Verdict {
+async fn tls(interface: &TestedInterface) -> CheckResult {
     let url = &interface.endpoint.url;
     match () {
-        () if url.starts_with("https://") => Verdict::pass(),
-        () if is_loopback(url) => Verdict::not_applicable("the agent is on this machine"),
-        () => Verdict::fail(format!("requests to {url}"), "the address is not encrypted"),
+        () if url.starts_with("https://") => Ok(()),
+        () if is_loopback(url) => skip("the agent is on this machine"),
+        () => fail(format!("requests to {url}"), "the address is not encrypted"),
     }
 }
 
 const OPEN: &str = "the card does not demand credentials of everybody";
 
-/// Something harmless, asked by nobody in particular.
+/// The harmless request, sent without credentials.
 async fn anonymous(interface: &TestedInterface) -> Reply {
     match interface.harmless_request() {
         Ok(test_request) => interface.ask(&TestRequest { caller: Caller::Anonymous, ..test_request }).await,
@@ -89,83 +63,76 @@ async fn anonymous(interface: &TestedInterface) -> Reply {
     }
 }
 
-/// What can be asked without doing any harm, should the door be open: all of it is about tasks that nobody has.
-fn doors(interface: &TestedInterface) -> Vec<(Operation, Request)> {
-    let (none, tenant) = (TaskId::generate, || interface.tenant());
-    let mut doors = vec![
-        (Operation::GetTask, Request::Get { id: none(), history_length: None, tenant: tenant() }),
-        (Operation::SendMessage, interface.message_to(none())),
-        (Operation::CancelTask, Request::Cancel { id: none(), metadata: None, tenant: tenant() }),
+/// Requests that do no harm even if they are let in: all of them name tasks that do not exist.
+fn operations(interface: &TestedInterface) -> Vec<(Operation, Request)> {
+    let (unknown, tenant) = (TaskId::generate, || interface.tenant());
+    let mut operations = vec![
+        (Operation::GetTask, Request::Get { id: unknown(), history_length: None, tenant: tenant() }),
+        (Operation::SendMessage, interface.message_to(unknown())),
+        (Operation::CancelTask, Request::Cancel { id: unknown(), metadata: None, tenant: tenant() }),
     ];
     if interface.is_v1() {
         let list = ListRequest { page_size: Some(1), tenant: tenant(), ..ListRequest::default() };
-        doors.push((Operation::ListTasks, Request::List(list)));
+        operations.push((Operation::ListTasks, Request::List(list)));
     }
     if interface.agent.has_capability("pushNotifications") {
-        let list = PushRequest::List { task_id: none(), page_size: None, page_token: None, tenant: tenant() };
-        doors.push((Operation::ListPushConfigs, Request::Push(list)));
+        operations.push((Operation::ListPushConfigs, interface.list_webhooks_request(unknown())));
     }
-    doors
+    operations
 }
 
-/// Whether somebody is refused for who he is. Over JSON-RPC the specification has no code for it.
-fn is_kept_out(reply: &Reply) -> bool {
+/// Whether a caller is refused for its credentials. Over JSON-RPC the specification has no code for it.
+fn is_refused(reply: &Reply) -> bool {
     let kinds = [ErrorKind::Unauthenticated, ErrorKind::PermissionDenied];
     matches!(reply.status, 401 | 403)
         || matches!(reply.content, ReplyContent::Error(None))
         || kinds.into_iter().any(|kind| reply.is_refused_with(kind))
 }
 
-/// Whether somebody is refused at every door.
-async fn kept_out(interface: &TestedInterface, caller: Caller, doors: Vec<(Operation, Request)>) -> Verdict {
-    if !is_demanded(&interface.agent.card) {
-        return Verdict::not_applicable(OPEN);
-    }
-    for (operation, request) in doors {
+/// Passes if every one of the operations is refused.
+async fn all_refused(
+    interface: &TestedInterface,
+    caller: Caller,
+    operations: Vec<(Operation, Request)>,
+) -> CheckResult {
+    applies_if(is_demanded(&interface.agent.card), OPEN)?;
+    for (operation, request) in operations {
         let reply = interface.call_as(caller, operation, request).await;
-        if !is_kept_out(&reply) {
+        if !is_refused(&reply) {
             return reply.failure();
         }
     }
-    Verdict::pass()
+    Ok(())
 }
 
-async fn enforced(interface: &TestedInterface) -> Verdict {
-    kept_out(interface, Caller::Anonymous, doors(interface)).await
+async fn enforced(interface: &TestedInterface) -> CheckResult {
+    all_refused(interface, Caller::Anonymous, operations(interface)).await
 }
 
-async fn wrong(interface: &TestedInterface) -> Verdict {
-    // Whoever tries too many keys is suspicious.
-    let doors = doors(interface).into_iter().take(2).collect();
-    kept_out(interface, Caller::WrongCredentials, doors).await
+async fn wrong(interface: &TestedInterface) -> CheckResult {
+    // Few attempts: agents may block clients that try many keys.
+    let operations = operations(interface).into_iter().take(2).collect();
+    all_refused(interface, Caller::WrongCredentials, operations).await
 }
 
-async fn challenge(interface: &TestedInterface) -> Verdict {
-    if !is_demanded(&interface.agent.card) {
-        return Verdict::not_applicable(OPEN);
-    }
+async fn challenge(interface: &TestedInterface) -> CheckResult {
+    applies_if(is_demanded(&interface.agent.card), OPEN)?;
     let reply = anonymous(interface).await;
     match reply.status {
-        401 if reply.headers.contains_key(WWW_AUTHENTICATE) => Verdict::pass(),
+        401 if reply.headers.contains_key(WWW_AUTHENTICATE) => Ok(()),
         401 => reply.failure_because("there is no WWW-Authenticate"),
-        _ => Verdict::not_applicable("it was not refused with 401"),
+        _ => skip("it was not refused with 401"),
     }
 }
 
-async fn foreign_task(interface: &TestedInterface) -> Verdict {
-    if !is_demanded(&interface.agent.card) {
-        return Verdict::not_applicable(OPEN);
-    }
-    if !interface.agent.has_credentials {
-        return Verdict::not_applicable("the agent was called without credentials");
-    }
-    let Some(id) = interface.first_id().await else {
-        return Verdict::not_applicable("the agent has made no task");
-    };
+async fn foreign_task(interface: &TestedInterface) -> CheckResult {
+    applies_if(is_demanded(&interface.agent.card), OPEN)?;
+    applies_if(interface.agent.has_credentials, "the agent was called without credentials")?;
+    let id = interface.first_id().await.or_skip("the agent has made no task")?;
     let request = Request::Get { id: TaskId::from(id), history_length: None, tenant: interface.tenant() };
     let reply = interface.call_as(Caller::Anonymous, Operation::GetTask, request).await;
     match &reply.content {
         ReplyContent::Result(task) if task["id"] == id => reply.failure_because("a caller without credentials got it"),
-        _ => Verdict::pass(),
+        _ => Ok(()),
     }
 }

@@ -1,56 +1,72 @@
-//! What one check came to, before it is put beside what it stands for.
+//! How one check ends: `Ok` is a pass, `Err` a failure or the reason why the check does not apply. So a check leaves with
+//! `?` as soon as nothing more can be told.
 
-use crate::report::Outcome;
+/// How many problems of one kind are reported; what follows is of the same kind as a rule.
+const MAX_REPORTED: usize = 3;
 
-/// How many problems of one kind are told; what follows is of the same kind as a rule.
-const TOLD: usize = 3;
+/// How a check ends.
+pub(crate) type CheckResult<T = ()> = Result<T, NotPassed>;
 
-/// What a check came to.
+/// Why a check did not pass.
 #[derive(Clone, Debug)]
-pub(crate) struct Verdict {
-    pub(crate) outcome: Outcome,
+pub(crate) struct NotPassed {
+    /// Otherwise it does not apply: it cannot be told, or need not be true, of this agent.
+    pub(crate) is_failure: bool,
     pub(crate) sent: String,
     pub(crate) seen: String,
-    /// The task without which nothing can be told: an agent that has thrown it away is not to blame for what it says of it.
+    /// The task the check depends on: an agent that has purged it is not to blame for what it says of it.
     pub(crate) task: Option<String>,
 }
 
-impl Verdict {
-    fn new(outcome: Outcome, sent: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self { outcome, sent: sent.into(), seen: seen.into(), task: None }
-    }
+pub(crate) fn fail<T>(sent: impl Into<String>, seen: impl Into<String>) -> CheckResult<T> {
+    Err(NotPassed { is_failure: true, sent: sent.into(), seen: seen.into(), task: None })
+}
 
-    pub(crate) fn pass() -> Self {
-        Self::new(Outcome::Pass, "", "")
-    }
+/// The check does not apply.
+pub(crate) fn skip<T>(why: impl Into<String>) -> CheckResult<T> {
+    Err(NotPassed { is_failure: false, sent: String::new(), seen: why.into(), task: None })
+}
 
-    pub(crate) fn fail(sent: impl Into<String>, seen: impl Into<String>) -> Self {
-        Self::new(Outcome::Fail, sent, seen)
-    }
+pub(crate) fn applies_if(condition: bool, otherwise: &str) -> CheckResult {
+    if condition { Ok(()) } else { skip(otherwise) }
+}
 
-    /// It cannot be told, or need not be true, of this agent.
-    pub(crate) fn not_applicable(why: impl Into<String>) -> Self {
-        Self::new(Outcome::NotApplicable, "", why)
-    }
+pub(crate) trait OrSkip<T> {
+    /// The value without which the check does not apply.
+    fn or_skip(self, why: &str) -> CheckResult<T>;
+}
 
-    /// Passes if there is nothing to complain of.
-    pub(crate) fn of(problems: &[String], sent: impl Into<String>) -> Self {
-        if problems.is_empty() {
-            return Self::pass();
-        }
-        let mut seen = problems.iter().take(TOLD).cloned().collect::<Vec<_>>().join("; ");
-        if problems.len() > TOLD {
-            seen.push_str(&format!("; and {} more like these", problems.len() - TOLD));
-        }
-        Self::fail(sent, seen)
+impl<T> OrSkip<T> for Option<T> {
+    fn or_skip(self, why: &str) -> CheckResult<T> {
+        self.map_or_else(|| skip(why), Ok)
     }
+}
 
+pub(crate) trait Verdict {
     /// The same, if the agent still has this task.
-    pub(crate) fn about_task(self, task: &str) -> Self {
-        Self { task: Some(task.to_owned()), ..self }
+    fn about_task(self, id: &str) -> Self;
+
+    fn is_failure(&self) -> bool;
+}
+
+impl<T> Verdict for CheckResult<T> {
+    fn about_task(self, id: &str) -> Self {
+        self.map_err(|problem| NotPassed { task: Some(id.to_owned()), ..problem })
     }
 
-    pub(crate) fn is_failure(&self) -> bool {
-        self.outcome == Outcome::Fail
+    fn is_failure(&self) -> bool {
+        self.as_ref().is_err_and(|problem| problem.is_failure)
     }
+}
+
+/// Passes if there are no problems.
+pub(crate) fn no_problems(problems: &[String], sent: impl Into<String>) -> CheckResult {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let mut seen = problems.iter().take(MAX_REPORTED).cloned().collect::<Vec<_>>().join("; ");
+    if problems.len() > MAX_REPORTED {
+        seen.push_str(&format!("; and {} more like these", problems.len() - MAX_REPORTED));
+    }
+    fail(sent, seen)
 }

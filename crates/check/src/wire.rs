@@ -1,12 +1,12 @@
-//! Tasks, replies and events as the wire has them, in each dialect. Strict on purpose: a state or a member that is spelled
-//! as in another dialect is not found.
+//! Strict readers of tasks, messages and events in each dialect: a state or a member in the spelling of another dialect
+//! is not found.
 
 use serde_json::Value;
 use switchboard_a2a::Dialect;
 
 use crate::redact::CUT;
 
-/// States as v0.3 calls them, and whether a task ends there.
+/// States as v0.3 calls them, and whether they are terminal.
 const STATES: [(&str, bool); 9] = [
     ("submitted", false),
     ("working", false),
@@ -19,14 +19,12 @@ const STATES: [(&str, bool); 9] = [
     ("unknown", false),
 ];
 
-/// What a sent message is answered with.
 #[derive(Clone, Debug)]
 pub(crate) enum SendResult {
     Task(Value),
     Message(Value),
 }
 
-/// What is in a send's result.
 pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<SendResult, String> {
     let (task, message) = match dialect {
         Dialect::V03Rpc => match result["kind"].as_str() {
@@ -44,7 +42,7 @@ pub(crate) fn sent(dialect: Dialect, result: &Value) -> Result<SendResult, Strin
     }
 }
 
-/// The state of a task or of an update, in the words of v0.3.
+/// The state of a task or of a status update, as v0.3 calls it.
 pub(crate) fn state(dialect: Dialect, holder: &Value) -> Option<&'static str> {
     let text = holder["status"]["state"].as_str()?;
     let found = STATES.iter().find(|(name, _)| {
@@ -58,18 +56,16 @@ pub(crate) fn state(dialect: Dialect, holder: &Value) -> Option<&'static str> {
     found.map(|(name, _)| *name)
 }
 
-/// Whether a task or an update says that the task is over.
+/// Whether the state of a task or of an update is terminal.
 pub(crate) fn has_ended(dialect: Dialect, holder: &Value) -> bool {
     let state = state(dialect, holder);
     STATES.iter().any(|(name, ends)| Some(*name) == state && *ends)
 }
 
-/// Whether the task waits for its caller.
 pub(crate) fn is_interrupted(dialect: Dialect, holder: &Value) -> bool {
     matches!(state(dialect, holder), Some("input-required" | "auth-required"))
 }
 
-/// What is wrong with a task.
 pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let mut missing = vec!["id"];
@@ -96,7 +92,6 @@ pub(crate) fn task_problems(dialect: Dialect, task: &Value) -> Vec<String> {
     problems
 }
 
-/// What is wrong with a message of the agent's.
 pub(crate) fn message_problems(dialect: Dialect, message: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     if message["messageId"].as_str().is_none_or(str::is_empty) {
@@ -111,7 +106,7 @@ pub(crate) fn message_problems(dialect: Dialect, message: &Value) -> Vec<String>
         problems.push(format!("the message's role is {}, not {}", short(&message["role"]), roles[0]));
     }
     let parts = message["parts"].as_array().or_else(|| message["content"].as_array());
-    // That there must be one is said by 1.0.
+    // Only 1.0 demands at least one.
     if parts.is_none_or(|parts| parts.is_empty() && dialect == Dialect::V1) {
         problems.push("the message has no parts".to_owned());
     }
@@ -122,7 +117,6 @@ fn is_utc(text: &str) -> bool {
     text.ends_with('Z') && switchboard_a2a::Timestamp::parse(text).is_some()
 }
 
-/// What an event of a stream is about.
 pub(crate) enum Event<'a> {
     Task(&'a Value),
     Message(&'a Value),
@@ -131,7 +125,6 @@ pub(crate) enum Event<'a> {
     Unknown,
 }
 
-/// Reads an event.
 pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
     if dialect == Dialect::V03Rpc {
         return match frame["kind"].as_str() {
@@ -151,8 +144,8 @@ pub(crate) fn event(dialect: Dialect, frame: &Value) -> Event<'_> {
     }
 }
 
-/// The members of an event that say what it is: one, as the oneof of the definition demands. A member that is null is
-/// not there, and others may be added by later versions. Over JSON-RPC 0.3 it is one member with the kind.
+/// The members of an event that give its kind: the definition's oneof demands one. A null member is absent, and later
+/// versions may add others. JSON-RPC 0.3 has a member `kind` instead.
 pub(crate) fn kinds(dialect: Dialect, frame: &Value) -> Vec<&'static str> {
     if dialect == Dialect::V03Rpc {
         return Vec::new();
@@ -161,7 +154,6 @@ pub(crate) fn kinds(dialect: Dialect, frame: &Value) -> Vec<&'static str> {
     names.into_iter().filter(|name| !frame[*name].is_null()).collect()
 }
 
-/// JSON in a few characters.
 pub(crate) fn short(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(80) {

@@ -1,42 +1,27 @@
-//! Whether the card for known callers is there where it is declared, for those who are known and for nobody else.
+//! Checks of the extended card: there if it is declared, and for authenticated callers only.
 
 use serde_json::Value;
 use switchboard_a2a::{ErrorKind, Operation, Request};
 
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Should};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::request::Caller;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, applies_if, no_problems, skip};
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "card-extended",
-        group: Group::Card,
-        title: "an extended card that is declared is given to callers with credentials",
-        rule: "A2A 1.0 §3.1.11; 0.3 §7.10",
-        severity: Severity::Should,
-        fix: "answer GetExtendedAgentCard with a whole card, or do not declare capabilities.extendedAgentCard",
-        run: Run::Interface(|interface| Box::pin(given(interface))),
-    },
-    Check {
-        id: "card-extended-guarded",
-        group: Group::Card,
-        title: "callers without credentials do not get the extended card",
-        rule: "A2A 1.0 §3.1.11, §13.3",
-        severity: Severity::Must,
-        fix: "check credentials before GetExtendedAgentCard, and answer 401",
-        run: Run::Interface(|interface| Box::pin(guarded(interface))),
-    },
-    Check {
-        id: "card-extended-undeclared",
-        group: Group::Card,
-        title: "an extended card that is not declared is refused with -32004",
-        rule: "A2A 1.0 §3.1.11, §3.3.4",
-        severity: Severity::Must,
-        fix: "answer UnsupportedOperationError, or declare capabilities.extendedAgentCard",
-        run: Run::Interface(|interface| Box::pin(undeclared(interface))),
-    },
+    Check::of_interface(Group::Card, Should, "card-extended", |interface| Box::pin(given(interface)))
+        .title("an extended card that is declared is given to callers with credentials")
+        .rule("A2A 1.0 §3.1.11; 0.3 §7.10")
+        .fix("answer GetExtendedAgentCard with a whole card, or do not declare capabilities.extendedAgentCard"),
+    Check::of_interface(Group::Card, Must, "card-extended-guarded", |interface| Box::pin(guarded(interface)))
+        .title("callers without credentials do not get the extended card")
+        .rule("A2A 1.0 §3.1.11, §13.3")
+        .fix("check credentials before GetExtendedAgentCard, and answer 401"),
+    Check::of_interface(Group::Card, Must, "card-extended-undeclared", |interface| Box::pin(undeclared(interface)))
+        .title("an extended card that is not declared is refused with -32004")
+        .rule("A2A 1.0 §3.1.11, §3.3.4")
+        .fix("answer UnsupportedOperationError, or declare capabilities.extendedAgentCard"),
 ];
 
 const UNDECLARED: &str = "the card declares no extended card";
@@ -49,18 +34,14 @@ async fn is_declared(interface: &TestedInterface) -> bool {
     old.as_ref().is_some_and(|card| card["supportsAuthenticatedExtendedCard"] == true)
 }
 
-async fn asked(interface: &TestedInterface, caller: Caller) -> Reply {
+async fn get_extended_card(interface: &TestedInterface, caller: Caller) -> Reply {
     interface.call_as(caller, Operation::GetExtendedCard, Request::ExtendedCard { tenant: interface.tenant() }).await
 }
 
-async fn given(interface: &TestedInterface) -> Verdict {
-    if !is_declared(interface).await {
-        return Verdict::not_applicable(UNDECLARED);
-    }
-    if !interface.agent.has_credentials {
-        return Verdict::not_applicable("the agent was called without credentials");
-    }
-    let reply = asked(interface, Caller::First).await;
+async fn given(interface: &TestedInterface) -> CheckResult {
+    applies_if(is_declared(interface).await, UNDECLARED)?;
+    applies_if(interface.agent.has_credentials, "the agent was called without credentials")?;
+    let reply = get_extended_card(interface, Caller::First).await;
     let Some(card) = reply.result() else { return reply.failure() };
     let mut problems = Vec::new();
     if card["name"].as_str().is_none_or(str::is_empty) {
@@ -72,31 +53,27 @@ async fn given(interface: &TestedInterface) -> Verdict {
     }
     lists.retain(|member| !card[*member].is_array());
     problems.extend(lists.iter().map(|member| format!("{member} is no array")));
-    Verdict::of(&problems, &reply.sent)
+    no_problems(&problems, &reply.sent)
 }
 
-async fn guarded(interface: &TestedInterface) -> Verdict {
-    if !is_declared(interface).await {
-        return Verdict::not_applicable(UNDECLARED);
-    }
-    let reply = asked(interface, Caller::Anonymous).await;
+async fn guarded(interface: &TestedInterface) -> CheckResult {
+    applies_if(is_declared(interface).await, UNDECLARED)?;
+    let reply = get_extended_card(interface, Caller::Anonymous).await;
     match reply.result() {
         Some(card) if *card != Value::Null => reply.failure(),
-        _ => Verdict::pass(),
+        _ => Ok(()),
     }
 }
 
-async fn undeclared(interface: &TestedInterface) -> Verdict {
-    if is_declared(interface).await {
-        return Verdict::not_applicable("the card declares an extended card");
-    }
-    let reply = asked(interface, Caller::First).await;
+async fn undeclared(interface: &TestedInterface) -> CheckResult {
+    applies_if(!is_declared(interface).await, "the card declares an extended card")?;
+    let reply = get_extended_card(interface, Caller::First).await;
     match reply.content {
-        // At the door nothing is said about the house.
-        _ if matches!(reply.status, 401 | 403) => Verdict::not_applicable("it needs credentials that are accepted"),
-        // Version 0.3 has an error for it and does not demand it; over REST its path may not be there at all.
-        ReplyContent::Error(_) if !interface.is_v1() => Verdict::pass(),
-        ReplyContent::NotA2a if !interface.is_v1() && reply.status >= 400 => Verdict::pass(),
+        // Without authentication nothing is known of the card.
+        _ if matches!(reply.status, 401 | 403) => skip("it needs credentials that are accepted"),
+        // Version 0.3 does not demand its error; over REST the path may not exist at all.
+        ReplyContent::Error(_) if !interface.is_v1() => Ok(()),
+        ReplyContent::NotA2a if !interface.is_v1() && reply.status >= 400 => Ok(()),
         _ => reply.expect(&[ErrorKind::UnsupportedOperation]),
     }
 }

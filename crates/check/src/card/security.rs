@@ -1,44 +1,29 @@
-//! Whether callers learn from the card how to make themselves known. What it names is looked at, not called.
+//! Checks of the security schemes on the card. The addresses in them are read, not called.
 
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Should};
 use crate::security::is_loopback;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, applies_if, no_problems};
 use crate::wire::short;
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "card-security",
-        group: Group::Card,
-        title: "what the card demands of callers is declared on it",
-        rule: "A2A 1.0 §4.5.1",
-        severity: Severity::Must,
-        fix: "declare in securitySchemes every scheme that securityRequirements names",
-        run: Run::Agent(|agent| Box::pin(declared(agent))),
-    },
-    Check {
-        id: "card-schemes",
-        group: Group::Card,
-        title: "every security scheme is of a known kind and has what that kind needs",
-        rule: "A2A 1.0 §4.5; 0.3 §5.5.3",
-        severity: Severity::Must,
-        fix: "give an API key its location and name, HTTP its scheme, OAuth its flows with their addresses and scopes",
-        run: Run::Agent(|agent| Box::pin(schemes(agent))),
-    },
-    Check {
-        id: "card-schemes-https",
-        group: Group::Card,
-        title: "credentials are fetched over encrypted connections",
-        rule: "A2A 1.0 §7.1; RFC 6749 §3.1, §3.2",
-        severity: Severity::Should,
-        fix: "put https addresses into OAuth flows, oauth2MetadataUrl and openIdConnectUrl",
-        run: Run::Agent(|agent| Box::pin(https(agent))),
-    },
+    Check::of_agent(Group::Card, Must, "card-security", |agent| Box::pin(declared(agent)))
+        .title("what the card demands of callers is declared on it")
+        .rule("A2A 1.0 §4.5.1")
+        .fix("declare in securitySchemes every scheme that securityRequirements names"),
+    Check::of_agent(Group::Card, Must, "card-schemes", |agent| Box::pin(schemes(agent)))
+        .title("every security scheme is of a known kind and has what that kind needs")
+        .rule("A2A 1.0 §4.5; 0.3 §5.5.3")
+        .fix("give an API key its location and name, HTTP its scheme, OAuth its flows with their addresses and scopes"),
+    Check::of_agent(Group::Card, Should, "card-schemes-https", |agent| Box::pin(https(agent)))
+        .title("credentials are fetched over encrypted connections")
+        .rule("A2A 1.0 §7.1; RFC 6749 §3.1, §3.2")
+        .fix("put https addresses into OAuth flows, oauth2MetadataUrl and openIdConnectUrl"),
 ];
 
-/// The kinds, as 1.0 and as 0.3 calls them, and the members that each must have.
+/// The kinds of schemes, as 1.0 and 0.3 call them, and their required members.
 const KINDS: [(&str, &str, &[&str]); 5] = [
     ("apiKeySecurityScheme", "apiKey", &["name"]),
     ("httpAuthSecurityScheme", "http", &["scheme"]),
@@ -47,7 +32,7 @@ const KINDS: [(&str, &str, &[&str]); 5] = [
     ("mtlsSecurityScheme", "mutualTLS", &[]),
 ];
 
-/// The flows, and the addresses that each must have.
+/// The OAuth flows and their required addresses.
 const FLOWS: [(&str, &[&str]); 5] = [
     ("authorizationCode", &["authorizationUrl", "tokenUrl"]),
     ("clientCredentials", &["tokenUrl"]),
@@ -56,7 +41,7 @@ const FLOWS: [(&str, &[&str]); 5] = [
     ("password", &["tokenUrl"]),
 ];
 
-/// The names of schemes that callers need.
+/// The names of the schemes the card requires.
 pub(crate) fn demanded(card: &Value) -> Vec<String> {
     let new = card["securityRequirements"].as_array().into_iter().flatten();
     let new = new.map(|requirement| &requirement["schemes"]);
@@ -64,7 +49,7 @@ pub(crate) fn demanded(card: &Value) -> Vec<String> {
     new.chain(old).filter_map(Value::as_object).flat_map(|schemes| schemes.keys().cloned()).collect()
 }
 
-/// Whether nobody is let in without credentials: one way in that needs none is enough for everybody.
+/// Whether every caller needs credentials: one alternative without a scheme lets all callers in.
 pub(crate) fn is_demanded(card: &Value) -> bool {
     let new = card["securityRequirements"].as_array().into_iter().flatten();
     let new = new.map(|requirement| &requirement["schemes"]);
@@ -72,17 +57,15 @@ pub(crate) fn is_demanded(card: &Value) -> bool {
     ways.peek().is_some() && ways.all(|schemes| schemes.as_object().is_some_and(|schemes| !schemes.is_empty()))
 }
 
-async fn declared(agent: &TestedAgent) -> Verdict {
+async fn declared(agent: &TestedAgent) -> CheckResult {
     let mut names = demanded(&agent.card);
-    if names.is_empty() {
-        return Verdict::not_applicable("the card demands no credentials");
-    }
+    applies_if(!names.is_empty(), "the card demands no credentials")?;
     names.retain(|name| agent.card["securitySchemes"].get(name).is_none());
     let problems: Vec<String> = names.iter().map(|name| format!("{name:?} is demanded and not declared")).collect();
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
-/// The schemes of the card, each with its kind's members wherever they stand.
+/// The schemes of the card, each with its kind and the object that holds its members.
 fn declared_schemes(agent: &TestedAgent) -> Vec<(&String, Option<usize>, &Value)> {
     let schemes = agent.card["securitySchemes"].as_object().into_iter().flatten();
     schemes
@@ -95,11 +78,9 @@ fn declared_schemes(agent: &TestedAgent) -> Vec<(&String, Option<usize>, &Value)
         .collect()
 }
 
-async fn schemes(agent: &TestedAgent) -> Verdict {
+async fn schemes(agent: &TestedAgent) -> CheckResult {
     let declared = declared_schemes(agent);
-    if declared.is_empty() {
-        return Verdict::not_applicable("the card declares no security schemes");
-    }
+    applies_if(!declared.is_empty(), "the card declares no security schemes")?;
     let mut problems = Vec::new();
     for (name, kind, members) in declared {
         let Some(kind) = kind else {
@@ -118,7 +99,7 @@ async fn schemes(agent: &TestedAgent) -> Verdict {
             problems.extend(flow_problems(name, &members["flows"]));
         }
     }
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
 fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
@@ -141,7 +122,7 @@ fn flow_problems(name: &str, flows: &Value) -> Vec<String> {
     problems
 }
 
-async fn https(agent: &TestedAgent) -> Verdict {
+async fn https(agent: &TestedAgent) -> CheckResult {
     let mut addresses = Vec::new();
     for (_, _, members) in declared_schemes(agent) {
         addresses.extend(["openIdConnectUrl", "oauth2MetadataUrl"].map(|member| &members[member]));
@@ -150,10 +131,8 @@ async fn https(agent: &TestedAgent) -> Verdict {
         }
     }
     let mut addresses: Vec<&str> = addresses.into_iter().filter_map(Value::as_str).collect();
-    if addresses.is_empty() {
-        return Verdict::not_applicable("the card names nobody who gives out credentials");
-    }
+    applies_if(!addresses.is_empty(), "the card names nobody who gives out credentials")?;
     addresses.retain(|address| !address.starts_with("https://") && !is_loopback(address));
     let problems: Vec<String> = addresses.iter().map(|address| format!("{address} is not encrypted")).collect();
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }

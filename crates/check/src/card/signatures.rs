@@ -1,31 +1,24 @@
-//! Whether signatures have the form in which somebody can verify them. They are not verified: whom to trust is the
-//! caller's decision.
+//! Checks of the form of card signatures. They are not verified: whom to trust is the caller's decision.
 
 use base64::Engine;
 use base64::engine::general_purpose::{URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 use crate::agent::TestedAgent;
-use crate::checks::{Check, Group, Run, Severity};
-use crate::verdict::Verdict;
+use crate::checks::{Check, Group, Must};
+use crate::verdict::{CheckResult, OrSkip, no_problems};
 
-pub(crate) const CHECKS: &[Check] = &[Check {
-    id: "card-signatures",
-    group: Group::Card,
-    title: "every signature of the card says which key and which algorithm made it",
-    rule: "A2A 1.0 §8.4.2, RFC 7515 §4.1",
-    severity: Severity::Must,
-    fix: "write protected and signature in base64url, with alg and kid in the protected header",
-    run: Run::Agent(|agent| Box::pin(signatures(agent))),
-}];
+pub(crate) const CHECKS: &[Check] =
+    &[Check::of_agent(Group::Card, Must, "card-signatures", |agent| Box::pin(signatures(agent)))
+        .title("every signature of the card says which key and which algorithm made it")
+        .rule("A2A 1.0 §8.4.2, RFC 7515 §4.1")
+        .fix("write protected and signature in base64url, with alg and kid in the protected header")];
 
-async fn signatures(agent: &TestedAgent) -> Verdict {
+async fn signatures(agent: &TestedAgent) -> CheckResult {
     let signatures = agent.card["signatures"].as_array().filter(|signatures| !signatures.is_empty());
-    let Some(signatures) = signatures else {
-        return Verdict::not_applicable("the card is not signed");
-    };
+    let signatures = signatures.or_skip("the card is not signed")?;
     let problems: Vec<String> = signatures.iter().enumerate().filter_map(problem).collect();
-    Verdict::of(&problems, &agent.card_reply.sent)
+    no_problems(&problems, &agent.card_reply.sent)
 }
 
 fn problem((number, signature): (usize, &Value)) -> Option<String> {

@@ -1,85 +1,53 @@
-//! Whether errors have the form that the binding and the version have for them: their members, their status, their type.
+//! Checks of the form of errors: members, HTTP status and media type.
 
 use serde_json::Value;
 use switchboard_a2a::ErrorKind;
 
 use super::NOT_RPC;
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must, Quality, Should};
 use crate::interface::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, applies_if, fail, no_problems, skip};
 use crate::wire::short;
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "error-form",
-        group: Group::Errors,
-        title: "errors have a code, a message and the form of the binding",
-        rule: "A2A 1.0 §3.3.2, §9.5, §11.6",
-        severity: Severity::Must,
-        fix: "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
-        run: Run::Interface(|interface| Box::pin(form(interface))),
-    },
-    Check {
-        id: "error-info",
-        group: Group::Errors,
-        title: "over JSON-RPC, errors of A2A say their reason in an ErrorInfo",
-        rule: "A2A 1.0 §9.5",
-        severity: Severity::Should,
-        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data",
-        run: Run::Interface(|interface| Box::pin(info_rpc(interface))),
-    },
-    Check {
-        id: "error-info-rest",
-        group: Group::Errors,
-        title: "over REST, errors of A2A say their reason in an ErrorInfo: many have the same status",
-        rule: "A2A 1.0 §11.6",
-        severity: Severity::Must,
-        fix: "add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to details",
-        run: Run::Interface(|interface| Box::pin(info_rest(interface))),
-    },
-    Check {
-        id: "error-media-type",
-        group: Group::Errors,
-        title: "errors are served as JSON",
-        rule: "A2A 1.0 §9.1, §11.6; 0.3 §3.2",
-        severity: Severity::Must,
-        fix: "send Content-Type: application/json, over REST application/a2a+json",
-        run: Run::Interface(|interface| Box::pin(media_type(interface))),
-    },
-    Check {
-        id: "error-status",
-        group: Group::Errors,
-        title: "over REST, errors come with the status that the specification has for them",
-        rule: "A2A 1.0 §5.4, §11.6",
-        severity: Severity::Must,
-        fix: "answer 404 for TaskNotFoundError and 400 for the other errors of callers",
-        run: Run::Interface(|interface| Box::pin(status(interface))),
-    },
-    Check {
-        id: "error-status-rpc",
-        group: Group::Errors,
-        title: "over JSON-RPC, errors come with status 200",
-        rule: "A2A 1.0 §9.5 leaves it open",
-        severity: Severity::Quality,
-        fix: "answer 200: the error is in the body, and many callers read no body with another status",
-        run: Run::Interface(|interface| Box::pin(status_rpc(interface))),
-    },
+    Check::of_interface(Group::Errors, Must, "error-form", |interface| Box::pin(form(interface)))
+        .title("errors have a code, a message and the form of the binding")
+        .rule("A2A 1.0 §3.3.2, §9.5, §11.6")
+        .fix(
+            "write a JSON-RPC error with integer code and message, over REST {\"error\":{code,status,message,details}}",
+        ),
+    Check::of_interface(Group::Errors, Should, "error-info", |interface| Box::pin(info_rpc(interface)))
+        .title("over JSON-RPC, errors of A2A say their reason in an ErrorInfo")
+        .rule("A2A 1.0 §9.5")
+        .fix("add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to data"),
+    Check::of_interface(Group::Errors, Must, "error-info-rest", |interface| Box::pin(info_rest(interface)))
+        .title("over REST, errors of A2A say their reason in an ErrorInfo: many have the same status")
+        .rule("A2A 1.0 §11.6")
+        .fix("add a google.rpc.ErrorInfo with reason and the domain a2a-protocol.org to details"),
+    Check::of_interface(Group::Errors, Must, "error-media-type", |interface| Box::pin(media_type(interface)))
+        .title("errors are served as JSON")
+        .rule("A2A 1.0 §9.1, §11.6; 0.3 §3.2")
+        .fix("send Content-Type: application/json, over REST application/a2a+json"),
+    Check::of_interface(Group::Errors, Must, "error-status", |interface| Box::pin(status(interface)))
+        .title("over REST, errors come with the status that the specification has for them")
+        .rule("A2A 1.0 §5.4, §11.6")
+        .fix("answer 404 for TaskNotFoundError and 400 for the other errors of callers"),
+    Check::of_interface(Group::Errors, Quality, "error-status-rpc", |interface| Box::pin(status_rpc(interface)))
+        .title("over JSON-RPC, errors come with status 200")
+        .rule("A2A 1.0 §9.5 leaves it open")
+        .fix("answer 200: the error is in the body, and many callers read no body with another status"),
 ];
 
 const NOT_REFUSED: &str = "a task that does not exist was not refused";
 
-async fn form(interface: &TestedInterface) -> Verdict {
+async fn form(interface: &TestedInterface) -> CheckResult {
     let reply = interface.get_unknown_task().await;
-    if reply.result().is_some() {
-        return Verdict::not_applicable(NOT_REFUSED);
-    }
+    applies_if(reply.result().is_none(), NOT_REFUSED)?;
     let Some(json) = reply.json.as_ref().filter(|_| !matches!(reply.content, ReplyContent::Unknown(_))) else {
         return reply.failure_because("this is no JSON");
     };
-    if !interface.is_v1() && !interface.is_rpc() {
-        return Verdict::not_applicable("version 0.3 leaves the form open over REST");
-    }
+    applies_if(interface.is_v1() || interface.is_rpc(), "version 0.3 leaves the form open over REST")?;
     let error = &json["error"];
     let mut problems = Vec::new();
     if !error["code"].is_i64() {
@@ -114,25 +82,21 @@ async fn form(interface: &TestedInterface) -> Verdict {
             other => problems.push(format!("{name} is no array: {}", short(other))),
         }
     }
-    Verdict::of(&problems, &reply.sent)
+    no_problems(&problems, &reply.sent)
 }
 
-async fn info_rpc(interface: &TestedInterface) -> Verdict {
-    if interface.is_rpc() { info(interface).await } else { Verdict::not_applicable(NOT_RPC) }
+async fn info_rpc(interface: &TestedInterface) -> CheckResult {
+    if interface.is_rpc() { info(interface).await } else { skip(NOT_RPC) }
 }
 
-async fn info_rest(interface: &TestedInterface) -> Verdict {
-    if interface.is_rpc() { Verdict::not_applicable("only REST has it") } else { info(interface).await }
+async fn info_rest(interface: &TestedInterface) -> CheckResult {
+    if interface.is_rpc() { skip("only REST has it") } else { info(interface).await }
 }
 
-async fn info(interface: &TestedInterface) -> Verdict {
-    if !interface.is_v1() {
-        return Verdict::not_applicable("version 0.3 does not know it");
-    }
+async fn info(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_v1(), "version 0.3 does not know it")?;
     let reply = interface.get_unknown_task().await;
-    if !matches!(reply.content, ReplyContent::Error(_)) {
-        return Verdict::not_applicable(NOT_REFUSED);
-    }
+    applies_if(matches!(reply.content, ReplyContent::Error(_)), NOT_REFUSED)?;
     let error = reply.json.as_ref().map(|json| &json["error"]).unwrap_or(&Value::Null);
     let entries = if interface.is_rpc() { &error["data"] } else { &error["details"] };
     let mut entries = entries.as_array().into_iter().flatten();
@@ -140,29 +104,23 @@ async fn info(interface: &TestedInterface) -> Verdict {
         let is_info = entry["@type"].as_str().is_some_and(|name| name.ends_with("google.rpc.ErrorInfo"));
         is_info && entry["reason"] == "TASK_NOT_FOUND" && entry["domain"] == "a2a-protocol.org"
     });
-    if is_there { Verdict::pass() } else { reply.failure() }
+    if is_there { Ok(()) } else { reply.failure() }
 }
 
-async fn media_type(interface: &TestedInterface) -> Verdict {
+async fn media_type(interface: &TestedInterface) -> CheckResult {
     let reply = interface.get_unknown_task().await;
-    if !matches!(reply.content, ReplyContent::Error(_)) {
-        return Verdict::not_applicable(NOT_REFUSED);
-    }
+    applies_if(matches!(reply.content, ReplyContent::Error(_)), NOT_REFUSED)?;
     match reply.media_type().as_str() {
-        "application/json" => Verdict::pass(),
-        // The specification's own samples are not of one mind.
-        other if interface.is_v1() && !interface.is_rpc() && other.ends_with("+json") => Verdict::pass(),
-        other => Verdict::fail(&reply.sent, format!("Content-Type: {other}")),
+        "application/json" => Ok(()),
+        // The specification's own samples differ.
+        other if interface.is_v1() && !interface.is_rpc() && other.ends_with("+json") => Ok(()),
+        other => fail(&reply.sent, format!("Content-Type: {other}")),
     }
 }
 
-async fn status(interface: &TestedInterface) -> Verdict {
-    if interface.is_rpc() {
-        return Verdict::not_applicable("JSON-RPC says it in the body");
-    }
-    if !interface.is_v1() {
-        return Verdict::not_applicable("version 0.3 leaves it open");
-    }
+async fn status(interface: &TestedInterface) -> CheckResult {
+    applies_if(!interface.is_rpc(), "JSON-RPC says it in the body")?;
+    applies_if(interface.is_v1(), "version 0.3 leaves it open")?;
     let mut asked: Vec<(Reply, ErrorKind, &[u16])> =
         vec![(interface.get_unknown_task().await, ErrorKind::TaskNotFound, &[404])];
     if let Some(id) = interface.ended().await {
@@ -173,22 +131,20 @@ async fn status(interface: &TestedInterface) -> Verdict {
         test_request.version = Some("9.9");
         asked.push((interface.ask(&test_request).await, ErrorKind::VersionNotSupported, &[400]));
     }
-    // Those that are refused as something else have a check of their own.
+    // Other error kinds have a check of their own.
     asked.retain(|(reply, kind, statuses)| reply.is_refused_with(*kind) && !statuses.contains(&reply.status));
     match asked.first() {
-        None => Verdict::pass(),
+        None => Ok(()),
         Some((reply, _, statuses)) => reply.failure_because(&format!("{} and not {}", reply.status, statuses[0])),
     }
 }
 
-async fn status_rpc(interface: &TestedInterface) -> Verdict {
-    if !interface.is_rpc() {
-        return Verdict::not_applicable(NOT_RPC);
-    }
+async fn status_rpc(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_rpc(), NOT_RPC)?;
     let reply = interface.get_unknown_task().await;
     match reply.content {
-        ReplyContent::Error(_) if reply.status == 200 => Verdict::pass(),
+        ReplyContent::Error(_) if reply.status == 200 => Ok(()),
         ReplyContent::Error(_) => reply.failure(),
-        _ => Verdict::not_applicable(NOT_REFUSED),
+        _ => skip(NOT_REFUSED),
     }
 }

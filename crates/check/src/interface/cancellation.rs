@@ -1,4 +1,4 @@
-//! A task that is canceled while somebody listens to it, and looked at for a while after that.
+//! Cancels a task with a subscriber, and watches it for a while after that.
 
 use std::time::Duration;
 
@@ -11,36 +11,31 @@ use super::{RecordedStream, TestedInterface};
 use crate::reply::Reply;
 use crate::wire;
 
-/// How long nothing may change of a task that was at work: at least this, and as long as the work took before, but never
-/// longer than the second.
-const WATCHED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
-/// The same for one that waited for its caller.
-const WATCHED_PAUSED: Duration = Duration::from_millis(300);
-/// How long whoever listens may have to wait after that to be told: some agents look for news once a second.
-const TOLD: Duration = Duration::from_secs(3);
-/// How often it is looked at.
-const STEP: Duration = Duration::from_millis(200);
+/// How long a task that was running is watched: as long as the first message took, within these bounds.
+const WATCH_TIME: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(4));
+/// The same for an interrupted task.
+const WATCH_TIME_INTERRUPTED: Duration = Duration::from_millis(300);
+/// How long the subscriber may wait for the canceled status: some agents poll once a second.
+const SUBSCRIBER_TIMEOUT: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What came of it.
 pub(crate) struct Cancellation {
     pub(crate) id: String,
-    /// The answer to canceling.
     pub(crate) reply: Reply,
-    /// What somebody heard who had subscribed before.
+    /// The stream of a subscriber from before.
     pub(crate) recorded: Option<RecordedStream>,
-    /// The task as it was read right after, and when something had changed.
+    /// The task right after, and the reply in which it had changed.
     pub(crate) changed: Option<(Value, Reply)>,
 }
 
 impl Cancellation {
-    /// Whether the task was canceled at once.
     pub(crate) fn is_canceled(&self, interface: &TestedInterface) -> bool {
         self.reply.result().is_some_and(|task| wire::state(interface.dialect(), task) == Some("canceled"))
     }
 }
 
 impl TestedInterface {
-    /// Cancels a task of ours that has not ended, if there is one.
+    /// The cancellation of a task of ours, if there is one that has not ended.
     pub(crate) async fn canceled(&self) -> Option<&Cancellation> {
         self.canceled.get(|| self.cancel_and_watch()).await.as_ref()
     }
@@ -61,25 +56,24 @@ impl TestedInterface {
         }
         let reply = self.cancel(&id).await;
         let has_ended_now = reply.result().is_some_and(|task| self.has_ended(task));
-        let work = (self.first().await.reply.took + STEP).clamp(WATCHED.0, WATCHED.1);
+        let work = (self.first().await.reply.took + POLL_INTERVAL).clamp(WATCH_TIME.0, WATCH_TIME.1);
         let changed = match has_ended_now {
-            true => self.watch(&id, if is_interrupted { WATCHED_PAUSED } else { work }).await,
+            true => self.watch(&id, if is_interrupted { WATCH_TIME_INTERRUPTED } else { work }).await,
             false => None,
         };
         let mut recorded = None;
         if let Some(mut stream) = stream {
-            stream.read(ReadUntil::End, TOLD.min(self.agent.patience)).await;
+            stream.read(ReadUntil::End, SUBSCRIBER_TIMEOUT.min(self.agent.patience)).await;
             recorded = Some(stream.close());
         }
         Some(Cancellation { id, reply, recorded, changed })
     }
 
-    /// The first change of a task, if one comes.
     async fn watch(&self, id: &str, time: Duration) -> Option<(Value, Reply)> {
         let until = Instant::now() + time;
         let before = self.get(id).await.result()?.clone();
         while Instant::now() < until {
-            sleep(STEP).await;
+            sleep(POLL_INTERVAL).await;
             let now = self.get(id).await;
             let is_same = |member: &str| now.result().is_none_or(|task| task[member] == before[member]);
             if !is_same("status") || !is_same("artifacts") {

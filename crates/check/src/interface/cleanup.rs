@@ -1,4 +1,4 @@
-//! What became of every message that was sent, so that nothing is left at work, whenever and however checking ends.
+//! Records the outcome of every message, so that no task is left running, whenever and however checking ends.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,14 +8,13 @@ use super::TestedInterface;
 use crate::reply::{Reply, ReplyContent};
 use crate::wire::{self, SendResult};
 
-/// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SendOutcome {
-    /// It is not known: no answer came, or none from which it can be told.
+    /// No reply, or none that tells.
     Unknown,
-    /// Nothing that could be at work.
+    /// There is no task, or it has ended.
     Finished,
-    /// A task that has not ended, as far as is known.
+    /// A task that is not known to have ended.
     Running(String),
 }
 
@@ -25,7 +24,7 @@ struct SentMessage {
     outcome: SendOutcome,
 }
 
-/// All messages of ours to one interface.
+/// All messages sent to one interface.
 #[derive(Debug, Default)]
 pub(super) struct SentMessages(Mutex<Vec<SentMessage>>);
 
@@ -34,7 +33,7 @@ impl SentMessages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down a message that is about to be sent, if it is one.
+    /// Records the message of a send request before it is sent.
     pub(super) fn begin(&self, request: &Request) -> Option<usize> {
         let Request::Send(send) = request else { return None };
         let mut entries = self.entries();
@@ -49,7 +48,6 @@ impl SentMessages {
         }
     }
 
-    /// A task is known to have ended.
     pub(super) fn ends(&self, id: &str) {
         for entry in self.entries().iter_mut().filter(|entry| entry.outcome == SendOutcome::Running(id.to_owned())) {
             entry.outcome = SendOutcome::Finished;
@@ -58,7 +56,7 @@ impl SentMessages {
 }
 
 impl TestedInterface {
-    /// What an answer to a message says of its task.
+    /// What a reply says of the message's task.
     pub(super) fn outcome_of(&self, reply: &Reply) -> SendOutcome {
         match &reply.content {
             ReplyContent::Result(result) => match wire::sent(self.dialect(), result) {
@@ -68,14 +66,14 @@ impl TestedInterface {
                 Ok(_) => SendOutcome::Finished,
                 Err(_) => SendOutcome::Unknown,
             },
-            // Those that fail in the middle may have begun something.
+            // Agents that fail in the middle may have started a task.
             ReplyContent::Error(Some(kind)) if *kind != ErrorKind::Internal => SendOutcome::Finished,
             _ if matches!(reply.status, 401 | 403 | 404 | 429 | 503) => SendOutcome::Finished,
             _ => SendOutcome::Unknown,
         }
     }
 
-    /// Cancels the tasks of ours that may be left. Those that have ended say so, and that is all.
+    /// Cancels our tasks that may be running; for one that has ended the refusal is ignored.
     pub(crate) async fn cancel_leftovers(&self) {
         for message in self.unresolved().into_iter().filter(|_| self.is_v1()) {
             if let Ok(task) = self.task_of(&message).await
@@ -98,7 +96,7 @@ impl TestedInterface {
         }
     }
 
-    /// The messages of which nothing is known.
+    /// The messages whose outcome is not known.
     pub(crate) fn unresolved(&self) -> Vec<String> {
         let entries = self.sent_messages.entries();
         let unresolved = entries.iter().filter(|entry| entry.outcome == SendOutcome::Unknown);

@@ -1,5 +1,5 @@
-//! A task whose caller goes away in the middle of the stream, and who comes back for it: twice as a subscriber, and once
-//! with the id of the event that was heard last.
+//! Drops the connection in the middle of a stream and reconnects: with two subscriptions, and once with
+//! `Last-Event-ID`.
 
 use std::time::Duration;
 
@@ -11,26 +11,24 @@ use super::stream::ReadUntil;
 use super::{RecordedStream, TestedInterface};
 use crate::reply::Reply;
 
-/// How long whoever goes on is waited for when the subscribers are done.
-const AFTERWARDS: Duration = Duration::from_millis(200);
+/// How long the resumed stream is read after the subscriptions are done.
+const RESUMED_TIMEOUT: Duration = Duration::from_millis(200);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What came of it.
 pub(crate) struct Reconnection {
     pub(crate) id: String,
-    /// What was heard before the connection was dropped.
+    /// Before the connection was dropped.
     pub(crate) before: RecordedStream,
-    /// What two subscribers heard after that.
+    /// The two subscriptions after that.
     pub(crate) subscribed: [RecordedStream; 2],
-    /// What somebody heard who asked to go on after the last event; nothing where events have no ids.
+    /// The stream resumed after the last event; none where events have no ids.
     pub(crate) resumed: Option<RecordedStream>,
-    /// The task, read when all of them had heard enough.
+    /// The task, read after all streams.
     pub(crate) task: Reply,
 }
 
 impl TestedInterface {
-    /// Begins a task and leaves, if the agent streams.
     pub(crate) async fn reconnection(&self) -> Option<&Reconnection> {
         self.reconnection.get(|| self.disconnect_and_reconnect()).await.as_ref()
     }
@@ -42,7 +40,7 @@ impl TestedInterface {
         let mut stream =
             self.open_stream(Operation::SendStreamingMessage, Request::Send(self.message(false)), &[]).await.ok()?;
         stream.read(ReadUntil::First, self.agent.patience).await;
-        // The connection ends here.
+        // This drops the connection.
         let before = stream.close();
         let id = before.task_id(self.dialect())?;
         let last = before.ids.iter().rev().find_map(|id| HeaderValue::from_str(id.as_deref()?).ok());
@@ -51,7 +49,7 @@ impl TestedInterface {
         Some(Reconnection { id, before, subscribed, resumed, task })
     }
 
-    /// Two subscribers, and somebody who goes on after the last event, all at the same time.
+    /// Two subscriptions and the resumed stream, all at the same time.
     async fn reconnect(&self, id: &str, last: Option<HeaderValue>) -> ([RecordedStream; 2], Option<RecordedStream>) {
         let mut resuming = None;
         if let Some(last) = last {
@@ -68,15 +66,14 @@ impl TestedInterface {
                     pair = &mut subscribed => pair,
                     () = stream.read(ReadUntil::End, self.agent.patience) => subscribed.await,
                 };
-                // Where the others have heard enough there is not much more to come.
-                stream.read(ReadUntil::End, AFTERWARDS).await;
+                // When the subscriptions are done little more can come.
+                stream.read(ReadUntil::End, RESUMED_TIMEOUT).await;
                 (pair, Some(stream.close()))
             }
         };
         ([one, other], resumed)
     }
 
-    /// Subscribes to a task and listens.
     pub(crate) async fn subscribe(&self, id: &str, until: ReadUntil) -> RecordedStream {
         let request = Request::Subscribe { id: TaskId::from(id), tenant: self.tenant() };
         let began = Instant::now();
@@ -93,7 +90,7 @@ impl TestedInterface {
         }
     }
 
-    /// The task once it has ended or asks something, or as it is when that takes twice as long as it took before.
+    /// The task once it is terminal or interrupted, or as it is after twice the time the first message took.
     async fn settled(&self, id: &str) -> Reply {
         let usual = self.first().await.reply.took;
         let until = Instant::now() + (usual * 2 + Duration::from_secs(1)).min(self.agent.patience);

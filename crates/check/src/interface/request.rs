@@ -1,9 +1,9 @@
-//! How an interface is asked: operations of the protocol, and requests as nobody should write them.
+//! Requests to an interface: operations of the protocol, and requests that are invalid on purpose.
 
 use http::HeaderValue;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
-use switchboard_a2a::{Operation, Request, TaskId, encode_params, encode_rest};
+use switchboard_a2a::{Operation, PushRequest, Request, TaskId, encode_params, encode_rest};
 use tokio::time::Instant;
 
 use super::TestedInterface;
@@ -25,29 +25,32 @@ impl TestedInterface {
         reply
     }
 
-    /// What is told of a task that is ours.
+    /// Notes that a task of ours has ended.
     fn note(&self, reply: &Reply) {
         if let Some(task) = reply.result().filter(|task| self.has_ended(task)) {
             self.sent_messages.ends(task["id"].as_str().unwrap_or_default());
         }
     }
 
-    /// Reads a task that nobody has.
+    pub(crate) fn list_webhooks_request(&self, task_id: TaskId) -> Request {
+        Request::Push(PushRequest::List { task_id, page_size: None, page_token: None, tenant: self.tenant() })
+    }
+
+    /// Reads a task that does not exist.
     pub(crate) async fn get_unknown_task(&self) -> Reply {
         self.get(TaskId::generate().as_str()).await
     }
 
-    /// Asks for an operation.
     pub(crate) async fn call(&self, operation: Operation, request: Request) -> Reply {
         self.call_as(Caller::First, operation, request).await
     }
 
-    /// The same by somebody else.
+    /// The same by another caller.
     pub(crate) async fn call_as(&self, caller: Caller, operation: Operation, request: Request) -> Reply {
         self.call_with(operation, request, |test_request| TestRequest { caller, ..test_request }).await
     }
 
-    /// The same with a change to what is sent.
+    /// The same with a change to the request.
     pub(crate) async fn call_with(
         &self,
         operation: Operation,
@@ -64,17 +67,17 @@ impl TestedInterface {
         reply
     }
 
-    /// Asks as it is written.
+    /// Sends the request as it is.
     pub(crate) async fn ask(&self, test_request: &TestRequest) -> Reply {
         let began = Instant::now();
         let answer = self.agent.ask(test_request).await;
         let reply = Reply::read(&self.agent, &self.endpoint, test_request, answer);
-        // One that never came took all the time there was.
+        // A reply that never came took all the time there was.
         let took = if reply.status == 0 { began.elapsed() } else { reply.took };
         Reply { took, ..reply }
     }
 
-    /// Writes a request, and the other form it has over REST.
+    /// Encodes a request, and the alternate form some have over REST.
     pub(crate) fn encode(
         &self,
         operation: Operation,
@@ -84,7 +87,7 @@ impl TestedInterface {
         if self.is_rpc() {
             let params = encode_params(dialect, operation, request).map_err(|problem| problem.to_string())?;
             let method = operation.method(self.endpoint.version);
-            // What has no parameters has none at all, not empty ones.
+            // Without parameters the member is absent, not empty.
             let body = match params.is_empty() {
                 true => json!({ "jsonrpc": "2.0", "id": 1, "method": method }),
                 false => {
@@ -156,7 +159,7 @@ impl TestedInterface {
         }
     }
 
-    /// A question about a task that nobody has: harmless, and answered by whoever understands it.
+    /// GetTask for a task that does not exist: no side effects, and every agent answers it.
     pub(crate) fn harmless_request(&self) -> Result<TestRequest, String> {
         let request = Request::Get { id: TaskId::generate(), history_length: None, tenant: self.tenant() };
         self.encode(Operation::GetTask, &request).map(|(test_request, _)| test_request)

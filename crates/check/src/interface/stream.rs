@@ -1,30 +1,29 @@
-//! Listens to a stream and keeps what came: the events, how it ended, and how long it was silent.
+//! Records a stream: its events, how it ended, and how long it was silent.
 
 use std::time::Duration;
 
 use serde_json::Value;
-use switchboard_a2a::sse::{Event as Block, EventReader};
+use switchboard_a2a::sse::{Event as SseEvent, EventReader};
 use switchboard_a2a::{Dialect, Operation, Request};
 use switchboard_egress::{AnswerBody, BodyFault};
 use tokio::time::Instant;
 
 use super::TestedInterface;
 use super::cleanup::SendOutcome;
-use crate::agent::{LARGEST, Opened};
+use crate::agent::{MAX_BODY_BYTES, Opened};
 use crate::reply::{RawResponse, Reply, ReplyContent};
 use crate::request::TestRequest;
-use crate::run_once::Abandoned;
 use crate::wire::{self, Event};
 
 /// How long a stream may stay open after the task has ended.
-const CLOSING: Duration = Duration::from_secs(3);
-/// How long it is listened to after the task has asked its caller something: it may stay open then.
-const PAUSED: Duration = Duration::from_millis(500);
-/// The most that is kept of one stream, and what an event weighs beside its bytes.
-const HEAVIEST: usize = 24 << 20;
-const FRAME: usize = 200;
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long it is read after an interrupted state: it may stay open then.
+const INTERRUPTED_TIMEOUT: Duration = Duration::from_millis(500);
+/// The most that is kept of one stream, and the overhead counted for each event.
+const MAX_STREAM_BYTES: usize = 24 << 20;
+const EVENT_OVERHEAD: usize = 200;
 
-/// When to stop listening.
+/// When to stop reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadUntil {
     /// At the first event.
@@ -33,63 +32,63 @@ pub(crate) enum ReadUntil {
     End,
 }
 
-/// How listening ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     /// There was no stream.
+    #[default]
     None,
     /// The agent closed it in order.
     Closed,
     /// The connection broke.
     Broken,
-    /// We stopped listening: enough was heard, or the time was up.
+    /// We stopped reading: it was enough, or the time was up.
     Abandoned,
 }
 
-/// What was heard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RecordedStream {
-    /// The answer where there is no stream, or the error that came in its place.
+    /// The reply where there is no stream, or the error event.
     pub(crate) reply: Reply,
     /// The results, without their envelopes.
     pub(crate) events: Vec<Value>,
-    /// The id of each of them, where it has one.
+    /// The SSE id of each of them, where it has one.
     pub(crate) ids: Vec<Option<String>>,
-    /// What is wrong with the envelopes.
+    /// Problems of the envelopes.
     pub(crate) envelopes: Vec<String>,
     pub(crate) end: StreamEnd,
-    /// The place of the event with which the task ended.
+    /// The index of the terminal event.
     pub(crate) terminal_at: Option<usize>,
-    /// Whether the last thing said was a question.
+    /// Whether the last status was an interrupted state.
     pub(crate) is_interrupted: bool,
-    /// Whether the task is known to have ended while somebody still listened, long enough to be told of it.
+    /// The task had ended while the stream was read, and no terminal event came.
     pub(crate) missed_terminal: bool,
     /// The longest time without a byte.
     pub(crate) silence: Duration,
-    /// Whether something came that says no more than that the stream is alive.
+    /// Whether an SSE comment came.
     pub(crate) has_keep_alive: bool,
 }
 
-impl Abandoned for RecordedStream {
-    fn abandoned() -> Self {
-        nothing(Reply::abandoned())
-    }
-}
-
 impl RecordedStream {
-    /// Whether there was a stream at all; one that is nothing but an error is none.
+    /// There was no stream, but this reply.
+    fn none(reply: Reply) -> Self {
+        Self { reply, ..Self::default() }
+    }
+
+    pub(super) fn abandoned() -> Self {
+        Self::none(Reply::abandoned())
+    }
+
+    /// Whether there was a stream at all; one with nothing but an error is none.
     pub(crate) fn is_stream(&self) -> bool {
         self.end != StreamEnd::None
             && (!self.events.is_empty() || !matches!(self.reply.content, ReplyContent::Error(_)))
     }
 
-    /// The task it is about.
     pub(crate) fn task_id(&self, dialect: Dialect) -> Option<String> {
         self.events.iter().find_map(|frame| task_of(dialect, frame)).map(str::to_owned)
     }
 }
 
-/// The task that an event belongs to.
 fn task_of(dialect: Dialect, frame: &Value) -> Option<&str> {
     match wire::event(dialect, frame) {
         Event::Task(task) => task["id"].as_str(),
@@ -98,7 +97,7 @@ fn task_of(dialect: Dialect, frame: &Value) -> Option<&str> {
     }
 }
 
-/// What of an event holds a status.
+/// The part of an event that holds a status.
 fn holder(dialect: Dialect, frame: &Value) -> Option<&Value> {
     match wire::event(dialect, frame) {
         Event::Task(held) | Event::Status(held) => Some(held),
@@ -106,21 +105,19 @@ fn holder(dialect: Dialect, frame: &Value) -> Option<&Value> {
     }
 }
 
-/// A stream that is being listened to.
 pub(crate) struct OpenStream<'a> {
     interface: &'a TestedInterface,
-    /// The message it answers, in the ledger.
+    /// Its message among the sent ones.
     entry: Option<usize>,
     body: AnswerBody,
     reader: EventReader,
     last_byte: Instant,
-    /// How much is kept by now.
-    weight: usize,
+    /// How many bytes are kept by now.
+    bytes_kept: usize,
     recorded: RecordedStream,
 }
 
 impl TestedInterface {
-    /// Asks for a stream and listens.
     pub(crate) async fn record(&self, operation: Operation, request: Request, until: ReadUntil) -> RecordedStream {
         let began = Instant::now();
         match self.open_stream(operation, request, &[]).await {
@@ -132,7 +129,6 @@ impl TestedInterface {
         }
     }
 
-    /// Asks for a stream.
     pub(crate) async fn open_stream(
         &self,
         operation: Operation,
@@ -141,7 +137,7 @@ impl TestedInterface {
     ) -> Result<OpenStream<'_>, RecordedStream> {
         let (mut test_request, mut alternate) = match self.encode(operation, &request) {
             Ok(test_requests) => test_requests,
-            Err(problem) => return Err(nothing(Reply { seen: problem, ..Reply::default() })),
+            Err(problem) => return Err(RecordedStream::none(Reply { seen: problem, ..Reply::default() })),
         };
         for test_request in [Some(&mut test_request), alternate.as_mut()].into_iter().flatten() {
             test_request.headers.extend(headers.iter().cloned());
@@ -151,7 +147,7 @@ impl TestedInterface {
             Ok(stream) => return Ok(OpenStream { entry, ..stream }),
             Err(recorded) => recorded,
         };
-        // Text and definition disagree about the method, so that agents have either.
+        // The specification's text and its definition disagree about the HTTP method, so agents have either.
         let is_elsewhere =
             matches!(recorded.reply.status, 404 | 405) && matches!(recorded.reply.content, ReplyContent::NotA2a);
         match alternate {
@@ -165,13 +161,13 @@ impl TestedInterface {
         }
     }
 
-    /// Asks as it is written; what is no stream is an answer.
+    /// Sends the request as it is; a response that is no stream is the error.
     pub(crate) async fn request_stream(&self, test_request: &TestRequest) -> Result<OpenStream<'_>, RecordedStream> {
         let agent = &self.agent;
         let began = Instant::now();
         let read = |answer| {
             let reply = Reply::read(agent, &self.endpoint, test_request, answer);
-            nothing(Reply { took: began.elapsed(), ..reply })
+            RecordedStream::none(Reply { took: began.elapsed(), ..reply })
         };
         let Opened { response, began } = match agent.open(test_request).await {
             Ok(opened) => opened,
@@ -182,22 +178,23 @@ impl TestedInterface {
         let reply = Reply { sent: test_request.described(), status, headers, ..Reply::default() };
         if reply.media_type() != "text/event-stream" {
             let left = agent.patience.saturating_sub(began.elapsed());
-            let (body, end) = body.collect(LARGEST, left).await;
+            let (body, end) = body.collect(MAX_BODY_BYTES, left).await;
             return Err(read(Ok(RawResponse { status, headers: reply.headers, body, end, took: began.elapsed() })));
         }
         let reply = Reply { seen: format!("{status} text/event-stream"), ..reply };
-        let recorded = RecordedStream { end: StreamEnd::Abandoned, ..nothing(reply) };
-        let (reader, last_byte) = (EventReader::new(LARGEST), Instant::now());
-        Ok(OpenStream { interface: self, entry: None, body, reader, last_byte, weight: 0, recorded })
+        let recorded = RecordedStream { end: StreamEnd::Abandoned, ..RecordedStream::none(reply) };
+        let (reader, last_byte) = (EventReader::new(MAX_BODY_BYTES), Instant::now());
+        Ok(OpenStream { interface: self, entry: None, body, reader, last_byte, bytes_kept: 0, recorded })
     }
 }
 
 impl OpenStream<'_> {
-    /// Listens on, no longer than this, however much there is to hear.
+    /// Reads on for at most `limit`.
     pub(crate) async fn read(&mut self, until: ReadUntil, limit: Duration) {
         let mut deadline = Instant::now() + limit;
         loop {
-            let is_enough = until == ReadUntil::First && !self.recorded.events.is_empty() || self.weight > HEAVIEST;
+            let is_enough =
+                until == ReadUntil::First && !self.recorded.events.is_empty() || self.bytes_kept > MAX_STREAM_BYTES;
             let has_ended_now = self.recorded.end != StreamEnd::Abandoned
                 || matches!(self.recorded.reply.content, ReplyContent::Error(_));
             let left = deadline.saturating_duration_since(Instant::now());
@@ -205,15 +202,15 @@ impl OpenStream<'_> {
                 return;
             }
             let before = self.recorded.events.len();
-            let piece = self.body.next(left).await;
+            let chunk = self.body.next(left).await;
             if self.recorded.terminal_at.is_none() {
                 self.recorded.silence = self.recorded.silence.max(self.last_byte.elapsed());
             }
-            match &piece {
-                Ok(Some(piece)) => {
+            match &chunk {
+                Ok(Some(chunk)) => {
                     self.last_byte = Instant::now();
-                    self.recorded.has_keep_alive |= piece.starts_with(b":");
-                    self.reader.feed(piece);
+                    self.recorded.has_keep_alive |= chunk.starts_with(b":");
+                    self.reader.feed(chunk);
                 }
                 Ok(None) => self.reader.finish(),
                 Err(_) => {}
@@ -222,14 +219,14 @@ impl OpenStream<'_> {
                 match self.reader.next_event() {
                     Ok(Some(event)) => self.take(event),
                     Ok(None) => break,
-                    // What cannot be kept is as good as not heard.
+                    // An event that is too large ends the recording.
                     Err(_) => {
-                        self.weight = HEAVIEST + 1;
+                        self.bytes_kept = MAX_STREAM_BYTES + 1;
                         break;
                     }
                 }
             }
-            match piece {
+            match chunk {
                 Ok(Some(_)) => {}
                 Ok(None) => self.recorded.end = StreamEnd::Closed,
                 Err(BodyFault::Broken) => self.recorded.end = StreamEnd::Broken,
@@ -237,8 +234,8 @@ impl OpenStream<'_> {
             }
             if self.recorded.events.len() > before {
                 let wait = match () {
-                    () if self.recorded.terminal_at.is_some() => CLOSING,
-                    () if self.recorded.is_interrupted => PAUSED,
+                    () if self.recorded.terminal_at.is_some() => CLOSE_TIMEOUT,
+                    () if self.recorded.is_interrupted => INTERRUPTED_TIMEOUT,
                     () => continue,
                 };
                 deadline = deadline.min(Instant::now() + wait);
@@ -246,32 +243,31 @@ impl OpenStream<'_> {
         }
     }
 
-    /// Listens to the end of a task. Where the time is up before that, the task is looked at: if it has ended, whoever
-    /// listens must be told soon; if not, nothing can be said against the stream.
+    /// Reads to the terminal event. When the time is up before that, the task is fetched: if it has ended, the event
+    /// must come soon; if not, the stream is not to blame.
     pub(crate) async fn read_task(&mut self, id: &str, limit: Duration) {
         self.read(ReadUntil::End, limit).await;
         let is_silent = self.recorded.end == StreamEnd::Abandoned
             && self.recorded.terminal_at.is_none()
             && !self.recorded.is_interrupted;
-        if is_silent && self.weight <= HEAVIEST && self.interface.has_ended_now(id).await {
-            self.read(ReadUntil::End, CLOSING).await;
-            self.recorded.missed_terminal = self.recorded.terminal_at.is_none() && self.weight <= HEAVIEST;
+        if is_silent && self.bytes_kept <= MAX_STREAM_BYTES && self.interface.has_ended_now(id).await {
+            self.read(ReadUntil::End, CLOSE_TIMEOUT).await;
+            self.recorded.missed_terminal = self.recorded.terminal_at.is_none() && self.bytes_kept <= MAX_STREAM_BYTES;
         }
     }
 
-    /// Stops listening, and drops the connection if it is still there.
+    /// Stops reading and drops the connection.
     pub(crate) fn close(self) -> RecordedStream {
         self.recorded
     }
 
-    /// Takes one event.
-    fn take(&mut self, event: Block) {
+    fn take(&mut self, event: SseEvent) {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return;
         }
         let json = serde_json::from_str::<Value>(data).unwrap_or_else(|_| Value::String(data.to_owned()));
-        // Over REST some send the error itself.
+        // Over REST some agents send the bare error.
         let is_bare = json["code"].is_i64() && json["message"].is_string();
         if json["error"].is_object() || is_bare {
             let code = if is_bare { json["code"].as_i64() } else { json["error"]["code"].as_i64() };
@@ -281,7 +277,7 @@ impl OpenStream<'_> {
             return;
         }
         let frame = self.unwrapped(json);
-        self.weight += data.len() + FRAME;
+        self.bytes_kept += data.len() + EVENT_OVERHEAD;
         let (dialect, recorded) = (self.interface.dialect(), &mut self.recorded);
         if let Some(held) = holder(dialect, &frame) {
             recorded.is_interrupted = wire::is_interrupted(dialect, held);
@@ -301,7 +297,7 @@ impl OpenStream<'_> {
         recorded.ids.push(event.id);
     }
 
-    /// The result in an event. Over JSON-RPC it is in an envelope, of which every event has its own.
+    /// The result in an event; over JSON-RPC each event has its own envelope.
     fn unwrapped(&mut self, mut json: Value) -> Value {
         if !self.interface.is_rpc() {
             return json;
@@ -318,22 +314,5 @@ impl OpenStream<'_> {
             Some(result) => result.take(),
             None => json,
         }
-    }
-}
-
-fn nothing(reply: Reply) -> RecordedStream {
-    let (events, ids, envelopes, terminal_at, silence) = Default::default();
-    let (end, is_interrupted, missed_terminal, has_keep_alive) = (StreamEnd::None, false, false, false);
-    RecordedStream {
-        reply,
-        events,
-        ids,
-        envelopes,
-        end,
-        terminal_at,
-        is_interrupted,
-        missed_terminal,
-        silence,
-        has_keep_alive,
     }
 }

@@ -1,4 +1,4 @@
-//! What became of the first message's task where the message was not answered with it: with an error, or not at all.
+//! Finds the task of a message that was answered with an error or not at all, by listing tasks.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use switchboard_a2a::{ListRequest, Operation, Request};
 use super::TestedInterface;
 use crate::reply::ReplyContent;
 
-/// How many pages are looked through: some agents list the oldest tasks first.
+/// How many pages are read: some agents list the oldest tasks first.
 const PAGES: usize = 10;
 
 impl TestedInterface {
-    /// The task that is left of the first message; why there is none.
+    /// The task of the first message, or why there is none.
     pub(crate) async fn unanswered_task(&self) -> Result<&Value, &'static str> {
         let found = self.unanswered_task.get(|| self.find_unanswered_task()).await;
         found.as_ref().map_err(|why| *why)
@@ -28,13 +28,13 @@ impl TestedInterface {
             return Err("version 0.3 cannot list the task that is left");
         }
         if is_refused {
-            // It may be on its way.
+            // The agent may be about to end it.
             tokio::time::sleep(Duration::from_secs(1).min(self.agent.patience)).await;
         }
         self.task_of(&first.message_id).await
     }
 
-    /// The task that one of our messages has begun.
+    /// The task one of our messages has started.
     pub(crate) async fn task_of(&self, message_id: &str) -> Result<Value, &'static str> {
         let mut page_token = None;
         for _ in 0..PAGES {

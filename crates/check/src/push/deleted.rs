@@ -1,50 +1,33 @@
-//! Whether deleting a webhook is answered with a result, though there is nothing to say: clients of JSON-RPC take an answer
-//! without a result and without an error for none.
+//! Checks that deleting a webhook has a result, if only null: JSON-RPC clients take a response with neither result nor
+//! error for none.
 
-use switchboard_a2a::{Operation, PushRequest, Request, TaskId};
-
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Must};
 use crate::errors::NOT_RPC;
 use crate::interface::TestedInterface;
-use crate::push::{config, config_id, exempt, refused, task};
-use crate::receiver::Receiver;
-use crate::verdict::Verdict;
+use crate::push::{applies, config_id, create, delete, refused, start_receiver, task};
+use crate::verdict::{CheckResult, Verdict, applies_if, skip};
 
-pub(crate) const CHECKS: &[Check] = &[Check {
-    id: "push-delete-result",
-    group: Group::Push,
-    title: "over JSON-RPC, deleting a webhook is answered with a result, if only null",
-    rule: "JSON-RPC 2.0 §5; A2A 1.0 §3.1.10; 0.3 §7.8",
-    severity: Severity::Must,
-    fix: "write \"result\":null, which some libraries leave out like every null",
-    run: Run::Interface(|interface| Box::pin(result(interface))),
-}];
+pub(crate) const CHECKS: &[Check] =
+    &[Check::of_interface(Group::Push, Must, "push-delete-result", |interface| Box::pin(result(interface)))
+        .title("over JSON-RPC, deleting a webhook is answered with a result, if only null")
+        .rule("JSON-RPC 2.0 §5; A2A 1.0 §3.1.10; 0.3 §7.8")
+        .fix("write \"result\":null, which some libraries leave out like every null")];
 
-async fn result(interface: &TestedInterface) -> Verdict {
-    if !interface.is_rpc() {
-        return Verdict::not_applicable(NOT_RPC);
-    }
-    if let Some(verdict) = exempt(interface) {
-        return verdict;
-    }
-    let Some((id, _)) = task(interface).await else {
-        return Verdict::not_applicable("the agent has made no task");
-    };
-    let Ok(receiver) = Receiver::start(true).await else {
-        return Verdict::not_applicable("no port could be opened for its webhook");
-    };
-    let create = PushRequest::Create(config(interface, &receiver.url(), Some(&id)));
-    let set = interface.call(Operation::CreatePushConfig, Request::Push(create)).await;
+async fn result(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_rpc(), NOT_RPC)?;
+    applies(interface)?;
+    let (id, _) = task(interface).await?;
+    let receiver = start_receiver(true).await?;
+    let set = create(interface, &id, &receiver.url()).await;
     let Some(name) = set.result().and_then(|result| config_id(interface.dialect(), result)) else {
         // What is wrong with that has a check of its own.
         let verdict = refused(&set);
-        return if verdict.is_failure() { Verdict::not_applicable("no webhook could be set") } else { verdict };
+        return if verdict.is_failure() { skip("no webhook could be set") } else { verdict };
     };
-    let delete = PushRequest::Delete { task_id: TaskId::from(id.as_str()), id: name, tenant: interface.tenant() };
-    let deleted = interface.call(Operation::DeletePushConfig, Request::Push(delete)).await;
+    let deleted = delete(interface, &id, &name).await;
     match (deleted.result(), &deleted.json) {
-        (Some(_), Some(json)) if json.get("result").is_some() => Verdict::pass(),
+        (Some(_), Some(json)) if json.get("result").is_some() => Ok(()),
         (Some(_), _) => deleted.failure_because("neither a result nor an error").about_task(&id),
-        (None, _) => Verdict::not_applicable("the webhook could not be deleted"),
+        (None, _) => skip("the webhook could not be deleted"),
     }
 }

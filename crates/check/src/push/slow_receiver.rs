@@ -1,68 +1,46 @@
-//! Whether a receiver that takes everything and answers nothing holds up the agent's other callers: one message without a
-//! webhook and one with such a one are to take the same time.
+//! Checks that a webhook receiver that never responds does not delay the reply to the message that set it.
 
 use std::time::Duration;
 
-use switchboard_a2a::{Operation, PushRequest, Request, SendConfiguration, TaskId};
-
-use super::{NAME, config, refused};
-use crate::checks::{Check, Group, Run, Severity};
+use super::{NAME, applies, delete, refused, send_with_webhook, start_receiver};
+use crate::checks::{Check, Group, Quality};
 use crate::interface::TestedInterface;
-use crate::receiver::Receiver;
 use crate::reply::ReplyContent;
-use crate::security::is_loopback;
-use crate::verdict::Verdict;
-use crate::wire;
+use crate::verdict::{CheckResult, applies_if, fail};
+use crate::wire::{self, SendResult};
 
-pub(crate) const CHECKS: &[Check] = &[Check {
-    id: "push-not-waited-for",
-    group: Group::Push,
-    title: "a webhook whose receiver never answers does not hold up the answer to its message",
-    rule: "A2A 1.0 §13.2 leaves it open",
-    severity: Severity::Quality,
-    fix: "call webhooks from a queue of their own, not before the event is told to the caller",
-    run: Run::Interface(|interface| Box::pin(not_waited_for(interface))),
-}];
+pub(crate) const CHECKS: &[Check] = &[Check::of_interface(Group::Push, Quality, "push-not-waited-for", |interface| {
+    Box::pin(not_waited_for(interface))
+})
+.title("a webhook whose receiver never answers does not hold up the answer to its message")
+.rule("A2A 1.0 §13.2 leaves it open")
+.fix("call webhooks from a queue of their own, not before the event is told to the caller")];
 
-/// How much longer it may take: what machines need at times, and less than any patience with a receiver.
+/// How much longer it may take: within the noise of a machine, and less than any timeout for a receiver.
 const MORE: Duration = Duration::from_secs(2);
 
-async fn not_waited_for(interface: &TestedInterface) -> Verdict {
-    if !interface.agent.has_capability("pushNotifications") {
-        return Verdict::not_applicable("the card does not declare webhooks");
-    }
-    if !is_loopback(&interface.endpoint.url) {
-        return Verdict::not_applicable("the agent is elsewhere and cannot call this machine");
-    }
+async fn not_waited_for(interface: &TestedInterface) -> CheckResult {
+    applies(interface)?;
     let usual = interface.first().await.reply.took;
-    if interface.first_task().await.is_none() || usual + MORE > interface.agent.patience {
-        return Verdict::not_applicable("the agent makes no task, or takes too long with it");
-    }
-    let Ok(receiver) = Receiver::start(false).await else {
-        return Verdict::not_applicable("no port could be opened for its webhook");
-    };
-    let mut request = interface.message(false);
-    let webhook = config(interface, &receiver.url(), None);
-    request.configuration =
-        Some(SendConfiguration { task_push_notification_config: Some(webhook), ..SendConfiguration::default() });
-    let reply = interface.call(Operation::SendMessage, Request::Send(request)).await;
+    let is_quick = interface.first_task().await.is_some() && usual + MORE <= interface.agent.patience;
+    applies_if(is_quick, "the agent makes no task, or takes too long with it")?;
+    let receiver = start_receiver(false).await?;
+    let reply = send_with_webhook(interface, &receiver).await;
     let (usual, took) = (usual.as_secs_f64(), reply.took.as_secs_f64());
-    if let Some(Ok(wire::SendResult::Task(task))) = reply.result().map(|result| wire::sent(interface.dialect(), result))
-    {
+    if let Some(Ok(SendResult::Task(task))) = reply.result().map(|result| wire::sent(interface.dialect(), result)) {
         let id = task["id"].as_str().unwrap_or_default();
-        let delete = PushRequest::Delete { task_id: TaskId::from(id), id: NAME.to_owned(), tenant: interface.tenant() };
-        interface.call(Operation::DeletePushConfig, Request::Push(delete)).await;
+        delete(interface, id, NAME).await;
         if !interface.has_ended(&task) {
             interface.cancel(id).await;
         }
     }
     match reply.content {
-        ReplyContent::Result(_) if took < usual + MORE.as_secs_f64() => Verdict::pass(),
+        ReplyContent::Result(_) if took < usual + MORE.as_secs_f64() => Ok(()),
         ReplyContent::Result(_) => {
-            Verdict::fail(&reply.sent, format!("it took {took:.1} s, and {usual:.1} s without a webhook"))
+            fail(&reply.sent, format!("it took {took:.1} s, and {usual:.1} s without a webhook"))
         }
         ReplyContent::Missing => {
-            Verdict::fail(&reply.sent, format!("no answer within {took:.1} s; without a webhook it took {usual:.1} s"))
+            fail(&reply.sent, format!("no answer within {took:.1} s; without a webhook it took {usual:.1} s"))
         }
         _ => refused(&reply),
     }

@@ -1,39 +1,25 @@
-//! Whether streams come through what stands between caller and agent: nothing that makes proxies wait for more, and a sign
-//! of life where there is nothing to say.
+//! Checks of what proxies need to pass a stream on: no buffering, and keep-alives while there is no event.
 
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH};
 
-use crate::checks::{Check, Group, Run, Severity};
+use crate::checks::{Check, Group, Quality};
 use crate::interface::TestedInterface;
 use crate::streaming::stream;
-use crate::verdict::Verdict;
+use crate::verdict::{CheckResult, fail, no_problems, skip};
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check {
-        id: "stream-unbuffered",
-        group: Group::Streaming,
-        title: "proxies are told not to hold the stream back",
-        rule: "A2A leaves it open; RFC 9111 §5.2.2",
-        severity: Severity::Quality,
-        fix: "send Cache-Control: no-cache and X-Accel-Buffering: no, neither a Content-Length nor a Content-Encoding",
-        run: Run::Interface(|interface| Box::pin(unbuffered(interface))),
-    },
-    Check {
-        id: "stream-keep-alive",
-        group: Group::Streaming,
-        title: "a stream with nothing to say gives a sign of life every quarter of a minute or so",
-        rule: "A2A leaves it open; WHATWG HTML §9.2.7",
-        severity: Severity::Quality,
-        fix: "send a comment line every 15 s while no event comes",
-        run: Run::Interface(|interface| Box::pin(keep_alive(interface))),
-    },
+    Check::of_interface(Group::Streaming, Quality, "stream-unbuffered", |interface| Box::pin(unbuffered(interface)))
+        .title("proxies are told not to hold the stream back")
+        .rule("A2A leaves it open; RFC 9111 §5.2.2")
+        .fix("send Cache-Control: no-cache and X-Accel-Buffering: no, neither a Content-Length nor a Content-Encoding"),
+    Check::of_interface(Group::Streaming, Quality, "stream-keep-alive", |interface| Box::pin(keep_alive(interface)))
+        .title("a stream with nothing to say gives a sign of life every quarter of a minute or so")
+        .rule("A2A leaves it open; WHATWG HTML §9.2.7")
+        .fix("send a comment line every 15 s while no event comes"),
 ];
 
-async fn unbuffered(interface: &TestedInterface) -> Verdict {
-    let recorded = match stream(interface).await {
-        Ok(recorded) => recorded,
-        Err(verdict) => return verdict,
-    };
+async fn unbuffered(interface: &TestedInterface) -> CheckResult {
+    let recorded = stream(interface).await?;
     let text = |name: &str| {
         let value = recorded.reply.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default().to_ascii_lowercase()
@@ -52,24 +38,19 @@ async fn unbuffered(interface: &TestedInterface) -> Verdict {
             problems.push(format!("{name}: {value}"));
         }
     }
-    Verdict::of(&problems, &recorded.reply.sent)
+    no_problems(&problems, &recorded.reply.sent)
 }
 
-async fn keep_alive(interface: &TestedInterface) -> Verdict {
-    let recorded = match stream(interface).await {
-        Ok(recorded) => recorded,
-        Err(verdict) => return verdict,
-    };
+async fn keep_alive(interface: &TestedInterface) -> CheckResult {
+    let recorded = stream(interface).await?;
     let most = interface.agent.silence;
     if recorded.silence >= most {
         let seconds = recorded.silence.as_secs_f64();
-        return Verdict::fail(&recorded.reply.sent, format!("not one byte came for {seconds:.0} s"));
+        return fail(&recorded.reply.sent, format!("not one byte came for {seconds:.0} s"));
     }
     if recorded.has_keep_alive {
-        return Verdict::pass();
+        return Ok(());
     }
     let (most, twice) = (most.as_secs(), most.as_secs() * 2);
-    Verdict::not_applicable(format!(
-        "the stream was never silent for {most} s; a --text that is, with --patience {twice}s, would show it"
-    ))
+    skip(format!("the stream was never silent for {most} s; a --text that is, with --patience {twice}s, would show it"))
 }
