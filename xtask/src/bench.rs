@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// Only how late the events of command-line agents are
     #[arg(long, conflicts_with_all = ["webhooks", "client"])]
     programs: bool,
+    /// The profile that Switchboard is built with: release, as users build it, or dist, as it is handed out
+    #[arg(long, default_value = "release")]
+    profile: String,
     /// Measure the programs as they were built last
     #[arg(long)]
     no_build: bool,
@@ -59,12 +62,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     anyhow::ensure!(cores >= 2, "the bench needs one core for the server and one for the load; there is {cores}");
     let plan = Plan::new(arguments);
+    let programs = Programs { target: program::root().join("target"), profile: arguments.profile.clone() };
     if arguments.programs {
-        return late_events(arguments, &plan);
+        return late_events(arguments, &plan, &programs);
     }
-    let programs = Programs { target: program::root().join("target") };
     if !arguments.no_build {
-        build(if arguments.client { &[] } else { &plan.kinds })?;
+        programs.build(if arguments.client { &[] } else { &plan.kinds })?;
     }
     std::fs::create_dir_all(programs.scratch())?;
 
@@ -94,8 +97,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Ok(calls) => page = page::replace(&page, calls::HEADING, &calls.section()),
         Err(error) => results.failures.push(format!("calls: {error:#}")),
     }
-    programs::build()?;
-    match programs::run(&plan) {
+    programs::build(&programs)?;
+    match programs::run(&plan, &programs) {
         Ok(lateness) => page = page::replace(&page, programs::HEADING, &lateness.section()),
         Err(error) => results.failures.push(format!("command-line agents: {error:#}")),
     }
@@ -104,11 +107,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn late_events(arguments: &Arguments, plan: &Plan) -> anyhow::Result<()> {
+fn late_events(arguments: &Arguments, plan: &Plan, programs: &Programs) -> anyhow::Result<()> {
     if !arguments.no_build {
-        programs::build()?;
+        programs::build(programs)?;
     }
-    let section = programs::run(plan)?.section();
+    let section = programs::run(plan, programs)?.section();
     finish(arguments, &section, |before| page::replace(before, programs::HEADING, &section))
 }
 
@@ -127,6 +130,8 @@ fn finish(arguments: &Arguments, found: &str, page: impl FnOnce(&str) -> String)
 /// The built programs.
 struct Programs {
     target: PathBuf,
+    /// Of Switchboard; the load and the peers are always built as releases.
+    profile: String,
 }
 
 impl Programs {
@@ -138,18 +143,22 @@ impl Programs {
         self.target.join("bench/release/calls")
     }
 
+    /// Where this workspace's own programs are.
+    fn built(&self) -> PathBuf {
+        self.target.join(&self.profile)
+    }
+
     /// Where servers keep their data: on the file system whose commit latency is measured.
     fn scratch(&self) -> PathBuf {
         self.target.join("bench/data")
     }
-}
 
-fn build(kinds: &[Kind]) -> anyhow::Result<()> {
-    program::run(&mut program::bench_cargo(&["build", "--release", "--workspace"]))?;
-    if kinds.iter().any(|kind| kind.is_switchboard()) {
-        program::run(
-            program::cargo(&["build", "--release", "--package", "switchboard"]).env_remove("CARGO_TARGET_DIR"),
-        )?;
+    fn build(&self, kinds: &[Kind]) -> anyhow::Result<()> {
+        program::run(&mut program::bench_cargo(&["build", "--release", "--workspace"]))?;
+        if kinds.iter().any(|kind| kind.is_switchboard()) {
+            let build = ["build", "--profile", &self.profile, "--package", "switchboard"];
+            program::run(program::cargo(&build).env_remove("CARGO_TARGET_DIR"))?;
+        }
+        Ok(())
     }
-    Ok(())
 }

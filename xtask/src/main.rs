@@ -9,6 +9,7 @@
 
 mod bench;
 mod coding_agents;
+mod dist;
 mod docs;
 mod fuzz;
 mod interop;
@@ -49,6 +50,8 @@ enum Command {
     Torture(torture::Arguments),
     /// Write docs/configuration.md from the program's own schema
     Docs,
+    /// Build the release archive and its checksum under target/dist
+    Dist,
     /// Measure against bare axum and the official Rust SDK
     Bench(bench::Arguments),
 }
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
         Command::Docs => docs::run(),
+        Command::Dist => dist::run(),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match result {

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::Context;
 use serde::Deserialize;
 
+use crate::bench::Programs;
 use crate::bench::number::median;
 use crate::bench::plan::Plan;
 use crate::program;
@@ -35,12 +36,13 @@ pub(crate) struct Lateness {
     rounds: u32,
 }
 
-pub(crate) fn build() -> anyhow::Result<()> {
-    program::run(&mut program::cargo(&["build", "--release", "--package", "switchboard", "--package", "torture"]))
+pub(crate) fn build(programs: &Programs) -> anyhow::Result<()> {
+    let build = ["build", "--profile", &programs.profile, "--package", "switchboard", "--package", "torture"];
+    program::run(&mut program::cargo(&build))
 }
 
-pub(crate) fn run(plan: &Plan) -> anyhow::Result<Lateness> {
-    let programs = program::root().join("target/release");
+pub(crate) fn run(plan: &Plan, programs: &Programs) -> anyhow::Result<Lateness> {
+    let programs = programs.built();
     let mut measured = Vec::new();
     for _ in 0..plan.rounds {
         let mut command = Command::new(programs.join("torture"));

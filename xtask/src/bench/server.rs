@@ -61,7 +61,7 @@ impl Kind {
         let program = match self {
             Kind::Axum => programs.target.join("bench/release/peer-axum"),
             Kind::Official => programs.target.join("bench/release/peer-official"),
-            Kind::Process | Kind::Full => programs.target.join("release/switchboard"),
+            Kind::Process | Kind::Full => programs.built().join("switchboard"),
         };
         let mut words: Vec<String> = pinned.into();
         words.push(program.display().to_string());
