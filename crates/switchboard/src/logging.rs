@@ -5,8 +5,9 @@ use std::io;
 use std::panic::PanicHookInfo;
 
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::log::{Log, LogFormat, LogLevel};
@@ -46,29 +47,29 @@ fn subscriber<W>(log: &Log, writer: W, colors: bool) -> Box<dyn Subscriber + Sen
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(log.level))
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(writer)
         .with_ansi(colors)
         // A line that cannot be written would otherwise be reported to the same standard error, by a macro that panics
         // if that fails too: a full disk below the log would end the turn or the thread that said something.
         .log_internal_errors(false);
+    let filtered = tracing_subscriber::registry().with(filter(log.level));
     match log.format {
-        LogFormat::Text => Box::new(builder.finish()),
-        LogFormat::Json => Box::new(builder.json().flatten_event(true).finish()),
+        LogFormat::Text => Box::new(filtered.with(lines)),
+        LogFormat::Json => Box::new(filtered.with(lines.json().flatten_event(true))),
     }
 }
 
 /// Only our own crates go into detail: what the libraries below say at `debug` would bury it.
-fn filter(level: LogLevel) -> EnvFilter {
-    let directives = match level {
-        LogLevel::Error => "error",
-        LogLevel::Warn => "warn",
-        LogLevel::Info => "info",
-        LogLevel::Debug => "info,switchboard=debug",
-        LogLevel::Trace => "info,switchboard=trace",
+fn filter(level: LogLevel) -> Targets {
+    let (own, libraries) = match level {
+        LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
+        LogLevel::Warn => (LevelFilter::WARN, LevelFilter::WARN),
+        LogLevel::Info => (LevelFilter::INFO, LevelFilter::INFO),
+        LogLevel::Debug => (LevelFilter::DEBUG, LevelFilter::INFO),
+        LogLevel::Trace => (LevelFilter::TRACE, LevelFilter::INFO),
     };
-    EnvFilter::new(directives)
+    Targets::new().with_default(libraries).with_target("switchboard", own)
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::io;
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::time::Uptime;
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::printer::{Output, Printer};
@@ -13,17 +14,18 @@ const HIDDEN: &str = "***";
 
 /// Starts telling. Within one process there is one call, so that a second time changes nothing.
 pub(super) fn start(secrets: Vec<String>) {
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new("off,switchboard_client=trace,switchboard_egress=debug"))
+    let told = Targets::new()
+        .with_target("switchboard_client", LevelFilter::TRACE)
+        .with_target("switchboard_egress", LevelFilter::DEBUG);
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(Told { secrets })
         .with_timer(Uptime::default())
         .with_level(false)
         .with_target(false)
         .with_ansi(false)
-        .log_internal_errors(false)
-        .finish();
+        .log_internal_errors(false);
     // Whoever has started it before tells the same.
-    let _ = subscriber.try_init();
+    let _ = tracing_subscriber::registry().with(told).with(lines).try_init();
 }
 
 /// Writes lines without secrets.
