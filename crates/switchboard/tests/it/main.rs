@@ -11,6 +11,7 @@ mod config_errors;
 mod config_schema;
 mod control_socket;
 mod db;
+mod doc_links;
 mod doctor;
 mod http;
 mod kept_dead_letters;
