@@ -1,5 +1,5 @@
 //! `cargo xtask docs`: docs/configuration.md, made from the schemas that the program itself prints, so that page,
-//! schema and code cannot drift apart. The test command checks that the page is current.
+//! schema and code cannot drift apart; and the words of interop/RESULTS.md. The tests check that both are current.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::interop;
 use crate::program;
 use crate::steps::Counts;
 
@@ -22,8 +23,9 @@ file over the default. Times are written `250ms`, `30s`, `10m`, `7d`; sizes `64K
 from; an unknown key or a wrong value is an error that names the file, the line and what would be right.
 ";
 
-/// Writes the page.
+/// Writes the pages.
 pub(crate) fn run() -> anyhow::Result<()> {
+    interop::update_page()?;
     let path = page();
     std::fs::write(&path, render()?)?;
     println!("wrote {}", path.display());

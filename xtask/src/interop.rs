@@ -1,18 +1,20 @@
 //! `cargo xtask interop`: the published SDKs as clients of the real server, and their servers called by our client and our
 //! commands. Each SDK has a folder in `interop/` with its pins and programs. Its client gets two fresh servers: an open
 //! one, and one with a key for what only callers with a key are given. Its server is called by `interop/callers`.
-//! interop/README.md says what is covered.
+//! interop/README.md says how the tests run, the generated interop/RESULTS.md what works.
 
+mod catalogue;
 mod environment;
 mod foreign;
 mod job;
+mod results_page;
 mod server;
-mod table;
 
 use anyhow::Context;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use crate::interop::catalogue::Catalogue;
 use crate::interop::environment::Environments;
 use crate::interop::job::Job;
 use crate::program;
@@ -24,6 +26,9 @@ pub(crate) struct Arguments {
     /// Only the SDKs whose folder name contains this
     #[arg(long)]
     only: Option<String>,
+    /// Write interop/RESULTS.md from this run instead of comparing the run with it
+    #[arg(long)]
+    write: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -53,7 +58,7 @@ impl Language {
     }
 }
 
-/// The folders in `interop/`, which are also the headings of its README; what takes longest first.
+/// The folders in `interop/`; what takes longest first.
 const SDKS: [(&str, Language); 5] = [
     ("official-0.5.3", Language::Rust),
     ("python-0.3.26", Language::Python),
@@ -66,24 +71,40 @@ const SDKS: [(&str, Language); 5] = [
 const AT_ONCE: usize = 3;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let counts = both_ways(arguments.only.as_deref())?;
+    let counts = both_ways(arguments.only.as_deref(), arguments.write)?;
     println!("{} passed, {} failed", counts.passed, counts.failed);
     anyhow::ensure!(counts.failed == 0, "{} checks failed", counts.failed);
     Ok(())
 }
 
-/// The step of `cargo xtask test`.
-pub(crate) fn step() -> anyhow::Result<Counts> {
-    both_ways(None)
+/// Writes interop/RESULTS.md again with the titles and notes as they are now, and the results that it has.
+pub(crate) fn update_page() -> anyhow::Result<()> {
+    let path = program::root().join(results_page::PATH);
+    let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    write_page(&results_page::parse(&page), &Catalogue::read()?)
 }
 
-fn both_ways(only: Option<&str>) -> anyhow::Result<Counts> {
+fn write_page(expected: &results_page::Expected, catalogue: &Catalogue) -> anyhow::Result<()> {
+    let path = program::root().join(results_page::PATH);
+    std::fs::write(&path, results_page::render(expected, catalogue)?)?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// The step of `cargo xtask test`.
+pub(crate) fn step() -> anyhow::Result<Counts> {
+    both_ways(None, false)
+}
+
+fn both_ways(only: Option<&str>, is_written: bool) -> anyhow::Result<Counts> {
     let wanted = |folder: &str| only.is_none_or(|part| folder.contains(part));
     let sdks: Vec<_> = SDKS.iter().filter(|(folder, _)| wanted(folder)).collect();
     anyhow::ensure!(!sdks.is_empty(), "no SDK has {:?} in its folder name", only.unwrap_or_default());
     let sources = program::root().join("interop");
-    let readme = sources.join("README.md");
-    let readme = std::fs::read_to_string(&readme).with_context(|| format!("cannot read {}", readme.display()))?;
+    let path = program::root().join(results_page::PATH);
+    let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut expected = results_page::parse(&page);
+    let catalogue = Catalogue::read()?;
     let environments = Environments::new(&sources, program::root().join("target/interop"), Python::find()?)?;
     program::build_workspace()?;
 
@@ -100,15 +121,23 @@ fn both_ways(only: Option<&str>) -> anyhow::Result<Counts> {
     let mut total = Counts::default();
     for (heading, results) in &results {
         total.add(results.counts());
-        for difference in table::differences(&table::tests(&readme, heading), results.names()) {
+        let names = expected.entry(heading.clone()).or_default();
+        if is_written {
+            *names = catalogue.expected(heading, results.names());
+            continue;
+        }
+        for difference in results_page::differences(names, results.names()) {
             println!("not ok {heading}: {difference}");
             total.failed += 1;
         }
     }
+    if is_written && total.failed == 0 {
+        write_page(&expected, &catalogue)?;
+    }
     Ok(total)
 }
 
-/// Does the jobs, a few at the same time, and gives back what each heading of the README has to do with.
+/// Does the jobs, a few at the same time, and returns the results by SDK and part of the page.
 fn at_once(jobs: Vec<Job>, environments: &Environments<'_>) -> anyhow::Result<job::ByHeading> {
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();

@@ -48,7 +48,7 @@ enum Command {
     Fuzz(fuzz::Arguments),
     /// Kill the server under load, fill its disk, and look for anything lost
     Torture(torture::Arguments),
-    /// Write docs/configuration.md from the program's own schema
+    /// Write docs/configuration.md from the program's own schema, and interop/RESULTS.md with its current notes
     Docs,
     /// Build the release archive and its checksum under target/dist
     Dist,

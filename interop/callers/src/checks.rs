@@ -1,4 +1,4 @@
-//! The checks, in the order of the table in interop/README.md.
+//! The checks, in the order of interop/operations.json.
 
 mod conversations;
 mod tasks;

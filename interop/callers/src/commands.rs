@@ -1,4 +1,4 @@
-//! The checks of the commands, in the order of the table in interop/README.md: what each prints with `-o json`, read and
+//! The checks of the commands, in the order of interop/operations.json: what each prints with `-o json`, read and
 //! compared.
 
 mod sending;

@@ -1,7 +1,7 @@
 //! One run over the checks of an interface, and what a check can come to.
 //!
 //! What a server does not offer has a name of its own, `NAME-refused`: it must be refused so that a program can tell. What
-//! it offers and gets wrong itself is `NAME-broken`, and the table says how.
+//! it offers and gets wrong itself is `NAME-broken`, and the notes of its SDK say how.
 
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use crate::results::Results;
 /// Where the runners look for the server's key.
 const KEY: &str = "INTEROP_KEY";
 
-/// What each table of interop/README.md is compared with.
+/// Results by SDK and part of interop/RESULTS.md: `python-1.3.0 server`.
 pub(crate) type ByHeading = BTreeMap<String, Results>;
 
 pub(crate) enum Job {
@@ -48,7 +48,7 @@ fn client(
         None => program.env_remove(KEY),
     };
     let title = if is_keyed { format!("{folder}, with a key") } else { folder.to_owned() };
-    done.entry(folder.to_owned()).or_default().hear(&title, program.arg(server.url()))
+    done.entry(format!("{folder} client")).or_default().hear(&title, program.arg(server.url()))
 }
 
 /// A look at an agent by `switchboard conformance`: where it is, what it is told, and what is looked for, if not everything.
