@@ -34,7 +34,7 @@ fn written_and_read(fold: &Fold) {
     let again = Fold::from_snapshot(&snapshot).unwrap_or_else(|error| panic!("{error} in {}", text(&snapshot)));
     assert_eq!(again.task, fold.task, "{}", text(&snapshot));
     // An ended task needs the kernel's part no more, unless it holds a direct reply.
-    if !fold.task.status.state.is_terminal() || fold.inner.reply.is_some() {
-        assert_eq!(again.inner, fold.inner, "{}", text(&snapshot));
+    if !fold.task.status.state.is_terminal() || fold.kernel.reply.is_some() {
+        assert_eq!(again.kernel, fold.kernel, "{}", text(&snapshot));
     }
 }
