@@ -24,11 +24,13 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use switchboard_host::clean::path_word;
+use switchboard_host::config::Problems;
+use switchboard_host::flags::ConfigFlags;
+use switchboard_host::printer::{self, Output, Printer};
 
 use crate::commands;
-use crate::commands::calling::clean::path_word;
-use crate::config::{Flag, Overrides, Problems, Workspace};
-use crate::printer::{self, Output, Printer};
+use crate::config::FleetConfig;
 use calling::CallingCommand;
 use settings::Settings;
 use webhooks::WebhooksCommand;
@@ -198,9 +200,9 @@ impl DataFlags {
     ///
     /// # Errors
     /// Everything that is wrong with the configuration.
-    pub fn load(&self) -> Result<Workspace, Problems> {
+    pub fn load(&self) -> Result<FleetConfig, Problems> {
         let flags = ConfigFlags { workspace: self.workspace.clone(), bind: None, data_dir: self.data_dir.clone() };
-        flags.read()
+        FleetConfig::load(&flags.workspace, &flags.overrides())
     }
 
     /// The same flags for another command, each with a space in front.
@@ -214,65 +216,6 @@ impl DataFlags {
             again.push_str(&format!(" --data-dir {}", path_word(data_dir)));
         }
         again
-    }
-}
-
-/// The flags of every command that needs the configuration. They stand above the environment and the files.
-#[derive(Debug, Clone, Default, Args)]
-pub struct ConfigFlags {
-    /// Workspace folder, which holds switchboard.yaml and agents.yaml
-    #[arg(long, value_name = "DIR", env = "SWITCHBOARD_WORKSPACE", default_value = ".")]
-    pub workspace: PathBuf,
-
-    /// Address to listen on (server.bind)
-    #[arg(long, value_name = "ADDRESS:PORT")]
-    pub bind: Option<String>,
-
-    /// Data directory (store.dataDir)
-    #[arg(long, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-}
-
-impl ConfigFlags {
-    /// Loads the workspace under these flags and this process's environment, and looks into the files it names.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the configuration.
-    pub fn load(&self) -> Result<Workspace, Problems> {
-        let workspace = self.read()?;
-        workspace.check_files()?;
-        Ok(workspace)
-    }
-
-    /// The same for a program that brings its own agents: those of the workspace are not read.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the settings.
-    pub fn load_settings(&self) -> Result<Workspace, Problems> {
-        let workspace = Workspace::settings_only(&self.workspace, &self.overrides())?;
-        workspace.check_files()?;
-        Ok(workspace)
-    }
-
-    fn read(&self) -> Result<Workspace, Problems> {
-        Workspace::load(&self.workspace, &self.overrides())
-    }
-
-    fn overrides(&self) -> Overrides {
-        Overrides { environment: environment(), flags: self.flags() }
-    }
-
-    fn flags(&self) -> Vec<Flag> {
-        let mut flags = Vec::new();
-        if let Some(bind) = &self.bind {
-            flags.push(Flag { flag: "--bind", key: "server.bind", value: bind.clone() });
-        }
-        if let Some(data_dir) = &self.data_dir {
-            // A path on the command line starts where the person stands, not in the workspace folder.
-            let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.clone());
-            flags.push(Flag { flag: "--data-dir", key: "store.dataDir", value: absolute.display().to_string() });
-        }
-        flags
     }
 }
 
@@ -362,14 +305,6 @@ fn not_run(message: clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
     }
-}
-
-/// The environment as text. A name or value that is not Unicode is shown with replacement characters and will then
-/// be refused by whoever reads it, with its name.
-fn environment() -> std::collections::BTreeMap<String, String> {
-    std::env::vars_os()
-        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
-        .collect()
 }
 
 #[cfg(test)]

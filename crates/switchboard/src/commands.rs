@@ -14,14 +14,16 @@ pub mod webhooks;
 use std::future::Future;
 use std::process::ExitCode;
 
-use crate::cli::DataFlags;
-use crate::config::{Problems, Workspace};
-use crate::control::DoorError;
-use crate::printer::Printer;
+use switchboard_host::config::{Problems, Workspace};
+use switchboard_host::printer::Printer;
 
-/// The workspace, or the exit code once its problems are told.
-fn loaded(workspace: Result<Workspace, Problems>, printer: Printer) -> Result<Workspace, ExitCode> {
-    workspace.map_err(|problems| {
+use crate::cli::DataFlags;
+use crate::config::FleetConfig;
+use crate::control_client::DoorError;
+
+/// The workspace and its agents, or the exit code once its problems are told.
+fn loaded(fleet: Result<FleetConfig, Problems>, printer: Printer) -> Result<FleetConfig, ExitCode> {
+    fleet.map_err(|problems| {
         config::check::report(&problems, printer);
         ExitCode::FAILURE
     })
@@ -29,9 +31,14 @@ fn loaded(workspace: Result<Workspace, Problems>, printer: Printer) -> Result<Wo
 
 /// The workspace for a command that needs its data; what looks like a setting of it and is none is told.
 fn loaded_data(flags: &DataFlags, printer: Printer) -> Result<Workspace, ExitCode> {
-    let workspace = loaded(flags.load(), printer)?;
-    workspace.unread.iter().for_each(|unread| printer.warning(unread));
-    Ok(workspace)
+    Ok(loaded_fleet(flags, printer)?.workspace)
+}
+
+/// The same for a command that needs the agents as well.
+fn loaded_fleet(flags: &DataFlags, printer: Printer) -> Result<FleetConfig, ExitCode> {
+    let fleet = loaded(flags.load(), printer)?;
+    fleet.workspace.unread.iter().for_each(|unread| printer.warning(unread));
+    Ok(fleet)
 }
 
 /// Runs a short command's async part; a single thread is plenty for one question and its answer.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use switchboard::StartError;
-use switchboard::cli::ConfigFlags;
 use switchboard::config::cards::CardForm;
+use switchboard::flags::ConfigFlags;
 use switchboard::logging;
 use switchboard::printer::{Output, Printer};
 use switchboard::serve::{Fleet, Plan, Serving};

@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use switchboard::config::{Overrides, Workspace};
+use switchboard::config::FleetConfig;
+use switchboard_host::config::Overrides;
 use tempfile::TempDir;
 
 thread_local! {
@@ -27,7 +28,7 @@ pub fn target(data: &[u8]) {
             let written = std::fs::write(folder.path().join(name), content);
             assert!(written.is_ok(), "cannot write {name}: {written:?}");
         }
-        match Workspace::load(folder.path(), &overrides) {
+        match FleetConfig::load(folder.path(), &overrides) {
             Ok(workspace) => assert!(!workspace.agents.is_empty()),
             Err(problems) => {
                 assert!(!problems.0.is_empty());

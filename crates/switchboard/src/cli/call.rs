@@ -7,13 +7,13 @@ use clap::Args;
 use http::HeaderName;
 use switchboard_a2a::Version;
 use switchboard_client::{Binding, Secret};
+use switchboard_host::clean::word;
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::Scalar;
 
 use crate::cli::DataFlags;
 use crate::cli::origins::Origins;
-use crate::commands::calling::clean::word;
 use crate::commands::calling::key_place;
-use crate::config::time_span::TimeSpan;
-use crate::config::value::Scalar;
 
 /// The header of an API key where nobody names another.
 pub(crate) const API_KEY_HEADER: &str = "X-API-Key";

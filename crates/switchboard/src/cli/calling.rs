@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use switchboard_host::printer::Printer;
 
 use crate::cli::task::TaskCommand;
 use crate::cli::{CallFlags, DataFlags};
 use crate::commands::calling;
-use crate::printer::Printer;
 
 const SEND: &str = with_exit_codes!(
     "The agent makes a task of the message and answers when the task has ended or needs something from you. What it has produced comes first, then the task's id, its context (the conversation it belongs to) and its state, and if there is something to do next, the command for it.",

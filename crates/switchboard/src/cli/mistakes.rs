@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
+use switchboard_host::printer::{Output, Printer};
 
 use crate::commands::calling::{Failure, clean};
-use crate::printer::{Output, Printer};
 
 /// What was typed. Help has one form only, whichever is asked for.
 pub(super) fn words() -> Vec<OsString> {

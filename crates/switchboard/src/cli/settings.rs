@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use switchboard_host::config::suggestion::nearest;
 
 use crate::cli::{Origins, boolean};
 use crate::commands::calling::Failure;
-use crate::config::suggestion::nearest;
 
 /// The beginning of every name.
 const PREFIX: &str = "A2ACLI_";

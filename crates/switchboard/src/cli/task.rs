@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::task;
-use crate::printer::Printer;
 
 const GET: &str = with_exit_codes!(
     "Examples:",

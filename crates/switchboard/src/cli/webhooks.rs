@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::Scalar;
+use switchboard_host::control::LOCAL_CALLER;
+use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::webhooks;
-use crate::config::time_span::TimeSpan;
-use crate::config::value::Scalar;
-use crate::control::LOCAL_CALLER;
-use crate::printer::Printer;
 
 /// The commands for webhooks.
 #[derive(Debug, Subcommand)]

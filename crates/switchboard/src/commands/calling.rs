@@ -7,7 +7,6 @@ mod apart;
 pub mod auth;
 pub mod card;
 pub mod chat;
-pub(crate) mod clean;
 pub mod completion;
 pub mod conformance;
 mod debug;
@@ -30,6 +29,7 @@ mod target;
 pub mod task;
 
 pub(crate) use failure::Failure;
+pub(crate) use switchboard_host::clean;
 
 use std::future::Future;
 use std::path::Path;
@@ -43,11 +43,11 @@ use serde::Serialize;
 use switchboard_a2a::ErrorKind;
 use switchboard_client::{Client, ClientError, Context, Credentials, FoundCard, Peer};
 use switchboard_egress::{Egress, Options, SetupError};
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::printer::{Output, Printer};
 use tokio::time::Instant;
 
 use crate::cli::{API_KEY_HEADER, CallFlags, Transport};
-use crate::config::time_span::TimeSpan;
-use crate::printer::{Output, Printer};
 use guard::Guard;
 use identity::Identity;
 use target::Target;

@@ -17,13 +17,14 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use switchboard_host::config::{Problem, Problems};
+use switchboard_host::flags::ConfigFlags;
+use switchboard_host::printer::Printer;
 use tokio::task::JoinSet;
 
-use crate::cli::ConfigFlags;
 use crate::commands::short;
+use crate::config::FleetConfig;
 use crate::config::agents::Kind;
-use crate::config::{Problems, Workspace};
-use crate::printer::Printer;
 use agent::AgentReport;
 use bench::Bench;
 use finding::{Finding, Level};
@@ -37,7 +38,7 @@ const INTERRUPTED: u8 = 130;
 /// Looks at everything. Exits 1 if something is a problem.
 #[must_use]
 pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    let workspace = flags.load();
+    let fleet = FleetConfig::of(flags);
     let folder = std::path::absolute(&flags.workspace).unwrap_or_else(|_| flags.workspace.clone());
     short(printer, async {
         let bench = match Bench::open() {
@@ -48,7 +49,7 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
             }
         };
         let report = tokio::select! {
-            report = looked_at(&bench, &folder, workspace, printer) => Some(report),
+            report = looked_at(&bench, &folder, fleet, printer) => Some(report),
             _ = tokio::signal::ctrl_c() => None,
         };
         bench.close().await;
@@ -64,9 +65,9 @@ enum Part {
     Agent(usize, AgentReport),
 }
 
-async fn looked_at(bench: &Bench, folder: &Path, workspace: Result<Workspace, Problems>, printer: Printer) -> Report {
-    let configuration = configuration(&workspace);
-    let agents = workspace.map(|workspace| workspace.agents).unwrap_or_default();
+async fn looked_at(bench: &Bench, folder: &Path, fleet: Result<FleetConfig, Problems>, printer: Printer) -> Report {
+    let configuration = configuration(&fleet);
+    let agents = fleet.map(|fleet| fleet.agents).unwrap_or_default();
     let mut parts: JoinSet<Part> = JoinSet::new();
     // Where the folder is wrong, which is then reported, the programs can still be looked at.
     let place = if folder.is_dir() { folder.to_owned() } else { PathBuf::from("/") };
@@ -100,11 +101,11 @@ fn in_order<T>(mut parts: Vec<(usize, T)>) -> Vec<T> {
 }
 
 /// What `config check` would say.
-fn configuration(workspace: &Result<Workspace, Problems>) -> Vec<Finding> {
-    let workspace = match workspace {
-        Ok(workspace) => workspace,
+fn configuration(fleet: &Result<FleetConfig, Problems>) -> Vec<Finding> {
+    let workspace = match fleet {
+        Ok(fleet) => &fleet.workspace,
         Err(problems) => {
-            let finding = |problem: &crate::config::Problem| {
+            let finding = |problem: &Problem| {
                 let place = if problem.key.is_empty() { String::new() } else { format!("{}: ", problem.key) };
                 Finding::problem(format!("{}: {place}{}", problem.origin, problem.wrong), &problem.right)
             };

@@ -8,12 +8,13 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_host::control::{BlockedBy, CanceledTask, LiveTask, LiveTaskPage, Request, TaskRequest};
+use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, clean};
 use crate::commands::{loaded, next_step, short};
-use crate::control::{BlockedBy, CanceledTask, Door, DoorError, LiveTask, LiveTaskPage, Request, TaskRequest};
-use crate::printer::Printer;
+use crate::control_client::{Door, DoorError};
 
 /// Which of them, and how they are shown.
 pub struct Filter {
@@ -95,7 +96,7 @@ impl Asking<'_> {
 
 fn run(flags: &DataFlags, printer: Printer, work: impl AsyncFnOnce(&Asking<'_>) -> Result<(), Failure>) -> ExitCode {
     let workspace = match loaded(flags.load(), printer) {
-        Ok(workspace) => workspace,
+        Ok(fleet) => fleet.workspace,
         Err(code) => return code,
     };
     let data_dir = workspace.data_dir();

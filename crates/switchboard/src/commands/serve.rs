@@ -2,41 +2,44 @@
 
 use std::process::ExitCode;
 
-use crate::cli::ConfigFlags;
+use switchboard_host::flags::ConfigFlags;
+use switchboard_host::logging;
+use switchboard_host::printer::Printer;
+use switchboard_host::serve::{Plan, Serving, Signals, StartError, stop_signal};
+
 use crate::commands::loaded;
-use crate::config::Workspace;
-use crate::logging;
-use crate::printer::Printer;
-use crate::serve::{Fleet, Plan, Serving, Signals, StartError, stop_signal};
+use crate::config::FleetConfig;
+use crate::fleet::configured;
 
 /// Serves. Returns when it was stopped in order, or could not start.
 #[must_use]
 pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    let workspace = match loaded(flags.load(), printer) {
-        Ok(workspace) => workspace,
+    let fleet = match loaded(FleetConfig::of(flags), printer) {
+        Ok(fleet) => fleet,
         Err(code) => return code,
     };
-    if let Err(error) = logging::start(&workspace.config.log) {
+    if let Err(error) = logging::start(&fleet.workspace.config.log) {
         return printer.failure(&error.to_string(), "");
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return printer.failure(&format!("the system gave no threads to work with: {error}"), ""),
     };
-    match runtime.block_on(serve(workspace, flags.clone(), printer)) {
+    match runtime.block_on(serve(fleet, flags.clone(), printer)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => printer.failure(&error.to_string(), &error.next_step()),
     }
 }
 
-async fn serve(workspace: Workspace, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
+async fn serve(fleet: FleetConfig, flags: ConfigFlags, printer: Printer) -> Result<(), StartError> {
     let signals = Signals::take().map_err(StartError::Signals)?;
+    let FleetConfig { workspace, agents, remotes, .. } = fleet;
     let drain = workspace.config.tasks.drain;
-    let fleet = Fleet::configured(workspace.agents.clone());
-    for agent in &workspace.remotes {
+    for agent in &remotes {
         tracing::info!(agent = %agent.name, url = agent.url.as_str(), "called, not hosted");
     }
-    let serving = Serving::start(Plan { workspace, fleet, read_again: Box::new(move || flags.load()) });
+    let read_again = Box::new(move || FleetConfig::of(&flags).map(|fleet| fleet.workspace));
+    let serving = Serving::start(Plan { workspace, fleet: configured(agents), read_again });
     let serving = serving.await?;
     for warning in &serving.warnings {
         printer.warning(warning);

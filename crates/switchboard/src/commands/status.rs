@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{Request, Status};
+use switchboard_host::printer::Printer;
+
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control::{Door, DoorError, Request, Status};
-use crate::printer::Printer;
+use crate::control_client::{Door, DoorError};
 
 /// Asks the server. Exits 1 if there is none.
 #[must_use]

@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-
-use crate::printer::Printer;
+use switchboard_host::printer::Printer;
 
 /// Prints the version and what it was built for.
 #[must_use]

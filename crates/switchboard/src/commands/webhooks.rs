@@ -12,12 +12,13 @@ use std::process::ExitCode;
 
 use serde::de::DeserializeOwned;
 use switchboard_a2a::Timestamp;
+use switchboard_host::control::{Request, WebhookRequest};
+use switchboard_host::printer::Printer;
 use switchboard_webhooks::DeliveryView;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control::{Door, Request, WebhookRequest};
-use crate::printer::Printer;
+use crate::control_client::Door;
 
 /// Asks, and prints the answer in a way of the command's own.
 fn ask<T: DeserializeOwned>(

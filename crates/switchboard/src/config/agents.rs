@@ -5,16 +5,16 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use switchboard_host::config::agent_name::AgentName;
+use switchboard_host::config::document::Node;
+use switchboard_host::config::problem::{Mismatch, Origin};
+use switchboard_host::config::section::{Reader, Section};
+use switchboard_host::config::value::{Scalar, choice};
 
-use crate::config::agent_name::AgentName;
 use crate::config::cli_agent::permissions::SkillPermissions;
 use crate::config::cli_agent::{CliAgent, rules};
-use crate::config::document::Node;
-use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_agent::RemoteAgent;
 use crate::config::rest_files::RestFiles;
-use crate::config::section::{Reader, Section};
-use crate::config::value::{Scalar, choice};
 
 /// A file of agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]

@@ -16,6 +16,11 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::section::Section;
+use switchboard_host::config::size::Count;
+use switchboard_host::config::time_span::{TimeLimit, TimeSpan};
+use switchboard_host::config::value::{Scalar, choice};
 
 use crate::config::cli_agent::arguments::{Arguments, Command};
 use crate::config::cli_agent::cli::Cli;
@@ -24,12 +29,7 @@ use crate::config::cli_agent::output_limits::OutputLimits;
 use crate::config::cli_agent::permissions::Permissions;
 use crate::config::cli_agent::profiles::{ProfileName, Profiles, Selected};
 use crate::config::cli_agent::variable_name::VariableName;
-use crate::config::problem::Mismatch;
-use crate::config::section::Section;
 use crate::config::shown_path;
-use crate::config::size::Count;
-use crate::config::time_span::{TimeLimit, TimeSpan};
-use crate::config::value::{Scalar, choice};
 
 /// A command-line agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -270,7 +270,7 @@ impl CliAgent {
         section.read("program", &mut self.program);
         refuse_tilde(section, "program", &self.program);
         section.read("args", &mut self.args);
-        section.read("command", &mut self.command);
+        self.command = section.require("command");
         refuse_tilde(section, "command", self.command.as_ref().map(|command| &command.program));
         section.read("adapter", &mut self.adapter);
         refuse_tilde(section, "adapter", &self.adapter);

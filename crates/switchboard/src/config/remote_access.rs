@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_client::is_private;
+use switchboard_host::config::section::Section;
 
 use crate::config::remote_agent::RemoteUrl;
-use crate::config::section::Section;
 
 /// Tokens that are fetched with the client credentials of OAuth 2.0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]

@@ -8,15 +8,15 @@ use http::{HeaderName, HeaderValue};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use switchboard_host::config::agent_name::AgentName;
+use switchboard_host::config::document::Content;
+use switchboard_host::config::problem::{Mismatch, Origin};
+use switchboard_host::config::section::Section;
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::{Scalar, Value};
 
-use crate::config::agent_name::AgentName;
-use crate::config::document::Content;
-use crate::config::problem::{Mismatch, Origin};
 use crate::config::remote_access::{ClientTls, OAuth};
 use crate::config::rest_files::RemoteVersion03;
-use crate::config::section::Section;
-use crate::config::time_span::TimeSpan;
-use crate::config::value::{Scalar, Value};
 
 /// An agent elsewhere.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

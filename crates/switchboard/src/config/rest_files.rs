@@ -3,10 +3,9 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::config::problem::Mismatch;
-use crate::config::section::Section;
-use crate::config::value::{Scalar, choice};
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::section::Section;
+use switchboard_host::config::value::{Scalar, choice};
 
 /// How often the bytes of files are encoded as base64 over REST.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use serde_json::json;
+use switchboard::config::FleetConfig;
 use switchboard::config::agents::Kind;
 use switchboard::config::cli_agent::CliAgent;
 use switchboard::config::cli_agent::cli::Cli;
 use switchboard::config::cli_agent::profiles::{ProfileName, Selected};
-use switchboard::config::{self, Overrides};
+use switchboard_host::config::Overrides;
 
 use crate::program::Workspace;
 
@@ -17,7 +18,7 @@ pub(crate) fn agents(content: &str) -> Workspace {
 
 /// The one agent of a workspace, as the server gets it.
 fn loaded(workspace: &Workspace) -> CliAgent {
-    let loaded = config::Workspace::load(workspace.path(), &Overrides::default()).unwrap();
+    let loaded = FleetConfig::load(workspace.path(), &Overrides::default()).unwrap();
     let [agent] = loaded.agents.as_slice() else { panic!("not one agent: {:?}", loaded.agents) };
     let Kind::Cli(agent) = &agent.kind else { panic!("not a command-line agent: {agent:?}") };
     CliAgent::clone(agent)

@@ -31,7 +31,7 @@ fn the_documented_switchboard_file_fits_its_schema() {
     let schema = schema(&["config", "schema"]);
     let documented: Value = yaml(SWITCHBOARD);
     assert_eq!(errors(&schema, &documented), [""; 0]);
-    let defaults = serde_json::to_value(switchboard::config::Config::default()).unwrap();
+    let defaults = serde_json::to_value(switchboard_host::config::Config::default()).unwrap();
     assert_eq!(errors(&schema, &defaults), [""; 0]);
     for wrong in [
         json!({ "server": { "bnid": "127.0.0.1:1" } }),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use switchboard_a2a::{Message, PushConfig, Role, Timestamp, Version};
-use switchboard_agents::Echo;
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::{Address, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
+use switchboard_host::demo::Echo;
 use switchboard_store::SqliteStore;
 use switchboard_webhooks::{Options, WebhookDesk, Webhooks};
 

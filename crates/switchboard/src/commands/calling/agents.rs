@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use serde_json::json;
+use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{run as run_async, target};
-use crate::printer::Printer;
 
 #[derive(Serialize)]
 struct Known {
@@ -21,11 +21,12 @@ struct Known {
 #[must_use]
 pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
     run_async(printer, async {
-        let workspace = target::load(flags)?;
+        let fleet = target::load(flags)?;
+        let workspace = &fleet.workspace;
         workspace.unread.iter().for_each(|unread| printer.warning(unread));
-        let server = target::running(&workspace).await?;
+        let server = target::running(workspace).await?;
         let base = server.as_ref().map(target::base);
-        let configured = || workspace.agents.iter().map(|agent| agent.name.to_string()).collect();
+        let configured = || fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
         let hosted: Vec<String> = server.map_or_else(configured, |status| status.agents);
         let mut known: Vec<Known> = hosted
             .into_iter()
@@ -34,7 +35,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
                 Known { name, kind: "hosted", url }
             })
             .collect();
-        known.extend(workspace.remotes.iter().map(|remote| Known {
+        known.extend(fleet.remotes.iter().map(|remote| Known {
             name: remote.name.to_string(),
             kind: "remote",
             url: Some(remote.url.as_str().to_owned()),
@@ -50,7 +51,7 @@ pub fn run(flags: &DataFlags, printer: Printer) -> ExitCode {
         }));
         printer.table(&rows);
         if is_idle {
-            let url = target::default_url(&workspace);
+            let url = target::default_url(workspace);
             printer.note(&match target::is_answered(&url).await {
                 true => format!("something listens at {url}: send, chat and task try it for these names"),
                 false => format!("next: switchboard serve{} starts the server that hosts them", flags.again()),

@@ -4,8 +4,7 @@
 use serde::Deserialize;
 use switchboard_a2a::{Artifact, Message, Part, PartContent, Task, TaskState, TaskStatus};
 use switchboard_client::points_to_artifacts;
-
-use crate::commands::calling::clean;
+use switchboard_host::clean;
 
 /// More options than these are not listed: a question with so many is a form.
 const MOST_OPTIONS: usize = 20;

@@ -13,13 +13,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use switchboard_a2a::card::{AgentCard, OAuthFlow, SecurityScheme};
 use switchboard_egress::Egress;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
 use crate::commands::calling::guard::Guard;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, target};
-use crate::printer::Printer;
 use token_server::TokenServer;
 pub(super) use tokens::Token;
 use tokens::{TokenFile, Tokens};

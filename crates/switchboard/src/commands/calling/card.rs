@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use bytes::Bytes;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_client::{FoundCard, Interface};
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, OneLine, agent_and_words, clean, key_place, run as run_async, skills};
-use crate::printer::Printer;
 
 /// Which card.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,13 +9,13 @@ use std::process::ExitCode;
 
 use switchboard_a2a::{Part, SendResponse};
 use switchboard_client::Conversation;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Form, Style};
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt, read_line};
 use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, message, run as run_async};
-use crate::printer::Printer;
 use saved::Saved;
 
 /// How to talk.

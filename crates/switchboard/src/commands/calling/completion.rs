@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-
-use crate::printer::Printer;
+use switchboard_host::printer::Printer;
 
 /// Prints the script.
 #[must_use]

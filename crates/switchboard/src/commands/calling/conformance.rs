@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use switchboard_check::{Check, Counts, Finding, Group, Options, Outcome, Report};
 use switchboard_client::{ClientError, Credentials, NoCardAt, Peer, Secret};
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::printer::{Output, Printer};
 
 use crate::cli::CallFlags;
 use crate::commands::calling::guard::Guard;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
-use crate::config::time_span::TimeSpan;
-use crate::printer::{Output, Printer};
 
 /// Where the secrets of the second caller are looked for that no flag names.
 const OTHER_BEARER: &str = "A2ACLI_OTHER_BEARER";

@@ -2,13 +2,12 @@
 
 use std::io;
 
+use switchboard_host::printer::{Output, Printer};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::time::Uptime;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-
-use crate::printer::{Output, Printer};
 
 const HIDDEN: &str = "***";
 

@@ -10,10 +10,10 @@ use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{ClientError, NoCardAt};
 use switchboard_egress::{SendError, TlsFault};
+use switchboard_host::printer::Printer;
 
 use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
 use crate::commands::calling::{Call, WRITE_A_URL, clean};
-use crate::printer::Printer;
 
 const CARD_NOT_FOUND: &str = "A2ACLI_ERR_CARD_NOT_FOUND";
 const FAILED: u8 = 1;

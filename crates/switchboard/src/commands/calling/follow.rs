@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
 use switchboard_client::{ClientError, Followed, Outcome, Update};
+use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
 use crate::commands::calling::interrupt::Interrupt;
@@ -12,7 +13,6 @@ use crate::commands::calling::progress::{Progress, TICK};
 use crate::commands::calling::shown::{Page, Written};
 use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, answer, apart, clean, shown};
-use crate::printer::Printer;
 
 const ASKS: &str = "the agent asks and waits for an answer";
 

@@ -4,10 +4,10 @@ use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 
 use switchboard_a2a::Task;
+use switchboard_host::printer::Printer;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::calling::{Call, clean, shown};
-use crate::printer::Printer;
 
 /// What a shell says of a program that ended by Ctrl-C.
 pub(super) const INTERRUPTED: u8 = 130;

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use switchboard_a2a::{StreamResponse, TaskStatus};
+use switchboard_host::printer::{self, Printer};
 
 use crate::commands::calling::{clean, shown};
-use crate::printer::{self, Printer};
 
 /// How often the line moves.
 pub(super) const TICK: Duration = Duration::from_millis(120);

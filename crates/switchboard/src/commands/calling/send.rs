@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use switchboard_a2a::{ContextId, SendConfiguration, SendRequest, SendResponse, TaskId};
 use switchboard_client::Outcome;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::cli::settings::Settings;
@@ -13,7 +14,6 @@ use crate::commands::calling::message::{self, MessageFlags};
 use crate::commands::calling::shown::Written;
 use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, Failure, agent_and_rest, clean, run as run_async};
-use crate::printer::Printer;
 
 const WAITING: &str = "How to wait for the answer";
 

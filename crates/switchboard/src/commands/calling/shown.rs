@@ -9,10 +9,10 @@ use switchboard_a2a::{
 };
 use switchboard_client::{Outcome, is_secondary};
 use switchboard_engine::state_label;
+use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
 use crate::commands::calling::{answer, clean};
-use crate::printer::Printer;
 
 /// A state in one word, as version 0.3 writes it.
 pub(super) fn state(state: TaskState) -> String {

@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::card::AgentSkill;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::{Call, agent_and_words, clean, run as run_async};
-use crate::printer::Printer;
 
 /// Lists the skills.
 #[must_use]

@@ -9,18 +9,20 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use switchboard_client::{ClientCredentials, Credentials, FoundCard, Peer, Secret};
 use switchboard_egress::Identity;
+use switchboard_host::config::Workspace;
+use switchboard_host::config::server::Server;
+use switchboard_host::config::suggestion::nearest;
+use switchboard_host::control::{Request, Status};
+use switchboard_host::printer::{Output, Printer};
+use switchboard_host::serve::reachable;
 use tokio::net::TcpStream;
 use url::Url;
 
 use crate::cli::DataFlags;
 use crate::commands::calling::{Failure, clean};
-use crate::config::Workspace;
+use crate::config::FleetConfig;
 use crate::config::remote_agent::RemoteAgent;
-use crate::config::server::Server;
-use crate::config::suggestion::nearest;
-use crate::control::{Door, DoorError, Request, Status};
-use crate::printer::{Output, Printer};
-use crate::serve::reachable;
+use crate::control_client::{Door, DoorError};
 
 /// A listener of this machine accepts at once.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -53,12 +55,13 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
             card: None,
         });
     }
-    let workspace = load(flags)?;
-    if let Some(remote) = workspace.remotes.iter().find(|remote| remote.name.as_str() == typed) {
-        let (peer, certificate) = (elsewhere(remote), certificate(remote, &workspace)?);
+    let fleet = load(flags)?;
+    let workspace = &fleet.workspace;
+    if let Some(remote) = fleet.remotes.iter().find(|remote| remote.name.as_str() == typed) {
+        let (peer, certificate) = (elsewhere(remote), certificate(remote, workspace)?);
         return Ok(Target { peer, roots: Vec::new(), certificate, is_local: false, card: None });
     }
-    match running(&workspace).await? {
+    match running(workspace).await? {
         Some(status) if status.agents.iter().any(|name| name == typed) => {
             let peer = Peer::new(format!("{}/a2a/{typed}", base(&status)));
             Ok(Target {
@@ -69,14 +72,15 @@ pub(super) async fn find(typed: &str, flags: &DataFlags) -> Result<Target, Failu
                 card: None,
             })
         }
-        Some(status) => Err(unknown(typed, &workspace, &status.agents, "")),
-        None => at_default_address(typed, &workspace, flags).await,
+        Some(status) => Err(unknown(typed, &fleet, &status.agents, "")),
+        None => at_default_address(typed, &fleet, flags).await,
     }
 }
 
 /// The agent at the address that a server of this workspace would have: without one on its data, a server that was started
 /// in another folder may well be there, and a second one could not take the same address.
-async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlags) -> Result<Target, Failure> {
+async fn at_default_address(typed: &str, fleet: &FleetConfig, flags: &DataFlags) -> Result<Target, Failure> {
+    let workspace = &fleet.workspace;
     let url = default_url(workspace);
     let data_dir = workspace.data_dir();
     let data_dir = data_dir.display();
@@ -90,7 +94,7 @@ async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlag
         return Ok(Target { peer, roots: roots(own), certificate: None, is_local: false, card: None });
     }
     let tried = format!("no server runs on the data in {data_dir}, and nothing listens at {url}");
-    let names: Vec<String> = workspace.agents.iter().map(|agent| agent.name.to_string()).collect();
+    let names: Vec<String> = fleet.agents.iter().map(|agent| agent.name.to_string()).collect();
     if names.iter().any(|name| name == typed) {
         let next = format!(
             "start one with switchboard serve{}, or name the one that runs: its data with --data-dir, its workspace with \
@@ -99,7 +103,7 @@ async fn at_default_address(typed: &str, workspace: &Workspace, flags: &DataFlag
         );
         return Err(Failure::unreachable(format!("{tried}, so that agent {typed} cannot be called"), next));
     }
-    Err(unknown(typed, workspace, &names, &format!("; {tried}")))
+    Err(unknown(typed, fleet, &names, &format!("; {tried}")))
 }
 
 /// Where a server of this workspace listens unless it is told otherwise.
@@ -148,8 +152,8 @@ fn on_file(path: &Path) -> Result<Target, Failure> {
     Ok(Target { peer, roots: Vec::new(), certificate: None, is_local: false, card: Some(card) })
 }
 
-/// The workspace, without looking into the files that only a server needs.
-pub(super) fn load(flags: &DataFlags) -> Result<Workspace, Failure> {
+/// The workspace and its agents, without looking into the files that only a server needs.
+pub(super) fn load(flags: &DataFlags) -> Result<FleetConfig, Failure> {
     flags.load().map_err(|problems| {
         let problems: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
         let next = "switchboard config check says it in full; an agent's URL needs no workspace";
@@ -220,10 +224,10 @@ fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Ide
     identity.map(Some).map_err(failed)
 }
 
-fn unknown(typed: &str, workspace: &Workspace, hosted: &[String], tried: &str) -> Failure {
+fn unknown(typed: &str, fleet: &FleetConfig, hosted: &[String], tried: &str) -> Failure {
     // It may be listed in a file that is not read.
-    workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
-    let remotes = workspace.remotes.iter().map(|remote| remote.name.as_str());
+    fleet.workspace.unread.iter().for_each(|unread| Printer::new(Output::Text).warning(unread));
+    let remotes = fleet.remotes.iter().map(|remote| remote.name.as_str());
     let names: Vec<&str> = hosted.iter().map(String::as_str).chain(remotes).collect();
     let message = format!("this workspace knows no agent {}; it knows {}{tried}", clean::word(typed), names.join(", "));
     let next = match nearest(typed, names.iter().copied()) {

@@ -3,33 +3,35 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::{Problem, Problems};
+use switchboard_host::flags::ConfigFlags;
+use switchboard_host::printer::Printer;
 
-use crate::cli::ConfigFlags;
+use crate::config::FleetConfig;
 use crate::config::agents::Kind;
-use crate::config::problem::Mismatch;
-use crate::config::{Problem, Problems, Workspace};
-use crate::printer::Printer;
-use crate::serve::programs;
+use crate::programs;
 
 /// Reads the configuration as `serve` would, with the files that agents name, and starts nothing.
 #[must_use]
 pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
-    match flags.load().and_then(with_agents) {
-        Ok(workspace) => {
+    match FleetConfig::of(flags).and_then(with_agents) {
+        Ok(fleet) => {
+            let workspace = &fleet.workspace;
             if printer.is_json() {
                 printer.json(&json!({
                     "ok": true,
                     "workspace": workspace.folder.display().to_string(),
                     "files": workspace.files,
                     "settings": workspace.settings,
-                    "agents": workspace.agents,
-                    "remotes": workspace.remotes,
-                    "demo": workspace.demo,
+                    "agents": fleet.agents,
+                    "remotes": fleet.remotes,
+                    "demo": fleet.demo,
                     "warnings": workspace.warnings,
                     "problems": [],
                 }));
             } else {
-                print_text(&workspace, printer);
+                print_text(&fleet, printer);
             }
             ExitCode::SUCCESS
         }
@@ -41,9 +43,9 @@ pub fn run(flags: &ConfigFlags, printer: Printer) -> ExitCode {
 }
 
 /// Refuses agents whose programs could not be spoken to, in the words in which a server that starts refuses the first of them.
-fn with_agents(workspace: Workspace) -> Result<Workspace, Problems> {
+fn with_agents(fleet: FleetConfig) -> Result<FleetConfig, Problems> {
     let mut problems = Vec::new();
-    for agent in &workspace.agents {
+    for agent in &fleet.agents {
         let Kind::Cli(cli) = &agent.kind else { continue };
         let Err(refusal) = programs::workers(cli).map(|_| ()).and_then(|()| programs::skills(cli).map(|_| ())) else {
             continue;
@@ -53,7 +55,7 @@ fn with_agents(workspace: Workspace) -> Result<Workspace, Problems> {
             Problem::new(agent.origin.clone(), "", mismatch)
         }));
     }
-    if problems.is_empty() { Ok(workspace) } else { Err(Problems(problems)) }
+    if problems.is_empty() { Ok(fleet) } else { Err(Problems(problems)) }
 }
 
 /// Prints problems in the form that was asked for. Every command that loads the configuration ends here if it must.
@@ -75,7 +77,8 @@ pub fn report(problems: &Problems, printer: Printer) {
     );
 }
 
-fn print_text(workspace: &Workspace, printer: Printer) {
+fn print_text(fleet: &FleetConfig, printer: Printer) {
+    let workspace = &fleet.workspace;
     printer.line(format!("workspace {}", workspace.folder.display()));
     match workspace.files.as_slice() {
         [] => printer.line("no configuration files, so these are the defaults"),
@@ -87,14 +90,14 @@ fn print_text(workspace: &Workspace, printer: Printer) {
         settings.map(|setting| [setting.key.clone(), shown(&setting.value), setting.origin.to_string()]).collect();
     printer.table(&rows);
     printer.line("");
-    let agents = workspace.agents.iter();
+    let agents = fleet.agents.iter();
     let mut rows: Vec<[String; 3]> = agents
         .map(|agent| {
-            let origin = if workspace.demo { "demo fleet".to_owned() } else { agent.origin.to_string() };
+            let origin = if fleet.demo { "demo fleet".to_owned() } else { agent.origin.to_string() };
             [format!("agent {}", agent.name), agent.kind.to_string(), origin]
         })
         .collect();
-    let remotes = workspace.remotes.iter();
+    let remotes = fleet.remotes.iter();
     rows.extend(remotes.map(|agent| {
         [format!("agent {}", agent.name), format!("called at {}", agent.url.as_str()), agent.origin.to_string()]
     }));

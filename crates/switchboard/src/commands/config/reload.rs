@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::Request;
+use switchboard_host::printer::Printer;
+use switchboard_host::serve::Reloaded;
+
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control::{Door, DoorError, Request};
-use crate::printer::Printer;
-use crate::serve::Reloaded;
+use crate::control_client::{Door, DoorError};
 
 /// Asks the server. Exits 1 if there is none or if its configuration has problems.
 #[must_use]

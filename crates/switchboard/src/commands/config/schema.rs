@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
-use crate::config::schema;
-use crate::printer::Printer;
+use switchboard_host::config::schema;
+use switchboard_host::printer::Printer;
+
+use crate::config::agents::Agents;
 
 /// The files that have a schema.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -20,7 +22,7 @@ pub enum SchemaFile {
 pub fn run(file: SchemaFile, printer: Printer) -> ExitCode {
     match file {
         SchemaFile::Switchboard => printer.json(&schema::switchboard()),
-        SchemaFile::Agents => printer.json(&schema::agents()),
+        SchemaFile::Agents => printer.json(&schema::of_file::<Agents>()),
     }
     ExitCode::SUCCESS
 }

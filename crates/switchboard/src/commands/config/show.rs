@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use clap::{Args, Command};
 use serde::Serialize;
 use serde_json::json;
+use switchboard_host::printer::Printer;
 
 use crate::cli::settings::{SECRETS, Settings, Source};
 use crate::cli::{CallFlags, variables};
-use crate::printer::Printer;
 
 /// Settings of single commands, which no flag of this one sets, and what is usual.
 const OF_COMMANDS: [(&str, &str); 9] = [

@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use switchboard_host::clean::path_word;
+use switchboard_host::control::{BackedUp, Request};
+use switchboard_host::printer::Printer;
+
 use crate::cli::DataFlags;
-use crate::commands::calling::clean::path_word;
 use crate::commands::{loaded_data, refused, short};
-use crate::control::{BackedUp, Door, Request};
-use crate::printer::Printer;
+use crate::control_client::Door;
 
 /// Copies the file.
 #[must_use]

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use switchboard_host::printer::Printer;
+use switchboard_host::serve::{RESTORE, open_problem};
 use switchboard_store::{CheckError, OpenError, Report, database_path};
 
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
-use crate::printer::Printer;
-use crate::serve::{RESTORE, open_problem};
 
 /// Checks the file.
 #[must_use]

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_host::clean::path_word;
+use switchboard_host::printer::Printer;
+use switchboard_host::serve::{create_data_dir, open_problem};
 use switchboard_store::{CheckError, OpenError, RestoreError, Restored};
 
 use crate::cli::DataFlags;
-use crate::commands::calling::clean::path_word;
 use crate::commands::loaded_data;
-use crate::printer::Printer;
-use crate::serve::{create_data_dir, open_problem};
 
 /// Restores the file.
 #[must_use]

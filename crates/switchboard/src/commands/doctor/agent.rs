@@ -13,7 +13,7 @@ use super::finding::{Finding, Level};
 use super::folder;
 use super::program::{Program, not_executable};
 use crate::config::cli_agent::{CliAgent, Worktree};
-use crate::serve::programs::{self, Refusal};
+use crate::programs::{self, Refusal};
 
 /// What was found out about an agent.
 #[derive(Debug, Serialize)]

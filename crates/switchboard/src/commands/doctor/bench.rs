@@ -12,7 +12,7 @@ use switchboard_cli_agents::process::{ChildCommand, Children, ChildrenOptions, O
 use switchboard_cli_agents::{Settings, Version, Worker, version};
 use tokio::sync::Semaphore;
 
-use crate::serve::programs::children_options;
+use crate::programs::children_options;
 
 /// Programs at a time: some of them keep a core busy for seconds.
 const AT_A_TIME: usize = 4;

@@ -1,8 +1,7 @@
 //! One thing that was found out, and what to do about it.
 
 use serde::Serialize;
-
-use crate::commands::calling::clean;
+use switchboard_host::clean;
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

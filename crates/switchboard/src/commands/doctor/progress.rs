@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use crate::printer::{self, Printer};
+use switchboard_host::printer::{self, Printer};
 
 /// Shows how much is left.
 pub(super) struct Progress {

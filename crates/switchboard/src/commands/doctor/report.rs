@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use serde_json::json;
+use switchboard_host::clean;
+use switchboard_host::printer::Printer;
 
 use super::agent::AgentReport;
 use super::finding::{Finding, Level};
 use super::known::ProgramReport;
-use crate::commands::calling::clean;
-use crate::printer::Printer;
 
 /// All that was found out.
 pub(super) struct Report {

@@ -3,16 +3,17 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use switchboard_host::config::agent_name::AgentName;
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::Scalar;
+use switchboard_host::control::Request;
+use switchboard_host::keys::{CreatedKey, KeyAgents, KeyScopes, NewKey};
+use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
-use crate::commands::{loaded_data, refused, short};
-use crate::config::Workspace;
-use crate::config::agent_name::AgentName;
-use crate::config::time_span::TimeSpan;
-use crate::config::value::Scalar;
-use crate::control::{Door, Request};
-use crate::keys::{CreatedKey, KeyAgents, KeyScopes, NewKey};
-use crate::printer::Printer;
+use crate::commands::{loaded_fleet, refused, short};
+use crate::config::FleetConfig;
+use crate::control_client::Door;
 
 /// What the key shall be.
 #[derive(Debug, Clone, clap::Args)]
@@ -37,17 +38,17 @@ pub struct Wishes {
 /// Makes a key.
 #[must_use]
 pub fn run(flags: &DataFlags, wishes: Wishes, printer: Printer) -> ExitCode {
-    let workspace = match loaded_data(flags, printer) {
-        Ok(workspace) => workspace,
+    let fleet = match loaded_fleet(flags, printer) {
+        Ok(fleet) => fleet,
         Err(code) => return code,
     };
-    warn_of_unknown_agents(&wishes.agents, &workspace, printer);
+    warn_of_unknown_agents(&wishes.agents, &fleet, printer);
     let new = NewKey {
         name: wishes.name,
         scopes: KeyScopes { agents: wishes.agents, admin: wishes.admin },
         expires_in_ms: wishes.expires.map(|span| u64::try_from(span.duration().as_millis()).unwrap_or(u64::MAX)),
     };
-    let data_dir = workspace.data_dir();
+    let data_dir = fleet.workspace.data_dir();
     short(printer, async {
         let door = match Door::find(&data_dir, true).await {
             Ok(door) => door,
@@ -94,11 +95,11 @@ fn print(created: &CreatedKey, running: bool, printer: Printer) {
 }
 
 /// A mistyped name would only show as refused calls, much later.
-fn warn_of_unknown_agents(agents: &KeyAgents, workspace: &Workspace, printer: Printer) {
+fn warn_of_unknown_agents(agents: &KeyAgents, fleet: &FleetConfig, printer: Printer) {
     let KeyAgents::Only(names) = agents else { return };
     for name in names {
-        if !workspace.agents.iter().any(|agent| agent.name.as_str() == name) {
-            let known: Vec<&str> = workspace.agents.iter().map(|agent| agent.name.as_str()).collect();
+        if !fleet.agents.iter().any(|agent| agent.name.as_str() == name) {
+            let known: Vec<&str> = fleet.agents.iter().map(|agent| agent.name.as_str()).collect();
             printer.warning(&format!("this workspace has no agent {name}; it has {}", known.join(", ")));
         }
     }

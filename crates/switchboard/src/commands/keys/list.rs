@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use switchboard_host::control::Request;
+use switchboard_host::keys::KeyView;
+use switchboard_host::printer::Printer;
 
 use crate::cli::DataFlags;
 use crate::commands::{loaded_data, refused, short};
-use crate::control::{Door, DoorError, Request};
-use crate::keys::KeyView;
-use crate::printer::Printer;
+use crate::control_client::{Door, DoorError};
 
 /// Lists the keys.
 #[must_use]

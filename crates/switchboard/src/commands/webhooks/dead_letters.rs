@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{DeadLetterPage, WebhookRequest};
+use switchboard_host::printer::Printer;
+
 use crate::cli::{DataFlags, PageFlags};
 use crate::commands::webhooks::{ask, outcome, time};
-use crate::control::{DeadLetterPage, WebhookRequest};
-use crate::printer::Printer;
 
 /// Lists them.
 #[must_use]

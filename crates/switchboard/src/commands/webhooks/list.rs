@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{WebhookPage, WebhookRequest};
+use switchboard_host::printer::Printer;
 use switchboard_webhooks::WebhookView;
 
 use crate::cli::{DataFlags, PageFlags};
 use crate::commands::webhooks::{ask, time};
-use crate::control::{WebhookPage, WebhookRequest};
-use crate::printer::Printer;
 
 /// Which webhooks to list.
 #[derive(Debug, Clone, clap::Args)]

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{ChangedWebhook, WebhookRequest};
+use switchboard_host::printer::Printer;
+
 use crate::cli::DataFlags;
 use crate::commands::webhooks::ask;
-use crate::control::{ChangedWebhook, WebhookRequest};
-use crate::printer::Printer;
 
 /// Resumes it.
 #[must_use]

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{Retried, WebhookRequest};
+use switchboard_host::printer::Printer;
+
 use crate::cli::DataFlags;
 use crate::commands::webhooks::ask;
-use crate::control::{Retried, WebhookRequest};
-use crate::printer::Printer;
 
 /// What to send once more.
 #[derive(Debug, Clone, clap::Args)]

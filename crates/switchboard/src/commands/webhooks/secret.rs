@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::control::{RotatedSecret, WebhookRequest};
+use switchboard_host::printer::Printer;
 use switchboard_webhooks::SecretView;
 
 use crate::cli::DataFlags;
 use crate::commands::webhooks::ask;
-use crate::config::time_span::TimeSpan;
-use crate::control::{RotatedSecret, WebhookRequest};
-use crate::printer::Printer;
 
 /// Shows those of a caller.
 #[must_use]

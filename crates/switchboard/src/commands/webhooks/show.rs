@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use switchboard_host::control::{ShownWebhook, WebhookRequest};
+use switchboard_host::printer::Printer;
 use switchboard_webhooks::{DeliveryView, WebhookView};
 
 use crate::cli::DataFlags;
 use crate::commands::webhooks::{ask, outcome, time};
-use crate::control::{ShownWebhook, WebhookRequest};
-use crate::printer::Printer;
 
 /// Shows it.
 #[must_use]

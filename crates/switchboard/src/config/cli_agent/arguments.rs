@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
-
-use crate::config::document::Content;
-use crate::config::problem::Mismatch;
-use crate::config::value::Value;
+use switchboard_host::config::document::Content;
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::value::Value;
 
 /// Arguments of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -65,13 +64,13 @@ impl Value for Arguments {
     }
 }
 
-impl Value for Option<Command> {
+impl Value for Command {
     fn from_content(content: &Content) -> Result<Self, Mismatch> {
         let right = "write a list in brackets, the program first, such as [./lint.sh, --json]";
         let mut words = words(content, right)?.into_iter();
         match words.next() {
             Some(program) if !program.trim().is_empty() => {
-                Ok(Some(Command { program: program.into(), args: Arguments(words.collect()) }))
+                Ok(Self { program: program.into(), args: Arguments(words.collect()) })
             }
             _ => Err(Mismatch::new("names no program", right)),
         }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use switchboard_cli_agents::adapters::{Acp, Adapter, ClaudeCode, Codex, Cursor, Gemini, Opencode};
-
-use crate::config::problem::Mismatch;
-use crate::config::value::{Scalar, choice};
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::value::{Scalar, choice};
 
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -2,12 +2,12 @@
 //! something of it.
 
 use switchboard_cli_agents::adapters::FieldError;
+use switchboard_host::config::section::Section;
 
 use crate::config::cli_agent::CliAgent;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::{Approval, Input, Output};
 use crate::config::cli_agent::permissions::{Permission, Permissions};
-use crate::config::section::Section;
 
 /// Refuses what does not fit, and says what is missing.
 pub(super) fn check(section: &mut Section<'_, '_>, agent: &CliAgent) {

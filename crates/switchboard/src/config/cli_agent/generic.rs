@@ -4,10 +4,9 @@ use regex_lite::Regex;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::json;
-
-use crate::config::problem::Mismatch;
-use crate::config::section::Section;
-use crate::config::value::{Scalar, choice};
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::section::Section;
+use switchboard_host::config::value::{Scalar, choice};
 
 /// How the program gets the prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::config::section::Section;
-use crate::config::size::{Count, Size};
+use switchboard_host::config::section::Section;
+use switchboard_host::config::size::{Count, Size};
 
 /// How much output is taken.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

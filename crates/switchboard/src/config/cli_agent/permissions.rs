@@ -5,11 +5,10 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use switchboard_cli_agents::adapters::CommandRule;
-
-use crate::config::problem::Mismatch;
-use crate::config::section::Section;
-use crate::config::time_span::TimeSpan;
-use crate::config::value::{Scalar, choice};
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::section::Section;
+use switchboard_host::config::time_span::TimeSpan;
+use switchboard_host::config::value::{Scalar, choice};
 
 /// What a program may do.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::json;
+use switchboard_host::config::section::Section;
 
 use crate::config::cli_agent::arguments::Arguments;
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::{CliAgent, refuse_stranger, refuse_tilde};
-use crate::config::section::Section;
 use crate::config::shown_path;
 
 /// What tasks are done with, by how hard they are.

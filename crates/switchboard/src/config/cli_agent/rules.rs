@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use switchboard_cli_agents::adapters::{Acp, Adapter, CommandRule, FieldError, can_fit};
+use switchboard_host::config::section::Section;
+use switchboard_host::config::suggestion;
 
 use crate::config::cli_agent::cli::Cli;
 use crate::config::cli_agent::generic::Approval;
 use crate::config::cli_agent::permissions::{Permissions, SkillPermissions};
 use crate::config::cli_agent::{CliAgent, fitting};
-use crate::config::section::Section;
-use crate::config::suggestion;
 
 /// Reads the permissions of an agent whose programs are known.
 pub(super) fn read(section: &mut Section<'_, '_>, agent: &mut CliAgent) {

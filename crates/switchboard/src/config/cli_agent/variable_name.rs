@@ -5,9 +5,8 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-
-use crate::config::problem::Mismatch;
-use crate::config::value::Scalar;
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::value::Scalar;
 
 /// The name of a variable of the environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use switchboard_egress::Egress;
+use switchboard_host::printer::Printer;
 use tokio::time::Instant;
 
 use super::token_server::{self, Granted, TokenServer, safe};
 use crate::commands::calling::{Failure, clean};
-use crate::printer::Printer;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 /// Between two questions, where the server does not say and at least.

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::message::MetadataFlag;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, OneLine, agent_and_words, run as run_async};
 use crate::commands::live_tasks;
-use crate::printer::Printer;
 
 /// What is said with it.
 #[derive(Debug, Clone, clap::Args)]

@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::{Part, PartContent, Task, TaskId};
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
-use crate::printer::Printer;
 
 /// Where to.
 #[derive(Debug, Clone, clap::Args)]

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use switchboard_a2a::TaskId;
 use switchboard_client::Outcome;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
 use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, OneLine, agent_and_words, apart, run as run_async};
-use crate::printer::Printer;
 
 /// How much of it.
 #[derive(Debug, Clone, clap::Args)]

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use switchboard_a2a::{ContextId, ListRequest, ListResponse, TaskState};
+use switchboard_host::printer::Printer;
 
 use super::list_server;
 use crate::cli::CallFlags;
 use crate::commands::calling::shown::Page;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async, shown};
 use crate::commands::live_tasks::{self, Filter};
-use crate::printer::Printer;
 
 /// How many tasks are shown at once where nobody says.
 const PAGE: u32 = 20;

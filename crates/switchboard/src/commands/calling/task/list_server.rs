@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Role, Task, Timestamp};
+use switchboard_host::printer::Printer;
 
 use super::list::{self, Wishes};
 use crate::cli::CallFlags;
 use crate::commands::calling::{Call, Failure, clean, shown, target};
-use crate::printer::Printer;
 
 /// So much of a task's first message is shown.
 const WORDS: usize = 50;
@@ -25,10 +25,10 @@ pub(super) async fn run(wishes: &Wishes, flags: &CallFlags, printer: Printer) ->
         let next = "name the agent that the page before was of, or leave out --page-token";
         return Err(Failure::usage("a page belongs to one agent, and none is named", next));
     }
-    let workspace = target::load(&flags.workspace)?;
-    let agents = match target::running(&workspace).await? {
+    let fleet = target::load(&flags.workspace)?;
+    let agents = match target::running(&fleet.workspace).await? {
         Some(status) => status.agents,
-        None => workspace.agents.iter().map(|agent| agent.name.to_string()).collect(),
+        None => fleet.agents.iter().map(|agent| agent.name.to_string()).collect(),
     };
     let mut tasks: Vec<Listed> = Vec::new();
     let (mut total, mut heard, mut failures) = (0, false, Vec::new());

@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_a2a::{AuthenticationInfo, PushConfig, TaskId};
 use switchboard_client::Secret;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
-use crate::printer::Printer;
 
 const TASK: &str = "the id of the task";
 const WEBHOOK: &str = "the id of the webhook";

@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use switchboard_a2a::{SendResponse, TaskId};
 use switchboard_client::Outcome;
+use switchboard_host::printer::Printer;
 
 use crate::cli::CallFlags;
 use crate::commands::calling::follow::{self, End, Style};
 use crate::commands::calling::shown_before::ShownBefore;
 use crate::commands::calling::{Call, agent_and_words, run as run_async};
-use crate::printer::Printer;
 
 /// How to watch.
 #[derive(Debug, Clone, clap::Args)]

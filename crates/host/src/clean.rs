@@ -1,0 +1,87 @@
+//! What agents say is shown without anything that a terminal would obey or a shell would run.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use crate::printer::is_obeyed;
+
+/// Text without control characters, line breaks and tabs aside.
+pub fn text(text: &str) -> Cow<'_, str> {
+    let is_bad = |character: char| is_obeyed(character) && !matches!(character, '\n' | '\t');
+    if text.contains(is_bad) { Cow::Owned(text.replace(is_bad, "")) } else { Cow::Borrowed(text) }
+}
+
+/// Text on one line.
+pub fn line(text: &str) -> String {
+    let words = text.split(|character: char| character.is_whitespace() || is_obeyed(character));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Text without what stands before the host of an address: whoever has typed a password there must not find it in a log.
+pub fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let end = after.find(|character: char| character.is_whitespace() || "/?#\"'".contains(character));
+        let authority = &after[..end.unwrap_or(after.len())];
+        rest = match authority.rfind('@') {
+            Some(at) => {
+                shown.push_str("***");
+                &after[at..]
+            }
+            None => after,
+        };
+    }
+    shown + rest
+}
+
+/// One word of a shell, for commands that are shown to be copied.
+pub fn word(text: &str) -> String {
+    quoted(&line(text))
+}
+
+/// A path as one word of a shell. Unlike in [`word`], spaces that follow each other stay: they are part of the name.
+pub fn path_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    match text.contains(is_obeyed) {
+        true => word(&text),
+        false => quoted(&text),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.:/@%+=".contains(character);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_obeys() {
+        assert_eq!(text("a\tb\nc"), "a\tb\nc");
+        assert_eq!(text("\u{1b}[2J\u{1b}]0;x\u{7}red\r\n\u{9b}31m\u{202e}"), "[2J]0;xred\n31m");
+        assert_eq!(line(" a\n\u{1b}[31mb\tc "), "a [31mb c");
+    }
+
+    #[test]
+    fn passwords_are_not_repeated() {
+        let shown = without_passwords("http://u:p@host/a@b cannot be called; 'https://p@q@x:1' and http://y/z@w");
+        assert_eq!(shown, "http://***@host/a@b cannot be called; 'https://***@x:1' and http://y/z@w");
+    }
+
+    #[test]
+    fn a_word_stays_one_word() {
+        assert_eq!(word("https://agent.example/a2a?x"), "'https://agent.example/a2a?x'");
+        assert_eq!(word("0198-ab_C"), "0198-ab_C");
+        assert_eq!(word("$(rm -rf ~)'"), r"'$(rm -rf ~)'\'''");
+        assert_eq!(word(""), "''");
+        assert_eq!(path_word(Path::new("/srv/a  b/it's")), r"'/srv/a  b/it'\''s'");
+    }
+}

@@ -1,0 +1,73 @@
+//! The settings of a server: what `switchboard.yaml`, the environment and the flags say together.
+//! A section of `switchboard.yaml` is a file here; its `Default` is the one place its defaults are written down.
+
+pub mod address;
+pub mod agent_name;
+pub mod cards;
+pub mod document;
+mod environment;
+pub mod limits;
+pub mod log;
+pub mod problem;
+mod push_notification;
+pub mod schema;
+pub mod section;
+pub mod server;
+pub mod size;
+pub mod store;
+pub mod streams;
+mod substitution;
+pub mod suggestion;
+pub mod tasks;
+pub mod time_span;
+pub mod value;
+pub mod webhooks;
+pub mod workspace;
+
+pub use problem::{Origin, Problem, Problems};
+pub use section::{Flag, Overrides, Setting};
+pub use workspace::Workspace;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use section::Section;
+
+/// The settings of Switchboard.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(default, deny_unknown_fields, title = "Switchboard")]
+pub struct Config {
+    /// The front door.
+    pub server: server::Server,
+    /// The store of tasks.
+    pub store: store::Store,
+    /// What is taken on at once.
+    pub limits: limits::Limits,
+    /// The times of a task's life.
+    pub tasks: tasks::Tasks,
+    /// Event streams.
+    pub streams: streams::Streams,
+    /// Agent cards.
+    pub cards: cards::Cards,
+    /// Push notifications.
+    pub webhooks: webhooks::Webhooks,
+    /// The log.
+    pub log: log::Log,
+}
+
+impl Config {
+    fn read(&mut self, root: &mut Section<'_, '_>) {
+        root.section("server", |section| self.server.read(section));
+        root.section("store", |section| self.store.read(section));
+        root.section("limits", |section| self.limits.read(section));
+        root.section("tasks", |section| self.tasks.read(section));
+        root.section("streams", |section| self.streams.read(section));
+        root.section("cards", |section| self.cards.read(section));
+        root.section("webhooks", |section| self.webhooks.read(section));
+        root.section("log", |section| self.log.read(section));
+        if root.is_in_file("agents") {
+            root.asked("agents");
+            root.refuse("agents", "unknown key", "list the agents in agents.yaml, or in a file in agents.d/");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A YAML file as a tree in which every node knows its line.
+//! The sections read from this tree instead of letting serde fill them, because serde stops at the first error and
+//! an operator wants to see all of them, each with its place.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned, UserMessageFormatter};
+
+use crate::config::problem::{Mismatch, Origin, Problem};
+
+/// A value of the file and the place it stands at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// Where it stands.
+    pub origin: Origin,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// What a node holds. Scalars stay text: what they mean is for the key to say, also after `${VAR}` was filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Nothing.
+    Empty,
+    /// A value whose problem is already known, so that nobody complains about it again.
+    Reported,
+    /// A scalar.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// A mapping, in the order of the file.
+    Mapping(Vec<Entry>),
+}
+
+/// One key of a mapping with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub origin: Origin,
+    /// Its value.
+    pub value: Node,
+}
+
+impl Content {
+    /// What kind of value this is, as the end of a sentence about it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Empty | Self::Reported => "has no value",
+            Self::Text(_) => "is a single value",
+            Self::List(_) => "is a list",
+            Self::Mapping(_) => "is a mapping",
+        }
+    }
+}
+
+/// Reads the text of one file. `file` is the name that errors show.
+pub fn parse(file: &Arc<str>, source: &str) -> Result<Node, Problem> {
+    let options = serde_saphyr::options! { with_snippet: false };
+    let read: Result<Spanned<Raw>, _> = serde_saphyr::from_str_with_options(source, options);
+    match read {
+        Ok(raw) => Ok(Placer { file, source }.node(raw)),
+        Err(error) => {
+            let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+            let reason = error.render_with_formatter(&UserMessageFormatter);
+            let reason = reason.lines().next().unwrap_or_default();
+            // The line is already in front of the sentence; the parser's own mention of it would only repeat it.
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            let origin = Origin::File { file: file.clone(), line };
+            let mismatch = Mismatch::new(
+                format!("this is not YAML that can be read ({})", reason.trim_start_matches("error: ")),
+                "check the indentation, the quotes and the brackets there",
+            );
+            Err(Problem::new(origin, "", mismatch))
+        }
+    }
+}
+
+/// Turns what serde hands over into nodes with places.
+struct Placer<'a> {
+    file: &'a Arc<str>,
+    source: &'a str,
+}
+
+impl Placer<'_> {
+    fn node(&self, raw: Spanned<Raw>) -> Node {
+        let origin = self.origin(raw.referenced);
+        let content = match raw.value {
+            Raw::Empty => Content::Empty,
+            Raw::Text(text) => Content::Text(text),
+            Raw::Plain(fallback) => Content::Text(self.written(raw.defined).unwrap_or(fallback)),
+            Raw::List(items) => Content::List(items.into_iter().map(|item| self.node(item)).collect()),
+            Raw::Mapping(entries) => Content::Mapping(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| Entry {
+                        origin: self.origin(key.referenced),
+                        key: key.value,
+                        value: self.node(value),
+                    })
+                    .collect(),
+            ),
+        };
+        Node { origin, content }
+    }
+
+    fn origin(&self, location: Location) -> Origin {
+        let line = Some(location.line()).filter(|line| *line > 0);
+        Origin::File { file: self.file.clone(), line }
+    }
+
+    /// A number or truth value exactly as it stands in the file, so that `1.10` does not become `1.1`.
+    fn written(&self, location: Location) -> Option<String> {
+        let start = usize::try_from(location.span().byte_offset()?).ok()?;
+        let length = usize::try_from(location.span().byte_len()?).ok()?;
+        let text = self.source.get(start..start.checked_add(length)?)?.trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+}
+
+/// The tree as the parser delivers it.
+enum Raw {
+    Empty,
+    Text(String),
+    /// A scalar that YAML takes for something else than text, in its normal form.
+    Plain(String),
+    List(Vec<Spanned<Raw>>),
+    Mapping(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a value, a list or a mapping")
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Empty)
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Empty)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Plain(value.to_string()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Raw, E> {
+        Ok(Raw::Text(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Mapping(entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(source: &str) -> Result<Node, Problem> {
+        parse(&Arc::from("file.yaml"), source)
+    }
+
+    fn entry<'a>(node: &'a Node, key: &str) -> &'a Entry {
+        let Content::Mapping(entries) = &node.content else { panic!("{node:?} is not a mapping") };
+        entries.iter().find(|entry| entry.key == key).unwrap()
+    }
+
+    #[test]
+    fn every_node_knows_its_line_and_scalars_keep_their_spelling() {
+        let root =
+            parsed("# a comment\nserver:\n  bind: 127.0.0.1:1\n  strictVersion: true\nodd: [1.10, '02', 0x1F, ~]\n")
+                .unwrap();
+        let server = entry(&root, "server");
+        assert_eq!(server.origin.to_string(), "file.yaml:2");
+        assert_eq!(entry(&server.value, "strictVersion").value.origin.to_string(), "file.yaml:4");
+        assert_eq!(entry(&server.value, "strictVersion").value.content, Content::Text("true".into()));
+        let Content::List(items) = &entry(&root, "odd").value.content else { panic!("not a list") };
+        let texts: Vec<&Content> = items.iter().map(|item| &item.content).collect();
+        assert_eq!(
+            texts,
+            [
+                &Content::Text("1.10".into()),
+                &Content::Text("02".into()),
+                &Content::Text("0x1F".into()),
+                &Content::Empty
+            ]
+        );
+    }
+
+    #[test]
+    fn an_alias_is_placed_where_it_is_used() {
+        let root = parsed("a: &size 64KiB\nb:\n  c: *size\n").unwrap();
+        let used = &entry(&entry(&root, "b").value, "c").value;
+        assert_eq!(used.content, Content::Text("64KiB".into()));
+        assert_eq!(used.origin.to_string(), "file.yaml:3");
+    }
+
+    #[test]
+    fn an_empty_file_is_an_empty_configuration() {
+        assert_eq!(parsed("").unwrap().content, Content::Empty);
+        assert_eq!(parsed("# only a comment\n").unwrap().content, Content::Empty);
+    }
+
+    #[test]
+    fn broken_yaml_names_the_line() {
+        let problem = parsed("server:\n  bind: [1, 2\nstore: {}\n").unwrap_err().to_string();
+        assert!(problem.starts_with("file.yaml:"), "{problem}");
+        let problem = parsed("server: {}\nserver: {}\n").unwrap_err().to_string();
+        assert!(problem.starts_with("file.yaml:2: ") && problem.contains("server"), "{problem}");
+        let deep = "[".repeat(10_000);
+        assert!(parsed(&deep).is_err());
+    }
+}

@@ -1,0 +1,272 @@
+//! The one way a setting gets its value: flag, else environment, else file, else what the field already holds.
+//! Each section asks for its keys by name; whatever the file holds that nobody asked for is an unknown key.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::config::document::{Content, Entry, Node};
+use crate::config::problem::{Mismatch, Origin, Problem};
+use crate::config::suggestion;
+use crate::config::time_span::TimeSpan;
+use crate::config::value::{Scalar, Value};
+
+/// What stands above the files.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    /// Environment variables, for `SWITCHBOARD_…` and for `${VAR}` in files.
+    pub environment: BTreeMap<String, String>,
+    /// Command-line flags that set a key.
+    pub flags: Vec<Flag>,
+}
+
+/// A command-line flag that sets a key.
+#[derive(Debug, Clone)]
+pub struct Flag {
+    /// The flag with its dashes, for messages.
+    pub flag: &'static str,
+    /// The full key it sets, such as `server.bind`.
+    pub key: &'static str,
+    /// The value as it was typed.
+    pub value: String,
+}
+
+/// One setting as it was decided.
+#[derive(Debug, Clone, Serialize)]
+pub struct Setting {
+    /// The full key.
+    pub key: String,
+    /// The value in force.
+    pub value: serde_json::Value,
+    /// Who decided it.
+    pub origin: Origin,
+}
+
+/// Collects what reading the sections brings to light.
+#[derive(Debug, Default)]
+pub struct Reader<'a> {
+    /// Absent for the agent files, which are lists and have no names in the environment.
+    pub overrides: Option<&'a Overrides>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// Every setting with who decided it.
+    pub settings: Vec<Setting>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads a whole mapping. `node` is what the file says, if there is a file.
+    pub fn read(&mut self, path: &str, node: Option<&Node>, read: impl FnOnce(&mut Section<'a, '_>)) {
+        let mut section = Section { reader: self, path: path.to_owned(), node, asked: Vec::new() };
+        read(&mut section);
+        section.finish();
+    }
+}
+
+/// A mapping that is being read.
+pub struct Section<'a, 'r> {
+    reader: &'r mut Reader<'a>,
+    path: String,
+    node: Option<&'r Node>,
+    asked: Vec<&'static str>,
+}
+
+impl<'a, 'r> Section<'a, 'r> {
+    /// Reads one key into `field`, which holds the default.
+    pub fn read<T: Value>(&mut self, key: &'static str, field: &mut T) {
+        self.asked.push(key);
+        let path = self.path_of(key);
+        let (content, mut origin) = match self.found(key) {
+            Some((content, origin)) => (Some(content), origin),
+            None => (None, Origin::Default),
+        };
+        match content.as_ref().map(T::from_content) {
+            _ if content == Some(Content::Reported) => {}
+            Some(Ok(value)) => *field = value,
+            Some(Err(mismatch)) => {
+                self.reader.problems.push(Problem::new(origin, path.clone(), mismatch));
+                origin = Origin::Default;
+            }
+            None => {}
+        }
+        if self.reader.overrides.is_some() {
+            let value = serde_json::to_value(&*field).unwrap_or_default();
+            self.reader.settings.push(Setting { key: path, value, origin });
+        }
+    }
+
+    /// Reads one key that has no default; nothing when it is not set, or has no good value, which is then reported.
+    pub fn require<T: Value>(&mut self, key: &'static str) -> Option<T> {
+        let mut value = Required(None);
+        self.read(key, &mut value);
+        value.0
+    }
+
+    /// Reads a mapping inside this one.
+    pub fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Section<'a, '_>)) {
+        self.asked.push(key);
+        let path = self.path_of(key);
+        let node = self.entry(key).map(|entry| &entry.value);
+        self.reader.read(&path, node, read);
+    }
+
+    /// The items of a list of mappings, each read by `read` with its index.
+    pub fn each(&mut self, key: &'static str, mut read: impl FnMut(&mut Section<'a, '_>, Origin)) {
+        self.asked.push(key);
+        let path = self.path_of(key);
+        let Some(entry) = self.entry(key) else { return };
+        match &entry.value.content {
+            Content::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    let origin = item.origin.clone();
+                    self.reader.read(&format!("{path}[{index}]"), Some(item), |section| read(section, origin));
+                }
+            }
+            Content::Empty | Content::Reported => {}
+            other => {
+                let mismatch = Mismatch::new(other.kind(), "write a list, each item on a line that begins with -");
+                self.reader.problems.push(Problem::new(entry.value.origin.clone(), path, mismatch));
+            }
+        }
+    }
+
+    /// Whether anybody set this key, or a key inside it.
+    pub fn is_set(&self, key: &str) -> bool {
+        self.origin_of(key) != Origin::Default
+    }
+
+    /// Whether the file has this key.
+    pub fn is_in_file(&self, key: &str) -> bool {
+        self.entry(key).is_some()
+    }
+
+    /// Takes a key as known that the section reads in a way of its own.
+    pub fn asked(&mut self, key: &'static str) {
+        self.asked.push(key);
+    }
+
+    /// Refuses a time of zero where it would mean never, or without end.
+    pub fn refuse_zero(&mut self, key: &str, value: TimeSpan) {
+        if value == TimeSpan::ZERO {
+            self.refuse(key, "0s leaves no time at all", format!("write {}", TimeSpan::WRITE));
+        }
+    }
+
+    /// Adds a problem of a key that was read well but must not be what it is.
+    pub fn refuse(&mut self, key: &str, wrong: impl Into<String>, right: impl Into<String>) {
+        let problem = Problem::new(self.origin_of(key), self.path_of(key), Mismatch::new(wrong, right));
+        self.reader.problems.push(problem);
+    }
+
+    /// Adds a problem of the mapping as a whole.
+    pub fn refuse_all(&mut self, wrong: impl Into<String>, right: impl Into<String>) {
+        let origin = self.node.map_or(Origin::Default, |node| node.origin.clone());
+        self.reader.problems.push(Problem::new(origin, self.path.clone(), Mismatch::new(wrong, right)));
+    }
+
+    /// Where a key, or the first thing inside it, was set.
+    pub fn origin_of(&self, key: &str) -> Origin {
+        if let Some((_, origin)) = self.found(key) {
+            return origin;
+        }
+        let inside = format!("{}_", variable_name(&self.path_of(key)));
+        let overrides = self.reader.overrides;
+        let variable = overrides.and_then(|overrides| {
+            overrides.environment.iter().find(|(name, value)| name.starts_with(&inside) && !value.is_empty())
+        });
+        match variable {
+            Some((name, _)) => Origin::Environment { variable: name.clone() },
+            None => Origin::Default,
+        }
+    }
+
+    fn found(&self, key: &str) -> Option<(Content, Origin)> {
+        let path = self.path_of(key);
+        if let Some(overrides) = self.reader.overrides {
+            if let Some(flag) = overrides.flags.iter().find(|flag| flag.key == path) {
+                return Some((Content::Text(flag.value.clone()), Origin::Flag { flag: flag.flag }));
+            }
+            let variable = variable_name(&path);
+            // An empty variable counts as absent: container tools hand over every variable they know of.
+            if let Some(value) = overrides.environment.get(&variable).filter(|value| !value.is_empty()) {
+                return Some((Content::Text(value.clone()), Origin::Environment { variable }));
+            }
+        }
+        self.entry(key).map(|entry| (entry.value.content.clone(), entry.origin.clone()))
+    }
+
+    fn entry(&self, key: &str) -> Option<&'r Entry> {
+        match &self.node?.content {
+            Content::Mapping(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        }
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// Reports what nobody asked for.
+    fn finish(self) {
+        let Some(node) = self.node else { return };
+        match &node.content {
+            Content::Mapping(entries) => {
+                for entry in entries.iter().filter(|entry| !self.asked.contains(&entry.key.as_str())) {
+                    let right = suggestion::did_you_mean(&entry.key, &self.asked, "the keys here are");
+                    let problem = Problem::new(
+                        entry.origin.clone(),
+                        self.path_of(&entry.key),
+                        Mismatch::new("unknown key", right),
+                    );
+                    self.reader.problems.push(problem);
+                }
+            }
+            Content::Empty | Content::Reported => {}
+            other => {
+                let mismatch = Mismatch::new(
+                    other.kind(),
+                    format!("write a mapping with any of the keys {}", self.asked.join(", ")),
+                );
+                self.reader.problems.push(Problem::new(node.origin.clone(), self.path, mismatch));
+            }
+        }
+    }
+}
+
+/// A value that is not there yet. Unlike an `Option`, it takes no empty value for an answer.
+#[derive(Serialize)]
+struct Required<T>(Option<T>);
+
+impl<T: Value> Value for Required<T> {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        T::from_content(content).map(|value| Self(Some(value)))
+    }
+}
+
+/// The environment variable of a key: `store.retention.maxAge` is `SWITCHBOARD_STORE_RETENTION_MAX_AGE`.
+pub fn variable_name(key: &str) -> String {
+    let mut name = String::from("SWITCHBOARD_");
+    for letter in key.chars() {
+        if letter == '.' {
+            name.push('_');
+            continue;
+        }
+        if letter.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_uppercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_has_a_variable() {
+        assert_eq!(variable_name("server.bind"), "SWITCHBOARD_SERVER_BIND");
+        assert_eq!(variable_name("store.dataDir"), "SWITCHBOARD_STORE_DATA_DIR");
+        assert_eq!(variable_name("store.retention.maxAge"), "SWITCHBOARD_STORE_RETENTION_MAX_AGE");
+        assert_eq!(variable_name("server.publicBaseUrl"), "SWITCHBOARD_SERVER_PUBLIC_BASE_URL");
+    }
+}

@@ -1,0 +1,137 @@
+//! What a setting's type must be able to do: be read from one node of a file or from a variable's text.
+//! The plain types live here; those with rules of their own (time spans, sizes, addresses) have a file each.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::config::document::Content;
+use crate::config::problem::Mismatch;
+use crate::config::suggestion;
+
+/// A type that a key may have.
+pub trait Value: Sized + Serialize {
+    /// Reads it, or says what is wrong and what would be right.
+    fn from_content(content: &Content) -> Result<Self, Mismatch>;
+}
+
+/// A type that is written as one scalar.
+pub trait Scalar: Sized {
+    /// What a right value looks like, as the end of "write …".
+    const WRITE: &'static str;
+
+    /// Reads it from its text.
+    fn from_text(text: &str) -> Result<Self, Mismatch>;
+}
+
+impl<T: Scalar + Serialize> Value for T {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        match content {
+            Content::Text(text) => T::from_text(text.trim()),
+            other => Err(Mismatch::new(other.kind(), format!("write {}", T::WRITE))),
+        }
+    }
+}
+
+impl<T: Scalar + Serialize> Value for Option<T> {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        match content {
+            Content::Empty => Ok(None),
+            other => T::from_content(other).map(Some),
+        }
+    }
+}
+
+impl<T: Scalar + Serialize> Value for Vec<T> {
+    fn from_content(content: &Content) -> Result<Self, Mismatch> {
+        match content {
+            Content::List(items) => items
+                .iter()
+                .filter(|item| item.content != Content::Reported)
+                .map(|item| T::from_content(&item.content))
+                .collect(),
+            // An environment variable has no lists; commas do there what brackets do in a file.
+            Content::Text(text) => {
+                text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(T::from_text).collect()
+            }
+            other => Err(Mismatch::new(other.kind(), format!("write a list in brackets, each item {}", T::WRITE))),
+        }
+    }
+}
+
+/// Reads one of a few words.
+pub fn choice<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, Mismatch> {
+    if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
+        return Ok(*value);
+    }
+    let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+    let right = match suggestion::nearest(text, words.iter().copied()) {
+        Some(word) => format!("did you mean {word}? (one of {})", words.join(", ")),
+        None => format!("the choices are {}", words.join(", ")),
+    };
+    Err(Mismatch::new(format!("\"{text}\" is not one of its values"), right))
+}
+
+impl Scalar for bool {
+    const WRITE: &'static str = "true or false";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        match text {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(Mismatch::new(format!("\"{text}\" is neither true nor false"), "write true or false")),
+        }
+    }
+}
+
+impl Scalar for u32 {
+    const WRITE: &'static str = "a whole number, such as 3";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        let wrong = || Mismatch::new(format!("\"{text}\" is not a whole number"), format!("write {}", Self::WRITE));
+        text.parse().map_err(|_| wrong())
+    }
+}
+
+impl Scalar for String {
+    const WRITE: &'static str = "text";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        if text.is_empty() {
+            return Err(Mismatch::new("is empty", "write some text, or remove the key"));
+        }
+        Ok(text.to_owned())
+    }
+}
+
+impl Scalar for PathBuf {
+    const WRITE: &'static str = "a path";
+
+    fn from_text(text: &str) -> Result<Self, Mismatch> {
+        if text.is_empty() || text.contains('\0') {
+            return Err(Mismatch::new(format!("{text:?} is not a path"), "write a path, such as .switchboard"));
+        }
+        Ok(Self::from(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_come_from_brackets_and_from_commas() {
+        let commas = Content::Text("a.example, b.example,".into());
+        assert_eq!(Vec::<String>::from_content(&commas).unwrap(), ["a.example", "b.example"]);
+        let wrong = Vec::<String>::from_content(&Content::Mapping(Vec::new())).unwrap_err();
+        assert_eq!(wrong.wrong, "is a mapping");
+    }
+
+    #[test]
+    fn truth_is_written_out() {
+        assert!(bool::from_text("true").unwrap());
+        assert!(bool::from_text("yes").is_err(), "yes is text in YAML 1.2, and a guess here");
+        assert!(Option::<String>::from_content(&Content::Empty).unwrap().is_none());
+        assert!(String::from_content(&Content::Empty).is_err());
+    }
+}

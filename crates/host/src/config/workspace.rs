@@ -1,0 +1,239 @@
+//! A workspace folder, loaded: `switchboard.yaml` under the environment and the flags. The file is optional; an empty
+//! folder is a workspace with the defaults. A program with more files in the folder reads them with the same [`Loader`].
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use switchboard_server::{Tls, TlsError, TlsPart};
+
+use crate::config::document::{self, Node};
+use crate::config::problem::Mismatch;
+use crate::config::section::Reader;
+use crate::config::{
+    Config, Origin, Overrides, Problem, Problems, Setting, environment, push_notification, substitution,
+};
+
+/// What was found in a workspace folder.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The settings in force.
+    pub config: Config,
+    /// The agents of its files without their places, for a reload to find out whether they have changed. Empty for a
+    /// program that brings its own.
+    pub agents: Vec<Value>,
+    /// The files that were read, in order.
+    pub files: Vec<String>,
+    /// Every setting with who decided it.
+    pub settings: Vec<Setting>,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+    /// Those of them that matter to every command: files and variables that look like settings and are not read.
+    pub unread: Vec<String>,
+}
+
+impl Workspace {
+    /// Loads the settings of a folder and none of its agents, for a program that brings its own.
+    ///
+    /// # Errors
+    /// All problems of `switchboard.yaml`, variables and flags together.
+    pub fn settings_only(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
+        Loader::open(folder, overrides)?.finish(Vec::new())
+    }
+
+    /// The data directory in full, so that whoever reads it in a message need not know where the command was typed.
+    /// From the workspace folder if it is relative.
+    #[must_use]
+    pub fn data_dir(&self) -> PathBuf {
+        let data_dir = self.folder.join(&self.config.store.data_dir);
+        std::path::absolute(&data_dir).unwrap_or(data_dir)
+    }
+
+    /// Looks into the files that the settings name and that a server needs to start. A command that only asks a running
+    /// server something does without them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them.
+    pub fn check_files(&self) -> Result<(), Problems> {
+        let Some((certificate, key)) = self.config.server.tls.files() else { return Ok(()) };
+        let Err(errors) = Tls::open(certificate, key) else { return Ok(()) };
+        let problem = |error: &TlsError| {
+            let key = match error.part() {
+                TlsPart::Certificate => "server.tls.cert",
+                TlsPart::Key => "server.tls.key",
+            };
+            Problem::new(origin_of(&self.settings, key), key, Mismatch::new(error.to_string(), error.right()))
+        };
+        Err(Problems(errors.iter().map(problem).collect()))
+    }
+}
+
+fn check_folder(folder: &Path) -> Result<(), Problems> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let shown = folder.display();
+    let mismatch = match folder.exists() {
+        true => Mismatch::new(format!("{shown} is a file"), "name the folder that holds switchboard.yaml"),
+        false => {
+            Mismatch::new(format!("the workspace folder {shown} does not exist"), "create it, or name another one")
+        }
+    };
+    Err(Problems(vec![Problem::new(Origin::Flag { flag: "--workspace" }, "", mismatch)]))
+}
+
+/// Reads the files of a workspace folder and collects what is wrong with all of them.
+pub struct Loader<'a> {
+    folder: &'a Path,
+    overrides: &'a Overrides,
+    files: Vec<String>,
+    /// The settings in force.
+    pub config: Config,
+    /// Every setting with who decided it.
+    pub settings: Vec<Setting>,
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+    /// Files and variables that look like settings and are not read.
+    pub unread: Vec<String>,
+    /// Variables of our name that a file fills in.
+    filled_in: BTreeSet<String>,
+}
+
+impl<'a> Loader<'a> {
+    /// Reads the settings of a folder.
+    ///
+    /// # Errors
+    /// If there is no such folder. What is wrong with the settings is among the problems.
+    pub fn open(folder: &'a Path, overrides: &'a Overrides) -> Result<Self, Problems> {
+        check_folder(folder)?;
+        let mut loader = Self {
+            folder,
+            overrides,
+            files: Vec::new(),
+            config: Config::default(),
+            settings: Vec::new(),
+            problems: Vec::new(),
+            warnings: Vec::new(),
+            unread: Vec::new(),
+            filled_in: BTreeSet::new(),
+        };
+        loader.switchboard();
+        Ok(loader)
+    }
+
+    /// The workspace, once all its files are read.
+    ///
+    /// # Errors
+    /// All problems of all files, variables and flags together.
+    pub fn finish(mut self, agents: Vec<Value>) -> Result<Workspace, Problems> {
+        self.warn_of_unknown_variables();
+        self.warnings.extend(self.config.server.plain_text_warning());
+        if !self.problems.is_empty() {
+            return Err(self.into_problems());
+        }
+        let Self { folder, files, config, settings, warnings, unread, .. } = self;
+        let warnings = unread.iter().cloned().chain(warnings).collect();
+        Ok(Workspace { folder: folder.to_owned(), config, agents, files, settings, warnings, unread })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &'a Path {
+        self.folder
+    }
+
+    fn switchboard(&mut self) {
+        self.warn_of_unread_files("switchboard.yaml", &["switchboard.yml", "switchboard.json"]);
+        let node = self.file(Path::new("switchboard.yaml"));
+        let config = &mut self.config;
+        let mut reader = Reader { overrides: Some(self.overrides), ..Reader::default() };
+        reader.read("", node.as_ref(), |root| config.read(root));
+        config.server.tls.start_at(self.folder);
+        self.problems.append(&mut reader.problems);
+        self.settings = reader.settings;
+        let environment = &self.overrides.environment;
+        self.warnings.append(&mut push_notification::add(environment, &mut config.webhooks, &mut self.settings));
+    }
+
+    /// One file with its variables filled in; nothing if it is not there or cannot be read, which is then reported.
+    pub fn file(&mut self, path: &Path) -> Option<Node> {
+        let source = match std::fs::read_to_string(self.folder.join(path)) {
+            Ok(source) => source,
+            Err(error) if error.kind() == ErrorKind::NotFound => return None,
+            Err(error) => {
+                self.cannot_read(path, &error);
+                return None;
+            }
+        };
+        let name = self.shown(path);
+        self.files.push(name.to_string());
+        self.filled_in.extend(environment::filled_in(self.overrides.environment.keys(), &source));
+        match document::parse(&name, &source) {
+            Ok(mut node) => {
+                substitution::substitute(&mut node, &self.overrides.environment, &mut self.problems);
+                Some(node)
+            }
+            Err(problem) => {
+                self.problems.push(problem);
+                None
+            }
+        }
+    }
+
+    /// Adds the problem of a file or folder that cannot be read.
+    pub fn cannot_read(&mut self, path: &Path, error: &std::io::Error) {
+        let origin = Origin::File { file: self.shown(path), line: None };
+        let right = match error.kind() {
+            ErrorKind::InvalidData => "save it as UTF-8 text",
+            ErrorKind::IsADirectory => "put a file there, or remove the folder",
+            _ => "check who may read it",
+        };
+        self.problems.push(Problem::new(origin, "", Mismatch::new(format!("cannot be read ({error})"), right)));
+    }
+
+    /// A path as a person would type it from where they stand.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> Arc<str> {
+        let full = self.folder.join(path);
+        let short = full.strip_prefix(".").unwrap_or(&full);
+        Arc::from(short.display().to_string())
+    }
+
+    /// Names that are meant for a file of ours and are not its name.
+    pub fn warn_of_unread_files(&mut self, name: &str, others: &[&str]) {
+        for other in others.iter().filter(|other| self.folder.join(other).is_file()) {
+            self.unread.push(format!("{} is not read: rename it to {name}", self.shown(Path::new(other))));
+        }
+    }
+
+    /// All files are read by now.
+    fn warn_of_unknown_variables(&mut self) {
+        let variables = self.overrides.environment.keys();
+        self.unread.append(&mut environment::warnings(variables, &self.settings, &self.filled_in));
+    }
+
+    /// The problems in the order a person goes through them: flags and variables, then each file from top to bottom.
+    fn into_problems(mut self) -> Problems {
+        let files = self.files;
+        self.problems.sort_by_key(|problem| match &problem.origin {
+            Origin::File { file, line } => {
+                (files.iter().position(|name| **name == **file).map(|index| index + 1), *line)
+            }
+            _ => (None, None),
+        });
+        Problems(self.problems)
+    }
+}
+
+/// Who decided a setting.
+#[must_use]
+pub fn origin_of(settings: &[Setting], key: &str) -> Origin {
+    let setting = settings.iter().find(|setting| setting.key == key);
+    setting.map_or(Origin::Default, |setting| setting.origin.clone())
+}

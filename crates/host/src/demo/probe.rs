@@ -1,0 +1,288 @@
+//! Does what its text says: for testing clients, proxies and ourselves.
+
+use std::num::IntErrorKind;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use switchboard_a2a::{Artifact, ArtifactId, Json, Part, PartContent};
+use switchboard_engine::{
+    Agent, AgentError, Cause, Manifest, Progress, Recovery, Replies, Skill, Start, TaskHandle, TaskView, Tool,
+    ToolCall, Turn,
+};
+
+/// A command: how it is written, how it could be said, and what it does.
+struct Command {
+    usage: &'static str,
+    example: &'static str,
+    effect: &'static str,
+}
+
+const fn command(usage: &'static str, example: &'static str, effect: &'static str) -> Command {
+    Command { usage, example, effect }
+}
+
+/// The commands; unknown ones are answered with this. Each is a skill on the card.
+const COMMANDS: [Command; 18] = [
+    command("hello", "hello", "working, one artifact, completed"),
+    command("stream:N", "stream:100", "N chunks as fast as possible"),
+    command("streamy:N", "streamy:100", "N chunks, yielding between them"),
+    command("progress:N", "progress:5", "N steps of progress, with percent and step"),
+    command("tool", "tool", "a tool call that completes; tool:fail for one that fails"),
+    command("sleep:MS", "sleep:500", "works for MS milliseconds"),
+    command("hold", "hold", "works until it is canceled"),
+    command("ask", "ask", "asks a question and repeats the answer"),
+    command("auth", "auth", "asks for credentials and goes on after the next message"),
+    command("reject", "reject", "rejects the task"),
+    command("err", "err", "fails"),
+    command("panic", "panic", "panics"),
+    command("silent", "silent", "returns without a result"),
+    command("message", "message", "answers with a message instead of a task"),
+    command("file", "file", "produces a file; file:bytes for one that holds every byte"),
+    command("digest", "digest", "tells the size and SHA-256 of each file it gets"),
+    command("data", "data", "produces structured data"),
+    command("big:BYTES", "big:1000", "produces a text of that size"),
+];
+
+impl Command {
+    fn name(&self) -> &'static str {
+        self.usage.split(':').next().unwrap_or(self.usage)
+    }
+
+    fn takes_number(&self) -> bool {
+        self.usage.contains(':')
+    }
+
+    fn tool(&self) -> Tool {
+        Tool {
+            name: self.name().to_owned(),
+            description: self.effect.to_owned(),
+            capabilities: vec!["testing".to_owned()],
+            examples: vec![self.example.to_owned()],
+        }
+    }
+}
+
+/// A command and its argument. A skill that is a command stands for it, and the text is its argument then, unless the
+/// text says the command once more.
+fn understand<'a>(text: &'a str, skill: Option<&'a str>) -> (&'a str, &'a str) {
+    let text = text.trim();
+    let (name, argument) = text.split_once(':').unwrap_or((text, ""));
+    match skill.filter(|skill| COMMANDS.iter().any(|command| command.name() == *skill)) {
+        Some(skill) if skill != name => (skill, text),
+        _ => (name, argument.trim()),
+    }
+}
+
+/// The most chunks, bytes and milliseconds one command may ask for.
+const MOST: u64 = 10_000_000;
+
+/// The number that an argument is, up to the most; nothing if it is none.
+fn number(argument: &str) -> Option<u64> {
+    match argument.parse::<u64>() {
+        Ok(number) => Some(number.min(MOST)),
+        Err(error) => (*error.kind() == IntErrorKind::PosOverflow).then_some(MOST),
+    }
+}
+
+/// Does what its text says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Probe;
+
+impl Agent for Probe {
+    fn manifest(&self) -> Manifest {
+        let mut skill =
+            Skill::new("probe", "Probe", "Behaves as the text says, for testing").tags(&["demo", "testing"]);
+        skill.examples = COMMANDS.iter().map(|command| command.example.to_owned()).collect();
+        Manifest {
+            input_modes: ["text/plain", "*/*"].map(str::to_owned).to_vec(),
+            output_modes: ["text/plain", "application/json", "application/octet-stream"].map(str::to_owned).to_vec(),
+            start: Start::WithCommit,
+            replies: Replies::Either,
+            ..Manifest::new("Probe", "Does what its text says, for testing clients, proxies and servers")
+        }
+        .skill(skill)
+        .tools(COMMANDS.iter().map(Command::tool))
+        .tool_calls()
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        if let Cause::Answer { .. } = turn.cause {
+            return Ok(task.complete_with(format!("you said: {}", turn.text())).await?);
+        }
+        let text = turn.text();
+        let (name, argument) = understand(&text, turn.skill());
+        let number = match number(argument) {
+            Some(number) => number,
+            None if COMMANDS.iter().any(|command| command.name() == name && command.takes_number()) => {
+                return list(&task).await;
+            }
+            None => 0,
+        };
+        match name {
+            "hello" => {
+                task.working().await?;
+                task.artifact(Artifact::text("hello").named("greeting")).await?;
+                task.complete().await?;
+            }
+            "stream" => chunks(&task, number, false).await?,
+            "streamy" => chunks(&task, number, true).await?,
+            "progress" => steps(&task, number).await?,
+            "tool" => tool_call(&task, argument == "fail").await?,
+            "sleep" => {
+                task.working().await?;
+                tokio::select! {
+                    () = tokio::time::sleep(Duration::from_millis(number)) => {}
+                    () = task.canceled() => return Ok(()),
+                }
+                task.complete_with(format!("slept for {number} ms")).await?;
+            }
+            "hold" => {
+                task.working().await?;
+                task.canceled().await;
+            }
+            "ask" => {
+                let answer = task.ask("What shall I repeat?").await?;
+                task.complete_with(format!("you said: {}", answer.joined_text())).await?;
+            }
+            "auth" => {
+                let answer = task.authorize("Please sign in, then send any message").await?;
+                task.complete_with(format!("you said: {}", answer.joined_text())).await?;
+            }
+            "reject" => task.reject("this probe was told to reject").await?,
+            "err" => return Err(AgentError::new("this probe was told to fail")),
+            #[expect(clippy::panic, reason = "the point of the command is to show that a panic is a failed task")]
+            "panic" => panic!("this probe was told to panic"),
+            "silent" => {}
+            "message" => task.reply(vec![Part::text("a direct message")]).await?,
+            "file" => {
+                task.artifact(Artifact::new(vec![file(argument == "bytes")]).named("file")).await?;
+                task.complete().await?;
+            }
+            "digest" => task.complete_with(digests(&turn.message.parts)).await?,
+            "data" => {
+                let value = serde_json::json!({"probe": true, "numbers": [1, 2, 3], "largest": u64::MAX});
+                let value = Json::from_serialize(&value).map_err(|error| AgentError::new(error.to_string()))?;
+                task.artifact(Artifact::new(vec![Part::data(value)]).named("data")).await?;
+                task.complete().await?;
+            }
+            "big" => {
+                let size = usize::try_from(number).unwrap_or(usize::MAX);
+                task.artifact(Artifact::text("x".repeat(size)).named("big")).await?;
+                task.complete().await?;
+            }
+            _ => list(&task).await?,
+        }
+        Ok(())
+    }
+
+    async fn recover(&self, task: &TaskView) -> Recovery {
+        // Waiting can simply go on; chunks already sent must not be sent again.
+        match understand(&task.message.joined_text(), task.hints.skill.as_deref()).0 {
+            "hold" | "ask" | "auth" => Recovery::Resume,
+            _ => Recovery::Fail("the server stopped while the probe was at work".to_owned()),
+        }
+    }
+}
+
+/// A text, or every byte there is: what no text is.
+fn file(every_byte: bool) -> Part {
+    let (name, media_type, content) = match every_byte {
+        true => ("every-byte.bin", "application/octet-stream", (0..=255).collect()),
+        false => ("probe.txt", "text/plain", b"a file from the probe\n".to_vec()),
+    };
+    Part {
+        filename: Some(name.to_owned()),
+        media_type: Some(media_type.to_owned()),
+        ..Part::new(PartContent::Raw(content))
+    }
+}
+
+/// One line for each file that came with its bytes: what has arrived, whichever way it was encoded.
+fn digests(parts: &[Part]) -> String {
+    let lines = parts.iter().filter_map(|part| match &part.content {
+        PartContent::Raw(bytes) => {
+            let digest: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            Some(format!("{} bytes, sha256 {digest}", bytes.len()))
+        }
+        _ => None,
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { "there is no file with its bytes".to_owned() } else { lines.join("\n") }
+}
+
+/// Everything that could be said.
+async fn list(task: &TaskHandle) -> Result<(), AgentError> {
+    let lines = COMMANDS.map(|command| format!("{}: {}", command.usage, command.effect));
+    Ok(task.complete_with(format!("Send me one of these:\n{}", lines.join("\n"))).await?)
+}
+
+/// One artifact in `count` chunks, then the end.
+async fn chunks(task: &TaskHandle, count: u64, polite: bool) -> Result<(), AgentError> {
+    let artifact_id = ArtifactId::generate();
+    task.working().await?;
+    for number in 1..=count {
+        let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(format!("chunk {number}\n")) };
+        task.chunk(artifact, number > 1, number == count).await?;
+        if polite {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(task.complete().await?)
+}
+
+/// A number of steps, each told of, then the end.
+async fn steps(task: &TaskHandle, count: u64) -> Result<(), AgentError> {
+    for step in 1..=count {
+        let percent = u32::try_from(step * 100 / count).unwrap_or(100);
+        task.progress(Progress::text(format!("step {step} of {count}")).percent(percent).step(step, count)).await?;
+        tokio::task::yield_now().await;
+    }
+    Ok(task.complete_with(format!("{count} steps done")).await?)
+}
+
+/// One call of a tool that does not exist.
+async fn tool_call(task: &TaskHandle, fails: bool) -> Result<(), AgentError> {
+    let (id, name) = ("call-1", "search_repo");
+    task.tool_call(ToolCall::started(id, name).args(&serde_json::json!({"query": "where is the log opened?"}))).await?;
+    tokio::task::yield_now().await;
+    if fails {
+        task.tool_call(ToolCall::failed(id, name, "there is no repository to search")).await?;
+        return Ok(task.complete_with("the tool failed").await?);
+    }
+    task.tool_call(ToolCall::completed(id, name).result(&["src/log.rs", "src/main.rs"])).await?;
+    Ok(task.complete_with("the tool found two files").await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_stands_for_its_command() {
+        assert_eq!(understand(" stream: 7 ", None), ("stream", "7"));
+        assert_eq!(understand("7", Some("stream")), ("stream", "7"));
+        assert_eq!(understand("stream:7", Some("stream")), ("stream", "7"));
+        assert_eq!(understand("hello", Some("probe")), ("hello", ""));
+        assert_eq!(understand("whatever", Some("hello")), ("hello", "whatever"));
+    }
+
+    #[test]
+    fn every_example_on_the_card_is_a_command_as_it_stands() {
+        let manifest = Probe.manifest();
+        for command in &COMMANDS {
+            assert_eq!(understand(command.example, None).0, command.name());
+            assert_eq!(command.usage.contains(':'), command.example.contains(':'), "{}", command.usage);
+            let argument = understand(command.example, None).1;
+            assert!(argument.is_empty() || argument.parse::<u64>().is_ok(), "{}", command.example);
+            let skill = manifest.skills.iter().find(|skill| skill.id == command.name()).unwrap();
+            assert_eq!(skill.examples, [command.example]);
+        }
+        let streamy = manifest.skills.iter().find(|skill| skill.id == "streamy").unwrap();
+        assert_eq!((streamy.name.as_str(), streamy.tags.as_slice()), ("Streamy", ["testing".to_owned()].as_slice()));
+        let page = include_str!("../../../../docs/demo-agents.md");
+        for command in &COMMANDS {
+            assert!(page.contains(&format!("| `{}` |", command.usage)), "{} is not documented", command.usage);
+        }
+        assert!(page.contains("ten million") && MOST == 10_000_000);
+    }
+}

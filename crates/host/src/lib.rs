@@ -1,0 +1,23 @@
+//! Hosts agents behind A2A with durable tasks: settings, server, keys, control socket and log around an [`Agent`].
+//!
+//! To host an agent of your own, implement [`Agent`] and call [`host()`]; for several in one program, use [`Host`].
+//! The `switchboard` program is made of the same parts.
+
+pub mod clean;
+pub mod config;
+pub mod control;
+pub mod demo;
+pub mod flags;
+mod host;
+pub mod keys;
+pub mod logging;
+pub mod printer;
+pub mod serve;
+
+pub use host::{Host, host};
+pub use serve::StartError;
+pub use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, PartContent, Role, Task, TaskState};
+pub use switchboard_engine::{
+    Agent, AgentError, Cause, Hints, Manifest, Progress, Recovery, Replies, Skill, Start, Stopped, TaskHandle,
+    TaskView, Tool, ToolCall, Turn, Usage,
+};

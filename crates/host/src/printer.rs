@@ -1,0 +1,229 @@
+//! The only place that writes to the terminal: text for people or JSON for programs, answers to standard output,
+//! errors with their next step to standard error. Colour only for a terminal, and never under `NO_COLOR`.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+
+/// The form of a command's answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Writes answers and errors.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    output: Output,
+}
+
+impl Printer {
+    /// A printer for the chosen form.
+    #[must_use]
+    pub fn new(output: Output) -> Self {
+        Self { output }
+    }
+
+    /// Whether programs read the answer.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        self.output == Output::Json
+    }
+
+    /// Writes a line of an answer for people.
+    pub fn line(&self, text: impl AsRef<str>) {
+        answer_line(text.as_ref());
+    }
+
+    /// Writes an answer for programs.
+    pub fn json(&self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => answer_line(&without_commands(&text)),
+            Err(error) => {
+                self.error(&format!("the answer cannot be written as JSON: {error}"), "run it without -o json")
+            }
+        }
+    }
+
+    /// Writes an answer for programs on one line, as part of a stream of lines.
+    pub fn json_line<T: Serialize + ?Sized>(&self, value: &T) {
+        match serde_json::to_string(value) {
+            Ok(text) => answer_line(&without_commands(&text)),
+            Err(error) => self.error(&format!("the answer cannot be written as JSON: {error}"), ""),
+        }
+    }
+
+    /// Writes an answer as it is, and a line break.
+    pub fn raw(&self, bytes: &[u8]) {
+        answer(&[bytes, b"\n"].concat());
+    }
+
+    /// Writes somebody else's JSON and a line break: each byte of it, unless it goes to a terminal.
+    pub fn raw_json(&self, json: &[u8]) {
+        match std::str::from_utf8(json) {
+            Ok(text) if std::io::stdout().is_terminal() => answer_line(&without_commands(text)),
+            _ => self.raw(json),
+        }
+    }
+
+    /// Writes a piece of a line of an answer.
+    pub fn piece(&self, text: &str) {
+        answer(text.as_bytes());
+    }
+
+    /// Writes a line that is not part of the answer.
+    pub fn note(&self, text: &str) {
+        write_line(std::io::stderr().lock(), text);
+    }
+
+    /// Writes a piece of a line that is not part of the answer.
+    pub fn draw(&self, text: &str) {
+        write(std::io::stderr().lock(), text.as_bytes());
+    }
+
+    /// Writes rows under each other, every column as wide as its widest cell.
+    pub fn table<const COLUMNS: usize>(&self, rows: &[[String; COLUMNS]]) {
+        let mut widths = [0; COLUMNS];
+        for row in rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
+        for row in rows {
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+            self.line(cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+    }
+
+    /// Writes what is not wrong but probably not meant.
+    pub fn warning(&self, text: &str) {
+        write_line(std::io::stderr().lock(), &format!("{} {text}", emphasized("warning:", "33")));
+    }
+
+    /// Writes what went wrong and what to do next.
+    pub fn error(&self, text: &str, next_step: &str) {
+        let mut stderr = std::io::stderr().lock();
+        write_line(&mut stderr, &format!("{} {text}", emphasized("error:", "31")));
+        if !next_step.is_empty() {
+            write_line(&mut stderr, &format!("{} {next_step}", emphasized("next:", "36")));
+        }
+    }
+
+    /// Writes an error and turns it into the exit code of a failure.
+    #[must_use]
+    pub fn failure(&self, text: &str, next_step: &str) -> ExitCode {
+        self.error(text, next_step);
+        ExitCode::FAILURE
+    }
+}
+
+/// Whether standard error may be coloured.
+pub fn colors_on_stderr() -> bool {
+    colors(std::env::var_os("NO_COLOR").as_deref(), std::io::stderr().is_terminal() && !is_dumb())
+}
+
+/// Whether the terminal understands nothing but text.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb")
+}
+
+/// An empty `NO_COLOR` forbids nothing; that is how its convention has it.
+fn colors(no_color: Option<&OsStr>, terminal: bool) -> bool {
+    terminal && no_color.is_none_or(OsStr::is_empty)
+}
+
+fn emphasized(word: &str, color: &str) -> String {
+    if colors_on_stderr() { format!("\u{1b}[1;{color}m{word}\u{1b}[0m") } else { word.to_owned() }
+}
+
+/// Whether a part of the answer could not be written.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether the answer is not where it was to go, so that whoever started us must not believe it is.
+pub fn has_lost_output() -> bool {
+    IS_LOST.load(Ordering::Relaxed)
+}
+
+/// Takes note of what became of a part of the answer. A reader that has seen enough (`| head`) is no failure; any other loss
+/// is told, once.
+pub fn written(result: std::io::Result<()>) {
+    let Err(error) = result else { return };
+    if error.kind() != ErrorKind::BrokenPipe && !IS_LOST.swap(true, Ordering::Relaxed) {
+        write_line(std::io::stderr().lock(), &format!("the output could not be written: {error}"));
+    }
+}
+
+/// JSON in which nothing is left that a terminal would obey: outside of strings there is no such thing, and inside them it
+/// can be written by its number.
+fn without_commands(json: &str) -> Cow<'_, str> {
+    let is_kept = |character: char| matches!(character, '\n' | '\t') || !is_obeyed(character);
+    if json.chars().all(is_kept) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            // It stands between two lines, or it would be no JSON.
+            '\r' => {}
+            kept if is_kept(kept) => escaped.push(kept),
+            other => escaped.push_str(&format!("\\u{:04x}", u32::from(other))),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Control characters, and those that make text be read in another order than it is written.
+pub fn is_obeyed(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn answer_line(text: &str) {
+    answer(format!("{text}\n").as_bytes());
+}
+
+fn answer(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    let result = stdout.write_all(bytes).and_then(|()| stdout.flush());
+    drop(stdout);
+    written(result);
+}
+
+fn write_line(target: impl Write, text: &str) {
+    write(target, format!("{text}\n").as_bytes());
+}
+
+/// If standard error is gone there is nobody left to tell.
+fn write(mut target: impl Write, bytes: &[u8]) {
+    let _ = target.write_all(bytes).and_then(|()| target.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_says_the_same_without_what_a_terminal_obeys() {
+        let json = serde_json::to_string_pretty(&["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]).unwrap();
+        let shown = without_commands(&json);
+        assert_eq!(shown, "[\n  \"\\u009b31m\\u202ex\\u007f\",\n  \"\\u001b\\t\u{e4}\"\n]");
+        let again: Vec<String> = serde_json::from_str(&shown).unwrap();
+        assert_eq!(again, ["\u{9b}31m\u{202e}x\u{7f}", "\u{1b}\t\u{e4}"]);
+        assert_eq!(without_commands("{\r\n\t\"a\": 1}"), "{\n\t\"a\": 1}");
+    }
+
+    #[test]
+    fn colour_is_for_terminals_and_not_under_no_color() {
+        assert!(colors(None, true));
+        assert!(colors(Some(OsStr::new("")), true));
+        assert!(!colors(Some(OsStr::new("1")), true));
+        assert!(!colors(None, false));
+    }
+}

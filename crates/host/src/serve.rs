@@ -1,0 +1,260 @@
+//! From a configuration to a server that answers: listener, store, kernel, front door and control socket.
+//!
+//! [`Serving::start`] opens everything and serves nothing yet, so that whoever starts it can say where it is;
+//! [`Serving::run`] serves until the stop signal and then drains.
+
+mod data_dir;
+mod error;
+mod fleet;
+mod greeting;
+mod listen;
+mod network_file_system;
+mod open_files;
+mod outbound;
+mod port_holder;
+mod reload;
+mod settings;
+mod signals;
+
+pub use data_dir::{RESTORE, create as create_data_dir, open_problem};
+pub use error::StartError;
+pub use fleet::{Fleet, FleetMaker, Lifecycle};
+pub use greeting::{Greeting, reachable};
+pub use reload::{Reloaded, Reloader, WorkspaceReader};
+pub use signals::{Signals, stop_signal};
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use switchboard_engine::clock::{Clock, SystemClock};
+use switchboard_engine::store::Store;
+use switchboard_engine::{Address, Caller, Directory, Engine, FixedDirectory};
+use switchboard_server::{Options, Server, Tls};
+use switchboard_store::{CheckError, SqliteStore};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, Workspace};
+use crate::control::{ControlListener, ControlRoom, Status, Waits};
+use crate::keys::{KeyDesk, KeyRing};
+use crate::serve::outbound::Outbound;
+
+/// What to serve.
+pub struct Plan {
+    /// The settings, and where the data is.
+    pub workspace: Workspace,
+    /// Makes who is served, once the data directory is open.
+    pub fleet: FleetMaker,
+    /// Reads the workspace again while the server runs.
+    pub read_again: WorkspaceReader,
+}
+
+/// A server that is ready to serve.
+pub struct Serving {
+    listener: TcpListener,
+    engine: Engine,
+    outbound: Outbound,
+    lifecycle: Option<Box<dyn Lifecycle>>,
+    options: Options,
+    ring: Arc<KeyRing>,
+    control: ControlListener,
+    room: Arc<ControlRoom>,
+    reloader: Arc<Reloader>,
+    /// What to tell people.
+    pub greeting: Greeting,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+impl Serving {
+    /// Opens everything a server needs. The listener comes first: whoever connects from now on is answered as soon as
+    /// the rest is open, long before an earlier process's tasks are recovered.
+    ///
+    /// # Errors
+    /// Whatever is in the way, in plain words.
+    pub async fn start(plan: Plan) -> Result<Self, StartError> {
+        let Plan { workspace, fleet, read_again } = plan;
+        let (config, data_dir) = (&workspace.config, workspace.data_dir());
+        let tls = open_tls(config)?;
+        let (listener, address) = listen::listen(config.server.bind.0, &data_dir)?;
+        let data_dir = data_dir::create(&data_dir)?;
+        let store = open_store(config, &data_dir, address)?;
+        let damaged = look_for_damage(&data_dir)?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let loopback = address.ip().is_loopback();
+        let keys = store.list_keys().await.map_err(StartError::Store)?;
+        let usable = keys.iter().filter(|key| key.is_usable(clock.now())).count();
+        if !loopback && usable == 0 {
+            store.close().await.map_err(StartError::Store)?;
+            return Err(StartError::NoKeys { address: config.server.bind.0, data_dir });
+        }
+        let ring = Arc::new(KeyRing::new(loopback, Arc::clone(&clock), &keys));
+        let Fleet { hosted: agents, lifecycle } = match fleet(&data_dir, &clock) {
+            Ok(fleet) => fleet,
+            Err(error) => {
+                store.close().await.map_err(StartError::Store)?;
+                return Err(error);
+            }
+        };
+        let default_agent = config.server.default_agent.as_ref().map(|name| name.as_str().into());
+        let mut greeting = Greeting::new(&workspace, address, &data_dir, &agents, usable, ring.is_open());
+        let names: Vec<String> = agents.iter().map(|hosted| hosted.name.to_string()).collect();
+        let directory = Arc::new(FixedDirectory::new(agents, default_agent));
+        if directory.resolve(&Address::Root, &Caller::local(), None).is_ok() {
+            greeting = greeting.with_root();
+        }
+        let engine = Engine::start(
+            Arc::clone(&store) as Arc<dyn Store>,
+            directory,
+            Arc::clone(&clock),
+            settings::engine(config),
+        );
+        let engine = engine.await.map_err(StartError::Store)?;
+        let outbound = Outbound::open(config, &engine, &store, &clock).await?;
+        let control = ControlListener::open(&data_dir).map_err(StartError::Control)?;
+        let desk = KeyDesk::new(store, clock, Some(Arc::clone(&ring)));
+        let reloader = Arc::new(Reloader::new(&workspace, read_again, outbound.egress.clone()));
+        let asked = Arc::clone(&ring);
+        let is_tls = tls.is_some();
+        let url = greeting.local_url.clone();
+        let certificate = config.server.tls.files().and_then(|(certificate, _)| std::path::absolute(certificate).ok());
+        let status = move || Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            address: address.to_string(),
+            tls: is_tls,
+            url: url.clone(),
+            certificate: certificate.clone(),
+            agents: names.clone(),
+            keys_required: !asked.is_open(),
+        };
+        let warned = warnings(config, address, &data_dir);
+        let options = settings::server(config, address, tls);
+        let waits = (!outbound.webhooks.is_enabled()).then_some(Waits::Disabled);
+        let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone()).delivering(waits);
+        Ok(Self {
+            room: Arc::new(room.of_server(status, Arc::clone(&reloader), engine.clone())),
+            listener,
+            engine,
+            outbound,
+            lifecycle,
+            options,
+            ring,
+            control,
+            reloader,
+            greeting,
+            warnings: workspace.warnings.into_iter().chain(warned).chain(damaged).collect(),
+        })
+    }
+
+    /// The address it listens on.
+    ///
+    /// # Errors
+    /// If the system has lost the socket.
+    pub fn address(&self) -> std::io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Reads the configuration again, for whoever hears the signal for it.
+    #[must_use]
+    pub fn reloader(&self) -> Arc<Reloader> {
+        Arc::clone(&self.reloader)
+    }
+
+    /// Serves until the stop signal, then lets running tasks end within the drain time.
+    ///
+    /// # Errors
+    /// If the listener failed, or the store could not be closed.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), StartError> {
+        let Self { listener, engine, outbound, lifecycle, options, ring, control, room, .. } = self;
+        if let Some(lifecycle) = &lifecycle {
+            lifecycle.start(&engine);
+        }
+        // Commands are answered until the very end of the drain, so that a backup or a revocation is still possible.
+        let done = CancellationToken::new();
+        let control = tokio::spawn(control.run(room, done.clone()));
+        let drained = async {
+            stop.cancelled().await;
+            engine.shutdown().await
+        };
+        let options = Options { open: ring.is_open(), ..options };
+        let Outbound { webhooks, callbacks, .. } = outbound;
+        webhooks.start();
+        let server = Server::new(engine.clone(), options, Arc::clone(&ring) as _).open_until(ring.keyed());
+        let server = server.with_webhooks(webhooks).with_callbacks(callbacks);
+        let served = async {
+            let served = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => server.run(listener, stop.clone().cancelled_owned()).await,
+                Err(error) => Err(error),
+            };
+            // A listener that failed is the end of the kernel too.
+            stop.cancel();
+            served
+        };
+        let (served, drained) = tokio::join!(served, drained);
+        if let Some(lifecycle) = &lifecycle {
+            lifecycle.stop().await;
+        }
+        done.cancel();
+        if let Err(error) = control.await {
+            tracing::error!(%error, "the control socket ended badly");
+        }
+        served.map_err(StartError::Serving)?;
+        drained.map_err(StartError::Store)
+    }
+}
+
+fn open_tls(config: &Config) -> Result<Option<Arc<Tls>>, StartError> {
+    let Some((certificate, key)) = config.server.tls.files() else { return Ok(None) };
+    Tls::open(certificate, key).map(|tls| Some(Arc::new(tls))).map_err(StartError::Tls)
+}
+
+fn open_store(
+    config: &Config,
+    data_dir: &std::path::Path,
+    address: SocketAddr,
+) -> Result<Arc<SqliteStore>, StartError> {
+    let options = settings::store(config, address);
+    let store = SqliteStore::open(data_dir, options).map_err(|error| open_problem(data_dir, error))?;
+    Ok(Arc::new(store))
+}
+
+/// Runs the part of `db check` that costs the same for any file. A file that is damaged as such is not served, because every
+/// write could make it worse; a task that is damaged hurts no other.
+fn look_for_damage(data_dir: &std::path::Path) -> Result<Option<String>, StartError> {
+    let problems = switchboard_store::quick_check(data_dir).map_err(|error| StartError::DataUnusable {
+        directory: data_dir.to_owned(),
+        problem: error.to_string(),
+        next: if matches!(error, CheckError::Damaged(_)) { RESTORE } else { "switchboard db check looks for damage" },
+    })?;
+    let next = "switchboard db check says what else is wrong";
+    Ok(problems
+        .first()
+        .map(|first| format!("the data is damaged, {} problems, the first: {first}: {next}", problems.len())))
+}
+
+fn warnings(config: &Config, address: SocketAddr, data_dir: &std::path::Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if address.ip().is_unspecified() && config.server.public_base_url.is_none() {
+        warnings.push(format!(
+            "agent cards say {}, which nobody can call from elsewhere: set server.publicBaseUrl to the address the \
+             world uses",
+            config.server.url_at(address).as_str()
+        ));
+    }
+    let said = config.server.public_base_url.as_ref().map(|url| url.as_str());
+    if let Some(said) = said.filter(|said| config.server.tls.files().is_some() && said.starts_with("http://")) {
+        warnings.push(format!(
+            "agent cards say {said}, and this server speaks nothing but TLS: write https:// in server.publicBaseUrl, \
+             unless something in front of it takes plain HTTP"
+        ));
+    }
+    if let Some(kind) = network_file_system::kind_of(data_dir) {
+        warnings.push(format!(
+            "the data directory {} is on a network file system ({kind}), where locks and write order cannot be relied \
+             on: move it to a local disk with --data-dir or store.dataDir",
+            data_dir.display()
+        ));
+    }
+    warnings.extend(open_files::raise(config.limits.connections.get()));
+    warnings
+}

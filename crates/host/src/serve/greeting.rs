@@ -1,0 +1,247 @@
+//! What `serve` says when it is ready: who is served and where, where the data is, and lines to copy.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::server::ParsedCertificate;
+use serde::Serialize;
+use switchboard_engine::Hosted;
+
+use crate::clean::path_word;
+use crate::config::server::Server;
+use crate::config::store::Durability;
+use crate::config::{Origin, Workspace};
+use crate::printer::Printer;
+
+/// What a server says of itself.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Greeting {
+    /// Where it listens.
+    pub address: String,
+    /// The same, as the beginning of a web address.
+    pub url: String,
+    /// What stands in front of every path on its cards.
+    pub base_url: String,
+    /// Who is served.
+    pub agents: Vec<Served>,
+    /// The card of the agent at the root address, if one answers there.
+    pub root_card: Option<String>,
+    /// Where the data is.
+    pub data_dir: PathBuf,
+    /// What a commit survives.
+    pub durability: Durability,
+    /// Whether requests need a key.
+    pub keys_required: bool,
+    /// How many keys are good.
+    pub usable_keys: usize,
+    /// A command of ours that sends a message, from the folder in which the server was started.
+    pub call: String,
+    /// A command that sends a message.
+    pub send: String,
+    /// A command that streams.
+    pub stream: String,
+    /// The flags with which our commands find this server, each with a space in front.
+    #[serde(skip)]
+    flags: String,
+    /// What stands in front of every path for callers on this machine.
+    #[serde(skip)]
+    pub(super) local_url: String,
+}
+
+/// An agent and where its card is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Served {
+    /// Its name.
+    pub name: String,
+    /// What it is good for.
+    pub description: String,
+    /// The address of its card.
+    pub card: String,
+}
+
+impl Greeting {
+    pub(super) fn new(
+        workspace: &Workspace,
+        address: SocketAddr,
+        data_dir: &Path,
+        agents: &[Hosted],
+        usable_keys: usize,
+        open: bool,
+    ) -> Self {
+        let config = &workspace.config;
+        let base_url = config.server.base_url(address).as_str().to_owned();
+        let served = |hosted: &Hosted| Served {
+            name: hosted.name.to_string(),
+            description: hosted.manifest.description.clone(),
+            card: format!("{base_url}/a2a/{}/.well-known/agent-card.json", hosted.name),
+        };
+        let near = Near::new(workspace, address, data_dir, !open);
+        Self {
+            address: address.to_string(),
+            url: config.server.url_at(address).as_str().to_owned(),
+            agents: agents.iter().map(served).collect(),
+            root_card: None,
+            data_dir: data_dir.to_owned(),
+            durability: config.store.durability,
+            keys_required: !open,
+            usable_keys,
+            call: near.call(agents, &[("echo", "hi")]),
+            send: near.curl("-s", agents, &[("echo", "hello")], "send"),
+            stream: near.curl("-sN", agents, &[("probe", "stream:3"), ("guide", "streams")], "stream"),
+            base_url,
+            flags: near.flags,
+            local_url: near.base,
+        }
+    }
+
+    /// The same for a server where an agent answers at the root address.
+    pub(super) fn with_root(mut self) -> Self {
+        self.root_card = Some(format!("{}/.well-known/agent-card.json", self.base_url));
+        self
+    }
+
+    /// Says it to people.
+    pub fn print(&self, printer: Printer) {
+        printer.line(format!("Switchboard {} on {}", env!("CARGO_PKG_VERSION"), self.url));
+        printer.line("");
+        if self.agents.is_empty() {
+            printer.line("no agent is hosted here: all agents of this workspace are elsewhere");
+        }
+        let rows = self.agents.iter();
+        let rows: Vec<[String; 3]> = rows
+            .map(|agent| [format!("agent {}", agent.name), agent.card.clone(), agent.description.clone()])
+            .collect();
+        printer.table(&rows);
+        printer.line("");
+        let survives = match self.durability {
+            Durability::Full => "durability full: what is committed survives a power cut",
+            Durability::Process => "durability process: what is committed survives the end of the process",
+        };
+        let callers = if self.keys_required {
+            format!("a key is needed ({} usable)", self.usable_keys)
+        } else {
+            format!("anyone on this machine, no key needed; switchboard keys create{} changes that", self.flags)
+        };
+        printer.table(&[
+            ["data".to_owned(), format!("{} ({survives})", self.data_dir.display())],
+            ["callers".to_owned(), callers],
+        ]);
+        if !self.agents.is_empty() {
+            printer.line("");
+            if self.keys_required {
+                printer.line(format!("put a key into A2A_KEY (switchboard keys create{} makes one):", self.flags));
+                printer.line("  export A2A_KEY=");
+            }
+            printer.line("try it, in this folder:");
+            printer.line(format!("  {}", self.call));
+            printer.line("send a message:");
+            printer.line(format!("  {}", self.send));
+            printer.line("stream one:");
+            printer.line(format!("  {}", self.stream));
+        }
+        printer.line("");
+        printer.line("Ctrl-C stops it");
+    }
+}
+
+/// How somebody on this machine calls the server.
+struct Near {
+    base: String,
+    /// What curl needs beside that, each word with a space in front of it.
+    trust: String,
+    key: &'static str,
+    flags: String,
+}
+
+impl Near {
+    fn new(workspace: &Workspace, address: SocketAddr, data_dir: &Path, keys_required: bool) -> Self {
+        let server = &workspace.config.server;
+        // The certificate may be one that no authority of this machine has signed.
+        let trust = server.tls.files().map(|(certificate, _)| format!(" --cacert {}", path_word(&full(certificate))));
+        let key = if keys_required { " -H \"Authorization: Bearer $A2A_KEY\"" } else { "" };
+        let flags = flags(workspace, data_dir);
+        Self { base: local_url(server, address), trust: trust.unwrap_or_default(), key, flags }
+    }
+
+    /// A line to copy with which this program calls one.
+    fn call(&self, agents: &[Hosted], wishes: &[(&str, &str)]) -> String {
+        let (agent, text) = wished(agents, wishes);
+        let key = if self.key.is_empty() { "" } else { "A2ACLI_BEARER=\"$A2A_KEY\" " };
+        format!("{key}switchboard send{} {agent} \"{text}\"", self.flags)
+    }
+
+    /// A line to copy that calls the first of the wished agents that is served, or simply the first one.
+    fn curl(&self, flags: &str, agents: &[Hosted], wishes: &[(&str, &str)], operation: &str) -> String {
+        let Self { base, trust, key, .. } = self;
+        let (agent, text) = wished(agents, wishes);
+        let message = format!(r#"{{"message":{{"messageId":"m1","role":"ROLE_USER","parts":[{{"text":"{text}"}}]}}}}"#);
+        format!(
+            "curl {flags}{trust} {base}/a2a/{agent}/message:{operation}{key} -H 'A2A-Version: 1.0' -H 'Content-Type: \
+             application/json' -d '{message}'"
+        )
+    }
+}
+
+/// The first of the wished agents that is served and what to say to it, or simply the first one.
+fn wished<'a>(agents: &'a [Hosted], wishes: &[(&'a str, &'a str)]) -> (&'a str, &'a str) {
+    let is_served = |(name, _): &&(&str, &str)| agents.iter().any(|hosted| hosted.name.as_str() == *name);
+    match wishes.iter().find(is_served) {
+        Some((name, text)) => (*name, *text),
+        None => (agents.first().map_or("", |hosted| hosted.name.as_str()), "hello"),
+    }
+}
+
+/// The flags with which a command in another shell, in the same folder, finds this server. What files and defaults decide
+/// they decide there too; what a flag or a variable of this process decided has to be said again.
+fn flags(workspace: &Workspace, data_dir: &Path) -> String {
+    let mut flags = String::new();
+    let folder = full(&workspace.folder);
+    if std::env::current_dir().ok().as_ref() != Some(&folder) {
+        flags.push_str(&format!(" --workspace {}", path_word(&folder)));
+    }
+    let chosen = workspace.settings.iter().find(|setting| setting.key == "store.dataDir");
+    if chosen.is_some_and(|chosen| matches!(chosen.origin, Origin::Flag { .. } | Origin::Environment { .. })) {
+        flags.push_str(&format!(" --data-dir {}", path_word(data_dir)));
+    }
+    flags
+}
+
+/// What stands in front of every path for callers on this machine. A certificate is for names: the public one if it is
+/// configured, else the address or `localhost`, whichever it is valid for.
+fn local_url(server: &Server, address: SocketAddr) -> String {
+    let address = reachable(address);
+    let by_address = server.url_at(address).as_str().to_owned();
+    let Some((certificate, _)) = server.tls.files() else { return by_address };
+    if let Some(public) = &server.public_base_url {
+        return public.as_str().to_owned();
+    }
+    let is_for_localhost = address.ip().is_loopback()
+        && !is_valid_for(certificate, ServerName::from(address.ip()))
+        && ServerName::try_from("localhost").is_ok_and(|name| is_valid_for(certificate, name));
+    if is_for_localhost { format!("https://localhost:{}", address.port()) } else { by_address }
+}
+
+/// Whether the first certificate of a file names this host.
+fn is_valid_for(file: &Path, host: ServerName<'_>) -> bool {
+    let Ok(certificate) = CertificateDer::from_pem_file(file) else { return false };
+    ParsedCertificate::try_from(&certificate).is_ok_and(|parsed| verify_server_name(&parsed, &host).is_ok())
+}
+
+fn full(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The address as this machine reaches it: a listener on every interface has no address of its own.
+#[must_use]
+pub fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

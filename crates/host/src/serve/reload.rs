@@ -1,0 +1,96 @@
+//! Reads the configuration again while the server runs, and applies what can change under it: whom webhooks may reach,
+//! and whom to ask for names. Everything else is named, so that nobody takes it for done.
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use switchboard_egress::Egress;
+
+use crate::config::{Problems, Setting, Workspace};
+
+/// The keys that a running server can change.
+const APPLIED: [&str; 3] = ["webhooks.allowedHosts", "webhooks.allowedCidrs", "webhooks.nameservers"];
+
+/// Reads a workspace as it is now.
+pub type WorkspaceReader = Box<dyn Fn() -> Result<Workspace, Problems> + Send + Sync>;
+
+/// What reading the configuration again came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reloaded {
+    /// Keys whose new values are in force.
+    pub applied: Vec<String>,
+    /// Keys whose new values need a restart.
+    pub needs_restart: Vec<String>,
+    /// What is not wrong but probably not meant.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the configuration again.
+pub struct Reloader {
+    read: WorkspaceReader,
+    egress: Egress,
+    /// What is in force: one reload at a time.
+    in_force: Mutex<InForce>,
+}
+
+struct InForce {
+    settings: Vec<Setting>,
+    agents: Vec<Value>,
+}
+
+impl Reloader {
+    /// One for a server that was started with a workspace.
+    pub(super) fn new(started_with: &Workspace, read: WorkspaceReader, egress: Egress) -> Self {
+        let in_force = InForce { settings: started_with.settings.clone(), agents: started_with.agents.clone() };
+        Self { read, egress, in_force: Mutex::new(in_force) }
+    }
+
+    /// Reads it. If anything is wrong, nothing changes.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn reload(&self) -> Result<Reloaded, Problems> {
+        let mut in_force = self.in_force.lock();
+        let workspace = (self.read)()?;
+        let webhooks = &workspace.config.webhooks;
+        // Even without a change: the system's own nameservers may be others now.
+        self.egress.reload(webhooks.allowlist(), &webhooks.nameserver_addresses());
+        let (mut applied, mut needs_restart) = (Vec::new(), Vec::new());
+        for new in workspace.settings {
+            let Some(old) = in_force.settings.iter_mut().find(|old| old.key == new.key) else { continue };
+            if old.value == new.value {
+                continue;
+            }
+            if APPLIED.contains(&new.key.as_str()) {
+                applied.push(new.key.clone());
+                *old = new;
+            } else {
+                needs_restart.push(new.key);
+            }
+        }
+        if in_force.agents != workspace.agents {
+            needs_restart.push("agents".to_owned());
+        }
+        Ok(Reloaded { applied, needs_restart, warnings: workspace.warnings })
+    }
+
+    /// The same for a signal, whose sender reads the log.
+    pub(crate) fn reload_and_log(&self) {
+        match self.reload() {
+            Ok(Reloaded { applied, needs_restart, warnings }) => {
+                for warning in warnings {
+                    tracing::warn!("{warning}");
+                }
+                let (applied, needs_restart) = (applied.join(", "), needs_restart.join(", "));
+                tracing::info!(applied, needs_restart, "the configuration was read again");
+            }
+            Err(Problems(problems)) => {
+                for problem in problems {
+                    tracing::error!("{problem}");
+                }
+                tracing::error!("the configuration was read again, and nothing has changed because it has problems");
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A workspace folder with its agents: `agents.yaml` and the files of `agents.d/` beside the settings of the server.
+//! All of it is optional; where no file lists an agent, the demo fleet is served.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use switchboard_host::config::problem::Mismatch;
+use switchboard_host::config::section::Reader;
+use switchboard_host::config::workspace::{Loader, origin_of};
+use switchboard_host::config::{Overrides, Problem, Problems, Workspace, suggestion};
+use switchboard_host::flags::ConfigFlags;
+
+use crate::config::agents::{self, Agent, Entry, Kind};
+use crate::config::remote_agent::RemoteAgent;
+
+/// What was found in a workspace folder.
+#[derive(Debug, Clone)]
+pub struct FleetConfig {
+    /// The folder and the settings of its server.
+    pub workspace: Workspace,
+    /// The agents to serve; empty if all are elsewhere.
+    pub agents: Vec<Agent>,
+    /// The agents elsewhere, which can be called by name.
+    pub remotes: Vec<RemoteAgent>,
+    /// Whether nobody configured an agent, so that the demo fleet is served.
+    pub demo: bool,
+}
+
+impl FleetConfig {
+    /// Loads the workspace under these flags and this process's environment, and looks into the files it names.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the configuration.
+    pub fn of(flags: &ConfigFlags) -> Result<Self, Problems> {
+        let fleet = Self::load(&flags.workspace, &flags.overrides())?;
+        fleet.workspace.check_files()?;
+        Ok(fleet)
+    }
+
+    /// Loads the folder, or says everything that is wrong with it.
+    ///
+    /// # Errors
+    /// All problems of all files, variables and flags together.
+    pub fn load(folder: &Path, overrides: &Overrides) -> Result<Self, Problems> {
+        let mut loader = Loader::open(folder, overrides)?;
+        let (mut agents, mut remotes) = (Vec::new(), Vec::new());
+        for entry in entries(&mut loader) {
+            match entry {
+                Entry::Hosted(agent) => agents.push(placed(&mut loader, *agent)),
+                Entry::Remote(agent) => remotes.push(*agent),
+            }
+        }
+        let demo = agents.is_empty() && remotes.is_empty();
+        if demo {
+            agents = Agent::demo_fleet();
+        }
+        check_default_agent(&mut loader, &agents);
+        let workspace = loader.finish(comparable(&agents))?;
+        Ok(Self { workspace, agents, remotes, demo })
+    }
+}
+
+fn entries(loader: &mut Loader<'_>) -> Vec<Entry> {
+    loader.warn_of_unread_files("agents.yaml", &["agents.yml", "agents.json", "agent.yaml", "agent.yml"]);
+    let mut entries = Vec::new();
+    let mut empty = Vec::new();
+    let mut paths = vec![PathBuf::from("agents.yaml")];
+    paths.extend(agent_folder(loader));
+    for path in paths {
+        let Some(node) = loader.file(&path) else { continue };
+        let mut reader = Reader::default();
+        let known = entries.len();
+        agents::read_file(&mut reader, &node, &mut entries);
+        if entries.len() == known && reader.problems.is_empty() {
+            empty.push(loader.shown(&path));
+        }
+        loader.problems.append(&mut reader.problems);
+    }
+    let served = if entries.is_empty() { ", so that the demo agents are served" } else { "" };
+    let warning = |file| format!("{file} lists no agent{served}: write them under agents, or remove the file");
+    loader.warnings.extend(empty.into_iter().map(warning));
+    entries
+}
+
+/// The files of `agents.d/`, by name, so that the order is the same everywhere.
+fn agent_folder(loader: &mut Loader<'_>) -> BTreeSet<PathBuf> {
+    let folder = Path::new("agents.d");
+    let entries = match std::fs::read_dir(loader.folder().join(folder)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return BTreeSet::new(),
+        Err(error) => {
+            loader.cannot_read(folder, &error);
+            return BTreeSet::new();
+        }
+    };
+    let mut files = BTreeSet::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => {
+                let path = folder.join(entry.file_name());
+                let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+                let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+                if yaml && !hidden {
+                    files.insert(path);
+                } else if path.extension().is_some_and(is_nearly_yaml) && !hidden {
+                    loader.unread.push(format!("{} is not read: end its name in .yaml", loader.shown(&path)));
+                }
+            }
+            Err(error) => loader.cannot_read(folder, &error),
+        }
+    }
+    files
+}
+
+/// The agent with its paths in full. What they name and is not there yet is warned of.
+fn placed(loader: &mut Loader<'_>, mut agent: Agent) -> Agent {
+    if let Kind::Cli(cli) = &mut agent.kind {
+        cli.start_at(loader.folder());
+        let missing = cli.missing().into_iter();
+        loader.warnings.extend(missing.map(|missing| format!("{}: agent {}: {missing}", agent.origin, agent.name)));
+    }
+    agent
+}
+
+fn check_default_agent(loader: &mut Loader<'_>, agents: &[Agent]) {
+    let Some(name) = &loader.config.server.default_agent else {
+        return;
+    };
+    // An agent that was refused is reported already; its absence here would be the same problem again.
+    if !loader.problems.is_empty() || agents.iter().any(|agent| agent.name == *name) {
+        return;
+    }
+    let key = "server.defaultAgent";
+    let origin = origin_of(&loader.settings, key);
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let right = suggestion::did_you_mean(name.as_str(), &names, "the agents are");
+    let mismatch = Mismatch::new(format!("there is no agent \"{name}\""), right);
+    loader.problems.push(Problem::new(origin, key, mismatch));
+}
+
+/// Agents without the places they stand at.
+fn comparable(agents: &[Agent]) -> Vec<Value> {
+    let without_origin = |agent: &Agent| {
+        let mut agent = serde_json::to_value(agent).unwrap_or_default();
+        if let Some(members) = agent.as_object_mut() {
+            members.remove("origin");
+        }
+        agent
+    };
+    agents.iter().map(without_origin).collect()
+}
+
+/// Extensions of files that hold agents as a rule, and that are none of ours.
+fn is_nearly_yaml(extension: &OsStr) -> bool {
+    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+}

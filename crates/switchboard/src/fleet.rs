@@ -1,0 +1,64 @@
+//! The configured agents as the kernel hosts them.
+
+use switchboard_a2a::PushPayload;
+use switchboard_engine::{Hosted, Skill, Switches, WebhookEvents};
+use switchboard_host::StartError;
+use switchboard_host::demo::{Echo, Guide, Probe};
+use switchboard_host::serve::{Fleet, FleetMaker};
+
+use crate::config::agents::{self, Agent, Blocking, Builtin, BuiltinAgent, Kind, WebhookPayload};
+use crate::programs::Programs;
+
+/// The agents of a workspace, in the order of their configuration.
+pub(crate) fn configured(agents: Vec<Agent>) -> FleetMaker {
+    Box::new(move |data_dir, clock| {
+        // Even if nobody starts programs any more: an earlier server may have left some.
+        let mut programs = Programs::open(data_dir, clock.clone())?;
+        let hosted = agents.iter().map(|agent| host(agent, &mut programs)).collect::<Result<_, StartError>>()?;
+        Ok(Fleet { hosted, lifecycle: Some(Box::new(programs)) })
+    })
+}
+
+fn host(agent: &Agent, programs: &mut Programs) -> Result<Hosted, StartError> {
+    let name = agent.name.as_str();
+    let mut hosted = match &agent.kind {
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Echo }) => Hosted::new(name, Echo),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Guide }) => Hosted::new(name, Guide),
+        Kind::Builtin(BuiltinAgent { builtin: Builtin::Probe }) => Hosted::new(name, Probe),
+        Kind::Cli(cli) => Hosted::new(name, programs.add(name, cli)?),
+    };
+    let max_running = match &agent.kind {
+        Kind::Builtin(_) => None,
+        Kind::Cli(cli) => Some(cli.max_parallel.get()),
+    };
+    if let Some(description) = &agent.description {
+        hosted.manifest.description.clone_from(description);
+    }
+    if !agent.skills.is_empty() {
+        hosted.manifest.skills = agent.skills.iter().map(skill).collect();
+    }
+    Ok(hosted.switches(Switches {
+        v03_blocking: agent.v03.blocking == Blocking::Block,
+        v03_close_on_interrupt: agent.v03.close_on_interrupt,
+        v03_rest_files: agent.v03.rest_files.into(),
+        close_on_input_required: agent.streams.close_on_input_required,
+        dedupe_message_id: agent.dedupe_message_id,
+        webhook_payload: agent.webhooks.payload.map(|payload| match payload {
+            WebhookPayload::Task => PushPayload::Task,
+            WebhookPayload::StatusUpdate => PushPayload::StatusUpdate,
+            WebhookPayload::StreamResponse => PushPayload::StreamResponse,
+        }),
+        webhook_events: match agent.webhooks.events {
+            agents::WebhookEvents::All => WebhookEvents::All,
+            agents::WebhookEvents::Status => WebhookEvents::Status,
+            agents::WebhookEvents::Stops => WebhookEvents::Stops,
+        },
+        max_running,
+    }))
+}
+
+fn skill(skill: &agents::Skill) -> Skill {
+    let mut shown = Skill::new(&skill.name, &skill.name, &skill.description);
+    shown.tags.clone_from(&skill.tags);
+    shown
+}

@@ -1,0 +1,406 @@
+//! Command-line agents as configured, and the children they start.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_cli_agents::adapters::{
+    Acp, Adapter, ApprovalPattern, Approvals, Declared, DeclaredError, FieldError, Generic, GenericOptions, Input,
+    Output, Permissions, Separator, can_fit,
+};
+use switchboard_cli_agents::process::{Children, ChildrenOptions, OutputLimits, User};
+use switchboard_cli_agents::{
+    ByDifficulty, Classifier, CliAgent, Settings, Shared, SkillSettings, Worker, Workers, WorktreePolicy, exec_child,
+};
+use switchboard_engine::Engine;
+use switchboard_engine::clock::Clock;
+use switchboard_host::StartError;
+use switchboard_host::serve::Lifecycle;
+
+use crate::config::cli_agent::cli::Cli;
+use crate::config::cli_agent::profiles::{ProfileName, Selected};
+use crate::config::cli_agent::{self, Worktree, generic};
+
+/// Between the two signals that end a program.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The command-line agents of a server.
+pub(crate) struct Programs {
+    shared: Arc<Shared>,
+    agents: Vec<Arc<CliAgent>>,
+    names: Vec<String>,
+    copies: PathBuf,
+}
+
+impl Programs {
+    /// Ends what an earlier server has left, and makes ready to start programs.
+    pub(crate) fn open(data_dir: &Path, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let options = children_options(data_dir.join("children"));
+        keep_memory_private();
+        let (children, orphans) = Children::open(options).map_err(StartError::Children)?;
+        if orphans.ended > 0 {
+            tracing::warn!(ended = orphans.ended, "programs that an earlier server had started were still running");
+        }
+        let (shared, copies) = (Shared::new(children, clock), data_dir.join("worktrees"));
+        Ok(Self { shared, agents: Vec::new(), names: Vec::new(), copies })
+    }
+
+    /// One more agent.
+    pub(crate) fn add(&mut self, name: &str, agent: &cli_agent::CliAgent) -> Result<Arc<CliAgent>, StartError> {
+        let problem = |refusal: Refusal| StartError::Agent { name: name.to_owned(), problem: refusal.to_string() };
+        let settings = settings(name, agent).map_err(problem)?;
+        let agent = Arc::new(CliAgent::new(settings, self.shared.clone(), self.copies.join(name)));
+        self.agents.push(agent.clone());
+        self.names.push(name.to_owned());
+        Ok(agent)
+    }
+
+    /// Folders for copies of agents that are not served any more.
+    fn folders_of_nobody(&self) -> Vec<PathBuf> {
+        let folders = std::fs::read_dir(&self.copies).into_iter().flatten().flatten();
+        let is_served = |name: &OsStr| self.names.iter().any(|served| name == served.as_str());
+        folders.filter(|folder| !is_served(&folder.file_name())).map(|folder| folder.path()).collect()
+    }
+}
+
+impl Lifecycle for Programs {
+    /// Looks at what is installed and tidies up, beside the serving.
+    fn start(&self, engine: &Engine) {
+        for agent in &self.agents {
+            let (looking, tidying, engine) = (agent.clone(), agent.clone(), engine.clone());
+            tokio::spawn(async move { looking.look_at_versions().await });
+            tokio::spawn(async move {
+                let stop = engine.closing().clone();
+                stop.run_until_cancelled(tidying.tidy_up(&engine)).await
+            });
+        }
+        for folder in self.folders_of_nobody() {
+            let (shared, engine) = (self.shared.clone(), engine.clone());
+            tokio::spawn(async move {
+                let stop = engine.closing().clone();
+                stop.run_until_cancelled(shared.tidy_up_after(folder, &engine)).await
+            });
+        }
+    }
+
+    /// Ends every program.
+    fn stop(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.shared.children().close())
+    }
+}
+
+/// Why an agent cannot be what its configuration says.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// The file that describes its program is no description.
+    #[error(transparent)]
+    Declaration(#[from] DeclaredError),
+    /// Something else; what would be right stands after the last colon.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Refusal {
+    /// Each thing that is wrong, with what would be right.
+    pub(crate) fn each(&self) -> Vec<(String, &str)> {
+        let of_field = |file: &str, problem: &FieldError| match problem.field.is_empty() {
+            true => format!("{file}: {}", problem.wrong),
+            false => format!("{file}: {}: {}", problem.field, problem.wrong),
+        };
+        match self {
+            Self::Declaration(DeclaredError { file, problems }) => {
+                problems.iter().map(|problem| (of_field(file, problem), problem.right.as_str())).collect()
+            }
+            Self::Other(text) => {
+                let (wrong, right) = text.rsplit_once(": ").unwrap_or((text, ""));
+                vec![(wrong.to_owned(), right)]
+            }
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+/// How a server starts programs.
+pub(crate) fn children_options(ledger: PathBuf) -> ChildrenOptions {
+    let helper = vec![OsString::from("/proc/self/exe"), OsString::from(exec_child::NAME)];
+    ChildrenOptions { helper, ledger, grace: GRACE, exclusive: true }
+}
+
+/// An agent's settings, from its configuration.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn settings(name: &str, agent: &cli_agent::CliAgent) -> Result<Settings, Refusal> {
+    let (workers, skills) = (workers(agent)?, skills(agent)?);
+    let user = agent.user.as_deref().map(User::find).transpose().map_err(|error| error.to_string())?;
+    Ok(Settings {
+        name: name.to_owned(),
+        workers,
+        cwd: agent.cwd.clone(),
+        repos: agent.repos.clone(),
+        worktree: match agent.worktree {
+            Worktree::Off => WorktreePolicy::Off,
+            Worktree::Keep => WorktreePolicy::Keep,
+            Worktree::Remove => WorktreePolicy::Remove,
+        },
+        repo_lock: agent.repo_lock,
+        env: agent.env.as_ref().map(|env| env.iter().map(|name| name.as_str().to_owned()).collect()),
+        user,
+        permissions: agent.permissions.rules(),
+        skills,
+        approval_expiry: agent.permissions.expiry.duration(),
+        timeout: agent.timeout.duration(),
+        idle: agent.idle.duration(),
+        output: OutputLimits {
+            line: agent.limits.line.length(),
+            stderr: agent.limits.stderr.length(),
+            output: agent.limits.output.bytes(),
+        },
+        events: agent.limits.events.get() as u64,
+        context: agent.context,
+    })
+}
+
+/// Who works, from an agent's configuration and the file that describes its program, if there is one.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn workers(agent: &cli_agent::CliAgent) -> Result<Workers, Refusal> {
+    permitted_workers(agent, &agent.permissions.rules())
+}
+
+/// What differs for the skills of an agent that have permissions of their own.
+///
+/// # Errors
+/// What is wrong and how to mend it.
+pub(crate) fn skills(agent: &cli_agent::CliAgent) -> Result<BTreeMap<String, SkillSettings>, Refusal> {
+    let skill = |(name, permissions): (&String, &cli_agent::permissions::Permissions)| {
+        let permissions = permissions.rules();
+        let workers = permitted_workers(agent, &permissions)?;
+        Ok((name.clone(), SkillSettings { permissions, workers }))
+    };
+    agent.skill_permissions.iter().map(skill).collect()
+}
+
+fn permitted_workers(agent: &cli_agent::CliAgent, permissions: &Permissions) -> Result<Workers, Refusal> {
+    let worker = |profile| worker(agent, &agent.selected(profile), permissions);
+    Ok(match &agent.profiles {
+        None => Workers::One(worker(None)?),
+        Some(profiles) => Workers::ByDifficulty(Box::new(ByDifficulty {
+            classifier: Classifier::new(profiles.complex.keywords.as_deref(), profiles.routine.keywords.as_deref()),
+            complex: worker(Some(ProfileName::Complex))?,
+            mid: worker(Some(ProfileName::Mid))?,
+            routine: worker(Some(ProfileName::Routine))?,
+        })),
+    })
+}
+
+fn worker(agent: &cli_agent::CliAgent, selected: &Selected<'_>, permissions: &Permissions) -> Result<Worker, Refusal> {
+    let adapter: Arc<dyn Adapter> = match selected.cli.adapter(permissions.may_ask()) {
+        Some(known) => known,
+        None if selected.cli == Cli::Acp => Arc::new(acp(agent)?),
+        None => generic(agent, selected, permissions)?,
+    };
+    Ok(Worker {
+        adapter,
+        program: selected.program.map(Path::to_owned),
+        args: selected.args.iter().map(|arg| (*arg).to_owned()).collect(),
+        model: selected.model.map(str::to_owned),
+        models: selected.models.to_vec(),
+        effort: selected.effort.map(str::to_owned),
+        efforts: selected.efforts.to_vec(),
+    })
+}
+
+fn acp(agent: &cli_agent::CliAgent) -> Result<Acp, String> {
+    let (program, args) = command(agent)?;
+    Ok(Acp::any(Cli::Acp.name(), program, args))
+}
+
+fn generic(
+    agent: &cli_agent::CliAgent,
+    selected: &Selected<'_>,
+    permissions: &Permissions,
+) -> Result<Arc<dyn Adapter>, Refusal> {
+    if let Some(file) = &agent.adapter {
+        let shown = file.display().to_string();
+        let unreadable =
+            |error| format!("adapter: {shown} cannot be read ({error}): name a file that the server may read");
+        let yaml = std::fs::read_to_string(file).map_err(unreadable)?;
+        let declared = Declared::parse(&yaml, &shown)?;
+        let name = &declared.about().name;
+        if Cli::named(name).is_some() {
+            // Tasks remember whose session they hold by this name.
+            return Err(Refusal::Other(format!(
+                "adapter: {shown}: name: \"{name}\" is the name of a kind that is known: choose another one"
+            )));
+        }
+        // What a described program can be held to is known only now.
+        declared.check(permissions).map_err(|error| error.within("permissions").to_string())?;
+        let names = declared.tool_names();
+        if let Some(rule) =
+            permissions.lists().into_iter().flat_map(|(_, rules)| rules).find(|rule| !can_fit(rule, &names))
+        {
+            let names = names.join(", ");
+            return Err(Refusal::Other(format!(
+                "permissions: \"{rule}\" can be about nothing that {name} asks: the names here are {names}"
+            )));
+        }
+        let told = declared.told();
+        for (key, is_set, is_told, word) in [
+            ("model", selected.model.is_some(), told.model, "model"),
+            ("models", !selected.models.is_empty(), told.model, "model"),
+            ("effort", selected.effort.is_some(), told.effort, "effort"),
+            ("efforts", !selected.efforts.is_empty(), told.effort, "effort"),
+        ] {
+            if is_set && !is_told {
+                let right = format!("remove {key}, or write {{{word}}} in start.args of {shown}");
+                return Err(Refusal::Other(format!("{key}: {name} has no argument for it: {right}")));
+            }
+        }
+        return Ok(Arc::new(declared));
+    }
+    let (program, args) = command(agent)?;
+    let approvals = match &agent.approval {
+        None => Approvals::Never,
+        Some(generic::Approval { pattern: Some(pattern), yes, no, .. }) => {
+            let pattern = ApprovalPattern::new(pattern, yes, no).map_err(|error| format!("approval: {error}"))?;
+            Approvals::Pattern(pattern)
+        }
+        Some(generic::Approval { pattern: None, .. }) => Approvals::Events,
+    };
+    let options = GenericOptions {
+        command: std::iter::once(program).chain(args).collect(),
+        input: match agent.input {
+            generic::Input::Stdin => Input::Stdin,
+            generic::Input::Argument => Input::Argument,
+        },
+        separator: match agent.separator {
+            generic::Separator::Dashes => Separator::Dashes,
+            generic::Separator::None => Separator::Nothing,
+        },
+        output: match agent.output {
+            generic::Output::Text => Output::Text,
+            generic::Output::Jsonl => Output::Jsonl,
+        },
+        approvals,
+    };
+    Ok(Arc::new(Generic::new(options).map_err(|error| error.to_string())?))
+}
+
+/// Programs of the same account may not look into this process: its environment holds what theirs leaves out.
+fn keep_memory_private() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        tracing::warn!(%error, "programs of this account can read the environment of this server");
+    }
+}
+
+fn command(agent: &cli_agent::CliAgent) -> Result<(String, Vec<String>), String> {
+    let command = agent.command.as_ref().ok_or("command: names no program")?;
+    let program = command.program.to_str().ok_or("command: the program's name must be UTF-8")?;
+    Ok((program.to_owned(), command.args.iter().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use switchboard_cli_agents::adapters::{Order, Session};
+    use switchboard_host::config::Overrides;
+
+    use super::*;
+    use crate::config::FleetConfig;
+    use crate::config::agents::Kind;
+
+    /// The first worker of the one agent that a file holds.
+    fn worker(keys: &str) -> Result<Worker, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let declared = "name: NAME\nbinary: { names: [x] }\nstart: { args: ['--message={prompt}'] }\noutput: text\n";
+        for name in ["aider", "codex", "acp"] {
+            std::fs::write(folder.path().join(format!("{name}.yaml")), declared.replace("NAME", name)).unwrap();
+        }
+        let asks = declared.replace("NAME", "asks") + "approvals: { pattern: sure }\n";
+        std::fs::write(folder.path().join("asks.yaml"), asks).unwrap();
+        std::fs::write(folder.path().join("agents.yaml"), format!("agents:\n  - {{ name: a, {keys} }}\n")).unwrap();
+        let workspace = FleetConfig::load(folder.path(), &Overrides::default()).unwrap();
+        let Kind::Cli(agent) = &workspace.agents[0].kind else { panic!("{:?}", workspace.agents) };
+        let settings = settings("a", agent).map_err(|refusal| refusal.to_string())?;
+        Ok(settings.workers.all()[0].clone())
+    }
+
+    fn order(prompt: &str) -> Order {
+        Order {
+            prompt: prompt.to_owned(),
+            session: Session::New("00000000-0000-4000-8000-000000000000".to_owned()),
+            cwd: PathBuf::from("/"),
+            model: None,
+            effort: None,
+            permissions: Permissions::default(),
+            args: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_stands_before_the_prompt_is_as_configured() {
+        let args = |keys: &str| worker(keys).unwrap().adapter.start(&order("hello")).unwrap().0.args;
+        let command = "cli: generic, command: [echo, -n], input: argument";
+        assert_eq!(args(command), ["-n", "--", "hello"]);
+        assert_eq!(args(&format!("{command}, separator: dashes")), ["-n", "--", "hello"]);
+        assert_eq!(args(&format!("{command}, separator: none")), ["-n", "hello"]);
+        let none = worker(&format!("{command}, separator: none")).unwrap();
+        assert!(none.adapter.start(&order("--help")).is_err(), "it could be taken for an option");
+    }
+
+    #[test]
+    fn a_program_that_writes_events_may_ask_with_them() {
+        let asks = |keys: &str| worker(keys).unwrap().adapter.about().capabilities.approvals;
+        assert!(asks("cli: generic, command: [x], output: jsonl, approval: { events: true }"));
+        assert!(asks("cli: generic, command: [x], approval: { pattern: sure }"));
+        assert!(!asks("cli: generic, command: [x], output: jsonl"));
+    }
+
+    #[test]
+    fn what_a_described_program_cannot_be_told_is_said_before_anybody_asks() {
+        let adapter = "cli: generic, adapter: aider.yaml, permissions: { default: allow }";
+        for (key, value, word) in [
+            ("model", "x", "model"),
+            ("models", "[x]", "model"),
+            ("effort", "x", "effort"),
+            ("efforts", "[x]", "effort"),
+            ("profiles", "{ complex: {}, mid: { model: x }, routine: {} }", "model"),
+        ] {
+            let refused = worker(&format!("{adapter}, {key}: {value}")).err().unwrap();
+            let key = if key == "profiles" { "model" } else { key };
+            let begin =
+                format!("{key}: aider has no argument for it: remove {key}, or write {{{word}}} in start.args of");
+            assert!(refused.starts_with(&begin), "{refused}");
+        }
+    }
+
+    #[test]
+    fn an_adapter_file_cannot_take_the_name_of_a_known_kind() {
+        assert_eq!(
+            worker("cli: generic, adapter: aider.yaml, permissions: { default: allow }").unwrap().name(),
+            "aider"
+        );
+        let asking = worker("cli: generic, adapter: aider.yaml").err().unwrap();
+        assert_eq!(asking, "permissions.default: aider cannot be run with ask: write allow");
+        let named = worker("cli: generic, adapter: asks.yaml, permissions: { deny: [shell] }").err().unwrap();
+        let text = "permissions: \"shell\" can be about nothing that asks asks: the names here are prompt";
+        assert_eq!(named, text);
+        assert!(worker("cli: generic, adapter: asks.yaml, permissions: { deny: [prompt] }").is_ok());
+        for taken in ["codex", "acp"] {
+            let refused = worker(&format!("cli: generic, adapter: {taken}.yaml")).err().unwrap();
+            let end =
+                format!("{taken}.yaml: name: \"{taken}\" is the name of a kind that is known: choose another one");
+            assert!(refused.ends_with(&end), "{refused}");
+        }
+    }
+}
