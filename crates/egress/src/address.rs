@@ -1,9 +1,8 @@
-//! Which addresses are nobody's business from outside: everything that is not plainly a public unicast address.
+//! The address table of the SSRF guard: which addresses are not public, by the registries of special-purpose addresses.
 //!
-//! One table per family, taken from the registries of special-purpose addresses. IPv6 is an allowlist at heart: only
-//! 2000::/3 is global unicast today, and forms that carry an IPv4 address inside are refused whatever they carry,
+//! Of IPv6 only 2000::/3 is global unicast today, and forms that carry an IPv4 address are refused whatever they carry,
 //! because a translator on the way could turn them into a private one. A translator with a prefix of its own looks
-//! like any public address; where one exists, only the network's own rules can close it.
+//! like any public address; where one exists, only the network's own firewall can close it.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -33,42 +32,36 @@ pub enum Reason {
     Documentation,
     /// IPv6 forms that carry an IPv4 address: compatible, NAT64, 6to4, Teredo, ISATAP.
     Embedded,
-    /// Everything else that is set aside or not handed out.
+    /// Everything else that is reserved or not allocated.
     Reserved,
 }
 
 impl Reason {
     /// A short name for metrics and logs.
     pub fn label(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The label and the text for people.
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Unspecified => "unspecified",
-            Self::Loopback => "loopback",
-            Self::Private => "private",
-            Self::LinkLocal => "link_local",
-            Self::CarrierNat => "carrier_nat",
-            Self::Metadata => "metadata",
-            Self::Multicast => "multicast",
-            Self::Documentation => "documentation",
-            Self::Embedded => "embedded",
-            Self::Reserved => "reserved",
+            Self::Unspecified => ("unspecified", "the unspecified address"),
+            Self::Loopback => ("loopback", "a loopback address"),
+            Self::Private => ("private", "a private address"),
+            Self::LinkLocal => ("link_local", "a link-local address"),
+            Self::CarrierNat => ("carrier_nat", "a shared carrier address"),
+            Self::Metadata => ("metadata", "a cloud platform's own address"),
+            Self::Multicast => ("multicast", "a multicast address"),
+            Self::Documentation => ("documentation", "a documentation or benchmarking address"),
+            Self::Embedded => ("embedded", "an ipv6 address that carries an ipv4 address"),
+            Self::Reserved => ("reserved", "a reserved address"),
         }
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Unspecified => "the unspecified address",
-            Self::Loopback => "a loopback address",
-            Self::Private => "a private address",
-            Self::LinkLocal => "a link-local address",
-            Self::CarrierNat => "a shared carrier address",
-            Self::Metadata => "a cloud platform's own address",
-            Self::Multicast => "a multicast address",
-            Self::Documentation => "a documentation or benchmarking address",
-            Self::Embedded => "an ipv6 address that carries an ipv4 address",
-            Self::Reserved => "a reserved address",
-        })
+        formatter.write_str(self.names().1)
     }
 }
 
@@ -112,10 +105,10 @@ const V6: [(Ipv6Net, Reason); 16] = [
     (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Reason::Multicast),
 ];
 
-/// All that is handed out for global unicast so far.
+/// All that is allocated for global unicast so far.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Why nobody from outside may have `address` called; `None` for a public one.
+/// The class of an address that is not public; `None` for a public one.
 pub fn refused(address: IpAddr) -> Option<Reason> {
     match canonical(address) {
         IpAddr::V4(address) => V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, reason)| *reason),
@@ -131,7 +124,7 @@ pub fn refused(address: IpAddr) -> Option<Reason> {
     }
 }
 
-/// An IPv4-mapped IPv6 address is the IPv4 address it stands for: the system connects to that one.
+/// An IPv4-mapped IPv6 address becomes the IPv4 address: the system connects to that one.
 pub fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }

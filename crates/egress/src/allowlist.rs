@@ -1,8 +1,9 @@
-//! What an operator lets callers reach inside the network: hosts by name, addresses by range.
+//! The allowlist of the SSRF guard: hosts by name and addresses by range that may be called although they are not
+//! public.
 //!
-//! A host entry trusts the name whatever it resolves to; a range trusts the addresses whatever names them. Both are
-//! read strictly from the configuration and leniently from the environment, where one bad word should not take the
-//! good ones with it.
+//! A host entry allows the name whatever it resolves to; a range allows its addresses whatever names resolve to them.
+//! Both are read strictly from the configuration and leniently from the environment, where one bad entry should not
+//! discard the good ones.
 
 use std::net::IpAddr;
 
@@ -13,7 +14,7 @@ use url::Host;
 use crate::address::canonical;
 use crate::target::{Target, dns_name};
 
-/// The hosts and address ranges that are fine although they are not public. Empty by default.
+/// The allowed hosts and address ranges. Empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowlist {
     hosts: Vec<HostEntry>,
@@ -48,10 +49,7 @@ pub enum BadEntry {
 }
 
 impl Allowlist {
-    /// Reads both lists strictly.
-    ///
-    /// # Errors
-    /// The first entry that is not understood.
+    /// Reads both lists strictly: fails with the first entry that cannot be read.
     pub fn parse<H, C>(hosts: H, cidrs: C) -> Result<Self, BadEntry>
     where
         H: IntoIterator<Item: AsRef<str>>,

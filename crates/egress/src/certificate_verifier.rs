@@ -1,50 +1,72 @@
-//! Checks a server's certificate as rustls does, and knows two things more about those that sign themselves: one that the
-//! operator trusts by name is taken although it is also an authority, as the usual tools make them; and one that is not
-//! trusted is told apart, because there is something to be done about it.
+//! Certificate verification as rustls does it, with two additions for self-signed certificates: one among the trusted
+//! roots is accepted although it is also an authority, as the usual tools make them; and one that is not trusted has an
+//! error of its own, because the operator can do something about it. With [`crate::Options::unverified`] any
+//! certificate is accepted; signatures are still checked, so that a connection stays with the server it was opened to.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use webpki::EndEntityCert;
 
-/// Checks certificates.
+/// Verifies the certificates of servers.
 #[derive(Debug)]
-pub(crate) struct Verifier {
-    inner: Arc<WebPkiServerVerifier>,
+pub(crate) struct CertificateVerifier {
+    /// `None` accepts every certificate.
+    roots: Option<TrustedRoots>,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+#[derive(Debug)]
+struct TrustedRoots {
+    verifier: Arc<WebPkiServerVerifier>,
     /// The roots once more, as they were read.
-    trusted: Vec<CertificateDer<'static>>,
+    certificates: Vec<CertificateDer<'static>>,
 }
 
 /// Why a self-signed certificate is not trusted.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the certificate is signed by itself")]
 pub(crate) struct SelfSigned;
 
-impl fmt::Display for SelfSigned {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the certificate is signed by itself")
-    }
-}
-
-impl std::error::Error for SelfSigned {}
-
-impl Verifier {
+impl CertificateVerifier {
+    /// Accepts certificates that lead to one of the roots; `certificates` are the same roots as they were read.
     pub(crate) fn new(
         roots: RootCertStore,
-        trusted: Vec<CertificateDer<'static>>,
-        provider: Arc<CryptoProvider>,
+        certificates: Vec<CertificateDer<'static>>,
+        provider: &Arc<CryptoProvider>,
     ) -> Result<Self, String> {
-        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        Ok(Self { inner: inner.map_err(|error| error.to_string())?, trusted })
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider)).build();
+        let verifier = verifier.map_err(|error| error.to_string())?;
+        Ok(Self { roots: Some(TrustedRoots { verifier, certificates }), ..Self::accept_any(provider) })
+    }
+
+    /// Accepts every certificate.
+    pub(crate) fn accept_any(provider: &CryptoProvider) -> Self {
+        Self { roots: None, algorithms: provider.signature_verification_algorithms }
+    }
+
+    /// Whether a certificate names itself as its issuer and would be accepted if it were a root. The signature of an
+    /// authority is not checked.
+    fn is_self_signed(&self, certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
+        let names_itself =
+            EndEntityCert::try_from(certificate).is_ok_and(|certificate| certificate.issuer() == certificate.subject());
+        let mut own = RootCertStore::empty();
+        if !names_itself || own.add(certificate.clone().into_owned()).is_err() {
+            return false;
+        }
+        let algorithms = self.algorithms.all;
+        let checked = ParsedCertificate::try_from(certificate)
+            .and_then(|parsed| verify_server_cert_signed_by_trust_anchor(&parsed, &own, &[], now, algorithms));
+        checked.as_ref().map_or_else(is_authority, |()| true)
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -53,21 +75,23 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let checked = self.inner.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        let error = match checked {
+        let Some(TrustedRoots { verifier, certificates }) = &self.roots else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let error = match verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Ok(verified) => return Ok(verified),
             Err(error) => error,
         };
         let is_authority = is_authority(&error);
-        if is_authority && self.trusted.iter().any(|trusted| trusted.as_ref() == end_entity.as_ref()) {
-            // The times were checked before that.
+        if is_authority && certificates.iter().any(|trusted| trusted.as_ref() == end_entity.as_ref()) {
+            // The validity period was checked before the authority was found.
             verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
             return Ok(ServerCertVerified::assertion());
         }
         // A root of the same name with another key fails by its signature.
         let unknown = [CertificateError::UnknownIssuer, CertificateError::BadSignature];
         let is_unknown = matches!(&error, Error::InvalidCertificate(why) if unknown.contains(why));
-        match (is_authority || is_unknown) && is_self_signed(end_entity, now) {
+        match (is_authority || is_unknown) && self.is_self_signed(end_entity, now) {
             true => Err(CertificateError::Other(OtherError(Arc::new(SelfSigned))).into()),
             false => Err(error),
         }
@@ -79,7 +103,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, certificate, signed)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -88,11 +112,11 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, certificate, signed)
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
@@ -100,19 +124,4 @@ impl ServerCertVerifier for Verifier {
 fn is_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(OtherError(other))) = error else { return false };
     matches!(other.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
-}
-
-/// Whether a certificate names itself as its issuer and would be taken if it were a root. Of an authority the signature is
-/// not checked_at at.
-fn is_self_signed(certificate: &CertificateDer<'_>, now: UnixTime) -> bool {
-    let names_itself =
-        EndEntityCert::try_from(certificate).is_ok_and(|certificate| certificate.issuer() == certificate.subject());
-    let mut own = RootCertStore::empty();
-    if !names_itself || own.add(certificate.clone().into_owned()).is_err() {
-        return false;
-    }
-    let algorithms = ring::default_provider().signature_verification_algorithms.all;
-    let checked = ParsedCertificate::try_from(certificate)
-        .and_then(|parsed| verify_server_cert_signed_by_trust_anchor(&parsed, &own, &[], now, algorithms));
-    checked.as_ref().map_or_else(is_authority, |()| true)
 }

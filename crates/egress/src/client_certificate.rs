@@ -1,5 +1,5 @@
-//! Who we are to a server that asks for a client certificate. What is wrong with it is told when it is read: a server
-//! that turns us away later gives no reason.
+//! The client certificate for servers that ask for one. It is validated when it is read, because a server that rejects
+//! it later gives no reason.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::{Error as TlsError, InconsistentKeys};
 
 use crate::error::SetupError;
 
-/// How an encrypted key gives itself away, in its old form and in its new one.
+/// The mark of an encrypted key, in the PKCS #1 form and in PKCS #8.
 const ENCRYPTED: &[u8] = b"ENCRYPTED";
 
 /// A client certificate and its key. Clones share both.
@@ -23,11 +23,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the certificate, followed by those between it and the authority, and its key, both in PEM. One text with
-    /// all of it may be given twice.
-    ///
-    /// # Errors
-    /// A [`SetupError`] that says which of the two cannot be used and why.
+    /// Reads the certificate, followed by the intermediate ones, and its key, both in PEM. One text with all of it may be
+    /// given twice.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, SetupError> {
         let certificates = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
         let certificates = certificates.map_err(|error| SetupError::Chain(redacted(&error, "certificate")))?;
@@ -43,7 +40,7 @@ impl Identity {
             })
         })?;
         let key = ring::default_provider().key_provider.load_private_key(key);
-        // The library's own words name its functions, not what a reader could change.
+        // The library's own message names its functions, not what the operator could change.
         let key = key.map_err(|_| SetupError::Key("it must be an RSA, ECDSA or Ed25519 key".to_owned()))?;
         let certified = CertifiedKey::new(certificates, key);
         match certified.keys_match() {
@@ -59,14 +56,14 @@ impl Identity {
     }
 }
 
-/// The key is nobody's business.
+/// Redacts the key.
 impl fmt::Debug for Identity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Identity").field("certificates", &self.certified.cert.len()).finish_non_exhaustive()
     }
 }
 
-/// Says nothing of the text itself, which may hold a key.
+/// Quotes nothing of the text, which may hold a key.
 fn redacted(error: &PemError, what: &str) -> String {
     match error {
         PemError::NoItemsFound => format!("there is no {what} in it, write it in PEM"),

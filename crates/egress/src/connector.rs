@@ -1,5 +1,5 @@
-//! Where the guard cannot be walked around: every new connection is made here, from a host to judged addresses to a
-//! socket, with no second lookup in between.
+//! Makes every connection of the SSRF guard: from a host to checked addresses to a socket, with no second lookup in
+//! between, so that DNS rebinding cannot bypass the policy.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,10 +22,10 @@ use crate::stream::Stream;
 use crate::target::Target;
 use crate::tls::Tls;
 
-/// How long one address may take before the next is tried beside it, as RFC 8305 suggests.
+/// How long one address may take before the next is tried beside it (Happy Eyeballs, RFC 8305).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// How many of a name's addresses are tried; all of them are judged.
+/// How many of a name's addresses are tried; all of them are checked.
 const MAX_ADDRESSES: usize = 8;
 
 /// Makes the client's connections.
@@ -33,7 +33,7 @@ const MAX_ADDRESSES: usize = 8;
 pub(crate) struct Connector {
     pub(crate) policy: Arc<Policy>,
     pub(crate) tls: Tls,
-    /// How many connections may still be opened.
+    /// Limits the open connections.
     pub(crate) connection_slots: Arc<Semaphore>,
     pub(crate) connect_timeout: Duration,
     pub(crate) idle_timeout: Duration,
@@ -57,7 +57,7 @@ impl Service<Uri> for Connector {
 impl Connector {
     async fn connect(&self, uri: &Uri) -> Result<Stream, SendError> {
         let target = Target::parse(&uri.to_string())?;
-        // Before the lookup, so that this also bounds how many lookups are under way.
+        // Before the lookup, so that this also limits the lookups in flight.
         let start = Instant::now();
         let slot = timeout(self.connect_timeout, Arc::clone(&self.connection_slots).acquire_owned()).await;
         let Ok(Ok(permit)) = slot else {
@@ -71,7 +71,7 @@ impl Connector {
             Ok(Err(error)) => return Err(SendError::Connect(redacted(&error))),
             Ok(Ok(connected)) => connected,
         };
-        // Small requests should leave at once; where it cannot be set they leave a little later.
+        // Small requests are sent at once; without the option they are sent a little later.
         let _ = tcp.set_nodelay(true);
         let socket = Socket::new(tcp, permit, self.idle_timeout);
         if !target.is_https() {
@@ -123,10 +123,10 @@ impl Connector {
     }
 }
 
-/// A connection and its right to be open.
+/// A connection and its slot.
 type OpenedConnection = (TcpStream, OwnedSemaphorePermit);
 
-/// The system's own message may hold an address, so only the kind is told.
+/// The system's own message may hold an address, so only its kind is reported.
 fn redacted(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "the connection was refused",

@@ -1,4 +1,4 @@
-//! The guarded HTTP client: the one way out to an address that somebody else chose.
+//! The HTTP client behind the SSRF guard.
 //!
 //! An address policy and the connection pool made under it are replaced together by [`Egress::reload`], so a
 //! kept-alive connection never outlasts the permission it was made with.
@@ -32,10 +32,10 @@ use crate::target::Target;
 use crate::tls::{Tls, is_certificate_rejection};
 use crate::url_refusal::Refusal;
 
-/// How much of a body that nobody reads may be on its way, where the protocol lets us say so.
+/// The HTTP/2 flow-control window: how much of an unread body may be in flight.
 const WINDOW: u32 = 32 * 1024;
 
-/// The guarded HTTP client. Clones share everything.
+/// The HTTP client behind the SSRF guard. Clones share everything.
 #[derive(Clone)]
 pub struct Egress {
     shared: Arc<Shared>,
@@ -57,10 +57,7 @@ struct PolicyPool {
 }
 
 impl Egress {
-    /// Sets the client up; the system's root certificates are read here.
-    ///
-    /// # Errors
-    /// When an extra root certificate cannot be used.
+    /// Sets the client up; the system's root certificates are read here. Fails if an extra one cannot be used.
     pub fn new(options: Options) -> Result<Self, SetupError> {
         let tls = Tls::new(&options.extra_roots, options.identity.as_ref(), options.unverified)?;
         let connection_slots = Arc::new(Semaphore::new(options.connections.clamp(1, Semaphore::MAX_PERMITS)));
@@ -76,22 +73,15 @@ impl Egress {
         *self.shared.pool.write() = Arc::new(pool);
     }
 
-    /// Whether a URL may be called as far as its text says: all of [`Egress::check`] but the lookup.
-    ///
-    /// # Errors
-    /// The [`Refusal`] that says why not.
+    /// All of [`Egress::check`] but the lookup.
     pub fn check_text(&self, url: &str) -> Result<Target, Refusal> {
         let target = Target::parse(url)?;
         self.pool().policy.decide(&target)?;
         Ok(target)
     }
 
-    /// Whether a URL may be called, for telling whoever registers it. The call itself is judged again.
-    ///
-    /// A host that the operator allows by name is not checked_at up.
-    ///
-    /// # Errors
-    /// The [`Refusal`] that says why not, a failed lookup included.
+    /// Checks a URL when it is registered; the call itself is checked again. A host that the allowlist has by name is
+    /// not looked up.
     pub async fn check(&self, url: &str) -> Result<Target, Refusal> {
         let target = Target::parse(url)?;
         let pool = self.pool();
@@ -103,13 +93,10 @@ impl Egress {
         Ok(target)
     }
 
-    /// Sends a request and reads at most `maximum_body` bytes of the answer, all within `total`.
+    /// Sends a request and reads at most `maximum_body` bytes of the response, all within `total`.
     ///
-    /// Redirects are answers like any other. Once the head of the answer is there the call has succeeded; how its body
-    /// ended is told by a [`crate::BodyEnd`] in the extensions. The `Host` header always follows from the URL.
-    ///
-    /// # Errors
-    /// A [`SendError`] when there is no answer.
+    /// Redirects are responses like any other. Once the head is there the call has succeeded; how its body ended is a
+    /// [`crate::BodyEnd`] in the extensions. The `Host` header always follows from the URL.
     pub async fn send(
         &self,
         request: Request<Bytes>,
@@ -123,21 +110,15 @@ impl Egress {
         Ok(Response::from_parts(parts, bytes))
     }
 
-    /// Sends a request and waits at most `head` for the head of its answer, connecting included; the body is left to be
-    /// read as it comes. A [`Egress::reload`] does not end it: a call in flight finishes under the old policy.
-    ///
-    /// # Errors
-    /// A [`SendError`] when there is no answer.
+    /// Sends a request and waits at most `head` for the head of its response, connecting included; the caller reads the
+    /// body as it arrives. [`Egress::reload`] does not end it: a call in flight finishes under the old policy.
     pub async fn open(&self, request: Request<Bytes>, head: Duration) -> Result<Response<AnswerBody>, SendError> {
         let target = Target::parse(&request.uri().to_string())?;
         self.open_to(&target, request, head).await
     }
 
-    /// The same for whoever calls one URL again and again and has read it once: the request goes there, whatever its own
+    /// The same for a target that is parsed once and called again and again: the request goes there, whatever its own
     /// URI says.
-    ///
-    /// # Errors
-    /// A [`SendError`] when there is no answer.
     pub async fn open_to(
         &self,
         target: &Target,
@@ -145,7 +126,7 @@ impl Egress {
         head: Duration,
     ) -> Result<Response<AnswerBody>, SendError> {
         let pool = self.pool();
-        // A connection that is already open asks the connector nothing.
+        // A pooled connection does not go through the connector, so the policy is asked here too.
         pool.policy.decide(target)?;
         let mut request = request.map(Full::new);
         if request.method() == Method::CONNECT {
@@ -154,7 +135,7 @@ impl Egress {
         *request.uri_mut() = target.uri().clone();
         *request.version_mut() = Version::HTTP_11;
         request.headers_mut().remove(header::HOST);
-        // Half of the connections are never kept waiting for another use: somebody else may need them now.
+        // While more than half of the slots are taken, connections are not kept alive: another call may need the slot.
         if self.shared.connection_slots.available_permits() * 2 < self.shared.options.connections {
             request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -203,7 +184,7 @@ fn build_pool(
     let client = Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .timer(TokioTimer::new())
-        // The pool looks as often as this, so that one that has just not run out yet lives twice as long.
+        // The pool also checks at this interval, so a connection may idle for twice as long.
         .pool_idle_timeout(options.idle_timeout / 2)
         .pool_max_idle_per_host(options.idle_per_host)
         .http1_max_buf_size(MAX_RESPONSE_HEAD)
@@ -212,8 +193,8 @@ fn build_pool(
     PolicyPool { policy, client }
 }
 
-/// Why the connection ended, where it knows better than the client: more came in than a call may be answered with, or
-/// the other side did not like who we are.
+/// Why the connection ended, where it knows better than the client: the receive budget was exceeded, or the server
+/// rejected the client certificate.
 fn connection_failure(connection: &CaptureConnection) -> Option<SendError> {
     let mut extras = Extensions::new();
     connection.connection_metadata().as_ref()?.get_extras(&mut extras);
@@ -223,14 +204,14 @@ fn connection_failure(connection: &CaptureConnection) -> Option<SendError> {
     extras.get().is_some_and(CertificateRejected::is_set).then_some(SendError::Tls(TlsFault::NotAccepted))
 }
 
-/// The client hides our own errors and its own behind boxes.
+/// Finds the cause in the client's chain of boxed errors.
 fn from_client_error(error: &ClientError) -> SendError {
     let mut source = error.source();
     while let Some(cause) = source {
         if let Some(ours) = cause.downcast_ref::<SendError>() {
             return ours.clone();
         }
-        // It may come before the connection counts as made.
+        // The rejection may come before the connection counts as made.
         if cause.downcast_ref().is_some_and(is_certificate_rejection) {
             return SendError::Tls(TlsFault::NotAccepted);
         }

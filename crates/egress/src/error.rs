@@ -1,45 +1,43 @@
-//! What can go wrong with a call. The messages may be stored, logged and shown to operators: they never hold a path, a
-//! query or an address that a name resolved to.
-
-use std::fmt;
+//! What can go wrong with a call. The messages are redacted, because they may be stored, logged and shown to operators:
+//! they never hold a path, a query or an address that a name resolved to.
 
 use thiserror::Error;
 
 use crate::resolver::DnsError;
 use crate::url_refusal::Refusal;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The guard does not let it out; trying again changes nothing unless the name or the allowlist changes.
+    /// The SSRF guard refuses it; a retry changes nothing unless the name or the allowlist changes.
     #[error("refused: {}", .0.detail())]
     Refused(Refusal),
     /// The name has no address now.
     #[error("the host cannot be resolved: {0}")]
     Dns(DnsError),
-    /// Nobody accepts connections there.
+    /// The server does not accept the connection.
     #[error("no connection: {0}")]
     Connect(&'static str),
-    /// As many connections are open as may be, and none was closed in time. It says nothing about the other side.
+    /// The connection limit is reached, and no slot became free in time. It says nothing about the server.
     #[error("no connection: as many are open as may be")]
     Crowded,
-    /// The encryption could not be agreed on.
+    /// The TLS handshake failed.
     #[error("no encrypted connection: {0}")]
     Tls(TlsFault),
-    /// It took too long.
+    /// A timeout.
     #[error("timed out {phase}")]
     Timeout {
         /// What took too long.
         phase: Phase,
     },
-    /// The connection ended before the head of an answer was there.
+    /// The connection ended before the head of a response was complete.
     #[error("the connection was closed before an answer came")]
     Broken,
     /// Something answered that was not HTTP.
     #[error("the answer is not http")]
     NotHttp,
-    /// A request that is never sent to an address somebody else chose.
+    /// CONNECT, which is never sent.
     #[error("the method {0} is not supported")]
     Method(http::Method),
 }
@@ -61,7 +59,7 @@ impl SendError {
     }
 }
 
-/// Why the next piece of an answer's body is not there.
+/// Why the next piece of a response body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum BodyFault {
     /// The connection ended in the middle.
@@ -72,7 +70,7 @@ pub enum BodyFault {
     Late,
 }
 
-/// A name without an answer is the weather, not a verdict.
+/// A failed lookup is worth a retry, unlike a refusal.
 impl From<Refusal> for SendError {
     fn from(refusal: Refusal) -> Self {
         match refusal {
@@ -82,57 +80,50 @@ impl From<Refusal> for SendError {
     }
 }
 
-/// Where the time went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What timed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Before a connection stood.
+    /// TCP, and the wait for a connection slot.
+    #[error("while connecting")]
     Connect,
-    /// While the encryption was being agreed on.
+    /// The TLS handshake.
+    #[error("while agreeing on encryption")]
     Tls,
-    /// While waiting for the head of the answer.
+    /// The head of the response.
+    #[error("while waiting for the answer")]
     Answer,
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Connect => "while connecting",
-            Self::Tls => "while agreeing on encryption",
-            Self::Answer => "while waiting for the answer",
-        })
-    }
-}
-
-/// Why there is no encrypted connection.
+/// Why there is no TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum TlsFault {
-    /// The certificate is for somebody else.
+    /// The certificate is for another host.
     #[error("the certificate is not valid for this host")]
     WrongHost,
-    /// The certificate has run out.
+    /// The certificate has expired.
     #[error("the certificate has expired")]
     Expired,
-    /// The certificate is of a later time than this machine's clock says.
+    /// The certificate is not valid yet by this machine's clock.
     #[error("the certificate is not valid yet, or the clock of this machine is wrong")]
     NotYetValid,
     /// The certificate is signed by its own key only, and it is not among those that are trusted.
     #[error("the certificate is signed by itself and by no trusted authority")]
     SelfSigned,
-    /// Nobody whom this machine trusts has signed the certificate.
+    /// The certificate does not lead to a trusted root.
     #[error("the certificate is not signed by a trusted authority")]
     Untrusted,
     /// The certificate is wrong in another way.
     #[error("the certificate is not valid")]
     BadCertificate,
-    /// The other side wants a client certificate, and ours, if we have one, is not among those it takes.
+    /// The server requires a client certificate, and rejects ours or got none.
     #[error("the other side accepts no connection without a client certificate that it trusts")]
     NotAccepted,
-    /// This machine trusts nobody.
+    /// There are no trusted roots.
     #[error("no trusted root certificate can be read from this machine's store, SSL_CERT_FILE or SSL_CERT_DIR")]
     NoRoots,
-    /// The other side does not speak TLS, or no version that we do.
+    /// The server does not speak TLS, or no version that we do.
     #[error("the handshake failed")]
     Handshake,
 }

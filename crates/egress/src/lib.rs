@@ -1,9 +1,10 @@
-//! Calls to addresses that somebody else chose: webhooks, cards, remote agents.
+//! The SSRF guard (server-side request forgery): HTTP calls to URLs that a caller or a peer chose, such as webhooks,
+//! cards and remote agents.
 //!
-//! [`Egress`] looks at a URL's text, resolves its name once, judges every address and connects to exactly what it
-//! judged, so a name that changes its mind between the look and the call gains nothing. Nothing else is followed:
-//! no redirect, no proxy, no cookie. What an operator wants reached inside the network is named in an [`Allowlist`];
-//! where the URL is the operator's own, [`Options::anywhere`] leaves the judging out.
+//! [`Egress`] checks a URL's text, resolves its name once, checks every address and connects to exactly those, so a
+//! name that resolves differently between check and call (DNS rebinding) gains nothing. It follows no redirect and uses
+//! no proxy and no cookies. The operator names what may be reached inside the network in an [`Allowlist`]; where the
+//! URL is the operator's own, [`Options::anywhere`] leaves the address check out.
 
 pub mod address;
 mod allowlist;
@@ -21,7 +22,6 @@ mod socket;
 mod stream;
 mod target;
 mod tls;
-mod unverified;
 mod url_refusal;
 
 pub use rustls::pki_types::CertificateDer;

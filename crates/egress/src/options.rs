@@ -1,4 +1,4 @@
-//! How the guarded client is set up, with the values that suit webhooks.
+//! The options of the client, with defaults that suit webhooks.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use rustls::pki_types::CertificateDer;
 use crate::allowlist::Allowlist;
 use crate::client_certificate::Identity;
 
-/// How the guarded client is set up.
+/// The options of [`crate::Egress`].
 #[derive(Clone, Debug)]
 pub struct Options {
     /// What may be reached although it is not public.
     pub allowlist: Allowlist,
-    /// Whether addresses are not judged at all, for URLs that the operator or the user of a command line wrote. What is
-    /// wrong with a URL's text stays wrong.
+    /// Whether the address check is left out, for URLs that the operator or the user of a command line wrote. The text of
+    /// a URL is still checked.
     pub anywhere: bool,
     /// The nameservers to ask; empty for the system's.
     pub nameservers: Vec<SocketAddr>,
@@ -22,17 +22,17 @@ pub struct Options {
     pub dns_timeout: Duration,
     /// How long connecting may take, the lookup aside, and after it the TLS handshake.
     pub connect_timeout: Duration,
-    /// How many connections may be open at the same time. Who needs another one waits, as part of connecting.
+    /// How many connections may be open at the same time. A further call waits for a slot, as part of connecting.
     pub connections: usize,
-    /// How long a connection may wait for its next use, or for the other side to take anything in.
+    /// How long a connection may wait for its next use, or for the server to accept any bytes.
     pub idle_timeout: Duration,
     /// How many connections may wait per host.
     pub idle_per_host: usize,
     /// Certificate authorities to trust besides the system's.
     pub extra_roots: Vec<CertificateDer<'static>>,
-    /// What is shown to every server that asks for a client certificate.
+    /// Presented to every server that asks for a client certificate.
     pub identity: Option<Identity>,
-    /// Whether any certificate is taken, so that nobody knows who answers. For trying things out, never by default.
+    /// Whether any server certificate is accepted (no verification). For trying things out, never by default.
     pub unverified: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Whether a target may be called, and at which addresses.
+//! The address policy of the SSRF guard: whether a target may be called, and at which addresses.
 //!
 //! The only place where the allowlist, the address table and the resolver meet: the check at registration and the
-//! connector at call time both come through here, so they cannot come to different conclusions.
+//! connector at call time both use it, so they cannot decide differently.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,23 +16,23 @@ const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6
 
 pub(crate) struct Policy {
     pub(crate) allowlist: Allowlist,
-    /// Whoever chose the URL may reach whatever this machine reaches: every host counts as trusted.
+    /// Every host counts as trusted: the operator or the user of a command line chose the URL.
     pub(crate) anywhere: bool,
     pub(crate) resolver: Resolver,
 }
 
-/// What can be said of a target without asking a nameserver.
+/// The decision about a target as far as it needs no nameserver.
 pub(crate) enum PolicyDecision {
-    /// These addresses are known and fine.
+    /// These addresses may be connected to.
     Addresses(Vec<IpAddr>),
-    /// The operator trusts the name, whatever it resolves to.
+    /// The allowlist has the name, so any address is fine.
     TrustedName,
-    /// The name's addresses decide.
+    /// The addresses of the name decide.
     NeedsLookup,
 }
 
 impl Policy {
-    /// Judges without the network.
+    /// Decides without the network.
     pub(crate) fn decide(&self, target: &Target) -> Result<PolicyDecision, Refusal> {
         let trusted = self.anywhere || self.allowlist.allows_host(target);
         if let Some(address) = target.address() {
@@ -42,7 +42,7 @@ impl Policy {
             };
         }
         if target.is_localhost() {
-            // No nameserver is asked, so leaving out what is not permitted hides nothing.
+            // These are fixed and not resolved, so it is safe to use the permitted ones alone.
             let permitted = LOCALHOST.into_iter().filter(|address| trusted || self.allowlist.allows_address(*address));
             let permitted: Vec<IpAddr> = permitted.collect();
             return if permitted.is_empty() {
@@ -54,8 +54,8 @@ impl Policy {
         Ok(if trusted { PolicyDecision::TrustedName } else { PolicyDecision::NeedsLookup })
     }
 
-    /// The addresses to connect to. One bad address among several refuses them all: a name that leads inside once will
-    /// do so again.
+    /// The addresses to connect to. One that is not public refuses all of them: a name that leads inside the network
+    /// once will do so again.
     pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
         let trusted = match self.decide(target)? {
             PolicyDecision::Addresses(addresses) => return Ok(addresses),

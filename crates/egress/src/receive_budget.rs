@@ -1,24 +1,24 @@
-//! How much a receiver may send. Time alone does not bound it: informational answers, pings and session tickets without
-//! end would keep a processor busy for as long as a call may take.
+//! How many bytes a server may send. Timeouts alone do not limit it: endless informational responses, pings and session
+//! tickets would keep a processor busy for as long as a call may take.
 //!
-//! The count is on the bare connection, so that nothing on top of it is left out, and starts anew with every answer and
-//! with every end of a call. Several calls on one connection share it. While one of them is a stream, nothing on the
-//! connection is counted: who may send a stream without end gains nothing by sending something else beside it.
+//! The bytes are counted on the TCP connection, below TLS and HTTP, and the budget is reset with every response and at
+//! the end of every call. Several calls on one connection share it. While one of them is a stream, nothing is counted:
+//! a server that may stream without end gains nothing by sending something else beside it.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The longest head of an answer, in bytes. Nobody who answers a webhook needs more.
+/// The longest head of a response, in bytes.
 pub(crate) const MAX_RESPONSE_HEAD: usize = 64 * 1024;
 
-/// What may come before the head of an answer is complete: a head, and what is read along with it of the body.
+/// What may come before the head of a response is complete: a head, and the beginning of the body read along with it.
 const HEAD_BUDGET: usize = 2 * MAX_RESPONSE_HEAD;
 
-/// What a body that comes in tiny pieces weighs on the connection, per byte.
+/// What a byte of a body may cost on the connection: bodies in tiny chunks are mostly framing.
 const FRAMING_OVERHEAD: usize = 8;
 
-/// Counts what comes in on one connection. Clones share the count.
+/// The budget of one connection. Clones share it.
 #[derive(Clone)]
 pub(crate) struct ReceiveBudget {
     count: Arc<Mutex<Count>>,
@@ -26,9 +26,9 @@ pub(crate) struct ReceiveBudget {
 
 struct Count {
     left: usize,
-    /// What the bodies that are being read may take.
+    /// What is reserved for the bodies that are being read.
     bodies: usize,
-    /// How many bodies without a bound are being read.
+    /// How many bodies without a limit are being read.
     streams: usize,
     is_exceeded: bool,
 }
@@ -38,7 +38,7 @@ impl ReceiveBudget {
         Self { count: Arc::new(Mutex::new(Count { left: HEAD_BUDGET, bodies: 0, streams: 0, is_exceeded: false })) }
     }
 
-    /// Counts bytes that came in; says whether they were allowed. Once they were not, nothing is any more.
+    /// Counts received bytes; false if they exceed the budget, and from then on.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let mut count = self.count.lock();
         if count.streams == 0 {
@@ -48,12 +48,12 @@ impl ReceiveBudget {
         !count.is_exceeded
     }
 
-    /// Whether more came in than was allowed.
+    /// Whether more was received than allowed.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.count.lock().is_exceeded
     }
 
-    /// The head of an answer is there: makes room for its body, however long, for as long as the result is kept.
+    /// The head of a response is complete: its body has no limit for as long as the result is kept.
     pub(crate) fn start_body(&self) -> BodyBudget {
         self.count.lock().streams += 1;
         BodyBudget { budget: self.clone(), bytes: None }
@@ -79,7 +79,7 @@ impl Count {
     }
 }
 
-/// Room for a body; dropping it ends the call.
+/// The budget of a body; dropping it ends the call.
 pub(crate) struct BodyBudget {
     budget: ReceiveBudget,
     /// `None` for a stream.
@@ -87,7 +87,7 @@ pub(crate) struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// From here on only so much of the body is wanted.
+    /// Limits the body from here on.
     pub(crate) fn bound(&mut self, maximum_body: usize) {
         let bytes = maximum_body.saturating_mul(FRAMING_OVERHEAD).saturating_add(HEAD_BUDGET);
         let mut count = self.budget.count.lock();

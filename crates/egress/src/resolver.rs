@@ -1,8 +1,8 @@
-//! Names to addresses, by the system's nameservers or by the operator's.
+//! The DNS resolver: names to addresses, by the system's nameservers or by the operator's.
 //!
-//! The system's configuration is read again when its files change: a server that outlives a change of network must not
-//! need a restart. That it cannot be read is told by the lookup, because a setup without names may never need it. What
-//! the hosts file says of a name is all there is to say: no nameserver is asked, so that it holds without a network.
+//! The system's configuration is read again when its files change, so that a change of network needs no restart. If it
+//! cannot be read, the lookup fails and not the start, because a setup without names never needs it. The hosts file
+//! overrides the nameservers, so that it holds without a network.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use hickory_resolver::{Hosts, TokioResolver};
 use parking_lot::Mutex;
 use thiserror::Error;
 
-/// How long an answer is kept at most, whatever its time to live says: a moved endpoint is found again soon.
+/// Caps the time to live of an answer: a moved endpoint is found again soon.
 const MAX_POSITIVE_TTL: Duration = Duration::from_secs(300);
 
-/// The same for "no such name": an endpoint that was registered a moment too early is found soon.
+/// The same for "no such name": an endpoint that was registered too early is found soon.
 const MAX_NEGATIVE_TTL: Duration = Duration::from_secs(10);
 
-/// How often the system's files are checked_at at.
+/// How often the system's files are checked for changes.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the system's configuration is made of.
@@ -72,7 +72,7 @@ struct NameSources {
     nameservers: ResolverResult,
 }
 
-/// The system's nameservers as of the last look at the files.
+/// The system's configuration as of the last check of its files.
 struct System {
     checked_at: Instant,
     modified: [Option<SystemTime>; SYSTEM_FILES.len()],
@@ -88,7 +88,7 @@ impl Resolver {
                 sources: from_system(timeout),
             }))
         } else {
-            // Whoever names the nameservers wants them asked, not this machine's file.
+            // Configured nameservers replace this machine's hosts file too.
             let hosts = Arc::new(Hosts::default());
             Source::Given(NameSources { hosts, nameservers: from_nameservers(nameservers, timeout) })
         };
@@ -138,8 +138,8 @@ fn modified() -> [Option<SystemTime>; SYSTEM_FILES.len()] {
     SYSTEM_FILES.map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok())
 }
 
-/// The addresses that a hosts file has for a name. The library would ask the nameservers for the family that the file
-/// leaves out, and for the name with every suffix of the search list first.
+/// The addresses of a name in the hosts file. The library alone would query the nameservers for the family that the file
+/// leaves out, and first for the name with every suffix of the search list.
 fn hosts_file_addresses(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
     let Ok(name) = Name::from_ascii(name) else { return Vec::new() };
     let families = [RecordType::A, RecordType::AAAA];
@@ -150,7 +150,7 @@ fn hosts_file_addresses(hosts: &Hosts, name: &str) -> Vec<IpAddr> {
 }
 
 fn from_system(timeout: Duration) -> NameSources {
-    // A file that is not there says nothing.
+    // A missing file is an empty one.
     let hosts = Arc::new(Hosts::from_system().unwrap_or_default());
     NameSources { hosts, nameservers: system_nameservers(timeout) }
 }
@@ -177,9 +177,9 @@ fn from_nameservers(nameservers: &[SocketAddr], timeout: Duration) -> ResolverRe
 }
 
 fn apply_limits(options: &mut ResolverOpts, timeout: Duration) {
-    // Both families, always: an address that was never asked for was never judged.
+    // Both families, always: an address that was not looked up was not checked.
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-    // A lost packet leaves time for a second one.
+    // Leaves time for a retry after a lost packet.
     options.timeout = options.timeout.min(timeout / 2);
     options.positive_max_ttl = Some(MAX_POSITIVE_TTL);
     options.negative_max_ttl = Some(MAX_NEGATIVE_TTL);

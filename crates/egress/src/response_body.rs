@@ -1,5 +1,5 @@
-//! The body of an answer: in pieces as they come, or collected as far as it is wanted. Once the head is there the call
-//! has succeeded: a body that is too long, too slow or torn off changes nothing about the status.
+//! The body of a response: in pieces as they arrive, or collected up to a limit. Once the head is there the call has
+//! succeeded: a body that is too long, too slow or truncated changes nothing about the status.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::BodyFault;
 use crate::receive_budget::BodyBudget;
 
-/// A year.
+/// A year, for timeouts that the clock cannot count to.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How a collected body ended; after [`crate::Egress::send`] it is found in the extensions of the response.
@@ -28,14 +28,14 @@ pub enum BodyEnd {
     Late,
 }
 
-/// The body of an answer that is still coming in. Whoever drops it in the middle hangs up: read it or let it go, since
-/// it keeps a connection, one of those that may be open.
+/// The body of a response that is still arriving. It holds a connection slot; dropping it in the middle closes the
+/// connection.
 pub struct AnswerBody {
     body: Incoming,
-    /// An event stream has no end by design, so its bytes are not bounded in sum: whoever reads it bounds each event,
-    /// and takes no more off the connection than it asks for. [`AnswerBody::collect`] sets a bound.
+    /// The bytes of an event stream are not limited in sum: its reader limits each event, and reads no more off the
+    /// connection than it asks for. [`AnswerBody::collect`] sets a limit.
     budget: Option<BodyBudget>,
-    /// The library tells of a torn connection once, and then of an end.
+    /// The library reports a broken connection once, and an orderly end after that.
     is_broken: bool,
 }
 
@@ -44,11 +44,8 @@ impl AnswerBody {
         Self { body, budget, is_broken: false }
     }
 
-    /// The next piece, never empty, if it comes within `idle`; `None` at the orderly end. A call that is given up loses
-    /// nothing, and neither does one that ends with [`BodyFault::Late`]: the next call goes on where it stopped.
-    ///
-    /// # Errors
-    /// A [`BodyFault`] when there is neither a piece nor the end.
+    /// The next piece, never empty, if it comes within `idle`; `None` at the orderly end. A dropped call loses nothing,
+    /// and neither does one that ends with [`BodyFault::Late`]: the next call goes on where it stopped.
     pub async fn next(&mut self, idle: Duration) -> Result<Option<Bytes>, BodyFault> {
         self.next_until(deadline(idle)).await
     }
@@ -72,7 +69,7 @@ impl AnswerBody {
             {
                 return Ok(Some(data));
             }
-            // Frames with nothing in them are not worth waiting longer for, however fast they come.
+            // Empty frames do not extend the timeout.
             if Instant::now() >= deadline {
                 return Err(BodyFault::Late);
             }
@@ -84,7 +81,7 @@ impl AnswerBody {
         if let Some(budget) = &mut self.budget {
             budget.bound(maximum);
         }
-        let mut pieces = Collected::None;
+        let mut pieces = Collected::default();
         let deadline = deadline(total);
         loop {
             let piece = match self.next_until(deadline).await {
@@ -103,47 +100,38 @@ impl AnswerBody {
     }
 }
 
-/// When a time is up. One that no clock can count is as good as a very long one.
 fn deadline(time: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(time).unwrap_or(now + LONGEST_TIMEOUT)
 }
 
-/// What has come so far. Most bodies come in one piece, which need not be copied.
-enum Collected {
-    None,
-    One(Bytes),
-    Many(BytesMut),
+/// The pieces so far. Most bodies come in one piece, which need not be copied.
+#[derive(Default)]
+struct Collected {
+    first: Bytes,
+    /// The first piece and all others, once there is a second one.
+    joined: BytesMut,
 }
 
 impl Collected {
     fn len(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::One(bytes) => bytes.len(),
-            Self::Many(bytes) => bytes.len(),
-        }
+        self.first.len().max(self.joined.len())
     }
 
     fn add(&mut self, piece: Bytes) {
-        match self {
-            Self::None => *self = Self::One(piece),
-            Self::One(first) => {
-                let mut bytes = BytesMut::with_capacity(first.len() + piece.len());
-                bytes.extend_from_slice(first);
-                bytes.extend_from_slice(&piece);
-                *self = Self::Many(bytes);
-            }
-            Self::Many(bytes) => bytes.extend_from_slice(&piece),
+        if self.first.is_empty() {
+            self.first = piece;
+            return;
         }
+        if self.joined.is_empty() {
+            self.joined.reserve(self.first.len() + piece.len());
+            self.joined.extend_from_slice(&self.first);
+        }
+        self.joined.extend_from_slice(&piece);
     }
 
     fn whole(self) -> Bytes {
-        match self {
-            Self::None => Bytes::new(),
-            Self::One(bytes) => bytes,
-            Self::Many(bytes) => bytes.freeze(),
-        }
+        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
     }
 }
 

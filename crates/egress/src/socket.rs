@@ -1,8 +1,7 @@
-//! A bare connection that knows its limits: what comes in is counted, whoever takes nothing in is left, and it is one of
-//! so many that may be open.
+//! A TCP connection with limits: a receive budget, a write timeout, and a connection slot that it holds.
 //!
-//! A call that is given up leaves its connection to be closed in the background, where saying goodbye to somebody who
-//! does not listen could take for ever. That is why the limit on sending is here and not with the call.
+//! A call that is dropped leaves its connection to be closed in the background, where a server that reads nothing could
+//! delay the graceful close for ever. That is why the write timeout is here and not with the call.
 
 use std::io;
 use std::pin::Pin;
@@ -16,15 +15,15 @@ use tokio::time::{Sleep, sleep};
 
 use crate::receive_budget::ReceiveBudget;
 
-/// A connection to a judged address.
+/// A connection to an address that the policy allowed.
 pub(crate) struct Socket {
     tcp: TcpStream,
     budget: ReceiveBudget,
-    /// How long the other side may take nothing in.
+    /// How long the server may accept no bytes.
     write_timeout: Duration,
-    /// Runs while the other side takes nothing in.
+    /// Runs while the server accepts no bytes.
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Given back when the connection is closed.
+    /// The connection slot, released when the connection is closed.
     _permit: OwnedSemaphorePermit,
 }
 
@@ -37,7 +36,7 @@ impl Socket {
         &self.budget
     }
 
-    /// An outcome of sending, or the end of our write_timeout.
+    /// The outcome of a write, or the timeout of a stalled one.
     fn with_write_timeout<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! A connection, encrypted or not, as the HTTP client wants to see it.
+//! A connection, plain or TLS, with the traits that the HTTP client needs.
 
 use std::io;
 use std::pin::Pin;
@@ -14,15 +14,19 @@ use tokio_rustls::client::TlsStream;
 use crate::socket::Socket;
 use crate::tls::is_certificate_rejection;
 
-/// A connection to a judged address.
+/// A connection to an address that the policy allowed.
 pub(crate) enum Stream {
     Plain(TokioIo<Socket>),
     /// Boxed, because the state of a TLS connection is large.
     Encrypted(Box<TokioIo<TlsStream<Socket>>>, CertificateRejected),
 }
 
-/// Whether the other side has ended the connection over a certificate of ours. The library that speaks HTTP/2 keeps
-/// only the text of an error, so it is kept here. Clones share it.
+trait ReadWrite: Read + Write + Unpin {}
+
+impl<T: Read + Write + Unpin> ReadWrite for T {}
+
+/// Whether the server has ended the connection over our client certificate. The HTTP/2 library keeps only the text of
+/// an error, so it is recorded here. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct CertificateRejected(Arc<AtomicBool>);
 
@@ -48,11 +52,18 @@ impl Stream {
     pub(crate) fn encrypted(tls: TlsStream<Socket>) -> Self {
         Self::Encrypted(Box::new(TokioIo::new(tls)), CertificateRejected::default())
     }
+
+    fn io(&mut self) -> Pin<&mut dyn ReadWrite> {
+        match self {
+            Self::Plain(io) => Pin::new(io),
+            Self::Encrypted(io, _) => Pin::new(&mut **io),
+        }
+    }
 }
 
 impl Connection for Stream {
     fn connected(&self) -> Connected {
-        // Comes back with every answer, so that whoever reads it finds the count of its connection.
+        // The client puts it into the extensions of every response, where `Egress` finds the budget of the connection.
         let counted = |socket: &Socket| Connected::new().extra(socket.budget().clone());
         match self {
             Self::Plain(io) => counted(io.inner()),
@@ -67,37 +78,26 @@ impl Connection for Stream {
 
 impl Read for Stream {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(io) => Pin::new(io).poll_read(context, buffer),
-            Self::Encrypted(io, certificate_rejected) => {
-                let outcome = Pin::new(io).poll_read(context, buffer);
-                certificate_rejected.observe(&outcome);
-                outcome
-            }
+        let stream = self.get_mut();
+        let outcome = stream.io().poll_read(context, buffer);
+        if let Self::Encrypted(_, certificate_rejected) = stream {
+            certificate_rejected.observe(&outcome);
         }
+        outcome
     }
 }
 
 impl Write for Stream {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(io) => Pin::new(io).poll_write(context, bytes),
-            Self::Encrypted(io, _) => Pin::new(io).poll_write(context, bytes),
-        }
+        self.get_mut().io().poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(io) => Pin::new(io).poll_flush(context),
-            Self::Encrypted(io, _) => Pin::new(io).poll_flush(context),
-        }
+        self.get_mut().io().poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(io) => Pin::new(io).poll_shutdown(context),
-            Self::Encrypted(io, _) => Pin::new(io).poll_shutdown(context),
-        }
+        self.get_mut().io().poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -112,9 +112,6 @@ impl Write for Stream {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(io) => Pin::new(io).poll_write_vectored(context, slices),
-            Self::Encrypted(io, _) => Pin::new(io).poll_write_vectored(context, slices),
-        }
+        self.get_mut().io().poll_write_vectored(context, slices)
     }
 }

@@ -1,8 +1,8 @@
-//! A URL whose text is in order, in the one spelling that is checked, connected to and sent.
+//! A normalised URL: the one spelling that is checked, connected to and sent.
 //!
 //! The WHATWG parser turns every spelling of an address (decimal, octal, hexadecimal, short, percent-encoded, full
-//! width) into the address itself, so that nobody further down can read the host differently. Whether the host may be
-//! called is not decided here but by the policy.
+//! width) into the address itself, so that the resolver and the HTTP client cannot read the host differently. Whether
+//! the host may be called is decided by the policy.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use url::{Host, ParseError, Url};
 
 use crate::url_refusal::Refusal;
 
-/// The longest URL that is taken, in bytes: what browsers and proxies agree on.
+/// The longest URL that is accepted, in bytes: what browsers and proxies agree on.
 pub const MAXIMUM_LENGTH: usize = 2_048;
 
 /// The longest name and the longest label that DNS can carry.
 const MAXIMUM_NAME: usize = 253;
 const MAXIMUM_LABEL: usize = 63;
 
-/// A URL whose text is in order. Nothing is said about where it leads.
+/// A normalised URL. Its address is not checked yet.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
@@ -33,9 +33,6 @@ pub struct Target {
 
 impl Target {
     /// Reads a URL from outside. A fragment is dropped: it would never be sent.
-    ///
-    /// # Errors
-    /// The [`Refusal`] that says what is wrong with the text.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         if text.len() > MAXIMUM_LENGTH {
             return Err(Refusal::TooLong { length: text.len() });
@@ -125,15 +122,15 @@ impl Target {
     }
 }
 
-/// Path and query may hold secrets, so only the origin is ever printed.
+/// Redacted: path and query may hold secrets, so only the origin is printed.
 impl fmt::Debug for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Target").field(&self.origin()).finish()
     }
 }
 
-/// The name without its trailing dot, if it is one that DNS could know. The parser lets through characters and lengths
-/// that other readers stumble over.
+/// The name without its trailing dot, if DNS could hold it. The URL parser accepts characters and lengths that other
+/// parsers do not.
 pub(crate) fn dns_name(name: &str) -> Option<&str> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let plain = |label: &str| {

@@ -1,5 +1,5 @@
-//! Whom we believe: the system's certificate authorities (`SSL_CERT_FILE` and `SSL_CERT_DIR` are heeded) and the
-//! operator's own. And who we are, for whoever asks.
+//! TLS of outgoing connections: trusts the system's certificate authorities (`SSL_CERT_FILE` and `SSL_CERT_DIR` are
+//! heeded) and the operator's own, and presents the client certificate to servers that ask for one.
 
 use std::io;
 use std::sync::Arc;
@@ -10,17 +10,16 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, OtherError, RootC
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::certificate_verifier::{SelfSigned, Verifier};
+use crate::certificate_verifier::{CertificateVerifier, SelfSigned};
 use crate::client_certificate::Identity;
 use crate::error::{SetupError, TlsFault};
 use crate::socket::Socket;
 use crate::target::Target;
-use crate::unverified::Anybody;
 
-/// HTTP/2 where the other side has it.
+/// HTTP/2 where the server has it.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Encrypts connections and checks who answers.
+/// Does the TLS handshakes.
 #[derive(Clone)]
 pub(crate) struct Tls {
     connector: TlsConnector,
@@ -34,8 +33,8 @@ impl Tls {
         unverified: bool,
     ) -> Result<Self, SetupError> {
         let mut roots = RootCertStore::empty();
-        // A certificate that cannot be read is one fewer to believe: that fails safe, and a system's store may well
-        // hold one that this library is too strict for.
+        // A root that cannot be read is one fewer to trust, which fails safe: a system's store may well hold one that
+        // this library is too strict for.
         let mut trusted = rustls_native_certs::load_native_certs().certs;
         roots.add_parsable_certificates(trusted.iter().cloned());
         for (index, root) in extra_roots.iter().enumerate() {
@@ -47,14 +46,12 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| SetupError::Tls(error.to_string()))?;
-        // Nothing can be checked without roots, and nothing is: the handshake is not begun.
-        let builder = match unverified || !has_roots {
-            true => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody::new())),
-            false => {
-                let verifier = Verifier::new(roots, trusted, provider).map_err(SetupError::Tls)?;
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
-            }
+        // Without roots nothing can be verified: `handshake` then fails before it begins.
+        let verifier = match unverified || !has_roots {
+            true => CertificateVerifier::accept_any(&provider),
+            false => CertificateVerifier::new(roots, trusted, &provider).map_err(SetupError::Tls)?,
         };
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = match identity {
             Some(identity) => builder.with_client_cert_resolver(identity.resolver()),
             None => builder.with_no_client_auth(),
@@ -75,8 +72,8 @@ impl Tls {
     }
 }
 
-/// Whether the other side complains about a certificate: it can only mean ours, or that we showed none. In the current
-/// version of TLS this comes after the handshake, in place of an answer.
+/// Whether the server's alert is about a certificate: it can only mean ours, or that we sent none. In TLS 1.3 it comes
+/// after the handshake, in place of a response.
 pub(crate) fn is_certificate_rejection(error: &io::Error) -> bool {
     let Some(rustls::Error::AlertReceived(alert)) = inner(error) else { return false };
     matches!(

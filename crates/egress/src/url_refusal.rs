@@ -1,7 +1,7 @@
-//! Why a URL is not called, in words that may go back to whoever sent it.
+//! Why the SSRF guard refuses a URL, in a text that may go back to the caller.
 //!
-//! What a name resolved to is never told, nor whether it resolved at all: with either, anybody could map the network
-//! behind us by asking. An address that the caller wrote itself is no secret, so its class is named.
+//! The text is redacted: neither what a name resolved to nor whether it resolved at all, because with either a caller
+//! could map the internal network. An address that the caller wrote itself is no secret, so its class is named.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::address::Reason;
 use crate::resolver::DnsError;
 use crate::target::MAXIMUM_LENGTH;
 
-/// What is told of a name, whatever is wrong with it.
+/// The text for every failure of a name.
 const NOWHERE_PUBLIC: &str = "the host cannot be resolved to a public address";
 
-/// Why a URL is not called. As text it may go back to whoever sent it; [`Refusal::detail`] may not.
+/// Why a URL is refused. Its text may go back to the caller; [`Refusal::detail`] may not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -24,7 +24,7 @@ pub enum Refusal {
         /// The length in bytes.
         length: usize,
     },
-    /// Parsers disagree about these characters, which is what an attacker wants.
+    /// Parsers disagree about these characters, which an attacker could use.
     #[error("the url contains a space, a backslash or a control character")]
     Character,
     /// Neither http nor https.
@@ -33,7 +33,7 @@ pub enum Refusal {
     /// A user name or password before the host.
     #[error("the url must not contain a user name or password")]
     UserInfo,
-    /// Nothing where the host should be.
+    /// An empty host.
     #[error("the url has no host")]
     NoHost,
     /// The host is neither a name nor an address.
@@ -54,19 +54,19 @@ pub enum Refusal {
     /// A name of which at least one address is not public.
     #[error("{NOWHERE_PUBLIC}")]
     NotPublic,
-    /// A name without an answer; what cannot be judged is not called.
+    /// A failed lookup: an address that cannot be checked is not called.
     #[error("{NOWHERE_PUBLIC}")]
     Unresolved(DnsError),
 }
 
 impl Refusal {
-    /// Whether an allowlist entry of the operator would let it pass. That goes for a name without an answer too, because
-    /// a host that is allowed by name is not checked_at up.
+    /// Whether an allowlist entry would permit it. That goes for a failed lookup too, because a host that is allowed by
+    /// name is not looked up.
     pub fn is_private(&self) -> bool {
         matches!(self, Self::Localhost | Self::Address(_) | Self::NotPublic | Self::Unresolved(_))
     }
 
-    /// What is wrong in full, for operators only.
+    /// The text that is not redacted, for operators only.
     pub fn detail(&self) -> impl fmt::Display {
         match self {
             Self::NotPublic => "the host resolves to an address that is not public".to_owned(),
