@@ -1,86 +1,59 @@
-//! How many turns run at the same time.
+//! Admission: how many turns run at the same time, in total, per agent and per caller.
 //!
-//! The way in is three counters; a read lock that nobody holds for long finds those of the caller. Only when a cap is
-//! reached does a turn go into the queue; every place that becomes free looks there.
+//! A run permit costs three counters, and a read lock that finds those of the caller. Only when a limit is reached does
+//! a turn go into the queue; every permit that is given back looks there.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
+use switchboard_admission::{Counter, CounterPermit};
 
 use crate::directory::Hosted;
 use crate::engine::EngineState;
+use crate::error::Error;
 use crate::ids::CallerId;
 use crate::live_task::LiveTask;
-use crate::queue::{Lane, Queue, QueuePriority, QueueSlot};
+use crate::queue::{Lane, Queue, QueuePriority};
 
 /// Counts and queue of a process.
 #[derive(Default)]
 pub(crate) struct Admission {
-    running: AtomicUsize,
-    /// Turns that run or still have output to commit, and do not only wait; a stop waits for these.
-    busy: Arc<AtomicUsize>,
-    parked: AtomicUsize,
+    pub(crate) running: Counter,
+    /// Turns that run or still have output to commit, and do not only wait; a shutdown waits for these.
+    pub(crate) busy: Counter,
+    /// Queue slots, those included whose task is still on its way into the log.
+    pub(crate) queued: Counter,
+    parked: AtomicIsize,
     callers: RwLock<HashMap<CallerId, Arc<CallerCounts>>>,
     queue: Mutex<Queue>,
-    /// Places in the queue, those included whose task is still on its way into the log.
-    queued: Arc<AtomicUsize>,
-    /// How often it was asked to start queued turns since somebody is at it.
+    /// How often queued turns were to be started since one thread began to do so.
     starting: AtomicUsize,
 }
 
-/// What one caller has under way.
+/// What one caller has running and parked.
 #[derive(Default)]
 pub(crate) struct CallerCounts {
-    running: AtomicUsize,
-    parked: AtomicUsize,
+    running: Counter,
+    parked: AtomicIsize,
 }
 
-/// A place to run. Dropping it lets the next turn in.
+/// A permit to run. Dropping it starts the next queued turn.
 pub(crate) struct Permit {
     engine: Weak<EngineState>,
-    hosted: Arc<Hosted>,
-    caller: Arc<CallerCounts>,
-    /// Who has a place is about to run, or runs: a stop waits for it from here on.
-    pub(crate) busy: Busy,
+    running: [CounterPermit; 3],
+    /// A shutdown waits for the turn from the moment it has its permit.
+    pub(crate) busy: CounterPermit,
 }
 
-/// Counts a turn as busy while it lives and does not rest.
-pub(crate) struct Busy {
-    count: Arc<AtomicUsize>,
-    rests: bool,
-}
-
-impl Busy {
-    pub(crate) fn new(engine: &EngineState) -> Self {
-        let count = engine.admission.busy.clone();
-        count.fetch_add(1, Ordering::AcqRel);
-        Self { count, rests: false }
-    }
-
-    /// Whether a stop need not wait for it: it only waits itself, for an answer or for another turn.
-    pub(crate) fn rest(&mut self, rests: bool) {
-        match (self.rests, rests) {
-            (false, true) => drop(self.count.fetch_sub(1, Ordering::AcqRel)),
-            (true, false) => drop(self.count.fetch_add(1, Ordering::AcqRel)),
-            _ => {}
-        }
-        self.rests = rests;
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.rest(true);
-    }
+/// How a message's turn goes on once the message is in the log.
+pub(crate) enum Admitted {
+    Runs(Permit),
+    Queued(CounterPermit),
 }
 
 impl Admission {
-    pub(crate) fn busy(&self) -> usize {
-        self.busy.load(Ordering::Acquire)
-    }
-
     /// The counts of a caller.
     pub(crate) fn caller(&self, id: &CallerId) -> Arc<CallerCounts> {
         if let Some(counts) = self.callers.read().get(id) {
@@ -89,90 +62,91 @@ impl Admission {
         self.callers.write().entry(id.clone()).or_default().clone()
     }
 
-    pub(crate) fn running(&self) -> usize {
-        self.running.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn queued(&self) -> usize {
-        self.queued.load(Ordering::Relaxed)
-    }
-
     /// Where a task waits: 1 is next.
     pub(crate) fn position(&self, live: &LiveTask) -> Option<usize> {
         self.queue.lock().position(live)
     }
 
     pub(crate) fn count_parked(&self, caller: &CallerId, change: isize) {
-        let counts = self.caller(caller);
-        for counter in [&self.parked, &counts.parked] {
-            if change >= 0 {
-                counter.fetch_add(change.unsigned_abs(), Ordering::Relaxed);
-            } else {
-                counter.fetch_sub(change.unsigned_abs(), Ordering::Relaxed);
-            }
-        }
+        self.parked.fetch_add(change, Ordering::Relaxed);
+        self.caller(caller).parked.fetch_add(change, Ordering::Relaxed);
     }
 
-    pub(crate) fn parked(&self, caller: &CallerId) -> (usize, usize) {
-        (self.parked.load(Ordering::Relaxed), self.caller(caller).parked.load(Ordering::Relaxed))
-    }
-
-    /// A place in the queue, if fewer than `limit` are taken.
-    pub(crate) fn queue_slot(&self, limit: usize) -> Option<QueueSlot> {
-        QueueSlot::take(&self.queued, limit)
-    }
-
-    pub(crate) fn enqueue(&self, rank: QueuePriority, live: Arc<LiveTask>, slot: QueueSlot) {
+    pub(crate) fn enqueue(&self, priority: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
         if let Some(hosted) = live.hosted.clone() {
             let caller = self.caller(&live.task.owner);
-            self.queue.lock().push(rank, live, &hosted, caller, slot);
+            self.queue.lock().push(priority, live, &hosted, caller, slot);
         }
     }
 
-    /// Takes a task out of the queue wherever it stands.
+    /// Takes a task out of the queue.
     pub(crate) fn withdraw(&self, live: &LiveTask) {
         self.queue.lock().remove(live);
     }
 }
 
 impl EngineState {
-    /// A place for a turn, if every cap has room.
-    pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Option<Permit> {
-        self.permit(hosted, self.admission.caller(owner))
-    }
-
-    fn permit(self: &Arc<Self>, hosted: &Arc<Hosted>, caller: Arc<CallerCounts>) -> Option<Permit> {
-        let settings = &self.settings;
-        let counters = [
-            (&self.admission.running, settings.running_tasks),
-            (&hosted.running, hosted.cap(settings.running_per_agent)),
-            (&caller.running, settings.running_per_caller),
-        ];
-        for (index, (counter, cap)) in counters.iter().enumerate() {
-            if counter.fetch_add(1, Ordering::AcqRel) >= *cap {
-                for (counter, _) in &counters[..=index] {
-                    counter.fetch_sub(1, Ordering::AcqRel);
-                }
-                return None;
-            }
+    /// Load shedding: whether a message's turn may run now, has to queue, or is refused.
+    pub(crate) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Admitted, Error> {
+        if self.has_too_many_released(hosted) {
+            return Err(Error::retry_soon("too many turns of this agent wait for each other"));
         }
-        let engine = Arc::downgrade(self);
-        Some(Permit { engine, hosted: hosted.clone(), caller, busy: Busy::new(self) })
+        let is_recovering = hosted.recovering.held() > 0;
+        if !is_recovering && let Some(permit) = self.try_permit(hosted, owner) {
+            return Ok(Admitted::Runs(permit));
+        }
+        if let Some(slot) = self.admission.queued.try_acquire(self.settings.queued_turns) {
+            return Ok(Admitted::Queued(slot));
+        }
+        // A permit given back while this one was counted may have found the limit still reached.
+        self.start_queued();
+        Err(Error::retry_soon(match is_recovering {
+            true => "what was left before a restart goes on first, and the queue is full",
+            false => "every place to run is taken and the queue is full",
+        }))
     }
 
-    /// Starts queued turns while there is room for them, in order; one whose own cap is full lets others pass.
+    /// Refuses a new task while too many wait for an answer.
+    pub(crate) fn check_parked(&self, caller: &CallerId) -> Result<(), Error> {
+        let is_full =
+            |count: &AtomicIsize, limit: usize| usize::try_from(count.load(Ordering::Relaxed)).unwrap_or(0) >= limit;
+        let own = &self.admission.caller(caller).parked;
+        if is_full(&self.admission.parked, self.settings.parked_tasks) || is_full(own, self.settings.parked_per_caller)
+        {
+            return Err(Error::retry_soon("too many tasks wait for an answer; answer or cancel some"));
+        }
+        Ok(())
+    }
+
+    /// A permit for a turn, if no limit is reached.
+    pub(crate) fn try_permit(self: &Arc<Self>, hosted: &Hosted, owner: &CallerId) -> Option<Permit> {
+        self.permit(hosted, &self.admission.caller(owner))
+    }
+
+    fn permit(self: &Arc<Self>, hosted: &Hosted, caller: &CallerCounts) -> Option<Permit> {
+        let settings = &self.settings;
+        let running = [
+            self.admission.running.try_acquire(settings.running_tasks)?,
+            hosted.running.try_acquire(hosted.max_running(settings.running_per_agent))?,
+            caller.running.try_acquire(settings.running_per_caller)?,
+        ];
+        Some(Permit { engine: Arc::downgrade(self), running, busy: self.admission.busy.acquire() })
+    }
+
+    /// Starts queued turns in order while no limit is reached; one whose agent or caller is at its limit lets others pass.
     ///
-    /// Only one caller is at it at a time, and looks again for the others. A place that is given back while a turn is
+    /// Only one thread does so at a time, and looks again for the others. A permit that is given back while a turn is
     /// being started, as when the runtime no longer takes work, must not come back in here.
     pub(crate) fn start_queued(self: &Arc<Self>) {
-        if self.admission.queued() == 0 || self.closing.is_cancelled() {
+        let starting = &self.admission.starting;
+        if self.admission.queued.held() == 0 || self.closing.is_cancelled() {
             return;
         }
-        if self.admission.starting.fetch_add(1, Ordering::AcqRel) > 0 {
+        if starting.fetch_add(1, Ordering::AcqRel) > 0 {
             return;
         }
         loop {
-            let asked = self.admission.starting.load(Ordering::Acquire);
+            let asked = starting.load(Ordering::Acquire);
             // One lane's turns begin one after the other: some of them wait for each other, in this order.
             let mut lanes: HashMap<_, Vec<_>> = HashMap::new();
             for (live, permit) in self.take_startable() {
@@ -182,7 +156,7 @@ impl EngineState {
             for turns in lanes.into_values() {
                 self.spawn_queued(turns);
             }
-            if self.admission.starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            if starting.compare_exchange(asked, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 return;
             }
         }
@@ -190,17 +164,17 @@ impl EngineState {
 
     fn take_startable(self: &Arc<Self>) -> Vec<(Arc<LiveTask>, Permit)> {
         let settings = &self.settings;
-        let is_room = |lane: &Lane| {
-            lane.hosted.recovering.load(Ordering::Acquire) == 0
-                && lane.hosted.running.load(Ordering::Acquire) < lane.hosted.cap(settings.running_per_agent)
-                && lane.caller.running.load(Ordering::Acquire) < settings.running_per_caller
+        let is_admitted = |lane: &Lane| {
+            lane.hosted.recovering.held() == 0
+                && lane.hosted.running.held() < lane.hosted.max_running(settings.running_per_agent)
+                && lane.caller.running.held() < settings.running_per_caller
         };
         let mut startable = Vec::new();
         let mut queue = self.admission.queue.lock();
-        while self.admission.running() < settings.running_tasks {
-            let Some((live, lane)) = queue.first(is_room) else { break };
-            // If somebody was faster, they look here again when they are done.
-            let Some(permit) = self.permit(&lane.hosted, lane.caller.clone()) else { break };
+        while self.admission.running.held() < settings.running_tasks {
+            let Some((live, lane)) = queue.first(is_admitted) else { break };
+            // If another turn took the permit first, giving it back looks here again.
+            let Some(permit) = self.permit(&lane.hosted, &lane.caller) else { break };
             let live = live.clone();
             queue.remove(&live);
             startable.push((live, permit));
@@ -211,10 +185,9 @@ impl EngineState {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.hosted.running.fetch_sub(1, Ordering::AcqRel);
-        self.caller.running.fetch_sub(1, Ordering::AcqRel);
+        // Before the queue is looked at, which is why these are not left to their own drop.
+        self.running.iter_mut().for_each(|count| count.set_held(false));
         if let Some(engine) = self.engine.upgrade() {
-            engine.admission.running.fetch_sub(1, Ordering::AcqRel);
             engine.start_queued();
         }
     }

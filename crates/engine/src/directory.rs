@@ -1,9 +1,9 @@
 //! Which agent serves a request. The kernel ships a fixed list; a hub can route instead.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use switchboard_a2a::{Message, PushPayload, RestFiles};
+use switchboard_admission::Counter;
 
 use crate::agent::{Agent, DynAgent};
 use crate::caller::Caller;
@@ -68,13 +68,13 @@ pub struct Hosted {
     /// How it is served.
     pub switches: Switches,
     pub(crate) agent: Box<dyn DynAgent>,
-    pub(crate) running: AtomicUsize,
-    /// Of these, those that wait for somebody's answer and keep their place meanwhile.
-    pub(crate) asking: AtomicUsize,
-    /// Those that have begun and wait for others without a place.
-    pub(crate) released: AtomicUsize,
-    /// Above zero while what an earlier process left is taken up, so that nothing else begins before that.
-    pub(crate) recovering: AtomicUsize,
+    pub(crate) running: Counter,
+    /// Of the running turns, those that wait for an answer and keep their permit meanwhile.
+    pub(crate) asking: Counter,
+    /// Turns that have begun and wait for others without a permit.
+    pub(crate) released: Counter,
+    /// Above zero during recovery of an earlier process's tasks, so that no other turn begins before that.
+    pub(crate) recovering: Counter,
 }
 
 /// How an agent is served, where clients differ in what they expect.
@@ -133,10 +133,10 @@ impl Hosted {
             manifest: agent.manifest(),
             switches: Switches::default(),
             agent: Box::new(agent),
-            running: AtomicUsize::new(0),
-            asking: AtomicUsize::new(0),
-            released: AtomicUsize::new(0),
-            recovering: AtomicUsize::new(0),
+            running: Counter::default(),
+            asking: Counter::default(),
+            released: Counter::default(),
+            recovering: Counter::default(),
         }
     }
 
@@ -148,14 +148,14 @@ impl Hosted {
     }
 
     /// How many of its turns may run, where the kernel lets an agent have `limit`.
-    pub(crate) fn cap(&self, limit: usize) -> usize {
+    pub(crate) fn max_running(&self, limit: usize) -> usize {
         self.switches.max_running.map_or(limit, |own| own.min(limit))
     }
 
-    /// Why a turn of this agent waits, if it is for a place at the agent itself.
+    /// Why a turn of this agent waits, if the limit of the agent itself is reached.
     pub(crate) fn full(&self, limit: usize) -> Option<String> {
-        let cap = self.cap(limit);
-        if self.running.load(Ordering::Relaxed) < cap {
+        let cap = self.max_running(limit);
+        if self.running.held() < cap {
             return None;
         }
         let taken = if cap == 1 {
@@ -163,7 +163,7 @@ impl Hosted {
         } else {
             format!("all {cap} places of this agent are taken")
         };
-        Some(match (cap, self.asking.load(Ordering::Relaxed)) {
+        Some(match (cap, self.asking.held()) {
             (_, 0) => taken,
             (1, _) => format!("{taken} by a task that waits for an answer"),
             (_, 1) => format!("{taken}, one of them by a task that waits for an answer"),

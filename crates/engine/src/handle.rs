@@ -4,13 +4,11 @@ mod conversation;
 mod terminal;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{
     Artifact, ArtifactId, ContextId, Json, Message, Metadata, Part, Role, Task, TaskArtifactUpdate, TaskId, TaskState,
 };
 
-use crate::directory::Hosted;
 use crate::engine::EngineState;
 use crate::event::{Event, Usage};
 use crate::ids::{AgentName, CallerId};
@@ -128,7 +126,8 @@ impl TaskHandle {
         let mark = self.push_status(state, Some(question), None)?;
         self.committed(mark).await?;
         let asked = self.live.core.lock().fold.kernel.last_stop;
-        let _place = self.live.hosted.as_ref().filter(|_| !self.live.may_park()).map(Asking::new);
+        let hosted = self.live.hosted.as_ref().filter(|_| !self.live.may_park());
+        let _asking = hosted.map(|hosted| hosted.asking.acquire());
         self.live
             .wait_for(|core| {
                 if self.is_lost(core) {
@@ -340,22 +339,6 @@ impl Core {
             None if self.is_done() && self.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),
             None => None,
         }
-    }
-}
-
-/// Counts an agent's turn as one that waits for an answer and keeps its place, while it lives.
-struct Asking(Arc<Hosted>);
-
-impl Asking {
-    fn new(hosted: &Arc<Hosted>) -> Self {
-        hosted.asking.fetch_add(1, Ordering::Relaxed);
-        Self(hosted.clone())
-    }
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

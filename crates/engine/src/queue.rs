@@ -1,36 +1,20 @@
-//! Turns that wait for a place, in the order they came.
+//! The queue of turns that wait for a permit, in the order they came.
 //!
-//! They stand in lanes, one for each agent and caller, because all of a lane wait for the same places: one look at
-//! its first tells about the thousand behind it. A lane whose places are taken holds nobody else up.
+//! It has one lane for each agent and caller, because all turns of a lane wait for the same limits: a look at its first
+//! one tells about the thousand behind it. A lane at its limit holds up no other.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
+
+use switchboard_admission::CounterPermit;
 
 use crate::admission::CallerCounts;
 use crate::directory::Hosted;
 use crate::ids::{AgentName, CallerId};
 use crate::live_task::LiveTask;
 
-/// A place in the queue. It counts from the moment it is promised, so that the queue never grows beyond its limit.
-pub(crate) struct QueueSlot(Arc<AtomicUsize>);
-
-impl QueueSlot {
-    /// A place, if fewer than `limit` are taken.
-    pub(crate) fn take(taken: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let slot = Self(taken.clone());
-        // Counted before the comparison: of two that come at once, only one gets the last place.
-        (taken.fetch_add(1, Ordering::AcqRel) < limit).then_some(slot)
-    }
-}
-
-impl Drop for QueueSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Who comes before whom, whenever they came.
+/// Turns of a higher priority go first, whenever they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueuePriority {
     /// It has begun and goes on.
@@ -41,18 +25,18 @@ pub(crate) enum QueuePriority {
     New,
 }
 
-/// Numbers of one rank are below those of the next.
-const PER_RANK: u64 = 1 << 32;
+/// Numbers of one priority are below those of the next.
+const PER_PRIORITY: u64 = 1 << 32;
 
-/// All that wait.
+/// All turns that wait.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// How many numbers were given out in each rank.
+    /// How many numbers were given out in each priority.
     last: [u64; 3],
     lanes: HashMap<(AgentName, CallerId), Lane>,
 }
 
-/// Those of one caller that wait for one agent.
+/// The turns of one caller that wait for one agent.
 pub(crate) struct Lane {
     pub(crate) hosted: Arc<Hosted>,
     pub(crate) caller: Arc<CallerCounts>,
@@ -63,25 +47,25 @@ pub(crate) struct Lane {
 struct Waiting {
     number: u64,
     live: Arc<LiveTask>,
-    _slot: QueueSlot,
+    _slot: CounterPermit,
 }
 
 impl Queue {
-    /// Puts a task at the end of its rank, unless it waits already.
+    /// Puts a task at the end of its priority, unless it waits already.
     pub(crate) fn push(
         &mut self,
-        rank: QueuePriority,
+        priority: QueuePriority,
         live: Arc<LiveTask>,
         hosted: &Arc<Hosted>,
         caller: Arc<CallerCounts>,
-        slot: QueueSlot,
+        slot: CounterPermit,
     ) {
         if live.queue_number.load(Ordering::Acquire) != 0 {
             return;
         }
-        let rank = rank as usize;
-        self.last[rank] += 1;
-        let number = rank as u64 * PER_RANK + self.last[rank];
+        let priority = priority as usize;
+        self.last[priority] += 1;
+        let number = priority as u64 * PER_PRIORITY + self.last[priority];
         live.queue_number.store(number, Ordering::Release);
         let key = (live.task.agent.clone(), live.task.owner.clone());
         let new = || Lane { hosted: hosted.clone(), caller, waiting: VecDeque::new() };
@@ -109,11 +93,10 @@ impl Queue {
         (number != 0).then(|| self.lanes.values().map(before).sum::<usize>() + 1)
     }
 
-    /// The first in order among the lanes for which there `is_room`.
-    pub(crate) fn first(&self, is_room: impl Fn(&Lane) -> bool) -> Option<(&Arc<LiveTask>, &Lane)> {
-        let open = self.lanes.values().filter(|lane| is_room(lane));
+    /// The first in order among the lanes that may run a turn.
+    pub(crate) fn first(&self, is_admitted: impl Fn(&Lane) -> bool) -> Option<(&Arc<LiveTask>, &Lane)> {
+        let open = self.lanes.values().filter(|lane| is_admitted(lane));
         let heads = open.filter_map(|lane| lane.waiting.front().map(|head| (head, lane)));
-        let first = heads.min_by_key(|(head, _)| head.number);
-        first.map(|(head, lane)| (&head.live, lane))
+        heads.min_by_key(|(head, _)| head.number).map(|(head, lane)| (&head.live, lane))
     }
 }

@@ -52,7 +52,7 @@ impl Engine {
 impl EngineState {
     /// Resolves when every turn that runs only waits itself, and none has output to commit.
     async fn idle(&self) {
-        while self.admission.busy() > 0 {
+        while self.admission.busy.held() > 0 {
             tokio::select! {
                 () = self.clock.sleep(std::time::Duration::from_millis(20)) => {}
                 () = self.work.wait() => return,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use switchboard_a2a::{ContextId, Message, Metadata, PushConfig, Role, Task, TaskId, TaskState};
 
+use crate::admission::Admitted;
 use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::caller::Caller;
@@ -25,7 +26,7 @@ use crate::routing_hints::Hints;
 use crate::store::webhooks::NewWebhook;
 use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides};
 use crate::turn::{self, TurnInput};
-use validate::{Admitted, check_context, takes_messages};
+use validate::{check_context, takes_messages};
 
 /// How many of a conversation's newest tasks are looked through for an open question.
 const CONTEXT_TASKS: usize = 100;
@@ -188,7 +189,7 @@ impl EngineState {
         let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
         media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
-        self.check_parked(caller)?;
+        self.check_parked(&caller.id)?;
         let task = NewTask {
             id: TaskId::generate(),
             owner: caller.id.clone(),

@@ -123,8 +123,8 @@ impl Engine {
     /// Brings the gauges up to date; called when metrics are read.
     pub async fn measure(&self) {
         let admission = &self.inner.admission;
-        metrics::gauge!(metric::RUNNING_TURNS).set(admission.running() as f64);
-        metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued() as f64);
+        metrics::gauge!(metric::RUNNING_TURNS).set(admission.running.held() as f64);
+        metrics::gauge!(metric::QUEUED_TURNS).set(admission.queued.held() as f64);
         metrics::gauge!(metric::TASKS_IN_MEMORY).set(self.tasks_in_memory() as f64);
         if let Ok(census) = self.inner.store.census().await {
             for state in STATES {

@@ -20,8 +20,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use switchboard_a2a::Timestamp;
+use switchboard_admission::CounterPermit;
 
-use crate::admission::{Busy, Permit};
+use crate::admission::Permit;
 use crate::agent::{AgentError, Cause};
 use crate::append::PendingAppend;
 use crate::batch::Batch;
@@ -53,7 +54,7 @@ pub(crate) async fn drive(
     begin: TurnInput,
     sides: Sides,
 ) {
-    let busy = Some(Busy::new(&engine));
+    let busy = Some(engine.admission.busy.acquire());
     let timers = Timers::default();
     let mut driver = Driver { engine, live, permit: Some(permit), busy, sides, timers, unload: false };
     let mut next = Some(begin);
@@ -69,7 +70,7 @@ struct Driver {
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     permit: Option<Permit>,
-    busy: Option<Busy>,
+    busy: Option<CounterPermit>,
     sides: Sides,
     timers: Timers,
     /// The agent has waited for its answer for as long as it is kept in memory.
@@ -108,7 +109,7 @@ impl Driver {
         let mut flush: Option<BoxFuture<'static, Result<(), StoreError>>> = None;
         self.timers = Timers::default();
         self.unload = false;
-        self.busy.get_or_insert_with(|| Busy::new(&self.engine));
+        self.busy.get_or_insert_with(|| self.engine.admission.busy.acquire());
         self.arm_limits();
         loop {
             tokio::select! {
@@ -193,7 +194,7 @@ impl Driver {
         // for another turn.
         let rests = (asks || (is_aside && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
-        counts.into_iter().flatten().for_each(|busy| busy.rest(rests));
+        counts.into_iter().flatten().for_each(|busy| busy.set_held(!rests));
         NextStep::Wait
     }
 
@@ -275,7 +276,7 @@ impl Driver {
         } else if self.busy.is_none() {
             self.timers.clear(Alarm::Parked);
             self.unload = false;
-            self.busy = Some(Busy::new(&self.engine));
+            self.busy = Some(self.engine.admission.busy.acquire());
             self.arm_limits();
         }
         if stopping && running && !self.timers.is_set(Alarm::Grace) {

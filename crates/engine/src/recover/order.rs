@@ -6,13 +6,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use switchboard_admission::CounterPermit;
 
 use super::{PAGE, RecoveredTurn, has_lost_turn};
-use crate::directory::Hosted;
 use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
@@ -20,22 +19,15 @@ use crate::live_task::{Core, LiveTask};
 use crate::queue::QueuePriority;
 use crate::store::{Phase, StoreError, TaskRow};
 
-/// Keeps an agent from beginning turns that had not begun, while it lives.
+/// Keeps an agent from beginning new turns while its tasks are recovered.
 struct RecoveryGate {
     engine: Arc<EngineState>,
-    hosted: Arc<Hosted>,
-}
-
-impl RecoveryGate {
-    fn new(engine: &Arc<EngineState>, hosted: Arc<Hosted>) -> Self {
-        hosted.recovering.fetch_add(1, Ordering::AcqRel);
-        Self { engine: engine.clone(), hosted }
-    }
+    recovering: CounterPermit,
 }
 
 impl Drop for RecoveryGate {
     fn drop(&mut self) {
-        self.hosted.recovering.fetch_sub(1, Ordering::AcqRel);
+        self.recovering.set_held(false);
         self.engine.start_queued();
     }
 }
@@ -86,11 +78,13 @@ impl EngineState {
             agents.entry(row.task.agent.clone()).or_default().push(row);
         }
         for (agent, rows) in agents {
-            let closed = self.directory.find(&agent).map(|hosted| RecoveryGate::new(self, hosted));
+            let hosted = self.directory.find(&agent);
+            let gate =
+                hosted.map(|hosted| RecoveryGate { engine: self.clone(), recovering: hosted.recovering.acquire() });
             let engine = self.clone();
             self.work.spawn(async move {
                 engine.recover_agent(rows).await;
-                drop(closed);
+                drop(gate);
             });
         }
     }

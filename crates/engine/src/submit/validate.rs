@@ -1,29 +1,19 @@
 //! What a message must meet before it is taken in, and whether there is room for its turn.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use switchboard_a2a::{ContextId, Message};
 
-use crate::admission::Permit;
 use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
 use crate::engine::{EngineState, state_label};
 use crate::error::Error;
-use crate::ids::CallerId;
 use crate::live_task::{Core, LiveTask};
-use crate::queue::QueueSlot;
 
 /// The longest context id a caller may make up, in bytes: it becomes part of an index.
 const CONTEXT_ID_BYTES: usize = 256;
 /// The most other tasks a message may refer to: each is looked up.
 const REFERENCES: usize = 100;
-
-/// How a message's turn goes on once the message is in the log.
-pub(super) enum Admitted {
-    Runs(Permit),
-    Queued(QueueSlot),
-}
 
 impl EngineState {
     pub(super) fn check_size(&self, bytes: usize) -> Result<(), Error> {
@@ -57,33 +47,6 @@ impl EngineState {
         }
         for reference in references {
             self.visible_row(&Address::Root, caller, reference).await?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn admit(self: &Arc<Self>, hosted: &Arc<Hosted>, owner: &CallerId) -> Result<Admitted, Error> {
-        if self.has_too_many_released(hosted) {
-            return Err(Error::retry_soon("too many turns of this agent wait for each other"));
-        }
-        let is_recovering = hosted.recovering.load(Ordering::Acquire) > 0;
-        if !is_recovering && let Some(permit) = self.try_permit(hosted, owner) {
-            return Ok(Admitted::Runs(permit));
-        }
-        if let Some(slot) = self.admission.queue_slot(self.settings.queued_turns) {
-            return Ok(Admitted::Queued(slot));
-        }
-        // A place that was given back while this was counted may have looked taken to whoever gave it back.
-        self.start_queued();
-        Err(Error::retry_soon(match is_recovering {
-            true => "what was left before a restart goes on first, and the queue is full",
-            false => "every slot to run is taken and the queue is full",
-        }))
-    }
-
-    pub(super) fn check_parked(&self, caller: &Caller) -> Result<(), Error> {
-        let (all, own) = self.admission.parked(&caller.id);
-        if all >= self.settings.parked_tasks || own >= self.settings.parked_per_caller {
-            return Err(Error::retry_soon("too many tasks wait for an answer; answer or cancel some"));
         }
         Ok(())
     }

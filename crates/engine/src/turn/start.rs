@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use switchboard_admission::CounterPermit;
 use tokio::sync::oneshot;
 
 use crate::admission::Permit;
@@ -10,7 +11,7 @@ use crate::append::PendingAppend;
 use crate::engine::EngineState;
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
-use crate::queue::{QueuePriority, QueueSlot};
+use crate::queue::QueuePriority;
 use crate::store::{Phase, RowState, Sides, StoreError};
 use crate::turn::{RETRY, TurnInput, drive};
 
@@ -53,12 +54,10 @@ impl EngineState {
 
     /// Lets a task that was let in before wait for its turn, whatever the limit of the queue is now.
     pub(crate) fn enqueue_again(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>) {
-        if let Some(slot) = self.admission.queue_slot(usize::MAX) {
-            self.enqueue(rank, live, slot);
-        }
+        self.enqueue(rank, live, self.admission.queued.acquire());
     }
 
-    pub(crate) fn enqueue(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>, slot: QueueSlot) {
+    pub(crate) fn enqueue(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>, slot: CounterPermit) {
         live.core.lock().queued_at = Some(self.clock.now());
         self.admission.enqueue(rank, live.clone(), slot);
         if live.core.lock().is_done() {
