@@ -1,4 +1,4 @@
-//! What an agent author writes.
+//! The `Agent` trait that an agent author implements, and its types.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub struct Turn {
     pub accepted_output_modes: Vec<String>,
     /// The request's metadata.
     pub metadata: Option<Metadata>,
-    /// What the caller wishes, as its metadata says it.
+    /// The caller's routing hints.
     pub hints: Hints,
 }
 
@@ -104,7 +104,7 @@ pub struct TaskView {
     pub saved: Option<Json>,
     /// Who asks.
     pub caller: CallerId,
-    /// What the caller wished of that message.
+    /// The caller's routing hints of that message.
     pub hints: Hints,
 }
 

@@ -1,7 +1,7 @@
-//! The one way to change a task: encode, ask the store, and only then let memory follow.
+//! The append, the only way to change a task: encode, commit, and only then update memory.
 //!
-//! All of it runs under the task's `writing` lock and inside spawned work that no disconnecting caller can drop,
-//! because a commit that memory never heard of would tear the two apart.
+//! It runs under the task's `writing` lock and inside spawned work that a disconnecting caller cannot drop, because
+//! memory would not follow a commit otherwise.
 
 use bytes::Bytes;
 
@@ -19,9 +19,9 @@ const SNAPSHOT_BYTES: usize = 64 << 10;
 
 /// Who appends.
 pub(crate) enum AppendKind {
-    /// The running turn.
+    /// The running turn; guarded by its fence.
     Owner(Fence),
-    /// Anybody who knows the whole log.
+    /// Any other writer; guarded by the log's version.
     Inbox,
 }
 
@@ -43,7 +43,7 @@ impl PendingAppend {
 }
 
 impl LiveTask {
-    /// Writes the running turn's output. After a fault of the store the output is back in its place.
+    /// The owner append: writes the running turn's output. If the store fails the output stays uncommitted.
     pub(crate) async fn flush(&self, engine: &EngineState, sides: Sides) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
         let (batch, row, fence) = {
@@ -56,7 +56,7 @@ impl LiveTask {
             if batch.is_empty() {
                 return Ok(());
             }
-            // A row is no larger than a reader takes at a time, but for a single event that is.
+            // A row is no larger than what a reader takes at a time, unless one event is.
             core.output.batch = batch.split_off(engine.settings.uncommitted_bytes);
             let batch = self.hold_back_completion(&mut core, batch);
             core.output.in_flight = (batch.bytes(), batch.len());
@@ -85,7 +85,7 @@ impl LiveTask {
         outcome
     }
 
-    /// COMPLETED with messages unread ends the turn, not the task: it becomes a WORKING status.
+    /// COMPLETED with unread messages ends the turn, not the task: it becomes a WORKING status.
     fn hold_back_completion(&self, core: &mut Core, batch: Batch) -> Batch {
         let taken = core.output.taken;
         let has_unread = core.fold.kernel.unread.iter().any(|unread| unread.seq > taken);
@@ -103,7 +103,7 @@ impl LiveTask {
         Batch::of(events)
     }
 
-    /// What the running turn's events make of the row.
+    /// The task's row after the running turn's events.
     fn row_after(&self, engine: &EngineState, core: &Core, events: &[Event]) -> RowState {
         let mut row = core.row.clone();
         for event in events {
@@ -231,7 +231,7 @@ impl Core {
         row.phase == Phase::Done || grown >= self.snapshot_bytes.max(SNAPSHOT_BYTES)
     }
 
-    /// The fold as it will be, and its snapshot; the present one stays as it is until the commit.
+    /// The fold after the commit, and its snapshot; the present one stays until then.
     fn fold_with(&self, sealed: &SealedBatch) -> (Fold, Bytes) {
         let mut fold = self.fold.clone();
         for (index, event) in sealed.events.iter().enumerate() {
@@ -241,7 +241,7 @@ impl Core {
         (fold, snapshot)
     }
 
-    /// Lets memory follow a commit.
+    /// Updates memory after a commit.
     fn commit(&mut self, first: Seq, sealed: &SealedBatch, row: RowState, next: Option<(Fold, Bytes)>, epoch: Epoch) {
         let count = sealed.events.len() as u64;
         match next {
@@ -273,7 +273,7 @@ impl Core {
         }
         self.output.status_at = self.output.status_at.max(row.status_at);
         if self.fold.kernel.cancel_requested && row.phase != Phase::Done {
-            // In the same moment: a turn that looks at the task after this commit must not park it.
+            // Under the same lock: the turn must not park the task after this commit.
             self.output.stop.get_or_insert(Reason::CanceledByCaller);
         }
         self.row = row;

@@ -1,8 +1,7 @@
-//! A turn that cannot go on because of another task says so: which agent's that is, and since when.
+//! The task that a turn waits for, reported in its status: which agent serves that task, and since when.
 //!
-//! A status is one event that every reader of the task sees. What only some of them may know, the other
-//! task's id and the commands that end its wait, is in it only if both tasks have the same owner. An admin key that reads
-//! the task gets it added to what it reads ([`EngineState::add_blocker`]), and operators find it in the list of live tasks.
+//! Every reader of the task sees its status. The other task's id and the commands that end its wait are in it only if
+//! both tasks have the same owner. An admin key gets them added to what it reads ([`EngineState::add_blocker`]), and operators find it in the list of live tasks.
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{Json, Message, Metadata, Role, Task, TaskId, TaskState, Timestamp};
@@ -54,7 +53,7 @@ pub struct ShownBlocker {
 }
 
 impl Blocker {
-    /// As everybody may see it.
+    /// As any reader of the task may see it.
     pub fn shown(&self) -> ShownBlocker {
         ShownBlocker {
             agent: self.agent.to_string(),
@@ -103,7 +102,7 @@ impl TaskHandle {
         Ok(())
     }
 
-    /// What operators read of it, without another event: for a wait that has been told often enough.
+    /// What operators read of it, without another event: for a wait that has been reported often enough.
     pub fn note_blocker(&self, blocker: Blocker) {
         self.live.core.lock().output.blocker = Some(blocker);
     }

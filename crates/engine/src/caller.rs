@@ -1,4 +1,4 @@
-//! Who asks, and what they may.
+//! The caller of a request and its scopes.
 
 use crate::ids::{AgentName, CallerId};
 
@@ -23,7 +23,7 @@ impl Caller {
 pub struct Scopes {
     /// Which agents it may call.
     pub agents: AgentScope,
-    /// Whether it may use the operator's doors.
+    /// Whether it may use the operator API.
     pub admin: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Time as something passed in, so that a test turns it by hand instead of sleeping.
+//! The clock is passed in, so that tests turn a simulated one instead of sleeping.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -64,12 +64,12 @@ impl SimulatedClock {
         clock
     }
 
-    /// Turns the clock on and wakes everybody whose time has come.
+    /// Turns the clock on and wakes the sleepers whose time has come.
     pub fn advance(&self, duration: Duration) {
         self.turn_to(later(self.now(), duration));
     }
 
-    /// Sets the clock, back too, and wakes everybody whose time has come.
+    /// Sets the clock, back too, and wakes the sleepers whose time has come.
     pub fn turn_to(&self, now: Timestamp) {
         let mut state = self.state.lock();
         state.now = now.0;

@@ -1,4 +1,4 @@
-//! Which agent serves a request. The kernel ships a fixed list; a hub can route instead.
+//! The agent directory: which agent serves a request. The kernel ships a fixed list; a hub can route instead.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl Address {
 pub struct Asked<'a> {
     /// The message.
     pub message: &'a Message,
-    /// What the caller wishes.
+    /// The caller's routing hints.
     pub hints: &'a Hints,
 }
 
@@ -82,7 +82,7 @@ pub struct Hosted {
 pub struct Switches {
     /// Whether a v0.3 send that does not say waits for the end.
     pub v03_blocking: bool,
-    /// Whether v0.3 streams end when the agent waits for somebody.
+    /// Whether v0.3 streams end at an interrupted state.
     pub v03_close_on_interrupt: bool,
     /// How often files are encoded as base64 over v0.3 REST.
     pub v03_rest_files: RestFiles,
@@ -92,13 +92,13 @@ pub struct Switches {
     pub dedupe_message_id: bool,
     /// What webhooks are sent, if they do not say so themselves and not what their version says.
     pub webhook_payload: Option<PushPayload>,
-    /// Which events webhooks are told of.
+    /// Which events are delivered to webhooks.
     pub webhook_events: WebhookEvents,
     /// Turns of this agent at the same time, if fewer than the kernel's own limit for an agent.
     pub max_running: Option<usize>,
 }
 
-/// Which events webhooks are told of.
+/// Which events are delivered to webhooks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WebhookEvents {
     /// Every change of status, and in version 1.0 every artifact update.
@@ -106,7 +106,7 @@ pub enum WebhookEvents {
     All,
     /// Every change of status.
     Status,
-    /// Only when the task ends or waits for somebody.
+    /// Only terminal and interrupted states.
     Stops,
 }
 

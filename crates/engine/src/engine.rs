@@ -1,4 +1,4 @@
-//! The kernel as one thing: what all its operations share, and its beginning.
+//! The state that all operations of the kernel share, and its start.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -45,18 +45,18 @@ pub(crate) struct EngineState {
     pub(crate) key_reservations: KeyReservations,
     pub(crate) history_cache: HistoryCache,
     pub(crate) terminal_tasks: TerminalTaskCache,
-    /// Set when the server stops: no new work.
+    /// Set when a shutdown begins: no new work.
     pub(crate) closing: CancellationToken,
-    /// Set when waiting for running turns is over: readers are let go.
+    /// Set when a shutdown has waited for running turns: watchers end.
     pub(crate) drained: CancellationToken,
-    /// Everything that writes: turns and inbox appends. A stop waits for these.
+    /// Everything that writes: turns and inbox appends. A shutdown waits for these.
     pub(crate) work: TaskTracker,
-    /// Hears which tasks have grown that somebody outside has a cursor in.
+    /// Notified of appends to tasks with webhooks.
     pub(crate) watcher: OnceLock<Watcher>,
 }
 
 impl Engine {
-    /// Starts the kernel: takes up what an earlier process left, and watches over what expires.
+    /// Starts the kernel: recovery of an earlier process's tasks, and the sweep.
     pub async fn start(
         store: Arc<dyn Store>,
         directory: Arc<dyn Directory>,
@@ -113,19 +113,19 @@ impl Engine {
     }
 }
 
-/// What callers hear while the server stops.
+/// The error of requests during a shutdown.
 pub(crate) fn shutting_down() -> Error {
     Error::Unavailable { problem: "the server is stopping".to_owned(), retry_after_ms: 5_000 }
 }
 
 impl EngineState {
-    /// When a task that begins to wait now expires: unanswered, or over its total time, whichever is first.
+    /// When a task that asks now expires: its question timeout or its deadline, whichever is first.
     pub(crate) fn expiry_of(&self, core: &Core) -> Option<Timestamp> {
         let unanswered = later(self.clock.now(), self.settings.parked_expiry);
         Some(self.deadline_of(core).map_or(unanswered, |deadline| deadline.min(unanswered)))
     }
 
-    /// A task that the caller may see at this address, in memory from now on while somebody holds it.
+    /// A task that the caller may see at this address, in memory while it is held.
     pub(crate) async fn open(&self, address: &Address, caller: &Caller, id: &TaskId) -> Result<Arc<LiveTask>, Error> {
         let live = match self.live.get(id) {
             Some(live) => live,
@@ -169,7 +169,7 @@ impl EngineState {
         }
         let shared = self.live.insert_or_get(live.clone());
         if Arc::ptr_eq(&shared, &live) {
-            // Between the load and the insertion somebody else may have loaded it, written, and let it go.
+            // Between the load and the insertion another request may have loaded, changed and dropped it.
             let _writing = shared.writing.lock().await;
             shared.reload(self).await?;
         }
@@ -196,7 +196,7 @@ impl EngineState {
         Ok(core)
     }
 
-    /// Counts what a commit has changed.
+    /// Records the duration of tasks that a commit has ended.
     pub(crate) fn record_metrics(&self, task: &NewTask, core: &Core, events: &[Event]) {
         for event in events {
             let Kind::Status(state) = event.kind() else { continue };
@@ -240,7 +240,7 @@ pub fn state_label(state: TaskState) -> &'static str {
     }
 }
 
-/// The tasks in memory, in shards so that no two tasks need wait for the same lock.
+/// The tasks in memory, in shards so that tasks rarely share a lock.
 pub(crate) struct LiveTasks {
     shards: Vec<Mutex<HashMap<TaskId, Weak<LiveTask>>>>,
 }
@@ -271,12 +271,12 @@ impl LiveTasks {
         live
     }
 
-    /// Forgets a task that has ended or is no longer held by anybody.
+    /// Forgets a task that has ended or is no longer held.
     pub(crate) fn forget(&self, id: &TaskId) {
         self.shard(id).lock().remove(id);
     }
 
-    /// Everything in memory now; what nobody holds any more is forgotten.
+    /// All tasks in memory; those no longer held are forgotten.
     pub(crate) fn all(&self) -> Vec<Arc<LiveTask>> {
         let mut all = Vec::new();
         for shard in &self.shards {

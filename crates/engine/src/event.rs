@@ -34,7 +34,7 @@ pub enum Event {
     Noted(Json),
     /// What the work has cost so far.
     Used(Usage),
-    /// Somebody wants it stopped.
+    /// A cancellation was requested.
     CancelRequested,
     /// The server stopped in order while the turn was running.
     Interrupted,
@@ -58,7 +58,7 @@ pub struct Received {
     pub metadata: Option<Metadata>,
 }
 
-/// What work has cost.
+/// The cost of the work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -87,7 +87,7 @@ impl Kind {
         self != Self::Internal
     }
 
-    /// Whether nothing follows it.
+    /// Whether it is the terminal event: nothing follows it.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Status(state) if state.is_terminal())
     }
@@ -128,12 +128,12 @@ pub struct LoggedEvent {
     pub kind: Kind,
     /// Its line in the log; for events that are sent, the v1.0 frame.
     pub line: Bytes,
-    /// The frame in the other dialects, once somebody has asked for it.
+    /// The frame in the other dialects, once a reader has asked for it.
     translated: [OnceLock<Bytes>; Dialect::ALL.len()],
 }
 
 impl LoggedEvent {
-    /// An event at its place in the log.
+    /// An event with its number in the log.
     pub(crate) fn new(seq: Seq, epoch: Epoch, kind: Kind, line: Bytes) -> Arc<Self> {
         Arc::new(Self { seq, epoch, kind, line, translated: Default::default() })
     }

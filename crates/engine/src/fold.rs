@@ -53,7 +53,7 @@ pub struct KernelState {
     pub saved: Option<Json>,
     /// A direct reply.
     pub reply: Option<Message>,
-    /// Somebody wants it stopped.
+    /// A cancellation was requested.
     pub cancel_requested: bool,
     /// The number of the last status that ended a wait: terminal or interrupted.
     pub last_stop: u64,

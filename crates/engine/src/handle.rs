@@ -1,4 +1,4 @@
-//! What an agent works with while it runs: say how it goes, produce, ask, save. How it ends is in `endings`.
+//! What an agent works with while it runs: status, artifacts, questions, saved state. Terminal events are in `terminal`.
 
 mod conversation;
 mod terminal;
@@ -28,7 +28,7 @@ pub struct TaskHandle {
 /// Why a call on a handle did nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stopped {
-    /// Somebody asked for the task to be stopped, or its time is up.
+    /// A cancellation was requested, or the deadline or idle limit has passed.
     #[error("the task is being stopped")]
     Canceled,
     /// The task has already ended, or waits for an answer.
@@ -68,7 +68,7 @@ impl TaskHandle {
         self.live.core.lock().task()
     }
 
-    /// Says how it goes: WORKING with a message.
+    /// Reports WORKING with a message.
     pub async fn status(&self, text: impl Into<String>) -> Result<(), Stopped> {
         let message = Message::text(Role::Agent, text);
         self.wait_for_buffer(text_bytes(&message.parts)).await?;
@@ -81,7 +81,7 @@ impl TaskHandle {
         self.push_status(TaskState::Working, None, None).map(drop)
     }
 
-    /// Adds to the answer; all the pieces make one text artifact named `answer`.
+    /// Adds to the answer, one text artifact named `answer`.
     pub async fn text(&self, delta: impl Into<String>) -> Result<(), Stopped> {
         let delta = delta.into();
         self.wait_for_buffer(delta.len()).await?;
@@ -100,7 +100,7 @@ impl TaskHandle {
         self.push_artifact(&mut self.live.core.lock(), artifact, false, true)
     }
 
-    /// Produces a piece of an artifact: the first with `append` false, the last with `last` true.
+    /// Produces a chunk of an artifact: the first with `append` false, the last with `last` true.
     pub async fn chunk(&self, artifact: Artifact, append: bool, last: bool) -> Result<(), Stopped> {
         self.wait_for_buffer(text_bytes(&artifact.parts)).await?;
         self.push_artifact(&mut self.live.core.lock(), artifact, append, last)
@@ -136,9 +136,9 @@ impl TaskHandle {
                 if core.is_done() || core.output.stop.is_some() {
                     return Some(Err(core.observe_stop()));
                 }
-                // An answer that still waits for a place to run is not delivered yet.
-                let has_place = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
-                let answered = has_place && !core.row.state.is_interrupted();
+                // An answer whose turn still waits for a permit is not delivered yet.
+                let has_permit = core.turn_fence == core.row.fence && core.row.phase == Phase::Running;
+                let answered = has_permit && !core.row.state.is_interrupted();
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
                 let answer = answer.map(|current| current.received.message.clone())?;
                 core.output.asking = false;
@@ -173,7 +173,7 @@ impl TaskHandle {
         self.push(&mut self.live.core.lock(), Event::Saved(value))
     }
 
-    /// Reports what the work has cost so far, in all; also while the task is being stopped.
+    /// Reports the usage so far, in all; also while the task is being stopped.
     pub async fn usage(&self, usage: Usage) -> Result<(), Stopped> {
         self.wait_for_buffer(0).await?;
         let mut core = self.live.core.lock();
@@ -236,8 +236,8 @@ impl TaskHandle {
         }
     }
 
-    /// Whether somebody stopped the task or it has ended. A task that was only lost with its server is neither: the next
-    /// server takes it up.
+    /// Whether the task is to stop or has ended. One that was only lost with its server is neither: the next server
+    /// recovers it.
     pub fn is_over(&self) -> bool {
         let core = self.live.core.lock();
         core.output.stop.is_some() || core.is_done()
@@ -252,7 +252,7 @@ impl TaskHandle {
         core.lost.is_some() || core.run != self.run
     }
 
-    /// Waits until there is room for so many more bytes of uncommitted output, or for one piece that is larger alone.
+    /// Backpressure: waits until the output buffer takes so many more bytes; a single larger event is taken alone.
     pub(crate) async fn wait_for_buffer(&self, more: usize) -> Result<(), Stopped> {
         let settings = &self.engine.settings;
         self.live
@@ -323,7 +323,7 @@ impl TaskHandle {
 }
 
 impl Core {
-    /// The run hears that the task is to stop.
+    /// The run has observed that the task is to stop.
     pub(crate) fn observe_stop(&mut self) -> Stopped {
         self.output.stop_observed = true;
         Stopped::Canceled
@@ -335,7 +335,7 @@ impl Core {
             _ if self.output.committed >= mark => Some(Ok(())),
             Some(StoreError::Fenced) if self.is_done() => Some(Err(Stopped::Ended)),
             Some(_) => Some(Err(Stopped::Lost)),
-            // Ended by somebody else, and what is not under way by now is never stored.
+            // Ended by another writer: output that is not being written by now is never stored.
             None if self.is_done() && self.output.in_flight == (0, 0) => Some(Err(Stopped::Ended)),
             None => None,
         }

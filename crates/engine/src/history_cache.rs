@@ -1,8 +1,7 @@
-//! What was said in a conversation's tasks, kept at hand for agents that read it on every turn.
+//! A cache of the message history of conversations, for agents that read it on every turn.
 //!
-//! The tasks are the truth: each kept piece names the task and the event it is as of, and is used only while the
-//! task's row still says so. The least recently used conversations go when there are too many (`limits.contexts`) or
-//! they are too large together.
+//! Each entry names its task and the last event it includes, and is used only while the task's row agrees. The least
+//! recently used conversations go when there are too many (`limits.contexts`) or they are too large together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +17,7 @@ const MOST_BYTES: usize = 32 << 20;
 
 type Conversation = (CallerId, AgentName, ContextId);
 
-/// What was said in one task.
+/// The messages of one task.
 #[derive(Clone)]
 pub(crate) struct TaskHistory {
     pub(crate) task: TaskId,
@@ -35,7 +34,7 @@ impl TaskHistory {
     }
 }
 
-/// The conversations at hand.
+/// The cached conversations.
 #[derive(Default)]
 pub(crate) struct HistoryCache {
     kept: Mutex<CachedHistories>,
@@ -56,7 +55,7 @@ struct CachedConversation {
 }
 
 impl HistoryCache {
-    /// What is at hand of a task's conversation.
+    /// What is cached of a task's conversation.
     pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[TaskHistory]>> {
         let mut kept = self.kept.lock();
         kept.uses += 1;

@@ -1,4 +1,4 @@
-//! Safe retries: one key, one message, however often it is sent.
+//! The idempotency key: one key, one message, however often it is sent (deduplication of retries).
 //!
 //! The record of a key is written with its message in one transaction. Until that commit the key is reserved in
 //! memory, so that a second send with the same key waits for the first instead of racing it.
@@ -24,7 +24,7 @@ pub(crate) struct KeyReservations {
 }
 
 impl KeyReservations {
-    /// Reserves a key, waiting for whoever holds it.
+    /// Reserves a key; waits while another send holds it.
     pub(crate) async fn reserve(self: &KeyReservations, scope: &SendScope) -> KeyReservation<'_> {
         loop {
             let held = {

@@ -41,7 +41,7 @@ impl Fence {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(pub u64);
 
-/// A place in one task's log that survives a restart: the wire form is `epoch.seq`.
+/// A position in one task's log that survives a restart: the wire form is `epoch.seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cursor {
     /// The epoch the event was written in.
@@ -64,7 +64,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// A place in the log of all tasks.
+/// A position in the log of all tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The event row; row ids rise with commits and are never used again.

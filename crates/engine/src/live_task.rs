@@ -1,7 +1,7 @@
 //! A task in memory: the fold of what is committed, and the output that is not yet.
 //!
-//! There is at most one of these per task in a process, and it exists only while somebody needs it: a running turn,
-//! a reader, a request. Everything here follows the log; nothing here is ahead of it.
+//! There is at most one per task in a process, and it exists only while a turn, a watcher or a request holds it.
+//! Everything here follows the log; nothing is ahead of it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::reason::Reason;
 use crate::store::{NewTask, Phase, RowState, StoreError};
 use crate::turn::TurnInput;
 
-/// Committed lines kept at hand for readers; older ones are read from the store.
+/// Committed lines kept in memory for watchers; older ones are read from the store.
 const TAIL_BYTES: usize = 256 << 10;
 
 /// One task in memory.
@@ -55,7 +55,7 @@ pub(crate) struct Core {
     pub(crate) last_epoch: Epoch,
     /// Bytes of all its events.
     pub(crate) bytes: u64,
-    /// Somebody outside has a cursor in the log and is told when it grows.
+    /// A webhook has a cursor in the log and is notified when it grows.
     pub(crate) watched: bool,
     pub(crate) since_snapshot: usize,
     pub(crate) snapshot_bytes: usize,
@@ -66,7 +66,7 @@ pub(crate) struct Core {
     pub(crate) output: Output,
     /// Why the task never came to be, or why its turn cannot go on.
     pub(crate) lost: Option<StoreError>,
-    /// Why the store did not take the last output, which is offered again. Who waits for an end need not wait for that.
+    /// Why the last append of output failed. It is retried; blocked senders do not wait for that.
     pub(crate) unstored: Option<StoreError>,
     /// Rises with every run, and when one is left: a handle of another run is worthless.
     pub(crate) run: u64,
@@ -74,13 +74,13 @@ pub(crate) struct Core {
     pub(crate) driven: bool,
     /// A turn of this process is being claimed in the log and begins, or goes on, right after.
     pub(crate) waking: bool,
-    /// How a recovered turn that waits for a place begins.
+    /// The input of a recovered turn that waits for a permit.
     pub(crate) recovered: Option<TurnInput>,
     /// When the last append was committed.
     pub(crate) last_append_at: Timestamp,
-    /// When the task began to wait for a place.
+    /// When the task began to wait for a permit.
     pub(crate) queued_at: Option<Timestamp>,
-    /// Hands the place back to a parked turn whose question was answered.
+    /// The new permit of a parked turn whose question was answered.
     pub(crate) resume: Option<Permit>,
     /// The fence of the turn that this process runs.
     pub(crate) turn_fence: Fence,
@@ -99,7 +99,7 @@ pub(crate) struct Output {
     pub(crate) status_at: Timestamp,
     /// The run has asked a question and not been given the answer.
     pub(crate) asking: bool,
-    /// Whether the run has its place, or stands aside.
+    /// Whether the run has its permit, or has released it.
     pub(crate) permit_state: PermitState,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     pub(crate) turn_over: bool,
@@ -111,18 +111,17 @@ pub(crate) struct Output {
     pub(crate) produced: ProducedArtifacts,
     /// Whether the task has or will have an artifact.
     pub(crate) has_artifact: bool,
-    /// What the work has cost, as its agent told since the task came into memory.
+    /// Usage as the agent reported it since the task came into memory.
     pub(crate) usage: Option<Usage>,
-    /// The task that the run waits for, while it stands aside.
+    /// The task that the run waits for, while its permit is released.
     pub(crate) blocker: Option<Blocker>,
     /// Why the turn has to stop.
     pub(crate) stop: Option<Reason>,
-    /// The run has heard that it has to, and cannot complete its task any more.
+    /// The run knows that it has to stop, and cannot complete its task any more.
     pub(crate) stop_observed: bool,
 }
 
 impl Output {
-    /// Nothing is known of a run that has only begun.
     pub(crate) fn begin_run(&mut self) {
         self.asking = false;
         self.permit_state = PermitState::Held;
@@ -170,7 +169,7 @@ impl LiveTask {
         self.hosted.as_ref().is_none_or(|hosted| hosted.manifest.park == Park::Allowed)
     }
 
-    /// Wakes everybody who waits for the task.
+    /// Wakes all readers and the turn's driver.
     pub(crate) fn wake(&self) {
         self.changed.notify_waiters();
         self.output.notify_one();
@@ -264,7 +263,6 @@ impl Core {
         self.row.phase == Phase::Done
     }
 
-    /// The task as it stands.
     pub(crate) fn task(&self) -> Task {
         self.fold.task.clone()
     }
@@ -280,7 +278,6 @@ impl Core {
         }
     }
 
-    /// Readers go to the store for what memory has not seen.
     pub(crate) fn forget_tail(&mut self) {
         self.tail.clear();
         self.tail_bytes = 0;
@@ -291,7 +288,7 @@ impl Core {
         after >= self.last_seq || self.tail.front().is_some_and(|first| first.seq <= after.plus(1))
     }
 
-    /// Committed events after a number, if they are all at hand.
+    /// Committed events after a number, if all of them are in memory.
     pub(crate) fn tail_after(&self, after: Seq) -> Option<Vec<Arc<LoggedEvent>>> {
         if after >= self.last_seq {
             return Some(Vec::new());

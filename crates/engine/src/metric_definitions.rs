@@ -4,13 +4,13 @@
 pub const TASKS: &str = "a2a_tasks";
 /// From a task's first message to its end, by how it ended.
 pub const TASK_DURATION: &str = "a2a_task_duration_seconds";
-/// How long turns waited for a place.
+/// How long turns waited for a permit.
 pub const QUEUE_WAIT: &str = "a2a_queue_wait_seconds";
-/// Turns at work.
+/// Turns that run.
 pub const RUNNING_TURNS: &str = "a2a_running_turns";
-/// Turns that wait for a place.
+/// Turns that wait for a permit.
 pub const QUEUED_TURNS: &str = "a2a_queued_turns";
-/// Tasks held in memory: those that run, are watched, or wait with their agent at hand.
+/// Tasks held in memory: those that run, are watched, or wait with their agent in memory.
 pub const TASKS_IN_MEMORY: &str = "a2a_tasks_in_memory";
 /// Writes to a task that has ended or belongs to another turn.
 pub const REFUSED_WRITES: &str = "a2a_refused_writes_total";

@@ -1,6 +1,6 @@
-//! What operators see and do across callers: every task that has not ended, and the end of any of them.
+//! What operators see and do across callers: list every live task, cancel any of them.
 //!
-//! No caller is checked here. It is for those who could read the store anyway: commands at the control socket.
+//! No caller is checked: it is for commands at the control socket, whose users could read the store anyway.
 
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
@@ -34,7 +34,7 @@ pub struct LiveView {
     pub since: Timestamp,
     /// When its first message came; nothing if that cannot be read.
     pub received_at: Option<Timestamp>,
-    /// Its place in the queue, if it waits for a slot; 1 is next.
+    /// Its queue position, if it waits for a permit; 1 is next.
     pub queue_position: Option<usize>,
     /// The task that it waits for, if it does.
     pub blocker: Option<Blocker>,

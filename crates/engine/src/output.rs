@@ -1,4 +1,4 @@
-//! What a turn says on its way to the log: each event checked against the task's state and limits.
+//! The output of a turn on its way to the log: each event is checked against the task's state and limits.
 
 use switchboard_a2a::{Json, Message, Metadata, TaskState};
 
@@ -29,11 +29,11 @@ pub(crate) fn push_status(
     Ok(mark)
 }
 
-/// An ending says what the work has cost, if the agent has told.
+/// Adds the reported usage to a terminal event's metadata.
 pub(crate) fn with_usage(core: &Core, metadata: Option<Metadata>) -> Option<Metadata> {
     let known = || core.fold.task.metadata.as_ref().and_then(|all| all.get(USAGE_KEY).cloned());
-    let told = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
-    let Some(usage) = told.or_else(known) else { return metadata };
+    let reported = core.output.usage.and_then(|usage| Json::from_serialize(&usage).ok());
+    let Some(usage) = reported.or_else(known) else { return metadata };
     let mut metadata = metadata.unwrap_or_default();
     metadata.insert(USAGE_KEY, usage);
     Some(metadata)
@@ -47,10 +47,10 @@ pub(crate) fn push(engine: &EngineState, live: &LiveTask, core: &mut Core, event
     }
     let ends = event.kind().is_terminal();
     if core.output.state.is_interrupted() && live.may_park() && !ends {
-        // It waits, and nobody owns it: all it can do is end.
+        // It is parked and has no owner: only a terminal event is allowed.
         return Err(Stopped::Ended);
     }
-    // What is not sent is the kernel's own and small; a task that is full must still get its ending and its messages.
+    // Internal events are small, and a task at its limit must still get its terminal event and its messages.
     let event_is_sent = event.kind().is_sent();
     let bytes = core.output.batch.push(event);
     let settings = &engine.settings;

@@ -1,7 +1,7 @@
 //! How far a task has got, in words and numbers: a WORKING status that also says it in `metadata["switchboard/progress"]`.
 //!
-//! The task's own metadata shows the latest of these while it is at work; it is gone once the task waits for somebody,
-//! turns to another message, or ends.
+//! The task's own metadata shows the latest progress while it is WORKING; it is gone once the task asks, takes another
+//! message, or ends.
 
 use serde::Serialize;
 use switchboard_a2a::{Json, Message, Metadata, Role, TaskState};

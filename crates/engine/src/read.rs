@@ -17,15 +17,15 @@ use crate::live_task::LiveTask;
 use crate::permit_release::PermitState;
 use crate::store::{Loaded, LoadedWithin, NewTask, Phase, StoreError};
 
-/// A larger log is folded off the async threads, where it delays no other task.
+/// A larger log is folded on a blocking thread, where it delays no other task.
 const FOLDED_AT_ONCE: usize = 64 << 10;
 
-/// Metadata key of what a waiting turn waits for, where that is a place at its agent.
+/// Metadata key of why a turn is queued, where its agent is at its limit.
 pub const QUEUE_REASON_KEY: &str = "switchboard/queueReason";
-/// Metadata key of a waiting turn's place in the queue; 1 is next.
+/// Metadata key of a turn's position in the queue; 1 is next.
 pub const QUEUE_POSITION_KEY: &str = "switchboard/queuePosition";
 
-/// A task as read, in whichever form was at hand.
+/// A task as read, in the form that was in memory or stored.
 #[derive(Clone, Debug)]
 pub enum TaskReading {
     /// Its v1.0 JSON, byte for byte as stored.
@@ -75,8 +75,7 @@ impl TaskReading {
 }
 
 impl Engine {
-    /// Whether nobody will work on a task any more: it has ended, or is not there. For what an agent keeps beside the
-    /// log, which goes when its task does.
+    /// Whether a task has ended or is gone. For what an agent keeps beside the log, which goes with its task.
     pub async fn has_ended(&self, id: &TaskId) -> Result<bool, Error> {
         if let Some(live) = self.inner.live.get(id) {
             return Ok(live.core.lock().is_done());
@@ -204,7 +203,7 @@ impl EngineState {
         Ok(TaskReading::Folded { task: Box::new(folded?), bytes })
     }
 
-    /// A live task as callers see it, with its place in the queue if it waits for one.
+    /// A live task as callers see it, with its queue position.
     pub(crate) fn reading(&self, live: &Arc<LiveTask>) -> TaskReading {
         let mut reading = TaskReading::of(live);
         if let TaskReading::Folded { task, .. } = &mut reading {

@@ -21,9 +21,9 @@ pub enum Reason {
     Interrupted,
     /// It was recovered too often without getting anywhere.
     RecoveryLimit,
-    /// Nobody answered in time.
+    /// Question timeout: no answer came in time.
     InputExpired,
-    /// It took too long in all.
+    /// The deadline passed.
     TimedOut,
     /// It went too long without any event.
     Idle,

@@ -1,4 +1,4 @@
-//! No task is left behind: what an earlier process was running or had queued is taken up again.
+//! Recovery: tasks that an earlier process was running or had queued are resumed, requeued or failed.
 
 mod order;
 
@@ -54,8 +54,8 @@ impl EngineState {
         self.end(live, TaskState::Failed, Some(text), Reason::Interrupted, due).await
     }
 
-    /// A turn has lost its process: what becomes of it is for its agent to say. It is claimed once, however often the
-    /// store fails on the way: only an agent that gets nowhere uses up its recoveries.
+    /// Lets the agent decide about a turn that lost its process. The turn is claimed once, however often the store fails
+    /// meanwhile: only an agent without progress uses up its recoveries.
     async fn decide(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
         let Some(live) = self.find_task(&row.task.id).await? else { return Ok(None) };
         let Some(hosted) = live.hosted.clone() else {
@@ -129,7 +129,7 @@ impl EngineState {
         live.inbox_if(self, decide).await
     }
 
-    /// What the agent wants done; one that panics or hangs over the question cannot go on.
+    /// The agent's decision; one that panics or hangs fails its task.
     async fn ask_agent(&self, hosted: &Hosted, view: &TaskView) -> Recovery {
         let asked = AssertUnwindSafe(async { hosted.agent.recover_boxed(view).await }).catch_unwind();
         let answer = tokio::select! {
@@ -180,8 +180,8 @@ impl EngineState {
     }
 }
 
-/// Whether a task has a turn that nobody runs or is about to. One that was recovered before and never got its slot
-/// is such a turn as well, unless it already waits here.
+/// Whether a task has a turn without a driver. A turn that was recovered before and never got its permit is one as
+/// well, unless it already waits here.
 fn has_lost_turn(core: &Core) -> bool {
     let begun = match core.row.phase {
         Phase::Running | Phase::Interrupted => true,

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::event::Received;
 use crate::ids::AgentName;
 
-/// What a caller wishes.
+/// A caller's routing hints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// The id of the skill it wants.

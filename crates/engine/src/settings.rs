@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-/// What the kernel can be told.
+/// The kernel's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Turns at work at the same time.
+    /// Turns that run at the same time.
     pub running_tasks: usize,
     /// Of these, for one caller.
     pub running_per_caller: usize,
     /// Of these, on one agent.
     pub running_per_agent: usize,
-    /// Turns that may wait for a place.
+    /// Turns that may wait in the queue.
     pub queued_turns: usize,
     /// Tasks that may wait for an answer.
     pub parked_tasks: usize,
     /// Of these, for one caller.
     pub parked_per_caller: usize,
-    /// Output of one task that may be uncommitted before its agent has to wait.
+    /// Backpressure: uncommitted output of one task, in bytes, before its agent has to wait.
     pub uncommitted_bytes: usize,
     /// The same in events.
     pub uncommitted_events: usize,
@@ -25,15 +25,15 @@ pub struct Settings {
     pub event_bytes: usize,
     /// The largest task: the sum of its events.
     pub task_bytes: u64,
-    /// How long a stop waits for running turns.
+    /// How long a graceful shutdown waits for running turns.
     pub drain: Duration,
     /// How long a canceled agent may take to stop.
     pub cancel_grace: Duration,
     /// How long a waiting agent is kept in memory.
     pub park: Duration,
-    /// How long a task waits for an answer before it fails.
+    /// The question timeout: how long a task waits for an answer before it fails.
     pub parked_expiry: Duration,
-    /// A task's total time.
+    /// A task's deadline, counted from its first message.
     pub deadline: Option<Duration>,
     /// The time a running task may pass without an event.
     pub idle: Option<Duration>,
@@ -49,7 +49,7 @@ pub struct Settings {
     pub retention_tasks: u64,
     /// How many bytes are kept.
     pub retention_bytes: u64,
-    /// Conversations whose history is kept at hand.
+    /// Conversations whose history is cached.
     pub contexts: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel asks of a store. There is one way to change a task, [`Store::append`], and it is one transaction.
+//! The `Store` trait. There is one way to change a task, [`Store::append`], and it is one transaction.
 //!
 //! A store knows rows and bytes, not meanings: the kernel decides what an event does to a task, the store decides
 //! whether the writer may still write, numbers the events, and makes them durable. Nothing is visible to any reader
@@ -50,8 +50,8 @@ pub trait Store: Send + Sync + 'static {
     /// The send that was accepted under an idempotency key.
     fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>>;
 
-    /// Tasks that nobody works on although somebody should: queued ones, and running ones whose lease is not held
-    /// by a live node. Oldest first, after the given key.
+    /// Tasks to recover: queued ones, and running ones whose lease is not held by a live node. Oldest first, after the
+    /// given key.
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>>;
 
     /// Tasks that have not ended, of all owners, with or without a driver. Oldest first, after the given key.
@@ -93,10 +93,10 @@ pub trait Store: Send + Sync + 'static {
     fn close(&self) -> StoreFuture<()>;
 }
 
-/// Who may write.
+/// The lock that an append is made under.
 #[derive(Clone, Debug)]
 pub enum Guard {
-    /// Nobody knows the task yet.
+    /// The task is new.
     Create(NewTask),
     /// The turn that holds the fence; refused with [`StoreError::Fenced`] once another one was claimed.
     Owner {
@@ -105,7 +105,7 @@ pub enum Guard {
         /// The fence the turn was claimed with.
         fence: Fence,
     },
-    /// Anybody who has seen the whole log; refused with [`StoreError::Stale`] if it has grown since.
+    /// Any other writer (an optimistic lock); refused with [`StoreError::Stale`] if the log has grown since.
     Inbox {
         /// The task.
         key: TaskKey,
@@ -144,7 +144,7 @@ pub struct Append {
     pub note: Option<String>,
     /// What else is written with them.
     pub sides: Sides,
-    /// Whether it may be refused when the store is behind: new work yes; endings, cancels and output no.
+    /// Whether the store may refuse it when overloaded: new work yes; terminal events, cancellations and output no.
     pub refusable: bool,
 }
 
@@ -177,7 +177,7 @@ pub struct RowState {
     pub fence: Fence,
     /// When a parked task expires.
     pub expires_at: Option<Timestamp>,
-    /// Not shown to anybody: a direct reply, or a task whose agent has not yet said what it will be.
+    /// Not visible to callers: a direct reply, or a task whose agent has not yet said what it will be.
     pub hidden: bool,
     /// Processes that its turn has lost since the last event that went out on the wire. A graceful shutdown is none.
     pub recoveries: u32,
@@ -186,16 +186,16 @@ pub struct RowState {
 /// Whether a turn waits, runs, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// A message waits for a turn; nobody owns it.
+    /// A message waits for a turn; it has no owner.
     Queued,
-    /// A turn that had begun, and was then lost or interrupted, waits for a slot to go on; nobody owns it. Unlike a queued
-    /// one its agent is asked how, and it goes before those that have not begun.
+    /// A turn that had begun, and was then lost or interrupted, waits for a permit; it has no owner. Unlike a queued one
+    /// its agent is asked how to go on, and it goes before those that have not begun.
     Requeued,
     /// A turn runs; its node holds the lease.
     Running,
-    /// Was running when its node stopped in order; nobody owns it.
+    /// Was running when its node shut down gracefully; it has no owner.
     Interrupted,
-    /// Waits for somebody outside.
+    /// Waits for an answer.
     Parked,
     /// Ended.
     Done,
@@ -232,7 +232,7 @@ pub struct TaskRow {
     pub last_seq: Seq,
     /// The bytes of its event rows.
     pub bytes: u64,
-    /// Whether it has or had webhooks, so that somebody is to be told of its events.
+    /// Whether it has or had webhooks, which are notified of its events.
     pub watched: bool,
 }
 

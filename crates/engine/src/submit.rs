@@ -1,4 +1,4 @@
-//! Taking a message in: a new task, an answer, or one more message for a running turn.
+//! Accepting a message: a new task, an answer, or a follow-up for a running turn.
 
 mod validate;
 
@@ -69,7 +69,7 @@ pub(crate) enum InitialTask {
     New(Arc<Received>),
     /// One that was there already, and where a reader of it stands.
     Existing(Box<(Cursor, Task)>),
-    /// Nobody said that it would be wanted.
+    /// The request did not ask for it.
     NotRequested,
 }
 
@@ -86,8 +86,8 @@ impl Submitted {
 }
 
 impl Engine {
-    /// Takes a message in. When this returns, the message is committed and its turn runs or waits for a place,
-    /// whatever becomes of the caller's connection.
+    /// Accepts a message. When this returns, the message is committed and its turn runs or is queued, whatever becomes
+    /// of the caller's connection.
     pub async fn send(&self, caller: &Caller, send: Send) -> Result<Submitted, Error> {
         let engine = self.inner.clone();
         if engine.closing.is_cancelled() {
@@ -108,7 +108,7 @@ impl Engine {
                 let record = SendRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
                 let submitted = Box::pin(engine.clone().submit(caller, send, Some(record))).await;
                 let Err(error) = submitted else { return submitted };
-                // The first sender may have gone away while its message was on its way into the log.
+                // The first sender may have disconnected during its append.
                 match engine.store.find_send(scope).await {
                     Ok(Some(record)) if record.digest == digest => Box::pin(engine.repeat(record, streaming)).await,
                     Ok(Some(_)) => Err(Error::KeyReused),
@@ -146,7 +146,7 @@ impl EngineState {
         match &send.message.task_id {
             Some(id) => {
                 let live = Box::pin(self.open(&send.address, caller, id)).await?;
-                // Boxed, like all that is rare here: the size of the common way is copied with every message.
+                // Boxed, like every rare path here: the future of the common path is copied with every message.
                 Box::pin(self.follow_up(live, send, record)).await
             }
             None => match Box::pin(self.asked_in_context(caller, &send, &hints)).await? {
@@ -156,8 +156,8 @@ impl EngineState {
         }
     }
 
-    /// The task whose question a message answers that names only their conversation: the one that waits there. With
-    /// several waiting nobody can say which is meant.
+    /// The task whose question is answered by a message that names only the conversation: the one that waits there. With
+    /// several waiting it is none.
     async fn asked_in_context(
         &self,
         caller: &Caller,
@@ -224,7 +224,7 @@ impl EngineState {
             core.output.pushed += 1;
             core.driven = !queued;
         }
-        // The agent may wait for something before its first word; its message goes into the log meanwhile.
+        // The agent may wait before its first output; its message is appended meanwhile.
         live.output.notify_one();
         // Keyed sends to agents that start with the commit are reserved in memory already, so both may start early.
         let early = hosted.manifest.start == Start::WithCommit;
@@ -246,7 +246,7 @@ impl EngineState {
             }
         });
         if queued {
-            // Whoever asks for the task after this answer sees where it waits.
+            // A read of the task after this response must find its queue position.
             begun.await?;
         }
         let committed = live.wait_for(|core| match &core.lost {
@@ -294,7 +294,7 @@ impl EngineState {
         let streaming = send.streaming;
         let sides = Sides { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
         let received = Arc::new(self.receive(&live.task, send));
-        // The connection may go away; the append and what follows from it must not.
+        // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();
         let task = live.clone();
         let appended = self.work.spawn(async move { engine.deliver(task, received, sides, streaming).await });

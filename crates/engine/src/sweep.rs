@@ -1,4 +1,4 @@
-//! What happens by the clock alone: questions nobody answered expire, ended tasks are forgotten in time.
+//! The periodic sweep: question timeouts, deadlines of queued tasks, and retention (eviction of ended tasks).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,7 @@ impl EngineState {
         });
     }
 
+    /// Fails the tasks whose question timeout or deadline has passed.
     async fn expire(self: &Arc<Self>) {
         loop {
             let rows = match self.store.expired(self.clock.now(), STEP).await {

@@ -1,6 +1,5 @@
-//! Ended tasks that were read lately, kept as the bytes they are answered with: a task that many callers poll should
-//! not cost a trip to the store each time. Ended tasks never change, so nothing here can be stale; when retention
-//! deletes tasks, all of it is let go.
+//! A cache of ended tasks as the bytes they are answered with: a task that callers poll should not cost a read of the
+//! store each time. Ended tasks never change, so no entry is stale; when retention deletes tasks, it is emptied.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +14,7 @@ use crate::store::NewTask;
 const MOST_BYTES: usize = 16 << 20;
 const SHARDS: usize = 16;
 
-/// Ended tasks at hand.
+/// The cached tasks, in shards.
 pub(crate) struct TerminalTaskCache {
     shards: Vec<RwLock<Shard>>,
     /// Rises with every deletion, so that a task read before it is not kept after it.

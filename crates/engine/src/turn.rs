@@ -1,10 +1,10 @@
-//! A turn: an agent at work on one message, and its output on its way into the log.
+//! A turn: one run of an agent on a message, and the owner appends of its output.
 //!
-//! One piece of spawned work holds both. The agent is polled first, so whatever it produces before it first waits goes
-//! into one append; while an append is under way the agent goes on and its output gathers for the next one.
+//! One spawned driver holds both. The agent is polled first, so whatever it produces before it first waits goes into
+//! one append; during an append the agent goes on and its output gathers for the next batch.
 //!
-//! Whether the work goes on or leaves the task is decided in one place, [`Driver::next_step`], under the task's lock, so
-//! that an answer always finds either a driver that will take it or none at all.
+//! Whether the driver goes on or leaves the task is decided in [`Driver::next_step`] under the task's lock, so that an
+//! answer finds either a driver that will take it or none at all.
 
 mod conclude;
 mod input;
@@ -73,7 +73,7 @@ struct Driver {
     busy: Option<CounterPermit>,
     sides: Sides,
     timers: Timers,
-    /// The agent has waited for its answer for as long as it is kept in memory.
+    /// The agent has waited for its answer for as long as it is kept in memory (`Settings::park`).
     unload: bool,
 }
 
@@ -153,7 +153,6 @@ impl Driver {
         }
     }
 
-    /// Decides what to do next from the task as it stands.
     fn next_step(&mut self, running: bool, flushing: bool) -> NextStep {
         let live = self.live.clone();
         let mut core = live.core.lock();
@@ -172,13 +171,13 @@ impl Driver {
         let done = core.is_done();
         let ends = core.output.state.is_terminal() && core.next_unread().is_none();
         if waits || ends {
-            // Nobody runs: the agent waits, or has said its last and only the commit is left.
+            // The agent waits, or only the commit of its terminal event is left: neither needs a permit.
             self.permit = None;
         }
         let has_output = !core.output.batch.is_empty() && !done;
-        // Answered, and the place to go on is not there yet: what the agent says meanwhile waits for it as well.
-        let waits_for_place = core.turn_fence != core.row.fence && !done;
-        let may_act = !flushing && !waits_for_place && !self.timers.is_set(Alarm::Retry);
+        // Answered, but without a permit yet: output waits for it as well.
+        let waits_for_permit = core.turn_fence != core.row.fence && !done;
+        let may_act = !flushing && !waits_for_permit && !self.timers.is_set(Alarm::Retry);
         if may_act && has_output {
             return NextStep::Flush;
         }
@@ -190,8 +189,7 @@ impl Driver {
         let is_aside = matches!(core.output.permit_state, PermitState::Released | PermitState::Requeued);
         drop(core);
         self.set_timers(running, waits, stopping);
-        // Its question is asked again by the next process, so a stop need not wait for the answer, nor for whoever waits
-        // for another turn.
+        // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another.
         let rests = (asks || (is_aside && !has_output)) && !stopping;
         let counts = [self.busy.as_mut(), self.permit.as_mut().map(|permit| &mut permit.busy)];
         counts.into_iter().flatten().for_each(|busy| busy.set_held(!rests));
@@ -208,7 +206,7 @@ impl Driver {
         let next = if core.is_done() {
             None
         } else if let Some(reason) = core.output.stop {
-            // It was told to stop while it asked and returned. The ending is output like any other.
+            // It was stopped after it had asked and returned. The terminal event is output like any other.
             end_stopped(&self.engine, &self.live, core, reason);
             return if core.output.batch.is_empty() { NextStep::Wait } else { NextStep::Flush };
         } else if core.row.phase == Phase::Running && core.output.asking && self.permit.is_some() {
@@ -218,9 +216,9 @@ impl Driver {
             && let Some(next) = core.next_unread().cloned()
         {
             let hosted = self.live.hosted.as_ref();
-            let place = || hosted.and_then(|hosted| self.engine.try_permit(hosted, &self.live.task.owner));
-            // A message that came while the turn's last words were on their way may find the place given up.
-            self.permit = self.permit.take().or_else(place);
+            let permit = || hosted.and_then(|hosted| self.engine.try_permit(hosted, &self.live.task.owner));
+            // A message that came during the last append may find the permit released.
+            self.permit = self.permit.take().or_else(permit);
             if self.permit.is_none() {
                 return NextStep::Queue(next.seq);
             }
@@ -244,7 +242,7 @@ impl Driver {
         Some(TurnInput::new(next, Cause::Next, core.fold.kernel.saved.clone()))
     }
 
-    /// The same where no place is free: the task waits for one. False if that could not be written yet.
+    /// The same without a free permit: the task is queued. False if that could not be stored yet.
     async fn queue_next(&mut self, seq: u64) -> bool {
         let engine = self.engine.clone();
         let decide = |core: &mut Core| {
@@ -297,7 +295,7 @@ impl Driver {
         let settings = &self.engine.settings;
         let core = self.live.core.lock();
         let deadline = self.engine.deadline_of(&core).map(|at| (at, Reason::TimedOut));
-        // An agent that waits for somebody outside is not idle.
+        // An agent that waits for an answer is not idle.
         let idle = settings.idle.filter(|_| !core.row.state.is_interrupted());
         let idle = idle.map(|limit| (later(core.last_event_at(), limit), Reason::Idle));
         match (deadline, idle) {
@@ -316,12 +314,12 @@ impl Driver {
         }
     }
 
-    /// What to do after a failed append: try again later, or say that the turn is lost.
+    /// After a failed append: retry later, or mark the turn as lost.
     fn handle_append_failure(&mut self, error: StoreError) {
         let mut core = self.live.core.lock();
         let fatal = matches!(error, StoreError::Fenced | StoreError::Missing | StoreError::Closed);
         if fatal && core.is_done() {
-            // Ended by somebody else: the agent still has its grace to stop, and hears that nothing more is stored.
+            // Ended by another writer: the agent has its grace period to stop, and its output is dropped.
             core.output.batch = Batch::default();
             drop(core);
             self.live.wake();
@@ -342,17 +340,17 @@ impl Driver {
 }
 
 enum NextStep {
-    /// There is nothing more to do here, and the task knows it.
+    /// No driver holds the task from now on.
     Leave,
     /// This run is over; the next one begins.
     Next(TurnInput),
     Flush,
-    /// The next turn is this message's, and has to wait for a place.
+    /// The next turn is this message's, and has to wait for a permit.
     Queue(u64),
     Wait,
 }
 
-/// The agent's future. It is the agent's own code: whatever it does when it is polled or dropped stays in here.
+/// The agent's future. Panics of the agent's code, when polled or dropped, stay in here.
 struct Run<'a>(Option<Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>>);
 
 impl<'a> Run<'a> {

@@ -1,7 +1,7 @@
-//! The one way to watch a task: read its log from a number and wait for more.
+//! Watching a task: read its log from a sequence number and wait for more.
 //!
-//! Live streams, resubscriptions and blocked senders are all this. A wake-up carries no data; a reader that fell
-//! behind what memory holds reads the store, and nobody waits for it.
+//! Streams, subscriptions, resumptions and blocked senders all do this. A wake-up carries no data; a slow reader that
+//! fell behind the tail in memory reads the store, so it causes no backpressure on the turn.
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ const READ_BYTES: usize = 256 << 10;
 /// When a stream ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// At the task's end.
+    /// At the terminal event.
     Terminal,
     /// Also when the agent asks for input.
     InputRequired,
-    /// Also when the agent waits for anybody.
+    /// Also at AUTH_REQUIRED.
     Interrupted,
 }
 
@@ -55,8 +55,8 @@ pub enum Answer {
 }
 
 impl Submitted {
-    /// Waits until the task ends or waits for somebody, counted from this message. If what the agent says cannot be
-    /// stored at present, or the server stops, the task is answered as it is stored: the message is, so it is no error.
+    /// The blocking send: waits for a terminal or interrupted state after this message. If output cannot be stored at
+    /// present, or the server stops, the blocked sender gets the task as it is: the message is stored, so it is no error.
     pub async fn answer(&self) -> Answer {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
@@ -70,7 +70,7 @@ impl Submitted {
             }
         };
         let reply = tokio::select! {
-            // What came in time is told, even if the stop comes in the same moment.
+            // A result in time counts even if the shutdown comes in the same moment.
             biased;
             reply = stopped => reply,
             () = limit => None,
@@ -99,7 +99,6 @@ impl Submitted {
             decided.then(|| core.fold.kernel.reply.clone())
         });
         tokio::select! {
-            // What came in time is told, even if the stop comes in the same moment.
             biased;
             reply = decided => reply,
             () = self.engine.drained.cancelled() => None,
@@ -108,7 +107,7 @@ impl Submitted {
 
     /// The stream of this message: a direct reply, or the task as of the message and everything after it.
     pub async fn stream(self, until: Until, after: Option<Cursor>) -> Streamed {
-        // A reader of a stream hears that it is alive, and can wait until there is room to store the reply.
+        // A stream has keep-alives, so its reader can wait until the reply is stored.
         if let Some(message) = self.reply_or_task(|core| core.lost.is_some()).await {
             return Streamed::Message(message);
         }
@@ -277,7 +276,6 @@ impl TaskStream {
                 (core.is_done() || core.lost.is_some()).then_some(None)
             });
             tokio::select! {
-                // What came in time is told, even if the stop comes in the same moment.
                 biased;
                 news = news => news,
                 () = self.engine.drained.cancelled() => None,

@@ -1,5 +1,5 @@
-//! The kernel's part in webhooks: a webhook is set by an append to its task, like everything about a task, and whoever
-//! delivers is told which tasks have grown. A wake-up carries no data; losing one costs time, never an event.
+//! The kernel's part in webhooks: a webhook is set by an append to its task, and the webhook service is notified of
+//! later appends. A wake-up carries no data; losing one costs time, never an event.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::store::webhooks::NewWebhook;
 use crate::store::{Append, Guard, Phase, Sides, StoreError, TaskRow};
 use crate::submit::named;
 
-/// Hears of every task that has grown and has a webhook. Must not block.
+/// Called with every task that has grown and has a webhook. Must not block.
 pub type Watcher = Arc<dyn Fn(TaskKey) + Send + Sync>;
 
 impl Engine {
-    /// From now on this hears which tasks with webhooks have grown. The first one that is given stays.
+    /// Registers the listener for appends to tasks with webhooks. Only the first one counts.
     pub fn tell(&self, watcher: Watcher) {
         if self.inner.watcher.set(watcher).is_err() {
-            tracing::warn!("somebody else already hears of tasks that grow");
+            tracing::warn!("a listener for appends is already registered");
         }
     }
 
@@ -33,8 +33,8 @@ impl Engine {
         Ok(self.inner.visible_row(address, caller, id).await?.key)
     }
 
-    /// Sets a webhook of a task. Where it starts follows from the task: if that has ended or waits for somebody, with the
-    /// status that says so, else with the next event.
+    /// Sets a webhook of a task. It starts with the last status if that is terminal or interrupted, else with the next
+    /// event.
     pub async fn set_webhook(
         &self,
         address: &Address,
@@ -45,7 +45,7 @@ impl Engine {
         let row = self.inner.store.row(id).await?;
         let ended = row.filter(|row| row.state.phase == Phase::Done);
         let engine = Arc::clone(&self.inner);
-        // The connection may go away; a commit that nobody else has heard of must not be.
+        // Spawned: the caller may disconnect, memory must follow the commit.
         let set = match ended.filter(|row| visible(address, caller, &row.task, row.state.hidden)) {
             Some(row) => self.inner.work.spawn(async move { engine.set_on_ended(row, webhook).await }),
             None => {

@@ -1,5 +1,4 @@
-//! What a turn can look up: its task's earlier messages, what was said in the conversation, and what an earlier task of
-//! it has noted for those to come.
+//! What a turn can read of its conversation: earlier messages of its task and of other tasks, and their notes.
 
 use switchboard_a2a::{Json, Message};
 

@@ -1,8 +1,8 @@
-//! How a run ends its task: well, badly, or not at all.
+//! Terminal events by the agent: COMPLETED, FAILED, REJECTED, or a direct reply.
 //!
-//! A cancel that the run has not heard of yet races with its end, and the first to be committed wins. Once the run has
-//! heard of it there is no race left: completing returns [`Stopped::Canceled`], and the task is CANCELED when the run
-//! returns. Failing and rejecting are still told, since they say what went wrong on the way.
+//! A cancellation that the run has not observed yet races with its terminal event, and the first commit wins. Once it is
+//! observed, completing returns [`Stopped::Canceled`] and the task is CANCELED when the run returns; FAILED and REJECTED
+//! are still stored, since they say what went wrong.
 
 use parking_lot::MutexGuard;
 use switchboard_a2a::{Artifact, Json, Message, Metadata, Part, Role, TaskState};
@@ -111,14 +111,14 @@ impl TaskHandle {
     }
 
     async fn end(&self, state: TaskState, message: Option<Message>, metadata: Option<Metadata>) -> Result<(), Stopped> {
-        // Whoever wrote it before it was handed on, these are the agent's words now.
+        // It may be a forwarded message of another role.
         let message = message.map(|message| Message { role: Role::Agent, ..message });
         let mark = self.push_status(state, message, metadata)?;
         self.committed(mark).await
     }
 
-    /// The task, for a run that may still complete it. One that knows that the task is to stop may not: its caller has
-    /// been promised that it stops, and would be told that it cannot be canceled.
+    /// The task, for a run that may still complete it. One that has observed a cancellation may not: the caller was
+    /// promised that the task stops, and would get `NotCancelable`.
     fn completing(&self) -> Result<MutexGuard<'_, Core>, Stopped> {
         let core = self.live.core.lock();
         match core.run == self.run && core.output.stop_observed {

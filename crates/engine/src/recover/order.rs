@@ -1,8 +1,8 @@
-//! In which order what an earlier process left is taken up, for each agent by itself.
+//! The order of recovery, for each agent by itself.
 //!
-//! Turns that had begun hold something: a conversation, a repository, half of their work. So they get their places first,
-//! the oldest before the others, and have begun again before any other turn of their agent does. Behind them come those
-//! that had not begun, in the order in which they came, and then whatever comes new.
+//! Turns that had begun hold something: a conversation, a repository, half of their work. So they get their permits
+//! first, the oldest before the others, and have begun again before any other turn of their agent does. Behind them come
+//! those that were queued, in their order, and then new ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ enum Waiting {
 }
 
 impl EngineState {
-    /// Reads what an earlier process left and takes it up in the background; callers need not wait for that.
+    /// Reads the unfinished tasks of an earlier process and recovers them in the background.
     pub(crate) async fn start_recovery(self: &Arc<Self>) {
         let error = match self.unfinished_tasks().await {
             Ok(rows) => return self.recover_all(rows),
@@ -59,7 +59,7 @@ impl EngineState {
         });
     }
 
-    /// Everything that an earlier process was running or had queued, the oldest first.
+    /// What an earlier process was running or had queued, oldest first.
     async fn unfinished_tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
         let mut all = Vec::new();
         loop {
@@ -89,7 +89,7 @@ impl EngineState {
         }
     }
 
-    /// Takes up what was left of one agent. What the store fails on does not keep the others.
+    /// Recovers the tasks of one agent. One that the store fails on does not hold up the others.
     async fn recover_agent(self: &Arc<Self>, rows: Vec<TaskRow>) {
         let at_once = self.settings.parallel_recoveries.max(1);
         let (begun, queued): (Vec<TaskRow>, Vec<TaskRow>) = rows.into_iter().partition(had_begun);
@@ -140,7 +140,7 @@ impl EngineState {
         }
     }
 
-    /// Takes one task up by itself, for as long as it takes the store to let it.
+    /// Retries the recovery of one task until the store works.
     fn retry_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
         let engine = self.clone();
         let tell = move |row: &TaskRow, error: &Error| {
@@ -181,7 +181,7 @@ impl EngineState {
         self.fail_unserved(unserved, is_queued).await.map(|()| None)
     }
 
-    /// Lets a turn that had begun go on, in a place of its own if there is one.
+    /// Resumes a turn that had begun if there is a permit, else queues it.
     async fn resume(self: &Arc<Self>, decided: RecoveredTurn) {
         let Some(hosted) = decided.live.hosted.clone() else { return };
         let Some(permit) = self.try_permit(&hosted, &decided.live.task.owner) else {
@@ -190,7 +190,7 @@ impl EngineState {
         let RecoveredTurn { live, begin, .. } = decided;
         {
             let mut core = live.core.lock();
-            // A stop that came meanwhile has marked the turn for the next process.
+            // A shutdown meanwhile has marked the turn for the next process.
             if !has_lost_turn(&core) || self.closing.is_cancelled() {
                 return;
             }
@@ -198,12 +198,12 @@ impl EngineState {
             core.driven = begin.is_some();
         }
         if let Some(begin) = begin {
-            // Whoever comes next must find taken what this one takes.
+            // The next turn must find locked what this one locks.
             let _ = self.begin_run(live, permit, begin).await;
         }
     }
 
-    /// A turn for which there is no place, or which had not begun to work, waits for one before all that come new.
+    /// Queues a turn without a permit, or one that had not begun to work, before all new ones.
     async fn requeue(self: &Arc<Self>, decided: RecoveredTurn) {
         match self.mark_requeued(&decided.live).await {
             Ok(true) => {

@@ -1,7 +1,7 @@
-//! What a callback asks of a store: an address of a task at which somebody outside tells of work that is done elsewhere.
+//! The `CallbackStore` trait. A callback is an address of a task at which a remote agent reports work done elsewhere.
 //!
-//! Updates are kept in the order they came until whoever works on the task has taken them. Their names are kept longer, so
-//! that an update that is sent again is known. All of it goes with the task.
+//! Updates are kept in order until the task's turn has taken them. Their names are kept longer, for deduplication. All of
+//! it goes with the task.
 
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};

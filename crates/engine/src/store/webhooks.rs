@@ -1,4 +1,4 @@
-//! What the outbox asks of a store: webhooks with a cursor each in their task's log, and one row per delivery.
+//! The `WebhookStore` trait: webhooks, each with a cursor in its task's log, and one row per delivery.
 //!
 //! A webhook comes into being with an append to its task ([`Sides`](super::Sides)), so that the numbers it starts at
 //! cannot move meanwhile. Everything after that is here. The store knows when a delivery is due and to which endpoint it
@@ -109,7 +109,7 @@ pub struct NewDelivery {
     pub last: Cursor,
     /// What it tells, in a word or two: a task state, or that an artifact grew.
     pub about: String,
-    /// Says in which form the body is; the store keeps it for whoever sends it.
+    /// The form of the body, which the store keeps for the sender.
     pub form: u8,
     /// The body, unless it is large: then it is made again from the log as long as that is there.
     pub body: Option<Bytes>,
@@ -182,8 +182,8 @@ pub struct Head {
 #[derive(Clone, Debug)]
 pub enum OutboxWrite {
     /// A step that is taken only if the webhook was not set to something else since: what came of an attempt at the old
-    /// address says nothing of the new one, and what was made of the log by the old wishes may leave out what the new ones
-    /// want. That a delivery was taken counts as long as the address and the form are the same: whoever has it need not
+    /// address says nothing of the new one, and what was made of the log for the old configuration may leave out what the
+    /// new one asks for. That a delivery was taken counts as long as the address and the form are the same: its receiver need not
     /// get it again because of another token.
     IfStill {
         /// The webhook.
@@ -346,8 +346,8 @@ pub trait WebhookStore: Send + Sync + 'static {
     /// Active and paused webhooks that began, and whose tasks ended, before a time.
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
-    /// Active and paused webhooks of ended tasks that would be deleted now, because there is too much, if nobody had to be
-    /// told of them; none of tasks that may stay once all others have gone that can.
+    /// Active and paused webhooks of ended tasks that would be deleted now, because there is too much, if they had no events
+    /// left to deliver; none of tasks that may stay once all others have gone that can.
     fn held_beyond_caps(&self, retention: Retention, max: usize) -> StoreFuture<Vec<WebhookKey>>;
 
     /// Webhooks as operators see them, oldest first.

@@ -1,4 +1,4 @@
-//! How a turn comes to run: at once, in the agent that still waits for its answer, or after waiting for a place.
+//! How a turn starts: at once, in the agent that still waits for its answer, or from the queue.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::store::{Phase, RowState, Sides, StoreError};
 use crate::turn::{RETRY, TurnInput, drive};
 
 impl EngineState {
-    /// Lets a task whose turn is claimed go on: in the agent that still waits, or in a new run. Of that it tells when it
-    /// has begun.
+    /// Lets a claimed turn go on: in the agent that still waits, or in a new run. The receiver resolves when that has
+    /// begun.
     pub(crate) fn wake_turn(self: &Arc<Self>, live: Arc<LiveTask>, permit: Permit) -> Option<oneshot::Receiver<()>> {
         let begin = {
             let mut core = live.core.lock();
@@ -40,7 +40,7 @@ impl EngineState {
         Some(self.begin_run(live, permit, begin))
     }
 
-    /// Begins a run; tells when its agent has got to where it waits for the first time, or nothing will come of it.
+    /// Begins a run. The receiver resolves when its agent waits for the first time or is gone.
     pub(crate) fn begin_run(
         self: &Arc<Self>,
         live: Arc<LiveTask>,
@@ -52,7 +52,7 @@ impl EngineState {
         has_begun
     }
 
-    /// Lets a task that was let in before wait for its turn, whatever the limit of the queue is now.
+    /// Queues a task that was admitted before, without regard to the queue's limit.
     pub(crate) fn enqueue_again(self: &Arc<Self>, rank: QueuePriority, live: Arc<LiveTask>) {
         self.enqueue(rank, live, self.admission.queued.acquire());
     }
@@ -64,22 +64,22 @@ impl EngineState {
             // Canceled between the log and the queue.
             self.admission.withdraw(&live);
         }
-        // A place may have become free between the refusal and now.
+        // A permit may have become free between the refusal and now.
         self.start_queued();
     }
 
-    /// Queued tasks have got their places: they are claimed in the log together, then run in their order.
+    /// Queued turns with permits: they are claimed in the log together, then run in their order.
     pub(crate) fn spawn_queued(self: &Arc<Self>, turns: Vec<(Arc<LiveTask>, Permit)>) {
         let engine = self.clone();
         self.work.spawn(async move {
             let claims = turns.into_iter().filter_map(|(live, permit)| {
-                // One that has begun and stood aside goes on; there is nothing to claim.
+                // A turn that had released its permit goes on; there is nothing to claim.
                 let permit = engine.resume_released(&live, permit)?;
                 let engine = engine.clone();
                 Some(async move { (engine.claim_queued(&live).await, live, permit) })
             });
             for (claimed, live, permit) in join_all(claims).await {
-                // One after the other: what one takes, the next must find taken.
+                // One after the other: the next turn must find locked what this one locks.
                 if let Some(has_begun) = engine.start_claimed(claimed, live, permit) {
                     let _ = has_begun.await;
                 }

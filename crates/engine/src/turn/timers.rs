@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 pub(super) enum Alarm {
     /// The task's deadline or idle limit may have passed.
     Limits,
-    /// An agent that was told to stop has had its time.
+    /// The grace period of a canceled agent is over.
     Grace,
     /// A parked agent has been kept long enough.
     Parked,
