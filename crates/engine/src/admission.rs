@@ -54,7 +54,6 @@ pub(crate) enum Admitted {
 }
 
 impl Admission {
-    /// The counts of a caller.
     pub(crate) fn caller(&self, id: &CallerId) -> Arc<CallerCounts> {
         if let Some(counts) = self.callers.read().get(id) {
             return counts.clone();
@@ -79,7 +78,6 @@ impl Admission {
         }
     }
 
-    /// Takes a task out of the queue.
     pub(crate) fn withdraw(&self, live: &LiveTask) {
         self.queue.lock().remove(live);
     }

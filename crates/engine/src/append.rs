@@ -98,7 +98,7 @@ impl LiveTask {
         if let Some(Event::StatusUpdate(update)) = events.last_mut() {
             update.status.state = switchboard_a2a::TaskState::Working;
         }
-        core.output.turn_over = true;
+        core.output.run.turn_over = true;
         core.output.state = switchboard_a2a::TaskState::Working;
         Batch::of(events)
     }

@@ -36,7 +36,6 @@ impl Batch {
         self.lines.len() - start
     }
 
-    /// Takes the last event out again.
     pub(crate) fn pop(&mut self) {
         self.events.pop();
         self.ends.pop();
@@ -68,7 +67,6 @@ impl Batch {
         Self { events: self.events.split_off(fitting), lines, ends }
     }
 
-    /// Puts later events behind these.
     pub(crate) fn extend(&mut self, later: Self) {
         for event in later.events {
             self.push(event);

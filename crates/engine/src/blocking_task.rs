@@ -104,7 +104,7 @@ impl TaskHandle {
 
     /// What operators read of it, without another event: for a wait that has been reported often enough.
     pub fn note_blocker(&self, blocker: Blocker) {
-        self.live.core.lock().output.blocker = Some(blocker);
+        self.live.core.lock().output.run.blocker = Some(blocker);
     }
 }
 
@@ -114,7 +114,7 @@ impl EngineState {
         if !caller.scopes.admin {
             return;
         }
-        let Some(blocker) = live.core.lock().output.blocker.clone() else { return };
+        let Some(blocker) = live.core.lock().output.run.blocker.clone() else { return };
         if let Some(shown) = blocker.shown_in_full().metadata() {
             task.metadata.get_or_insert_default().merge(&shown);
         }

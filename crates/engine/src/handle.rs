@@ -86,11 +86,11 @@ impl TaskHandle {
         let delta = delta.into();
         self.wait_for_buffer(delta.len()).await?;
         let mut core = self.live.core.lock();
-        let begun = core.output.text_artifact.clone();
+        let begun = core.output.run.text_artifact.clone();
         let artifact_id = begun.clone().unwrap_or_else(ArtifactId::generate);
         let artifact = Artifact { artifact_id: artifact_id.clone(), ..Artifact::text(delta).named("answer") };
         self.push_artifact(&mut core, artifact, begun.is_some(), false)?;
-        core.output.text_artifact = Some(artifact_id);
+        core.output.run.text_artifact = Some(artifact_id);
         Ok(())
     }
 
@@ -141,7 +141,7 @@ impl TaskHandle {
                 let answered = has_permit && !core.row.state.is_interrupted();
                 let answer = core.fold.kernel.current.as_ref().filter(|current| current.seq > asked && answered);
                 let answer = answer.map(|current| current.received.message.clone())?;
-                core.output.asking = false;
+                core.output.run.asking = false;
                 Some(Ok(answer))
             })
             .await
@@ -155,8 +155,6 @@ impl TaskHandle {
 
     /// The same, and returns once it is committed. To be used before an effect outside, such as starting a process or
     /// calling another server: a crash in between must not leave an effect that the next turn knows nothing of.
-    ///
-    /// # Errors
     /// [`Stopped::Canceled`] if the task is to stop before the commit: the effect must not happen then.
     pub async fn save_committed(&self, value: &impl serde::Serialize) -> Result<(), Stopped> {
         let mark = self.push_saved(value).await?;
@@ -192,7 +190,7 @@ impl TaskHandle {
                 if core.output.stop.is_some() {
                     return Some(Err(core.observe_stop()));
                 }
-                if core.output.turn_over {
+                if core.output.run.turn_over {
                     // The turn is over but for its return; what is unread is the next one's.
                     return Some(Err(Stopped::Ended));
                 }
@@ -268,7 +266,6 @@ impl TaskHandle {
             .await
     }
 
-    /// Waits until an event is committed.
     pub(crate) async fn committed(&self, mark: u64) -> Result<(), Stopped> {
         self.live.wait_for(|core| core.committed(mark)).await
     }
@@ -286,7 +283,7 @@ impl TaskHandle {
             return Err(core.observe_stop());
         }
         let mark = push_status(&self.engine, &self.live, &mut core, state, message, metadata)?;
-        core.output.asking = state.is_interrupted();
+        core.output.run.asking = state.is_interrupted();
         Ok(mark)
     }
 
@@ -311,7 +308,7 @@ impl TaskHandle {
         core.output.has_artifact = true;
         let output = &mut core.output;
         if let Some(Event::ArtifactUpdate(update)) = output.batch.events.last() {
-            output.produced.add(&update.artifact, append);
+            output.run.produced.add(&update.artifact, append);
         }
         Ok(())
     }
@@ -325,7 +322,7 @@ impl TaskHandle {
 impl Core {
     /// The run has observed that the task is to stop.
     pub(crate) fn observe_stop(&mut self) -> Stopped {
-        self.output.stop_observed = true;
+        self.output.run.stop_observed = true;
         Stopped::Canceled
     }
 

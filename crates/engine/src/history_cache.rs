@@ -3,17 +3,17 @@
 //! Each entry names its task and the last event it includes, and is used only while the task's row agrees. The least
 //! recently used conversations go when there are too many (`limits.contexts`) or they are too large together.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use switchboard_a2a::{ContextId, Message, TaskId};
 
+use crate::byte_cache::ByteCache;
 use crate::ids::{AgentName, CallerId, Seq};
 use crate::store::{NewTask, TaskRow};
 
 /// All conversations together stay below this.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 type Conversation = (CallerId, AgentName, ContextId);
 
@@ -24,7 +24,7 @@ pub(crate) struct TaskHistory {
     /// The event it is as of.
     pub(crate) last_seq: Seq,
     /// Oldest first.
-    pub(crate) said: Arc<[Message]>,
+    pub(crate) messages: Arc<[Message]>,
 }
 
 impl TaskHistory {
@@ -37,64 +37,23 @@ impl TaskHistory {
 /// The cached conversations.
 #[derive(Default)]
 pub(crate) struct HistoryCache {
-    kept: Mutex<CachedHistories>,
-}
-
-#[derive(Default)]
-struct CachedHistories {
-    entries: HashMap<Conversation, CachedConversation>,
-    by_use: BTreeMap<u64, Conversation>,
-    uses: u64,
-    bytes: usize,
-}
-
-struct CachedConversation {
-    pieces: Arc<[TaskHistory]>,
-    bytes: usize,
-    used: u64,
+    conversations: Mutex<ByteCache<Conversation, Arc<[TaskHistory]>>>,
 }
 
 impl HistoryCache {
     /// What is cached of a task's conversation.
     pub(crate) fn get(&self, task: &NewTask) -> Option<Arc<[TaskHistory]>> {
-        let mut kept = self.kept.lock();
-        kept.uses += 1;
-        let now = kept.uses;
-        let conversation = conversation(task);
-        let entry = kept.entries.get_mut(&conversation)?;
-        let before = std::mem::replace(&mut entry.used, now);
-        let pieces = entry.pieces.clone();
-        kept.by_use.remove(&before);
-        kept.by_use.insert(now, conversation);
-        Some(pieces)
+        self.conversations.lock().touch(&conversation(task)).cloned()
     }
 
-    /// Keeps what was read of a task's conversation, for at most `most` conversations.
-    pub(crate) fn keep(&self, task: &NewTask, pieces: Vec<TaskHistory>, most: usize) {
-        let bytes = pieces.iter().flat_map(|piece| piece.said.iter()).map(weight).sum();
-        let mut kept = self.kept.lock();
-        kept.remove(&conversation(task));
-        if pieces.is_empty() || bytes > MOST_BYTES / 8 {
-            return;
+    /// Keeps what was read of a task's conversation, for at most `max` conversations.
+    pub(crate) fn keep(&self, task: &NewTask, histories: Vec<TaskHistory>, max: usize) {
+        let bytes = histories.iter().flat_map(|history| history.messages.iter()).map(weight).sum();
+        let mut conversations = self.conversations.lock();
+        if histories.is_empty() || bytes > MAX_BYTES / 8 {
+            return conversations.remove(&conversation(task));
         }
-        kept.uses += 1;
-        let used = kept.uses;
-        kept.bytes += bytes;
-        kept.by_use.insert(used, conversation(task));
-        kept.entries.insert(conversation(task), CachedConversation { pieces: pieces.into(), bytes, used });
-        while kept.entries.len() > most || kept.bytes > MOST_BYTES {
-            let Some((_, oldest)) = kept.by_use.pop_first() else { break };
-            kept.remove(&oldest);
-        }
-    }
-}
-
-impl CachedHistories {
-    fn remove(&mut self, conversation: &Conversation) {
-        if let Some(entry) = self.entries.remove(conversation) {
-            self.by_use.remove(&entry.used);
-            self.bytes -= entry.bytes;
-        }
+        conversations.insert(conversation(task), histories.into(), bytes, max, MAX_BYTES);
     }
 }
 
@@ -116,31 +75,30 @@ mod tests {
         NewTask { id: TaskId::generate(), owner: "ann".into(), agent: "echo".into(), context: context.into() }
     }
 
-    fn piece(text: &str) -> Vec<TaskHistory> {
-        vec![TaskHistory { task: "t".into(), last_seq: Seq(3), said: Arc::from([Message::text(Role::User, text)]) }]
+    fn history(text: &str) -> Vec<TaskHistory> {
+        vec![TaskHistory { task: "t".into(), last_seq: Seq(3), messages: Arc::from([Message::text(Role::User, text)]) }]
     }
 
     #[test]
     fn the_least_recently_used_goes_first() {
         let histories = HistoryCache::default();
-        histories.keep(&task("a"), piece("a"), 2);
-        histories.keep(&task("b"), piece("b"), 2);
+        histories.keep(&task("a"), history("a"), 2);
+        histories.keep(&task("b"), history("b"), 2);
         assert!(histories.get(&task("a")).is_some());
-        histories.keep(&task("c"), piece("c"), 2);
+        histories.keep(&task("c"), history("c"), 2);
         assert!(histories.get(&task("b")).is_none(), "b was used least recently");
-        assert_eq!(histories.get(&task("a")).unwrap()[0].said[0].joined_text(), "a");
-        let kept = histories.kept.lock();
-        assert_eq!((kept.entries.len(), kept.by_use.len()), (2, 2));
+        assert_eq!(histories.get(&task("a")).unwrap()[0].messages[0].joined_text(), "a");
+        assert_eq!(histories.conversations.lock().counts().0, 2);
     }
 
     #[test]
     fn together_they_stay_below_the_limit() {
         let histories = HistoryCache::default();
-        let large = "x".repeat(MOST_BYTES / 10);
+        let large = "x".repeat(MAX_BYTES / 10);
         for number in 0..20 {
-            histories.keep(&task(&number.to_string()), piece(&large), 100);
+            histories.keep(&task(&number.to_string()), history(&large), 100);
         }
-        let kept = histories.kept.lock();
-        assert!(kept.bytes <= MOST_BYTES && kept.entries.len() == 9, "{} entries", kept.entries.len());
+        let (entries, bytes) = histories.conversations.lock().counts();
+        assert!(bytes <= MAX_BYTES && entries == 9, "{entries} entries");
     }
 }

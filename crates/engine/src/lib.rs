@@ -8,6 +8,7 @@ mod agent;
 mod append;
 mod batch;
 mod blocking_task;
+mod byte_cache;
 pub mod caller;
 mod cancel;
 pub mod clock;

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use switchboard_a2a::{Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
+use switchboard_a2a::{ArtifactId, Message, Metadata, Task, TaskState, TaskStatus, TaskStatusUpdate, Timestamp};
 use tokio::sync::Notify;
 
 use crate::admission::Permit;
@@ -53,7 +53,6 @@ pub(crate) struct Core {
     pub(crate) last_seq: Seq,
     /// The epoch the last event was written in.
     pub(crate) last_epoch: Epoch,
-    /// Bytes of all its events.
     pub(crate) bytes: u64,
     /// A webhook has a cursor in the log and is notified when it grows.
     pub(crate) watched: bool,
@@ -97,44 +96,37 @@ pub(crate) struct Output {
     /// The state once everything pushed is committed.
     pub(crate) state: TaskState,
     pub(crate) status_at: Timestamp,
+    /// The highest message taken, committed or not.
+    pub(crate) taken: u64,
+    /// Whether the task has or will have an artifact.
+    pub(crate) has_artifact: bool,
+    /// Usage as the agent reported it since the task came into memory.
+    pub(crate) usage: Option<Usage>,
+    /// Why the turn has to stop.
+    pub(crate) stop: Option<Reason>,
+    pub(crate) run: RunOutput,
+}
+
+/// What belongs to one run of the agent, and begins anew with the next.
+#[derive(Default)]
+pub(crate) struct RunOutput {
     /// The run has asked a question and not been given the answer.
     pub(crate) asking: bool,
     /// Whether the run has its permit, or has released it.
     pub(crate) permit_state: PermitState,
     /// `complete` was called while messages were unread: the turn is over, the task is not.
     pub(crate) turn_over: bool,
-    /// The highest message taken, committed or not.
-    pub(crate) taken: u64,
     /// The artifact that `text` writes to, once begun.
-    pub(crate) text_artifact: Option<switchboard_a2a::ArtifactId>,
-    /// What the final message will tell of.
+    pub(crate) text_artifact: Option<ArtifactId>,
+    /// The artifacts that the final message names.
     pub(crate) produced: ProducedArtifacts,
-    /// Whether the task has or will have an artifact.
-    pub(crate) has_artifact: bool,
-    /// Usage as the agent reported it since the task came into memory.
-    pub(crate) usage: Option<Usage>,
     /// The task that the run waits for, while its permit is released.
     pub(crate) blocker: Option<Blocker>,
-    /// Why the turn has to stop.
-    pub(crate) stop: Option<Reason>,
     /// The run knows that it has to stop, and cannot complete its task any more.
     pub(crate) stop_observed: bool,
 }
 
-impl Output {
-    pub(crate) fn begin_run(&mut self) {
-        self.asking = false;
-        self.permit_state = PermitState::Held;
-        self.turn_over = false;
-        self.text_artifact = None;
-        self.produced = ProducedArtifacts::default();
-        self.blocker = None;
-        self.stop_observed = false;
-    }
-}
-
 impl LiveTask {
-    /// A task that is not committed yet.
     pub(crate) fn create(task: NewTask, hosted: Arc<Hosted>, row: RowState) -> Self {
         let fold = Fold::new(&task);
         Self::with_core(task, Some(hosted), Core::new(None, fold, row, Seq(0), 0))
@@ -206,17 +198,11 @@ impl Core {
             committed: 0,
             state: row.state,
             status_at: row.status_at,
-            asking: false,
-            permit_state: PermitState::Held,
-            turn_over: false,
             taken: 0,
-            text_artifact: None,
-            produced: ProducedArtifacts::default(),
             has_artifact: !fold.task.artifacts.is_empty(),
             usage: None,
-            blocker: None,
             stop: None,
-            stop_observed: false,
+            run: RunOutput::default(),
         };
         let turn_fence = row.fence;
         Self {
@@ -258,7 +244,6 @@ impl Core {
         Cursor { epoch: self.last_epoch, seq: self.last_seq }
     }
 
-    /// Whether the task has ended, as far as the log says.
     pub(crate) fn is_done(&self) -> bool {
         self.row.phase == Phase::Done
     }
@@ -267,7 +252,6 @@ impl Core {
         self.fold.task.clone()
     }
 
-    /// Remembers committed events for readers.
     pub(crate) fn remember(&mut self, event: Arc<LoggedEvent>) {
         self.tail_bytes += event.line.len();
         self.tail.push_back(event);
@@ -283,7 +267,6 @@ impl Core {
         self.tail_bytes = 0;
     }
 
-    /// Whether everything after a number is in memory.
     pub(crate) fn has_tail_after(&self, after: Seq) -> bool {
         after >= self.last_seq || self.tail.front().is_some_and(|first| first.seq <= after.plus(1))
     }

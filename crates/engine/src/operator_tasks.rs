@@ -44,9 +44,6 @@ pub struct LiveView {
 
 impl Engine {
     /// The tasks of all callers that have not ended, oldest first, after the given key and at most `max`.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub async fn live_tasks(&self, after: TaskKey, max: usize) -> Result<Vec<LiveView>, Error> {
         let rows = self.inner.store.live(after, max).await?;
         let mut views = Vec::with_capacity(rows.len());
@@ -57,9 +54,6 @@ impl Engine {
     }
 
     /// Stops any caller's task, and answers like [`Engine::cancel`].
-    ///
-    /// # Errors
-    /// If there is no such task, or it has ended some other way.
     pub async fn cancel_any(&self, id: &TaskId) -> Result<TaskReading, Error> {
         let live = self.inner.find_task(id).await?.ok_or_else(|| Error::TaskNotFound(id.clone()))?;
         let task = live.task.clone();
@@ -76,7 +70,7 @@ impl EngineState {
         if let Some(live) = self.live.get(&row.task.id) {
             let core = live.core.lock();
             (state, since) = (core.row.state, core.row.status_at);
-            blocker.clone_from(&core.output.blocker);
+            blocker.clone_from(&core.output.run.blocker);
             drop(core);
             queue_position = self.admission.position(&live);
         }

@@ -32,14 +32,14 @@ impl TaskHandle {
         // Counted as waiting without a limit: if it kept its permit, the turn it waits for might never get one. Instead
         // its agent takes no further work while too many of its turns wait (`has_too_many_released`).
         let counted = (hosted.released.acquire(), self.engine.admission.queued.acquire());
-        self.live.core.lock().output.permit_state = PermitState::Releasing;
+        self.live.core.lock().output.run.permit_state = PermitState::Releasing;
         self.live.output.notify_one();
         let found = tokio::select! {
             found = wait => found,
             () = self.canceled() => return Err(Stopped::Canceled),
         };
         drop(counted);
-        self.live.core.lock().output.blocker = None;
+        self.live.core.lock().output.run.blocker = None;
         self.reacquire_permit(hosted).await?;
         Ok(found)
     }
@@ -47,11 +47,11 @@ impl TaskHandle {
     async fn reacquire_permit(&self, hosted: &Hosted) -> Result<(), Stopped> {
         {
             let mut core = self.live.core.lock();
-            if core.output.permit_state == PermitState::Releasing {
+            if core.output.run.permit_state == PermitState::Releasing {
                 // The driver has not released it yet.
-                core.output.permit_state = PermitState::Held;
+                core.output.run.permit_state = PermitState::Held;
             }
-            if core.output.permit_state != PermitState::Released {
+            if core.output.run.permit_state != PermitState::Released {
                 return Ok(());
             }
         }
@@ -67,7 +67,7 @@ impl TaskHandle {
                     self.observe_stop(core);
                     return Some(Err(Stopped::Canceled));
                 }
-                (core.output.permit_state == PermitState::Held).then_some(Ok(()))
+                (core.output.run.permit_state == PermitState::Held).then_some(Ok(()))
             })
             .await
     }
@@ -75,7 +75,7 @@ impl TaskHandle {
 
 impl Core {
     fn give_permit(&mut self, permit: Permit) {
-        self.output.permit_state = PermitState::Held;
+        self.output.run.permit_state = PermitState::Held;
         self.resume = Some(permit);
     }
 }
@@ -89,7 +89,7 @@ struct Requeued {
 impl Requeued {
     fn new(handle: &TaskHandle) -> Self {
         let (engine, live) = (handle.engine.clone(), handle.live.clone());
-        live.core.lock().output.permit_state = PermitState::Requeued;
+        live.core.lock().output.run.permit_state = PermitState::Requeued;
         // It was admitted before, so the queue's limit does not count.
         let slot = engine.admission.queued.acquire();
         engine.admission.enqueue(QueuePriority::Started, live.clone(), slot);
@@ -115,7 +115,7 @@ impl EngineState {
     /// stopped meanwhile: it would keep it for ever.
     pub(crate) fn resume_released(&self, live: &LiveTask, permit: Permit) -> Option<Permit> {
         let mut core = live.core.lock();
-        if core.output.permit_state != PermitState::Requeued || !core.driven || core.is_done() {
+        if core.output.run.permit_state != PermitState::Requeued || !core.driven || core.is_done() {
             return Some(permit);
         }
         core.give_permit(permit);

@@ -215,7 +215,7 @@ impl EngineState {
     pub(crate) fn add_queue_position(&self, live: &Arc<LiveTask>, task: &mut Task) {
         let waits = {
             let core = live.core.lock();
-            core.row.phase.is_queued() || core.output.permit_state == PermitState::Requeued
+            core.row.phase.is_queued() || core.output.run.permit_state == PermitState::Requeued
         };
         if waits
             && let Some(position) = self.admission.position(live)
@@ -268,27 +268,27 @@ impl EngineState {
     pub(crate) async fn context_history(&self, task: &NewTask, max: usize) -> Vec<Message> {
         let rows = self.store.context(&task.owner, &task.agent, &task.context, max.max(1)).await.unwrap_or_default();
         let known = self.history_cache.get(task);
-        let mut pieces: Vec<TaskHistory> = Vec::new();
+        let mut histories: Vec<TaskHistory> = Vec::new();
         let mut newest_first = Vec::new();
         for row in rows {
             if row.task.id == task.id || newest_first.len() >= max {
                 continue;
             }
-            let in_memory = known.iter().flat_map(|known| known.iter()).find(|piece| piece.is_of(&row)).cloned();
-            let piece = match in_memory {
-                Some(piece) => piece,
+            let cached = known.iter().flat_map(|known| known.iter()).find(|history| history.is_of(&row)).cloned();
+            let history = match cached {
+                Some(history) => history,
                 None => {
                     let Ok(Some(loaded)) = self.store.load(&row.task.id).await else { continue };
                     let last_seq = loaded.row.last_seq;
                     let Ok(earlier) = self.fold_task(loaded) else { continue };
-                    let said = earlier.history.into_iter().chain(earlier.status.message).collect();
-                    TaskHistory { task: row.task.id, last_seq, said }
+                    let messages = earlier.history.into_iter().chain(earlier.status.message).collect();
+                    TaskHistory { task: row.task.id, last_seq, messages }
                 }
             };
-            newest_first.extend(piece.said.iter().rev().cloned());
-            pieces.push(piece);
+            newest_first.extend(history.messages.iter().rev().cloned());
+            histories.push(history);
         }
-        self.history_cache.keep(task, pieces, self.settings.contexts);
+        self.history_cache.keep(task, histories, self.settings.contexts);
         newest_first.truncate(max);
         newest_first.reverse();
         newest_first

@@ -104,7 +104,6 @@ impl EngineState {
         Ok(Some(RecoveredTurn { row: row.clone(), live, begin, waits }))
     }
 
-    /// Ends a task whose turn does not go on.
     async fn end_lost(
         &self,
         live: &LiveTask,

@@ -22,27 +22,10 @@ pub struct Hints {
     pub targets: Vec<AgentName>,
 }
 
-/// The fields in one place, by their full names.
-struct Fields {
-    skill: &'static str,
-    skill_hint: &'static str,
-    profile: &'static str,
-    targets: &'static str,
-}
-
-const MESSAGE: Fields = Fields {
-    skill: "message.metadata.skill",
-    skill_hint: "message.metadata.skillHint",
-    profile: "message.metadata.profile",
-    targets: "message.metadata.targets",
-};
-
-const REQUEST: Fields = Fields {
-    skill: "metadata.skill",
-    skill_hint: "metadata.skillHint",
-    profile: "metadata.profile",
-    targets: "metadata.targets",
-};
+/// Where hints stand, for errors: `skill`, `skillHint`, `profile` and `targets` of the message, then of the request.
+const MESSAGE: [&str; 4] =
+    ["message.metadata.skill", "message.metadata.skillHint", "message.metadata.profile", "message.metadata.targets"];
+const REQUEST: [&str; 4] = ["metadata.skill", "metadata.skillHint", "metadata.profile", "metadata.targets"];
 
 impl Hints {
     /// Reads a message's metadata, then its request's.
@@ -50,12 +33,13 @@ impl Hints {
         let mut hints = Self::default();
         for (metadata, fields) in [(message.metadata.as_ref(), MESSAGE), (request, REQUEST)] {
             let Some(metadata) = metadata else { continue };
-            let skill = text(metadata.get("skill"), fields.skill)?;
-            let hint = text(metadata.get("skillHint"), fields.skill_hint)?;
-            let profile = text(metadata.get("profile"), fields.profile)?;
+            let [skill_field, hint_field, profile_field, targets_field] = fields;
+            let skill = text(metadata.get("skill"), skill_field)?;
+            let hint = text(metadata.get("skillHint"), hint_field)?;
+            let profile = text(metadata.get("profile"), profile_field)?;
             hints.skill = hints.skill.or(skill).or(hint);
             hints.profile = hints.profile.or(profile);
-            let targets = names(metadata.get("targets"), fields.targets)?;
+            let targets = names(metadata.get("targets"), targets_field)?;
             if *address == Address::Root && hints.targets.is_empty() {
                 hints.targets = targets;
             }

@@ -58,7 +58,6 @@ pub struct Send {
 pub struct Submitted {
     pub(crate) engine: Arc<EngineState>,
     pub(crate) live: Arc<LiveTask>,
-    /// The number of the message's event.
     pub(crate) seq: Seq,
     pub(crate) first: InitialTask,
 }
@@ -275,7 +274,6 @@ impl EngineState {
         }
     }
 
-    /// One more message for a task that is there.
     async fn follow_up(
         self: Arc<Self>,
         live: Arc<LiveTask>,

@@ -1,38 +1,27 @@
 //! A cache of ended tasks as the bytes they are answered with: a task that callers poll should not cost a read of the
 //! store each time. Ended tasks never change, so no entry is stale; when retention deletes tasks, it is emptied.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::RwLock;
 use switchboard_a2a::TaskId;
 
+use crate::byte_cache::ByteCache;
 use crate::store::NewTask;
 
 /// What all shards keep together.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 const SHARDS: usize = 16;
 
+type Shard = ByteCache<TaskId, (NewTask, Bytes)>;
+
 /// The cached tasks, in shards.
+#[derive(Default)]
 pub(crate) struct TerminalTaskCache {
-    shards: Vec<RwLock<Shard>>,
+    shards: [RwLock<Shard>; SHARDS],
     /// Rises with every deletion, so that a task read before it is not kept after it.
     deletions: AtomicU64,
-}
-
-#[derive(Default)]
-struct Shard {
-    tasks: HashMap<TaskId, (NewTask, Bytes)>,
-    /// In the order they came; the oldest go first.
-    order: VecDeque<TaskId>,
-    bytes: usize,
-}
-
-impl Default for TerminalTaskCache {
-    fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| RwLock::default()).collect(), deletions: AtomicU64::new(0) }
-    }
 }
 
 impl TerminalTaskCache {
@@ -43,7 +32,7 @@ impl TerminalTaskCache {
     }
 
     pub(crate) fn get(&self, id: &TaskId) -> Option<(NewTask, Bytes)> {
-        self.shard(id).read().tasks.get(id).cloned()
+        self.shard(id).read().peek(id).cloned()
     }
 
     /// How many deletions there were; taken before a task is read and given to `keep`.
@@ -52,22 +41,11 @@ impl TerminalTaskCache {
     }
 
     pub(crate) fn keep(&self, task: &NewTask, json: Bytes, deletions: u64) {
-        let most = MOST_BYTES / SHARDS;
-        if json.len() > most / 8 {
-            return;
-        }
+        let max_bytes = MAX_BYTES / SHARDS;
+        let bytes = json.len();
         let mut shard = self.shard(&task.id).write();
-        if self.deletions() != deletions || shard.tasks.contains_key(&task.id) {
-            return;
-        }
-        shard.bytes += json.len();
-        shard.order.push_back(task.id.clone());
-        shard.tasks.insert(task.id.clone(), (task.clone(), json));
-        while shard.bytes > most {
-            let Some(oldest) = shard.order.pop_front() else { break };
-            if let Some((_, json)) = shard.tasks.remove(&oldest) {
-                shard.bytes -= json.len();
-            }
+        if bytes <= max_bytes / 8 && self.deletions() == deletions && shard.peek(&task.id).is_none() {
+            shard.insert(task.id.clone(), (task.clone(), json), bytes, usize::MAX, max_bytes);
         }
     }
 
@@ -95,8 +73,8 @@ mod tests {
         }
         assert!(ended.get(&tasks[0].id).is_none());
         assert!(ended.get(&tasks[1_999].id).is_some());
-        let bytes: usize = ended.shards.iter().map(|shard| shard.read().bytes).sum();
-        assert!(bytes <= MOST_BYTES && bytes > MOST_BYTES / 2, "{bytes}");
+        let bytes: usize = ended.shards.iter().map(|shard| shard.read().counts().1).sum();
+        assert!(bytes <= MAX_BYTES && bytes > MAX_BYTES / 2, "{bytes}");
         ended.clear();
         ended.keep(&tasks[1_999], json, 0);
         assert!(ended.get(&tasks[1_999].id).is_none(), "read before the deletion");

@@ -31,7 +31,7 @@ use crate::engine::EngineState;
 use crate::event::Event;
 use crate::fold::NumberedMessage;
 use crate::handle::TaskHandle;
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::{Core, LiveTask, RunOutput};
 use crate::output::push;
 use crate::permit_release::PermitState;
 use crate::queue::QueuePriority;
@@ -163,8 +163,8 @@ impl Driver {
         if let Some(permit) = core.resume.take() {
             self.permit = Some(permit);
         }
-        if core.output.permit_state == PermitState::Releasing {
-            core.output.permit_state = PermitState::Released;
+        if core.output.run.permit_state == PermitState::Releasing {
+            core.output.run.permit_state = PermitState::Released;
             self.permit = None;
         }
         let waits = core.row.phase == Phase::Parked || core.row.phase.is_queued();
@@ -185,8 +185,8 @@ impl Driver {
             return self.leave_or_go_on(&mut core);
         }
         let stopping = done || core.output.stop.is_some();
-        let asks = core.output.asking && core.row.state.is_interrupted();
-        let is_aside = matches!(core.output.permit_state, PermitState::Released | PermitState::Requeued);
+        let asks = core.output.run.asking && core.row.state.is_interrupted();
+        let is_aside = matches!(core.output.run.permit_state, PermitState::Released | PermitState::Requeued);
         drop(core);
         self.set_timers(running, waits, stopping);
         // A shutdown does not wait for an answer (the next process asks again), nor for a turn that waits for another.
@@ -209,10 +209,10 @@ impl Driver {
             // It was stopped after it had asked and returned. The terminal event is output like any other.
             end_stopped(&self.engine, &self.live, core, reason);
             return if core.output.batch.is_empty() { NextStep::Wait } else { NextStep::Flush };
-        } else if core.row.phase == Phase::Running && core.output.asking && self.permit.is_some() {
+        } else if core.row.phase == Phase::Running && core.output.run.asking && self.permit.is_some() {
             // It returned after asking, and the answer was handed to it: that is a run of its own.
             TurnInput::current(core)
-        } else if core.output.turn_over
+        } else if core.output.run.turn_over
             && let Some(next) = core.next_unread().cloned()
         {
             let hosted = self.live.hosted.as_ref();
@@ -283,7 +283,6 @@ impl Driver {
         }
     }
 
-    /// Sets the timer for the nearest of the task's limits.
     fn arm_limits(&mut self) {
         if let Some((at, _)) = self.next_limit() {
             self.timers.set(Alarm::Limits, self.engine.clock.sleep_until(at));
@@ -405,7 +404,7 @@ impl Core {
     fn begin_run(&mut self) -> u64 {
         self.run += 1;
         self.driven = true;
-        self.output.begin_run();
+        self.output.run = RunOutput::default();
         self.run
     }
 

@@ -16,9 +16,6 @@ impl TaskHandle {
     /// A turn on another message of this task, by its number. An answer to a question takes the place of the message
     /// that was being worked on; a turn that is recovered has to go on with that one. As it is, if the number is no
     /// message's.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
     pub async fn turn_on(&self, seq: Seq, turn: Turn) -> Result<Turn, AgentError> {
         let found = self.engine.received(&self.live, seq).await;
         let found = found.map_err(|error| AgentError::new(format!("the message could not be read: {error}")))?;
@@ -51,9 +48,6 @@ impl TaskHandle {
     }
 
     /// What was last noted in this conversation by one of this agent's tasks, this one included.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
     pub async fn noted(&self) -> Result<Option<Json>, AgentError> {
         let task = &self.live.task;
         let noted = self.engine.store.noted(&task.owner, &task.agent, &task.context).await;

@@ -46,12 +46,12 @@ impl TaskHandle {
     async fn finish(&self, message: Option<Message>) -> Result<(), Stopped> {
         let message = {
             let mut core = self.completing()?;
-            if let Some(artifact_id) = core.output.text_artifact.take() {
+            if let Some(artifact_id) = core.output.run.text_artifact.take() {
                 // Marks the end of the streamed answer without saying any of it again.
                 let end = Artifact { artifact_id, ..Artifact::text("").named("answer") };
                 self.push_artifact(&mut core, end, true, true)?;
             }
-            let produced = std::mem::take(&mut core.output.produced);
+            let produced = std::mem::take(&mut core.output.run.produced);
             message.or_else(|| produced.into_text().map(|words| Message::text(Role::Agent, words)))
         };
         self.end(TaskState::Completed, message, None).await
@@ -121,7 +121,7 @@ impl TaskHandle {
     /// promised that the task stops, and would get `NotCancelable`.
     fn completing(&self) -> Result<MutexGuard<'_, Core>, Stopped> {
         let core = self.live.core.lock();
-        match core.run == self.run && core.output.stop_observed {
+        match core.run == self.run && core.output.run.stop_observed {
             true => Err(Stopped::Canceled),
             false => Ok(core),
         }

@@ -15,7 +15,7 @@ use super::{PAGE, RecoveredTurn, has_lost_turn};
 use crate::engine::EngineState;
 use crate::error::Error;
 use crate::ids::{AgentName, TaskKey};
-use crate::live_task::{Core, LiveTask};
+use crate::live_task::Core;
 use crate::queue::QueuePriority;
 use crate::store::{Phase, StoreError, TaskRow};
 
@@ -32,30 +32,23 @@ impl Drop for RecoveryGate {
     }
 }
 
-/// A task that waits for its turn.
-enum Waiting {
-    /// As it did before.
-    Still(Arc<LiveTask>),
-    /// Because its agent says that it had not begun to work.
-    Again(Box<RecoveredTurn>),
-}
-
 impl EngineState {
     /// Reads the unfinished tasks of an earlier process and recovers them in the background.
     pub(crate) async fn start_recovery(self: &Arc<Self>) {
-        let error = match self.unfinished_tasks().await {
-            Ok(rows) => return self.recover_all(rows),
-            Err(error) => error,
-        };
-        tracing::error!(%error, "unfinished tasks could not be read, trying again");
+        let mut unfinished = self.unfinished_tasks().await;
+        if let Ok(rows) = unfinished {
+            return self.recover_all(rows);
+        }
         let engine = self.clone();
         self.work.spawn(async move {
-            while engine.pause().await {
-                match engine.unfinished_tasks().await {
-                    Ok(rows) => return engine.recover_all(rows),
-                    Err(error) => tracing::error!(%error, "unfinished tasks could not be read, trying again"),
+            while let Err(error) = &unfinished {
+                tracing::error!(%error, "unfinished tasks could not be read, trying again");
+                if !engine.pause().await {
+                    return;
                 }
+                unfinished = engine.unfinished_tasks().await;
             }
+            engine.recover_all(unfinished.unwrap_or_default());
         });
     }
 
@@ -98,7 +91,7 @@ impl EngineState {
         let mut decisions = stream::iter(begun).map(|row| self.clone().decide_or_retry(row)).buffered(at_once);
         while let Some(decided) = decisions.next().await {
             match decided {
-                Some(decided) if decided.waits => waiting.push((decided.row.key, Waiting::Again(Box::new(decided)))),
+                Some(decided) if decided.waits => waiting.push(decided),
                 Some(decided) => going_on.push(decided),
                 None => {}
             }
@@ -106,22 +99,19 @@ impl EngineState {
         for decided in going_on {
             self.resume(decided).await;
         }
-        let mut still = stream::iter(queued).map(|row| self.clone().find_queued_or_retry(row)).buffered(at_once);
-        while let Some(found) = still.next().await {
-            waiting.extend(found.map(|(key, live)| (key, Waiting::Still(live))));
+        let mut still_queued = stream::iter(queued).map(|row| self.clone().decide_or_retry(row)).buffered(at_once);
+        while let Some(decided) = still_queued.next().await {
+            waiting.extend(decided);
         }
-        waiting.sort_by_key(|(key, _)| *key);
-        for (_, waits) in waiting {
-            match waits {
-                Waiting::Still(live) => self.enqueue_again(QueuePriority::Recovered, live),
-                Waiting::Again(decided) => self.requeue(*decided).await,
-            }
+        waiting.sort_by_key(|decided| decided.row.key);
+        for decided in waiting {
+            self.requeue(decided).await;
         }
     }
 
     async fn decide_or_retry(self: Arc<Self>, row: TaskRow) -> Option<RecoveredTurn> {
         let mut claimed = false;
-        match self.decide(&row, &mut claimed).await {
+        match self.decide_or_find_queued(&row, &mut claimed).await {
             Ok(decided) => decided,
             Err(error) => {
                 self.retry_later(row, claimed, error);
@@ -130,55 +120,38 @@ impl EngineState {
         }
     }
 
-    async fn find_queued_or_retry(self: Arc<Self>, row: TaskRow) -> Option<(TaskKey, Arc<LiveTask>)> {
-        match self.find_queued(&row).await {
-            Ok(live) => live.map(|live| (row.key, live)),
-            Err(error) => {
-                self.retry_later(row, false, error);
-                None
-            }
-        }
+    async fn decide_or_find_queued(&self, row: &TaskRow, claimed: &mut bool) -> Result<Option<RecoveredTurn>, Error> {
+        if had_begun(row) { self.decide(row, claimed).await } else { self.find_queued(row).await }
     }
 
     /// Retries the recovery of one task until the store works.
     fn retry_later(self: &Arc<Self>, row: TaskRow, mut claimed: bool, error: Error) {
         let engine = self.clone();
-        let tell = move |row: &TaskRow, error: &Error| {
+        let report = move |row: &TaskRow, error: &Error| {
             tracing::error!(task = %row.task.id, %error, "a task could not be taken up, trying again");
         };
-        tell(&row, &error);
+        report(&row, &error);
         self.work.spawn(async move {
             while engine.pause().await {
-                match engine.recover_one(&row, &mut claimed).await {
-                    Ok(()) => return,
-                    Err(error) => tell(&row, &error),
+                match engine.decide_or_find_queued(&row, &mut claimed).await {
+                    Ok(Some(decided)) if decided.waits => return engine.requeue(decided).await,
+                    Ok(Some(decided)) => return engine.resume(decided).await,
+                    Ok(None) => return,
+                    Err(error) => report(&row, &error),
                 }
             }
         });
     }
 
-    async fn recover_one(self: &Arc<Self>, row: &TaskRow, claimed: &mut bool) -> Result<(), Error> {
-        if !had_begun(row) {
-            self.find_queued(row)
-                .await?
-                .into_iter()
-                .for_each(|live| self.enqueue_again(QueuePriority::Recovered, live));
-            return Ok(());
-        }
-        match self.decide(row, claimed).await? {
-            Some(decided) if decided.waits => self.requeue(decided).await,
-            Some(decided) => self.resume(decided).await,
-            None => {}
-        }
-        Ok(())
-    }
-
     /// A task that was queued and had not begun, if it still waits.
-    async fn find_queued(&self, row: &TaskRow) -> Result<Option<Arc<LiveTask>>, Error> {
+    async fn find_queued(&self, row: &TaskRow) -> Result<Option<RecoveredTurn>, Error> {
         let is_queued = |core: &Core| core.row.phase == Phase::Queued;
         let live = self.find_task(&row.task.id).await?.filter(|live| is_queued(&live.core.lock()));
-        let Some(unserved) = live.as_ref().filter(|live| live.hosted.is_none()) else { return Ok(live) };
-        self.fail_unserved(unserved, is_queued).await.map(|()| None)
+        let Some(live) = live else { return Ok(None) };
+        if live.hosted.is_none() {
+            return self.fail_unserved(&live, is_queued).await.map(|()| None);
+        }
+        Ok(Some(RecoveredTurn { row: row.clone(), live, begin: None, waits: true }))
     }
 
     /// Resumes a turn that had begun if there is a permit, else queues it.
@@ -205,11 +178,15 @@ impl EngineState {
 
     /// Queues a turn without a permit, or one that had not begun to work, before all new ones.
     async fn requeue(self: &Arc<Self>, decided: RecoveredTurn) {
+        if !had_begun(&decided.row) {
+            // Its row says already that it is queued.
+            return self.enqueue_again(QueuePriority::Recovered, decided.live);
+        }
         match self.mark_requeued(&decided.live).await {
             Ok(true) => {
                 decided.live.core.lock().recovered = decided.begin;
-                let rank = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };
-                self.enqueue_again(rank, decided.live);
+                let priority = if decided.waits { QueuePriority::Recovered } else { QueuePriority::Started };
+                self.enqueue_again(priority, decided.live);
             }
             Ok(false) => {}
             Err(error) => self.retry_later(decided.row, true, error.into()),

@@ -29,9 +29,9 @@ pub(super) fn conclude(engine: &EngineState, live: &LiveTask, result: Outcome) {
         return;
     }
     // An agent that has asked may return; the answer, which may be here already, is a new run's.
-    let parked = output.asking && live.may_park();
+    let parked = output.run.asking && live.may_park();
     let (reason, text) = match result {
-        Ok(Ok(())) if parked || output.turn_over => return,
+        Ok(Ok(())) if parked || output.run.turn_over => return,
         Ok(Ok(())) => (Reason::NoResult, "the agent ended without a result".to_owned()),
         Ok(Err(AgentError::Stopped(Stopped::TooLarge(problem)))) => (Reason::TooLarge, problem),
         Ok(Err(error)) => (Reason::AgentError, error.to_string()),

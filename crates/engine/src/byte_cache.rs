@@ -1,0 +1,67 @@
+//! A cache with limits on its entries and on their bytes; the oldest entry goes first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+/// Values with their sizes, in the order of their last use.
+pub(crate) struct ByteCache<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    by_use: BTreeMap<u64, K>,
+    uses: u64,
+    bytes: usize,
+}
+
+struct Entry<V> {
+    value: V,
+    bytes: usize,
+    used: u64,
+}
+
+impl<K, V> Default for ByteCache<K, V> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), by_use: BTreeMap::new(), uses: 0, bytes: 0 }
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> ByteCache<K, V> {
+    /// A value, without counting as a use.
+    pub(crate) fn peek(&self, key: &K) -> Option<&V> {
+        self.entries.get(key).map(|entry| &entry.value)
+    }
+
+    /// A value, which is the newest one then.
+    pub(crate) fn touch(&mut self, key: &K) -> Option<&V> {
+        let entry = self.entries.get_mut(key)?;
+        self.uses += 1;
+        self.by_use.remove(&entry.used);
+        self.by_use.insert(self.uses, key.clone());
+        entry.used = self.uses;
+        Some(&entry.value)
+    }
+
+    /// Adds or replaces a value and removes the oldest ones over the limits.
+    pub(crate) fn insert(&mut self, key: K, value: V, bytes: usize, max_entries: usize, max_bytes: usize) {
+        self.remove(&key);
+        self.uses += 1;
+        self.bytes += bytes;
+        self.by_use.insert(self.uses, key.clone());
+        self.entries.insert(key, Entry { value, bytes, used: self.uses });
+        while self.entries.len() > max_entries || self.bytes > max_bytes {
+            let Some((_, oldest)) = self.by_use.pop_first() else { break };
+            self.remove(&oldest);
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.by_use.remove(&entry.used);
+            self.bytes -= entry.bytes;
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        assert_eq!(self.entries.len(), self.by_use.len());
+        (self.entries.len(), self.bytes)
+    }
+}
