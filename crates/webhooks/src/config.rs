@@ -1,22 +1,20 @@
-//! A webhook's configuration: what its caller may say, how it is stored, and how much of it is told again.
+//! The configuration of a webhook: validated when it is set, stored as JSON, and returned without its secrets.
 
 use serde::{Deserialize, Serialize};
 use switchboard_a2a::{AuthenticationInfo, PushConfig, PushPayload, Version};
 use switchboard_engine::Error;
 use switchboard_engine::store::webhooks::WebhookRow;
 
-/// The longest id a caller may make up: it goes into a header and an index.
+/// The longest id: it is part of a header and of an index.
 const ID_BYTES: usize = 128;
 /// The longest token or credentials; longer ones would not fit into the headers that receivers take.
 const SECRET_BYTES: usize = 4 << 10;
-/// The longest name of an authentication scheme.
 const SCHEME_BYTES: usize = 64;
 
-/// A configuration as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Config {
-    /// Set in version 0.3 rather than 1.0; what is delivered follows it.
+    /// Set with protocol version 0.3, in which its bodies are written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) v03: bool,
     pub(crate) url: String,
@@ -29,7 +27,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// What a caller asked for, if it can be sent at all. The address is for the guard to judge.
+    /// Validates everything but the URL, which the SSRF guard checks.
     pub(crate) fn read(version: Version, asked: &PushConfig) -> Result<Self, Error> {
         if let Some(id) = &asked.id
             && (id.len() > ID_BYTES || !id.bytes().all(|byte| byte.is_ascii_graphic()))
@@ -65,7 +63,7 @@ impl Config {
         if self.v03 { Version::V03 } else { Version::V1 }
     }
 
-    /// Says in which form it wants its bodies, so that a change of that is seen.
+    /// A number for the wanted form of bodies, by which the store sees a change of it.
     pub(crate) fn form(&self) -> u8 {
         let payload = match self.payload {
             None => 0,
@@ -76,7 +74,7 @@ impl Config {
         payload + if self.v03 { 4 } else { 0 }
     }
 
-    /// The configuration as callers see it. Secrets are for writing; they are told again only where that was allowed.
+    /// The configuration as callers read it.
     pub(crate) fn shown(self, task: &str, id: &str, with_secrets: bool) -> PushConfig {
         let authentication = self.authentication.map(|authentication| AuthenticationInfo {
             credentials: authentication.credentials.filter(|_| with_secrets),
@@ -98,7 +96,7 @@ pub(crate) fn invalid(field: &'static str, problem: String) -> Error {
     Error::Invalid { field, problem }
 }
 
-/// Both go into a header as they are, so that nothing in them may end it.
+/// Tokens and credentials become headers as they are, so they must not contain line breaks.
 fn check_secret(field: &'static str, secret: &str) -> Result<(), Error> {
     if secret.len() <= SECRET_BYTES && secret.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return Ok(());

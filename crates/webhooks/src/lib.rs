@@ -1,9 +1,9 @@
-//! Webhooks: whoever sets one with a task is told of every change, in order, at least once, however often its endpoint
-//! or this process goes away in between.
+//! Webhooks (push notifications): every event of a task is delivered in order and at least once, across failures of the
+//! endpoint and restarts of this process.
 //!
 //! A webhook is a reader of its task's log with a durable cursor ([`switchboard_engine::store::webhooks`]). [`Webhooks`]
-//! takes configurations in, delivers, and tells operators how it goes. What other servers tell us comes in through
-//! [`Callbacks`].
+//! holds the configurations and the outbox, [`WebhookDesk`] is the operators' side, and [`Callbacks`] receives the push
+//! notifications of other servers.
 
 mod body_budget;
 mod callbacks;

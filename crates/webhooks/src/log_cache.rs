@@ -1,5 +1,5 @@
-//! Tasks as they were at the last event that a webhook was told of, for the few webhooks that go on right now: a body that
-//! holds the whole task then costs what has come since, not the whole log again.
+//! A cache of log readers for the webhooks served last. A reader holds the fold of its task up to the last delivery, so
+//! a body with the whole task costs the events since then, not the whole log.
 
 use std::collections::VecDeque;
 
@@ -7,24 +7,23 @@ use parking_lot::Mutex;
 use switchboard_engine::LogReader;
 use switchboard_engine::store::webhooks::WebhookKey;
 
-/// How many are kept, and of what size at most: together they take no more than a few large tasks do.
+/// Together they take no more memory than a few large tasks.
 const MOST: usize = 64;
 const LARGEST: usize = 256 << 10;
 
-/// The readers of logs that were used last.
 #[derive(Default)]
 pub(crate) struct LogCache(Mutex<VecDeque<(WebhookKey, LogReader)>>);
 
 impl LogCache {
-    /// The reader that a webhook's last step left, if it is still here.
+    /// The reader of the webhook's last step.
     pub(crate) fn take(&self, webhook: WebhookKey) -> Option<LogReader> {
         let mut kept = self.0.lock();
         let index = kept.iter().position(|(of, _)| *of == webhook)?;
         kept.remove(index).map(|(_, reader)| reader)
     }
 
-    /// Keeps a reader for the webhook's next step, if what it holds is small. How large the last body was says nothing of
-    /// that: the news of a large task may be short.
+    /// Keeps a reader for the webhook's next step, if the fold it holds is small. The size of the last body says nothing
+    /// about that: an update of a large task may be short.
     pub(crate) fn keep(&self, webhook: WebhookKey, reader: LogReader) {
         if reader.held_bytes() > LARGEST {
             return;

@@ -1,10 +1,9 @@
-//! Joins artifact updates that wait behind one another, so that a receiver that was away gets what it missed of an
-//! artifact in few pieces. What they add up to is the same.
+//! Merges queued updates of one artifact, so that a receiver that was away gets the chunks it missed in few deliveries.
 
 use switchboard_a2a::{Metadata, TaskArtifactUpdate};
 use switchboard_engine::fold::extend_artifact;
 
-/// Puts a later update behind an earlier one of the same artifact; says whether it is one.
+/// Merges a later update into an earlier one, and returns true, if both are of the same artifact.
 pub(crate) fn merge(earlier: &mut TaskArtifactUpdate, later: &TaskArtifactUpdate) -> bool {
     if earlier.artifact.artifact_id != later.artifact.artifact_id {
         return false;
@@ -12,7 +11,7 @@ pub(crate) fn merge(earlier: &mut TaskArtifactUpdate, later: &TaskArtifactUpdate
     if later.append {
         extend_artifact(&mut earlier.artifact, &later.artifact);
     } else {
-        // Begun anew: what was sent before is of no interest any more.
+        // A replacement: the earlier parts are obsolete.
         earlier.artifact = later.artifact.clone();
         earlier.append = false;
     }

@@ -1,31 +1,31 @@
-//! Everything webhooks can be told, with its defaults. The configuration file spells these the same way.
+//! The settings of webhooks and their defaults. The configuration file spells them the same way.
 
 use std::time::Duration;
 
-/// What webhooks can be told.
+/// The settings of webhooks.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whether webhooks can be set and are delivered.
     pub enabled: bool,
     /// How many webhooks a task may have.
     pub per_task: usize,
-    /// Whether reading a configuration tells its token and credentials.
+    /// Whether reading a configuration returns its token and credentials.
     pub return_secrets: bool,
-    /// Time a receiver has to answer, connecting included.
+    /// Timeout of an attempt, connecting included.
     pub timeout: Duration,
-    /// Waits between the attempts to deliver; one attempt follows each of them.
+    /// The retry policy: the backoff before each further attempt.
     pub retries: Vec<Duration>,
     /// Time an ended task is kept for webhooks that lag behind.
     pub hold_tasks: Duration,
-    /// Deliveries under way at once.
+    /// Concurrent deliveries.
     pub parallel: usize,
-    /// Deliveries under way at once to one endpoint.
+    /// Concurrent deliveries to one endpoint.
     pub parallel_per_endpoint: usize,
-    /// How many failures of an endpoint in a row pause it.
+    /// Failures of an endpoint in a row that pause it (open its circuit breaker).
     pub pause_after: u32,
-    /// How long an endpoint is paused first; every further failure doubles it.
+    /// The first pause of an endpoint; every failed probe doubles it.
     pub pause: Duration,
-    /// How long it is paused at most.
+    /// The longest pause.
     pub max_pause: Duration,
     /// Time dead letters are kept.
     pub dead_letter_age: Duration,

@@ -1,9 +1,8 @@
-//! Decides what is delivered when. One task of the runtime knows all that is to do; each delivery runs on its own and
-//! reports back.
+//! The outbox: a dispatcher that schedules the steps of webhooks. Each step runs on its own and reports back.
 //!
-//! What is to do comes from three places, and the store is behind all of them: the kernel says which tasks have grown,
-//! the store says which deliveries are due, and now and then cursors are compared with tasks, which at the start finds
-//! what an earlier process left and later on whatever a lost wake-up has left.
+//! Work comes from three sources, all backed by the store: the kernel names the tasks that have grown, the store names the
+//! deliveries that are due, and from time to time cursors are compared with tasks. The first comparison finds what an
+//! earlier process left, the later ones what a lost wake-up left.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
@@ -30,17 +29,16 @@ use crate::log_cache::LogCache;
 use crate::metric_definitions as metric;
 use crate::retry_policy::latest_due;
 
-/// How many rows are read at once.
+/// Rows read at once.
 const STEP: usize = 512;
 /// How often cursors are compared with tasks.
 const COMPARE_EVERY: Duration = Duration::from_secs(60);
-/// How long to wait after the store could not be read.
 const STORE_RETRY: Duration = Duration::from_secs(1);
-/// How many tasks that have grown are noted, and endpoints that are paused; beyond that they are looked for.
+/// The most grown tasks and paused endpoints held in memory; beyond that cursors are compared.
 const MOST_NOTED: usize = 100_000;
-/// Bodies are made one after the other: making a large one takes a core for a while.
+/// Large bodies are rendered one at a time, because each takes a core for a while.
 const RENDERED_AT_ONCE: usize = 1;
-/// How many names are looked up at a time for one caller that sets webhooks.
+/// Concurrent DNS look-ups for one caller that sets webhooks.
 const LOOKUP_LIMITS: Limits = Limits { total: usize::MAX, per_key: 16, always: 0 };
 
 /// Webhooks. Clones share them.
@@ -49,7 +47,7 @@ pub struct Webhooks {
     pub(crate) outbox: Arc<Outbox>,
 }
 
-/// What all parts share.
+/// The state shared by the dispatcher, its steps, the retention job and the service.
 pub(crate) struct Outbox {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<dyn WebhookStore>,
@@ -57,45 +55,43 @@ pub(crate) struct Outbox {
     pub(crate) options: Options,
     pub(crate) secret: [u8; 32],
     pub(crate) signing: Mutex<Signing>,
-    /// Tasks that have grown.
+    /// Tasks with new events.
     grown: Mutex<HashSet<TaskKey>>,
-    /// Cursors are to be compared with tasks and all that is due read again.
+    /// All due deliveries are to be read again and cursors compared.
     rescan: AtomicBool,
     wake: Notify,
-    /// What is paused, for whoever asks.
+    /// Paused endpoints and the ends of their pauses, for the service.
     pub(crate) paused: Mutex<HashMap<Arc<str>, Timestamp>>,
     pub(crate) rendering: Semaphore,
     pub(crate) body_budget: BodyBudget,
     pub(crate) log_cache: LogCache,
     pub(crate) lookups: Arc<FairSemaphore<CallerId>>,
-    /// Webhooks that are to be served although their endpoint is paused, because an operator wants it.
+    /// Webhooks with a replay, which runs although their endpoint is paused.
     immediate: Mutex<Vec<Route>>,
-    /// Webhooks that there is room for now.
+    /// Webhooks that got a permit for a large body.
     requeued: Mutex<Vec<Route>>,
 }
 
-/// What became of a job.
 struct StepReport {
     started: Started,
     done: StepResult,
 }
 
-/// What a step came to.
 pub(crate) struct StepResult {
     pub(crate) health: Health,
-    /// When there is more to do, as far as it is known.
+    /// When the next step is due, if that is known.
     pub(crate) next: Option<Timestamp>,
-    /// Where the webhook goes by now, if not where the step was to go.
+    /// The current route, if the webhook has another endpoint by now.
     pub(crate) moved: Option<Route>,
 }
 
 impl StepResult {
-    /// Its endpoint was not asked.
+    /// The endpoint was not called.
     pub(crate) const NOTHING: Self = Self { health: Health::Unknown, next: None, moved: None };
 }
 
 impl Webhooks {
-    /// Webhooks over a kernel and its store. Nothing is delivered before [`Self::start`].
+    /// Opens the outbox of a store. Nothing is delivered before [`Self::start`].
     pub async fn new(
         engine: Engine,
         store: Arc<impl WebhookStore + Store>,
@@ -125,9 +121,9 @@ impl Webhooks {
         Ok(Self { outbox: Arc::new(outbox) })
     }
 
-    /// Begins to deliver, until the kernel stops.
+    /// Delivers until the kernel stops.
     pub fn start(&self) {
-        // Weakly, because the kernel is part of what it would hold.
+        // Weak, because the outbox holds the kernel.
         let outbox = Arc::downgrade(&self.outbox);
         self.outbox.engine.tell(Arc::new(move |task| {
             if let Some(outbox) = outbox.upgrade() {
@@ -146,7 +142,7 @@ impl Webhooks {
 }
 
 impl Outbox {
-    /// A task has grown. Called in the middle of its commit's aftermath, so it only takes a note.
+    /// Called by the kernel after a commit, so it must be quick.
     fn task_grew(&self, task: TaskKey) {
         let mut grown = self.grown.lock();
         if grown.len() < MOST_NOTED {
@@ -158,19 +154,19 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    /// Has everything that is due looked for.
+    /// Makes the dispatcher read all due deliveries and compare cursors.
     pub(crate) fn rescan(&self) {
         self.rescan.store(true, Ordering::Relaxed);
         self.wake.notify_one();
     }
 
-    /// Has a webhook served next, and its endpoint tried now instead of at the end of its pause.
+    /// Serves a webhook next and ends the pause of its endpoint.
     pub(crate) fn try_now(&self, route: Route) {
         self.immediate.lock().push(route);
         self.wake.notify_one();
     }
 
-    /// Has a webhook served that had to wait for room.
+    /// Queues a webhook that had to wait for the body budget.
     pub(crate) fn requeue(&self, route: Route) {
         self.requeued.lock().push(route);
         self.wake.notify_one();
@@ -186,12 +182,13 @@ struct Dispatcher {
     endpoints: Endpoints,
     reports: mpsc::UnboundedReceiver<StepReport>,
     reporter: mpsc::UnboundedSender<StepReport>,
-    /// Everything due up to here has been taken in.
+    /// Deliveries due up to here are queued.
     taken: Timestamp,
-    /// When something is due next, as far as is known.
+    /// When the next delivery is due, as far as is known.
     next_due: Timestamp,
+    /// When cursors were compared last.
     compared: Timestamp,
-    /// What the clock showed when it was last looked at.
+    /// The last reading of the clock.
     seen: Timestamp,
 }
 
@@ -231,7 +228,7 @@ impl Dispatcher {
                 self.endpoints.try_now(route, now);
             }
             let next_probe = self.endpoints.end_pauses(now);
-            self.remove_unpaused();
+            self.drop_removed();
             while let Some(started) = self.endpoints.start(now) {
                 self.spawn(started);
             }
@@ -249,10 +246,10 @@ impl Dispatcher {
         }
     }
 
-    /// Takes in what is to do; says when to look again.
+    /// Queues all work there is; returns when to look again.
     async fn take_in(&mut self) -> Result<Timestamp, StoreError> {
         let now = self.outbox.now();
-        // A clock that was set back is no reason to wait until it is there again.
+        // After the clock was set back, nothing waits until it shows the same time again.
         let clock_was_set_back = now < self.seen;
         let due_for_comparison = later(self.compared, COMPARE_EVERY) <= now || clock_was_set_back;
         let compares = self.outbox.rescan.swap(false, Ordering::Relaxed) || due_for_comparison;
@@ -264,15 +261,16 @@ impl Dispatcher {
         self.take_grown().await?;
         let next_comparison = later(self.compared, COMPARE_EVERY);
         if self.next_due <= now {
-            self.take_due(now).await?;
+            self.take_due(self.taken, now).await?;
+            self.taken = now;
             self.next_due = self.outbox.store.next_due(now).await?.unwrap_or(next_comparison);
         }
         if compares {
-            // Right after the clock was set back everything that waits may be due, later on what no wait explains.
+            // After the clock was set back every pending delivery may be due, otherwise those that no backoff explains.
             let after = if clock_was_set_back { now } else { latest_due(&self.outbox.options.retries, now) };
-            self.take_between(after, Timestamp(i64::MAX)).await?;
+            self.take_due(after, Timestamp(i64::MAX)).await?;
         }
-        // Not before all that was done: what fails is done again, and the clock has been set back still.
+        // Last: if the store fails, the next call must see again that the clock was set back.
         self.seen = now;
         Ok(self.next_due.min(next_comparison))
     }
@@ -298,14 +296,8 @@ impl Dispatcher {
         Ok(())
     }
 
-    async fn take_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        self.take_between(self.taken, now).await?;
-        self.taken = now;
-        Ok(())
-    }
-
-    /// Takes in what waits for a time from one to another.
-    async fn take_between(&mut self, from: Timestamp, until: Timestamp) -> Result<(), StoreError> {
+    /// Queues the deliveries that are due from one time to another.
+    async fn take_due(&mut self, from: Timestamp, until: Timestamp) -> Result<(), StoreError> {
         let mut after = (from, DeliveryKey(0));
         loop {
             let due = self.outbox.store.due_deliveries(after, until, STEP).await?;
@@ -317,15 +309,15 @@ impl Dispatcher {
 
     fn spawn(&self, started: Started) {
         let (outbox, reporter) = (Arc::clone(&self.outbox), self.reporter.clone());
-        // On the kernel's own list, so that a stop waits a little for what is under way.
+        // Spawned by the kernel, so that a graceful shutdown waits a little for running steps.
         self.outbox.engine.spawn(async move {
-            // Whatever happens in there, the place must come back.
+            // A panic must not lose the job's slot.
             let performed = AssertUnwindSafe(outbox.perform(&started)).catch_unwind().await;
             let done = performed.unwrap_or_else(|_| {
                 tracing::error!(webhook = started.job.0, "a webhook's step panicked, this is a bug");
                 StepResult::NOTHING
             });
-            // Nobody listens any more after a stop.
+            // The dispatcher has gone after a shutdown.
             let _ = reporter.send(StepReport { started, done });
         });
     }
@@ -367,8 +359,8 @@ impl Dispatcher {
         metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
     }
 
-    /// What is no longer known is no longer paused.
-    fn remove_unpaused(&mut self) {
+    /// Drops the pauses of removed endpoints.
+    fn drop_removed(&mut self) {
         let (forgotten, has_more) = self.endpoints.take_removed();
         if has_more {
             self.outbox.rescan();
@@ -381,7 +373,7 @@ impl Dispatcher {
         metrics::gauge!(metric::PAUSED_ENDPOINTS).set(paused.len() as f64);
     }
 
-    /// What waits for an endpoint that is back need not wait out its time.
+    /// Deliveries to an endpoint that has recovered need not wait out their backoff.
     fn release(&self, endpoint: &str) {
         let outbox = Arc::clone(&self.outbox);
         let endpoint = endpoint.to_owned();

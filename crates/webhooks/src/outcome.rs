@@ -1,4 +1,4 @@
-//! What an answer to a delivery means.
+//! The outcome of one attempt: delivered, to be retried, or a dead letter, by the HTTP status or the error.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,26 +8,25 @@ use switchboard_egress::{Refusal, SendError};
 
 use crate::retry_policy::retry_after;
 
-/// What would let an address pass that the guard refuses.
+/// Added to the message when the SSRF guard refuses a private address.
 pub(crate) const ALLOW: &str =
     "; whoever runs this server can allow it with webhooks.allowedHosts or webhooks.allowedCidrs";
 
-/// What becomes of a delivery after an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
     Delivered,
-    /// Another try, not before what the receiver asks for.
+    /// With the receiver's `Retry-After`.
     Retry {
         after: Option<Duration>,
     },
-    /// It will never be taken.
+    /// No retry can succeed: a dead letter.
     Dead,
-    /// The endpoint wants nothing of this webhook any more.
+    /// The endpoint wants no more deliveries of this webhook.
     Disabled,
 }
 
 impl AttemptOutcome {
-    /// The outcome, the status if there was an answer, and what went wrong in plain words.
+    /// The outcome, the status if there was a response, and the problem for operators.
     pub(crate) fn of(answer: &Result<Response<Bytes>, SendError>) -> (Self, Option<u16>, String) {
         match answer {
             Ok(response) => {
@@ -46,9 +45,8 @@ impl AttemptOutcome {
             Err(error) => {
                 let mut problem = error.to_string();
                 let outcome = match error {
-                    // What a name stands for may change again, with the name or with the allowlist.
-                    SendError::Refused(Refusal::NotPublic) => Self::Retry { after: None },
-                    SendError::Refused(_) => Self::Dead,
+                    // NotPublic is what a name resolves to, which may change.
+                    SendError::Refused(refusal) if !matches!(refusal, Refusal::NotPublic) => Self::Dead,
                     _ => Self::Retry { after: None },
                 };
                 if matches!(error, SendError::Refused(refusal) if refusal.is_private()) {
@@ -68,7 +66,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// As a metric label.
+    /// The label of the metric.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Delivered => "delivered",

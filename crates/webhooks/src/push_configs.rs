@@ -1,5 +1,5 @@
-//! What callers do with webhooks: set, get, list, delete. Only the caller that owns a task can see its webhooks, and
-//! whether a task is somebody else's or not there is not to be told apart.
+//! The push notification config operations of callers: set, get, list, delete. Only the owner of a task sees its webhooks,
+//! and a task of another owner looks like one that does not exist.
 
 use switchboard_a2a::{PushConfig, TaskId, Version};
 use switchboard_egress::Refusal;
@@ -13,7 +13,7 @@ use crate::config::{Config, invalid};
 use crate::metric_definitions as metric;
 use crate::outcome::ALLOW;
 
-/// What some clients call a webhook that they gave no name.
+/// The id that some clients use for a webhook they set without one.
 const UNNAMED: &str = "default";
 
 impl Webhooks {
@@ -22,7 +22,7 @@ impl Webhooks {
         self.outbox.options.enabled
     }
 
-    /// Checks a configuration and makes it ready to be stored with the message it came with. Changes nothing.
+    /// Validates a configuration that came with a message, to be stored together with it.
     pub async fn prepare(&self, caller: &Caller, version: Version, asked: &PushConfig) -> Result<NewWebhook, Error> {
         let config = Config::read(version, asked)?;
         let lookups = &self.outbox.lookups;
@@ -49,7 +49,7 @@ impl Webhooks {
         })
     }
 
-    /// Sets a webhook of a task, and tells it as callers see it.
+    /// Sets a webhook of a task and returns it as callers read it.
     pub async fn set(
         &self,
         address: &Address,
@@ -58,7 +58,7 @@ impl Webhooks {
         task: &TaskId,
         asked: &PushConfig,
     ) -> Result<PushConfig, Error> {
-        // Whose task it is comes first: nobody is to have names looked up for a task that is not theirs.
+        // The owner is checked first, so that no caller triggers DNS look-ups with the task of another.
         self.outbox.engine.find(address, caller, task).await?;
         let webhook = self.prepare(caller, version, asked).await?;
         let id = if webhook.id.is_empty() { task.as_str().to_owned() } else { webhook.id.clone() };
@@ -67,7 +67,7 @@ impl Webhooks {
         Ok(config.shown(task.as_str(), &id, self.outbox.options.return_secrets))
     }
 
-    /// One webhook of a task. Without a name it is the one named after the task, or else the first.
+    /// One webhook of a task; without an id the one named after the task, or else the first.
     pub async fn get(
         &self,
         address: &Address,
@@ -77,15 +77,15 @@ impl Webhooks {
     ) -> Result<PushConfig, Error> {
         let key = self.outbox.engine.find(address, caller, task).await?;
         let store = &self.outbox.store;
-        let mut found = store.webhook(key, id.unwrap_or(task.as_str())).await.map_err(unavailable)?;
+        let mut found = store.webhook(key, id.unwrap_or(task.as_str())).await?;
         if found.is_none() && id == Some(UNNAMED) {
-            found = store.webhook(key, task.as_str()).await.map_err(unavailable)?;
+            found = store.webhook(key, task.as_str()).await?;
         }
         if found.is_none() && id.is_none() {
-            found = store.webhooks(key, WebhookKey(0), 1).await.map_err(unavailable)?.into_iter().next();
+            found = store.webhooks(key, WebhookKey(0), 1).await?.into_iter().next();
         }
-        let row = found.ok_or_else(|| missing(task, id))?;
-        self.shown(row)
+        let missing = || Error::WebhookNotFound { task: task.clone(), id: id.map(str::to_owned) };
+        self.shown(found.ok_or_else(missing)?)
     }
 
     /// The webhooks of a task after one of them, oldest first, and where the next page begins.
@@ -98,8 +98,7 @@ impl Webhooks {
         page_size: usize,
     ) -> Result<(Vec<PushConfig>, Option<WebhookKey>), Error> {
         let key = self.outbox.engine.find(address, caller, task).await?;
-        let mut rows =
-            self.outbox.store.webhooks(key, after, page_size.saturating_add(1)).await.map_err(unavailable)?;
+        let mut rows = self.outbox.store.webhooks(key, after, page_size.saturating_add(1)).await?;
         let next = (rows.len() > page_size).then(|| {
             rows.truncate(page_size);
             rows.last().map_or(after, |last| last.key)
@@ -108,12 +107,12 @@ impl Webhooks {
         Ok((configs, next))
     }
 
-    /// Deletes a webhook; what it was not told yet is dropped. One that is not there is deleted already.
+    /// Deletes a webhook and its pending deliveries; succeeds if there is none.
     pub async fn delete(&self, address: &Address, caller: &Caller, task: &TaskId, id: &str) -> Result<(), Error> {
         let key = self.outbox.engine.find(address, caller, task).await?;
-        let deleted = self.outbox.store.delete_webhook(key, id).await.map_err(unavailable)?;
+        let deleted = self.outbox.store.delete_webhook(key, id).await?;
         if !deleted && id == UNNAMED {
-            self.outbox.store.delete_webhook(key, task.as_str()).await.map_err(unavailable)?;
+            self.outbox.store.delete_webhook(key, task.as_str()).await?;
         }
         Ok(())
     }
@@ -121,25 +120,16 @@ impl Webhooks {
     fn shown(&self, row: WebhookRow) -> Result<PushConfig, Error> {
         let config = Config::stored(&row).map_err(|error| {
             tracing::error!(task = %row.task, %error, "the configuration of a webhook cannot be read");
-            unavailable(StoreError::Failed("a webhook is damaged, run `switchboard db check`".to_owned()))
+            StoreError::Failed("a webhook is damaged, run `switchboard db check`".to_owned())
         })?;
         Ok(config.shown(row.task.as_str(), &row.id, self.outbox.options.return_secrets))
     }
 }
 
-/// What a caller is told whose address is refused, and whom to ask.
 fn refused(refusal: &Refusal) -> Error {
     let mut problem = refusal.to_string();
     if refusal.is_private() {
         problem += ALLOW;
     }
     invalid("url", problem)
-}
-
-fn missing(task: &TaskId, id: Option<&str>) -> Error {
-    Error::WebhookNotFound { task: task.clone(), id: id.map(str::to_owned) }
-}
-
-pub(crate) fn unavailable(error: StoreError) -> Error {
-    Error::from(error)
 }

@@ -1,4 +1,4 @@
-//! From a task's log to what its webhook is sent next: which events it is told of, in which form, and how many at once.
+//! Renders the next delivery of a webhook from its task's log: which events it gets, in which form, and how many at once.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use switchboard_engine::{
 use crate::config::Config;
 use crate::merge::merge;
 
-/// How much of a log is looked at in one go.
+/// How much of a log is read at once.
 const READ_BYTES: usize = 256 << 10;
-/// Bodies that hold a task whose log is larger than this are made one at a time.
+/// Bodies with a whole task are rendered one at a time if its log is larger than this.
 const HEAVY_BYTES: usize = 256 << 10;
-/// The same for bodies that hold an event: among so much there may be a large one.
+/// The same for bodies with one event: a log of this size may hold a large one.
 const HEAVY_EVENTS_BYTES: usize = 1 << 20;
-/// What an event takes at most, as a rule (limits.event).
+/// The default of limits.event.
 const LARGEST_EVENT: usize = 8 << 20;
-/// Updates of one artifact are joined up to about so much.
+/// Updates of one artifact are merged up to about this size.
 const MERGED_BYTES: usize = 256 << 10;
 
-/// What a body is: a version and a payload. The number is stored with the delivery.
+/// The form of a body. Its number, the index in [`Self::ALL`], is stored with the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) version: Version,
@@ -42,25 +42,21 @@ impl Form {
         Self { version: Version::V03, payload: PushPayload::StatusUpdate },
     ];
 
-    /// What a webhook is sent: as it asked, as its agent is set up, or as its version has it.
+    /// The payload of the configuration, or else of the agent's settings, or else the default of the version.
     fn of(config: &Config, switches: &Switches) -> Self {
-        let usual = match config.version() {
-            Version::V1 => PushPayload::StreamResponse,
-            Version::V03 => PushPayload::Task,
-        };
-        Self { version: config.version(), payload: config.payload.or(switches.webhook_payload).unwrap_or(usual) }
+        let default = if config.v03 { PushPayload::Task } else { PushPayload::StreamResponse };
+        Self { version: config.version(), payload: config.payload.or(switches.webhook_payload).unwrap_or(default) }
     }
 
     fn number(self) -> u8 {
         Self::ALL.iter().position(|form| *form == self).and_then(|index| u8::try_from(index).ok()).unwrap_or(0)
     }
 
-    /// The form with a number; deliveries hold none that is not there.
     pub(crate) fn numbered(number: u8) -> Self {
         Self::ALL[usize::from(number).min(Self::ALL.len() - 1)]
     }
 
-    /// Its body is written as version 0.3 has it on JSON-RPC, over whichever binding the webhook was set.
+    /// Version 0.3 is written as on JSON-RPC, over whichever binding the webhook was set.
     fn dialect(self) -> Dialect {
         match self.version {
             Version::V1 => Dialect::V1,
@@ -69,48 +65,46 @@ impl Form {
     }
 }
 
-/// The largest body that is stored with a delivery that is not taken yet. A larger one is made again from the log, which
-/// gives the same bytes: a task with a hundred webhooks must not be written a hundred times.
+/// The largest body that is stored with a pending delivery. A larger one is rendered again from the log, which gives the
+/// same bytes: a large task with a hundred webhooks must not be written a hundred times.
 pub(crate) const KEPT_BYTES: usize = 64 << 10;
 
-/// What comes after an event.
 pub(crate) enum Next {
-    /// Something to tell.
     Delivery(Box<RenderedDelivery>),
-    /// Nothing yet: so far was looked, at so many bytes.
-    Nothing { seen: Seq, bytes: usize },
+    /// No wanted event up to `seen`, in so many bytes of the log.
+    Nothing {
+        seen: Seq,
+        bytes: usize,
+    },
 }
 
-/// The next thing a webhook is told.
 pub(crate) struct RenderedDelivery {
     /// Without its body if that is large.
     pub(crate) delivery: NewDelivery,
     pub(crate) body: Bytes,
-    /// Nothing follows it.
+    /// It reports a terminal state.
     pub(crate) is_last: bool,
 }
 
-/// Reads one task's log for one webhook.
+/// Renders the deliveries of one webhook.
 pub(crate) struct Renderer {
     log: LogReader,
     form: Form,
     events: WebhookEvents,
     late: bool,
-    /// Where a stream of version 0.3 would end, which its events say: the same for all readers, see
-    /// [`LoggedEvent::frame`].
+    /// Where a stream of version 0.3 ends, which its events say (`final`), see [`LoggedEvent::frame`].
     until: Until,
-    /// What the task's log takes.
+    /// The size of the log.
     task_bytes: usize,
 }
 
 impl Renderer {
-    /// Whether making a body may take a core or much memory for a while: it holds the task or an event of it, and that is
-    /// large.
+    /// Whether rendering may take a core or much memory for a while.
     pub(crate) fn is_heavy(&self) -> bool {
         self.task_bytes > if self.holds_task() { HEAVY_BYTES } else { HEAVY_EVENTS_BYTES }
     }
 
-    /// What a body takes at most, as far as is known before it is made.
+    /// The size of a body at most, as far as is known before it is rendered.
     pub(crate) fn expected_bytes(&self) -> usize {
         if self.holds_task() { self.task_bytes } else { self.task_bytes.min(LARGEST_EVENT) }
     }
@@ -119,14 +113,13 @@ impl Renderer {
         self.late || self.form.payload != PushPayload::StreamResponse
     }
 
-    /// Lets go of the task as it was read, if it is large: nothing of that size is held while somebody else is waited for.
+    /// Drops a large fold, so that it is not held during an attempt.
     pub(crate) fn release_if_large(&mut self) {
         if self.log.held_bytes() > HEAVY_BYTES {
             self.log.let_go();
         }
     }
 
-    /// The log that was read, for the next one.
     pub(crate) fn into_log(self) -> LogReader {
         self.log
     }
@@ -144,12 +137,12 @@ impl Renderer {
         }
     }
 
-    /// The first delivery was made before; what comes after it is told as to everybody.
+    /// The webhook has its first delivery, so it no longer begins with the whole task.
     pub(crate) fn has_begun(&mut self) {
         self.late = false;
     }
 
-    /// What comes after an event.
+    /// The next delivery after an event.
     pub(crate) async fn next(&mut self, after: Seq, at: Timestamp) -> Result<Next, Error> {
         let (mut seen, mut bytes) = (after, 0);
         loop {
@@ -165,7 +158,7 @@ impl Renderer {
                     Ok(made(first.seq, &last, self.form, body, at))
                 }
                 _ => {
-                    // Who comes late has seen nothing of the task, so it is told all of it.
+                    // A webhook that was set late begins with the whole task.
                     let form = match (self.late, self.form.payload) {
                         (true, PushPayload::StreamResponse) => Form { payload: PushPayload::Task, ..self.form },
                         _ => self.form,
@@ -178,7 +171,7 @@ impl Renderer {
         }
     }
 
-    /// The body of a delivery once more, after it was let go.
+    /// Renders the body of a stored delivery once more.
     pub(crate) async fn again(&mut self, delivery: &DeliveryRow) -> Result<Bytes, Error> {
         let form = Form::numbered(delivery.form);
         let events = self.log.after(Seq(delivery.first.0.saturating_sub(1)), READ_BYTES).await?;
@@ -219,7 +212,7 @@ impl Renderer {
         }
     }
 
-    /// An artifact update and those of the same artifact right behind it; also the last of them.
+    /// An artifact update merged with those of the same artifact right behind it, and the last of them.
     async fn artifact(
         &self,
         first: &Arc<LoggedEvent>,
@@ -277,7 +270,7 @@ impl Renderer {
         Ok(Bytes::from(encode::encode_status_with_artifact(form.dialect(), &update, is_final, made)))
     }
 
-    /// An event as a stream carries it.
+    /// An event as in a stream.
     fn frame(&self, form: Form, event: &LoggedEvent) -> Result<Bytes, Error> {
         event.frame(form.dialect(), self.until.ends_at(event.kind)).map_err(|error| damaged(&error))
     }

@@ -1,4 +1,4 @@
-//! The request of one attempt: the body as it was made, the configuration as it is now.
+//! The HTTP request of one attempt: the stored body, with headers from the current configuration.
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
@@ -11,32 +11,31 @@ use switchboard_engine::store::webhooks::WebhookRow;
 use crate::config::Config;
 use crate::signature::{Secret, sign};
 
-/// The scheme of credentials whose scheme nobody named.
+/// The default authentication scheme.
 const BEARER: &str = "Bearer";
 
-/// What one attempt sends.
 pub(crate) struct DeliveryRequest<'a> {
     pub(crate) webhook: &'a WebhookRow,
     pub(crate) config: &'a Config,
-    /// The last event the body tells of.
+    /// The last event in the body.
     pub(crate) last: Cursor,
-    /// When the webhook had begun when the body was made.
+    /// When the webhook began, as of the delivery.
     pub(crate) began_at: Timestamp,
-    /// The version the body is written in.
     pub(crate) version: Version,
     pub(crate) body: Bytes,
 }
 
 impl DeliveryRequest<'_> {
-    /// The same for every attempt, and for no other delivery: tasks may call their webhooks by the same name.
-    /// A webhook that begins anew tells its task anew, so that it is not for the receiver to take for a repetition.
+    /// The `webhook-id`: the same for every attempt and unique to the delivery, by which receivers deduplicate. It holds
+    /// the task because webhooks of two tasks may have the same name, and the beginning because a webhook that begins
+    /// again sends its task again.
     pub(crate) fn id(&self) -> String {
         let WebhookRow { key, task, id, .. } = self.webhook;
         let name = if id == task.as_str() { "" } else { id };
         format!("{task}:{name}:{}-{:x}:{}", key.0, self.began_at.0, self.last)
     }
 
-    /// The request, signed at a time in seconds. The address in the form that the guard has judged.
+    /// The request, signed at a time in seconds. The URL is spelled as the SSRF guard has checked it.
     pub(crate) fn request(
         self,
         target: &Target,
@@ -67,7 +66,7 @@ impl DeliveryRequest<'_> {
     }
 }
 
-/// As the scheme says. A webhook with a token alone sends that, since there are receivers that look only here.
+/// The `Authorization` header. A webhook with a token alone sends it here too, for receivers that look only here.
 fn authorization(config: &Config) -> Option<String> {
     let named = config.authentication.as_ref();
     let credentials = named.and_then(|named| named.credentials.as_ref());

@@ -1,5 +1,5 @@
-//! Puts an end to what was waited for long enough: ended tasks are held for webhooks that lag behind for a while only,
-//! and dead letters are kept for a while only.
+//! The retention job: limits how long ended tasks are held for webhooks that lag behind, and the age, number and size of
+//! dead letters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,24 +13,22 @@ use switchboard_engine::store::webhooks::{Attempt, Head, NewDelivery, OutboxWrit
 use crate::Options;
 use crate::config::Config;
 use crate::outbox::Outbox;
-use crate::push_configs::unavailable;
 use crate::render::{Next, Renderer};
 use crate::step::is_terminal;
 
-/// How often it looks.
 const PERIOD: Duration = Duration::from_secs(60);
-/// Why a delivery is given up that was never refused.
+/// Why a delivery became a dead letter without a last attempt.
 const LATE: &str = "not delivered within webhooks.holdTasks of the end of its task";
 const CROWDED: &str = "its task had to go, because there is more than store.retention allows";
-/// How many webhooks are taken at once.
+/// Webhooks read at once.
 const STEP: usize = 200;
-/// The largest body that is written for a dead letter by itself; a larger one is there as long as its task's log is.
+/// The largest body that is stored with a dead letter; a larger one is rendered from the log while its task is there.
 pub(crate) const DEAD_BYTES: usize = 1 << 20;
-/// After so many new dead letters, or so much of their bodies, those that are too many go before there are more.
+/// Old dead letters are pruned after so many new ones, or so many bytes of them.
 const LETTERS_AT_ONCE: usize = 500;
 const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// What became a dead letter since the last time that too many of them were looked for.
+/// The dead letters written since the last pruning.
 #[derive(Default)]
 struct Written {
     letters: usize,
@@ -38,7 +36,7 @@ struct Written {
 }
 
 impl Outbox {
-    /// Looks from time to time until the kernel stops.
+    /// Runs until the kernel stops.
     pub(crate) async fn run_retention(self: Arc<Self>) {
         loop {
             tokio::select! {
@@ -65,7 +63,7 @@ impl Outbox {
                 let problem = if index < late { LATE } else { CROWDED };
                 match self.give_up(webhook, problem, &mut written).await {
                     Ok(()) => given_up += 1,
-                    // One that cannot be read must not hold up the others.
+                    // An unreadable one must not hold up the others.
                     Err(error) => tracing::warn!(%error, webhook = webhook.0, "a webhook could not be given up"),
                 }
             }
@@ -87,15 +85,15 @@ impl Outbox {
         Timestamp(self.now().0.saturating_sub(age))
     }
 
-    /// Everything that a webhook was not told becomes a dead letter, with its body unless that is very large.
+    /// Turns everything after a webhook's cursor into dead letters, with their bodies unless they are very large.
     async fn give_up(&self, key: WebhookKey, problem: &str, written: &mut Written) -> Result<(), Error> {
-        let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await.map_err(unavailable)? else {
+        let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await? else {
             return Ok(());
         };
         if !matches!(webhook.state, WebhookState::Active | WebhookState::Paused) {
             return Ok(());
         }
-        let config = Config::stored(&webhook).map_err(|error| unavailable(StoreError::Failed(error.to_string())))?;
+        let config = Config::stored(&webhook).map_err(|error| StoreError::Failed(error.to_string()))?;
         let log = self.engine.log(&webhook.task, webhook.task_key);
         let mut renderer = Renderer::new(log, &**self.engine.directory(), &webhook, &config);
         let mut cursor = webhook.cursor;
@@ -116,7 +114,7 @@ impl Outbox {
             };
             let bytes = delivery.body.as_ref().or(body.as_ref()).map_or(0, Bytes::len);
             let write = OutboxWrite::Dead { delivery: delivery.key, body, attempt, finished: ended };
-            self.write_dead_letter(write, bytes, written).await.map_err(unavailable)?;
+            self.write_dead_letter(write, bytes, written).await?;
         }
         while !ended {
             let turn = self.render_permit(&renderer).await;
@@ -126,14 +124,14 @@ impl Outbox {
             let delivery = NewDelivery { body: kept(made.body), ..made.delivery };
             let bytes = delivery.body.as_ref().map_or(0, Bytes::len);
             let write = OutboxWrite::Abandon { webhook: key, delivery, problem: problem.to_owned() };
-            self.write_dead_letter(write, bytes, written).await.map_err(unavailable)?;
+            self.write_dead_letter(write, bytes, written).await?;
         }
-        self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await.map_err(unavailable)?;
+        self.store.outbox(OutboxWrite::Finished { webhook: key, cursor: task_last }).await?;
         tracing::warn!(task = %webhook.task, webhook = key.0, "a webhook was not served in time; its deliveries are dead letters");
         Ok(())
     }
 
-    /// Writes a dead letter, and lets others go before there are far too many.
+    /// Writes a dead letter, and prunes before there are far too many.
     async fn write_dead_letter(
         &self,
         write: OutboxWrite,

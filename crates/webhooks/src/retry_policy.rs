@@ -1,5 +1,5 @@
-//! When a delivery is tried again: by the list of waits, a little later each so that many that failed together do not
-//! come back together, and never before the receiver said it wanted to be asked again.
+//! The retry policy of deliveries: a configured list of backoff intervals, each with jitter so that deliveries that failed
+//! together do not come back together, and never before the receiver's `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,12 +9,11 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::later;
 use switchboard_engine::store::webhooks::DeliveryRow;
 
-/// A receiver cannot put a delivery off for longer than this.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
-/// A wait is longer by up to this part of it.
+/// A backoff is longer by up to this part of it.
 const JITTER: f64 = 0.1;
 
-/// When the attempt after `attempts` of them is due; none if that was the last.
+/// When the attempt after `attempts` failed ones is due; none if that was the last.
 pub(crate) fn next_attempt(
     retries: &[Duration],
     attempts: u32,
@@ -22,26 +21,26 @@ pub(crate) fn next_attempt(
     now: Timestamp,
     jitter: f64,
 ) -> Option<Timestamp> {
-    let wait = *retries.get(usize::try_from(attempts.checked_sub(1)?).ok()?)?;
-    let spread = wait.mul_f64(1.0 + JITTER * jitter.clamp(0.0, 1.0));
-    Some(later(now, spread.max(retry_after.unwrap_or_default())))
+    let backoff = *retries.get(usize::try_from(attempts.checked_sub(1)?).ok()?)?;
+    let backoff = backoff.mul_f64(1.0 + JITTER * jitter.clamp(0.0, 1.0));
+    Some(later(now, backoff.max(retry_after.unwrap_or_default())))
 }
 
-/// Whether a pending delivery is to be tried now. Times are stored as the clock showed them, and a clock can be set back:
-/// what was tried last at a time that is yet to come, or waits for one that no wait reaches, has waited long enough.
+/// Whether a pending delivery is due. A clock can be set back, so one is also due if its last attempt lies in the future,
+/// or if its time is later than any backoff explains.
 pub(crate) fn is_due(delivery: &DeliveryRow, retries: &[Duration], now: Timestamp) -> bool {
-    // What was never tried is due since it was made.
+    // One without an attempt is due since it was created.
     let clock_was_set_back = delivery.last_attempt.as_ref().is_none_or(|last| last.at > now);
     delivery.due_at <= now || clock_was_set_back || delivery.due_at > latest_due(retries, now)
 }
 
-/// No attempt that failed up to now is followed by one later than this.
+/// The latest time that a backoff from now can reach.
 pub(crate) fn latest_due(retries: &[Duration], now: Timestamp) -> Timestamp {
     let longest = retries.iter().max().copied().unwrap_or_default().mul_f64(1.0 + JITTER);
     later(now, longest.max(LONGEST_RETRY_AFTER))
 }
 
-/// What a receiver asks for: seconds, or a date.
+/// The `Retry-After` header: seconds or a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match value.parse::<u64>() {
@@ -51,10 +50,10 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     Some(wait.min(LONGEST_RETRY_AFTER))
 }
 
-/// Between 0 and 1, different each time.
+/// A random number between 0 and 1.
 pub(crate) fn jitter() -> f64 {
     let mut bytes = [0; 4];
-    // Without randomness everything is still delivered, only more at once.
+    // Without randomness deliveries only come back together.
     if getrandom::fill(&mut bytes).is_err() {
         return 0.0;
     }

@@ -1,4 +1,5 @@
-//! What operators see of webhooks and do with them: beside a running server, or on its data while none runs.
+//! The webhook service for operators: list, retry, pause, resume, rotate secrets. It works with a running outbox, or on the
+//! store alone while no server runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +21,17 @@ use crate::metric_definitions as metric;
 use crate::outbox::Outbox;
 use crate::signature::secrets;
 
-/// How many deliveries of a webhook are shown.
 const SHOWN_DELIVERIES: usize = 50;
-/// How many dead letters are looked through at once.
+/// Dead letters read at once.
 const STEP: usize = 500;
 
-/// Where operators ask.
+/// Webhooks as operators work with them.
 #[derive(Clone)]
 pub struct WebhookDesk {
     store: Arc<dyn WebhookStore>,
     secret: [u8; 32],
     clock: Arc<dyn Clock>,
-    /// Those who deliver, if somebody does.
+    /// The outbox, if this process delivers.
     running: Option<Arc<Outbox>>,
 }
 
@@ -49,26 +49,26 @@ pub struct WebhookView {
     pub caller: String,
     /// Who serves the task.
     pub agent: String,
-    /// Where it goes.
+    /// The origin of its URL.
     pub endpoint: String,
     /// The protocol version it was set in.
     pub version: String,
     /// `active`, `paused`, `disabled` or `finished`.
     pub state: String,
-    /// Until when its endpoint is paused because it keeps failing.
+    /// When the pause of its failing endpoint ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_paused_until: Option<Timestamp>,
-    /// The number of the last event that is delivered, dead or not asked for.
+    /// The number of the last event that is delivered, dead or unwanted.
     pub cursor: u64,
-    /// Whether its task has events that it was not told of.
+    /// Whether its task has events after the cursor.
     pub lags: bool,
     /// How many were delivered.
     pub delivered: u64,
-    /// How many were given up.
+    /// How many are dead letters.
     pub dead: u64,
     /// When it was set, or set again after its end.
     pub created_at: Timestamp,
-    /// What it is to deliver next.
+    /// Its next delivery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<DeliveryView>,
 }
@@ -81,15 +81,15 @@ pub struct DeliveryView {
     pub delivery: i64,
     /// Its webhook's number.
     pub webhook: i64,
-    /// Its task, where that is not clear.
+    /// Its task; absent below a webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
-    /// Where it goes, where that is not clear.
+    /// Its endpoint; absent below a webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The last event it tells of.
+    /// The last event in its body.
     pub event: String,
-    /// What it tells: a task state, or `artifact`.
+    /// A task state, or `artifact`.
     pub about: String,
     /// `pending`, `delivered` or `dead`.
     pub state: String,
@@ -114,21 +114,21 @@ pub struct DeliveryView {
     pub problem: String,
 }
 
-/// The secrets of one caller.
+/// The signing secrets of one caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretView {
-    /// Whose.
+    /// The caller.
     pub caller: String,
     /// Those in use, the newest first.
     pub secrets: Vec<String>,
-    /// Until when the last of the older ones is used.
+    /// Until when the older ones are used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_until: Option<Timestamp>,
 }
 
 impl Webhooks {
-    /// Brings the gauges up to date; called when metrics are read.
+    /// Updates the gauges; called when metrics are read.
     pub async fn measure(&self) {
         let Ok(census) = self.outbox.store.outbox_census().await else { return };
         let age_ms = census.behind_since.map_or(0, |since| (self.clock().now().0 - since.0).max(0));
@@ -137,7 +137,7 @@ impl Webhooks {
         metrics::gauge!(metric::OLDEST_SECONDS).set(age_ms as f64 / 1_000.0);
     }
 
-    /// Where operators ask about these webhooks.
+    /// The operators' side of these webhooks.
     pub fn desk(&self) -> WebhookDesk {
         WebhookDesk {
             store: Arc::clone(&self.outbox.store),
@@ -149,7 +149,7 @@ impl Webhooks {
 }
 
 impl WebhookDesk {
-    /// A desk over data that nobody delivers from at present.
+    /// For a store from which no process delivers.
     pub fn of_store(store: Arc<impl WebhookStore + Store>, clock: Arc<dyn Clock>) -> Self {
         Self { secret: store.secret(), store, clock, running: None }
     }
@@ -176,13 +176,13 @@ impl WebhookDesk {
         Ok(Some((view, deliveries.into_iter().map(|row| delivery(None, row)).collect())))
     }
 
-    /// Deliveries that were given up, after one of them, oldest first.
+    /// Dead letters after one of them, oldest first.
     pub async fn dead_letters(&self, after: i64, max: usize) -> Result<Vec<DeliveryView>, StoreError> {
         let found = self.store.dead_letters(DeliveryKey(after), max).await?;
         Ok(found.into_iter().map(|(webhook, row)| delivery(Some(&webhook), row)).collect())
     }
 
-    /// Has a delivery sent once more; says whether there is one that can be.
+    /// Sends a delivery once more; returns whether there is one that can be.
     pub async fn retry(&self, delivery: i64) -> Result<bool, StoreError> {
         let found = self.store.replay(DeliveryKey(delivery), self.clock.now()).await?;
         if let Some((webhook, _)) = self.store.delivery(DeliveryKey(delivery)).await? {
@@ -191,37 +191,38 @@ impl WebhookDesk {
         Ok(found)
     }
 
-    /// Has every dead letter sent once more, or those of one task; says how many.
+    /// Sends all dead letters, or those of one task, once more; returns how many.
     pub async fn retry_dead(&self, task: Option<&TaskId>) -> Result<u64, StoreError> {
         let (mut after, mut count) = (DeliveryKey(0), 0);
         loop {
-            let found = self.store.dead_letters(after, STEP).await?;
+            let mut found = self.store.dead_letters(after, STEP).await?;
             let Some((_, last)) = found.last() else { break };
             after = last.key;
-            let wanted = found.iter().filter(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
-            // All at once, so that they share their commits.
-            let replays = wanted.map(|(_, row)| self.store.replay(row.key, self.clock.now()));
+            found.retain(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
+            // Concurrently, for one group commit.
+            let replays = found.iter().map(|(_, row)| self.store.replay(row.key, self.clock.now()));
             let replayed = try_join_all(replays).await?;
             count += replayed.into_iter().map(u64::from).sum::<u64>();
-            let wanted = found.iter().filter(|(webhook, _)| task.is_none_or(|task| *task == webhook.task));
-            wanted.for_each(|(webhook, _)| self.try_now(webhook));
+            found.iter().for_each(|(webhook, _)| self.try_now(webhook));
         }
         Ok(count)
     }
 
-    /// Holds a webhook back; says whether it was active.
+    /// Pauses a webhook; returns whether it was active.
     pub async fn pause(&self, webhook: i64) -> Result<bool, StoreError> {
         self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Paused, self.clock.now()).await
     }
 
-    /// Lets a paused or disabled webhook go on where it was; says whether it was one.
+    /// Resumes a paused or disabled webhook at its cursor; returns whether it was one.
     pub async fn resume(&self, webhook: i64) -> Result<bool, StoreError> {
         let resumed = self.store.set_webhook_state(WebhookKey(webhook), WebhookState::Active, self.clock.now()).await?;
-        self.rescan();
+        if let Some(running) = &self.running {
+            running.rescan();
+        }
         Ok(resumed)
     }
 
-    /// The secrets that a caller's deliveries are signed with.
+    /// The signing secrets of a caller.
     pub async fn secret(&self, caller: &CallerId) -> Result<SecretView, StoreError> {
         let (signing, now) = (self.store.signing().await?, self.clock.now());
         let secrets = secrets(self.secret, &signing, caller, now);
@@ -230,7 +231,7 @@ impl WebhookDesk {
         Ok(SecretView { caller: caller.to_string(), secrets, previous_until })
     }
 
-    /// Gives every caller a new secret; the old one is used too for a while.
+    /// Rotates the signing secret of every caller; deliveries are signed with the old one too until the returned time.
     pub async fn rotate_secrets(&self, overlap: Duration) -> Result<Timestamp, StoreError> {
         let now = self.clock.now();
         let previous_until = later(now, overlap);
@@ -241,17 +242,11 @@ impl WebhookDesk {
         Ok(previous_until)
     }
 
-    /// What an operator sends once more does not wait for the end of a pause.
+    /// A replay does not wait for the end of a pause.
     fn try_now(&self, webhook: &WebhookRow) {
         if let Some(running) = &self.running {
             let WebhookRow { key, owner, endpoint, .. } = webhook;
             running.try_now(Route { webhook: *key, owner: owner.clone(), endpoint: endpoint.clone() });
-        }
-    }
-
-    fn rescan(&self) {
-        if let Some(running) = &self.running {
-            running.rescan();
         }
     }
 
@@ -282,7 +277,7 @@ impl WebhookDesk {
     }
 }
 
-/// A state in a word.
+/// The name of a state.
 pub fn state_name(state: WebhookState) -> &'static str {
     match state {
         WebhookState::Active => "active",
@@ -292,7 +287,7 @@ pub fn state_name(state: WebhookState) -> &'static str {
     }
 }
 
-/// The state that a word names.
+/// The state with a name.
 pub fn state_named(name: &str) -> Option<WebhookState> {
     let states = [WebhookState::Active, WebhookState::Paused, WebhookState::Disabled, WebhookState::Finished];
     states.into_iter().find(|state| state_name(*state) == name)

@@ -1,6 +1,6 @@
-//! Standard Webhooks: what is sent is signed with a secret that the receiver's owner has too.
+//! Signatures as in Standard Webhooks, with a signing secret that the receiver knows.
 //!
-//! Every caller has secrets of its own, so that one caller's receivers cannot sign for another's. They follow from the
+//! Every caller has its own secrets, so that a receiver of one caller cannot sign for another. They are derived from the
 //! store's secret and a generation number, which is all that a rotation changes; for a while after it both are used.
 
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::CallerId;
 use switchboard_engine::store::webhooks::Signing;
 
-/// A secret that one caller's deliveries are signed with.
+/// A signing secret of one caller.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -27,7 +27,7 @@ impl Secret {
         STANDARD.decode(text.strip_prefix("whsec_")?).ok().map(Self)
     }
 
-    /// As receivers' libraries want it.
+    /// As the libraries of receivers read it.
     pub fn text(&self) -> String {
         format!("whsec_{}", STANDARD.encode(&self.0))
     }
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// The secrets that are in use, the newest first.
+/// The secrets in use, newest first.
 pub(crate) fn secrets(store_secret: [u8; 32], signing: &Signing, caller: &CallerId, now: Timestamp) -> Vec<Secret> {
     let previous = signing.previous.iter().filter(|(_, until)| now < *until).map(|(generation, _)| *generation);
     let generations = std::iter::once(signing.generation).chain(previous);
@@ -55,7 +55,7 @@ pub fn sign(secrets: &[Secret], id: &str, timestamp: i64, body: &[u8]) -> String
 }
 
 fn digest(key: &[u8], pieces: &[&[u8]]) -> [u8; 32] {
-    // A key that is longer than a block is hashed, one that is shorter filled up with zeros.
+    // RFC 2104: a key longer than a block is hashed, a shorter one padded with zeros.
     let mut block = [0; 64];
     match block.get_mut(..key.len()) {
         Some(beginning) => beginning.copy_from_slice(key),
