@@ -14,6 +14,7 @@ pub(crate) mod keys;
 pub(crate) mod lock;
 mod migrate;
 pub(crate) mod open;
+mod query;
 mod readers;
 mod replies;
 pub(crate) mod restore;

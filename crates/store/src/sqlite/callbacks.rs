@@ -1,4 +1,4 @@
-//! Callbacks in SQLite. What comes in shares its commits with appends.
+//! Callbacks in SQLite: the updates of a callback receiver, stored in a group commit with appends.
 
 use std::sync::Arc;
 
@@ -8,6 +8,8 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
 use switchboard_engine::store::{StoreError, StoreFuture};
 
+use super::columns::Identifier;
+use super::query::{limit, optional_row, rows};
 use super::writer::callbacks::Bounds;
 use super::{SqliteStore, write_shared};
 
@@ -19,7 +21,12 @@ impl CallbackStore for SqliteStore {
 
     fn callback(&self, task: &TaskId) -> StoreFuture<Option<CallbackRow>> {
         let task = task.clone();
-        self.read(move |reader| reader.callback(&task))
+        self.read(move |reader| {
+            let sql = "SELECT task_key, digest FROM callback JOIN task ON task.key = task_key WHERE task.id = ?1";
+            optional_row(&reader.connection, sql, [Identifier::new(task.as_str())], |row| {
+                Ok(CallbackRow { task_key: TaskKey(row.get(0)?), digest: row.get(1)? })
+            })
+        })
     }
 
     fn add_update(
@@ -39,7 +46,14 @@ impl CallbackStore for SqliteStore {
     }
 
     fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>> {
-        self.read(move |reader| reader.updates(task, after, max))
+        self.read(move |reader| {
+            let sql = "SELECT number, id, body, at FROM callback_update INDEXED BY callback_update_waiting \
+                       WHERE task_key = ?1 AND number > ?2 AND body IS NOT NULL ORDER BY number LIMIT ?3";
+            rows(&reader.connection, sql, (task.0, after, limit(max)), |row| {
+                let body = Bytes::from(row.get::<_, Vec<u8>>(2)?);
+                Ok(CallbackUpdate { number: row.get(0)?, id: row.get(1)?, body, at: Timestamp(row.get(3)?) })
+            })
+        })
     }
 
     fn take_updates(&self, task: TaskKey, up_to: i64) -> StoreFuture<()> {

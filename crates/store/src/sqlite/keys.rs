@@ -1,17 +1,19 @@
-//! API keys. The store keeps digests, never keys, and knows nothing about what a scope allows.
+//! API keys. The store holds digests, never keys, and does not interpret scopes.
 
 use rusqlite::{ErrorCode, params};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
+use super::query::rows;
+use super::readers::Reader;
 
 /// One API key as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRow {
-    /// What it is called in commands and logs.
+    /// Its name in commands and logs.
     pub id: String,
-    /// What its maker called it.
+    /// The name its maker gave it.
     pub name: String,
     /// The beginning of the key itself, so that people can tell their keys apart.
     pub prefix: String,
@@ -74,11 +76,27 @@ impl SqliteStore {
 
     /// Every key, revoked and expired ones too, oldest first.
     pub fn list_keys(&self) -> StoreFuture<Vec<KeyRow>> {
-        self.read(|reader| reader.keys())
+        self.read(|reader| keys(reader))
     }
 
     /// The keys that are good at a time: what a server has to know.
     pub fn usable_keys(&self, now: Timestamp) -> StoreFuture<Vec<KeyRow>> {
-        self.read(move |reader| Ok(reader.keys()?.into_iter().filter(|key| key.is_usable(now)).collect()))
+        self.read(move |reader| Ok(keys(reader)?.into_iter().filter(|key| key.is_usable(now)).collect()))
     }
+}
+
+fn keys(reader: &Reader) -> rusqlite::Result<Vec<KeyRow>> {
+    let sql = "SELECT id, name, prefix, digest, scopes, created_at, expires_at, revoked_at FROM api_key ORDER BY created_at, id";
+    rows(&reader.connection, sql, [], |row| {
+        Ok(KeyRow {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            prefix: row.get(2)?,
+            digest: row.get(3)?,
+            scopes: row.get(4)?,
+            created_at: Timestamp(row.get(5)?),
+            expires_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+            revoked_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        })
+    })
 }

@@ -4,12 +4,10 @@
 //! A read that may load a large task is done alone, and never on all threads at a time: one thread always is left for the
 //! small reads, which would otherwise wait for megabytes they have nothing to do with.
 
-pub(crate) mod callbacks;
 pub(crate) mod context;
 pub(crate) mod deliveries;
 pub(crate) mod eviction;
 pub(crate) mod idempotency;
-pub(crate) mod keys;
 pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;

@@ -1,5 +1,5 @@
-//! The outbox in SQLite. Steps share their commits with appends, so that telling somebody of an event costs nobody else
-//! a trip to the disk; what may touch many rows does so a few at a time.
+//! The outbox in SQLite. Its steps are group-committed with appends, so that a delivery costs no disk sync of its own;
+//! writes that may touch many rows do so in batches.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use switchboard_engine::store::webhooks::{
 use switchboard_engine::store::{Retention, StoreFuture};
 
 use super::writer::dead_letters::PRUNED_AT_ONCE;
-use super::writer::endpoints::MOVED_AT_ONCE;
+use super::writer::outbox::RELEASED_AT_ONCE;
 use super::writer::session::Session;
 use super::writer::signing::signing;
 use super::{SqliteStore, write_shared};
 
 impl SqliteStore {
-    /// Does a portion again and again, each in another commit, until one of them is not a whole one.
+    /// Repeats a write, each time in another commit, until a batch is not full.
     fn in_batches(
         &self,
         whole: usize,
@@ -86,7 +86,7 @@ impl WebhookStore for SqliteStore {
 
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize> {
         let endpoint = endpoint.to_owned();
-        self.in_batches(MOVED_AT_ONCE, move |session| session.release_endpoint(&endpoint, now))
+        self.in_batches(RELEASED_AT_ONCE, move |session| session.release_endpoint(&endpoint, now))
     }
 
     fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> StoreFuture<Vec<WebhookKey>> {
@@ -134,7 +134,6 @@ impl WebhookStore for SqliteStore {
     }
 }
 
-/// The body that a step writes.
 fn body_of(write: &OutboxWrite) -> Option<&Bytes> {
     match write {
         OutboxWrite::IfStill { write, .. } => body_of(write),
@@ -153,7 +152,7 @@ mod tests {
     use crate::sqlite::migrate::migrate;
     use crate::sqlite::readers::deliveries::{BEHIND, DUE, NEXT_DUE};
     use crate::sqlite::readers::webhooks::{LAGGING, OVERDUE, listing};
-    use crate::sqlite::writer::endpoints::RELEASE;
+    use crate::sqlite::writer::outbox::RELEASE;
 
     /// What SQLite says it will do.
     fn plan(connection: &Connection, sql: &str) -> Vec<String> {
@@ -164,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_all_the_time_reads_no_table_from_end_to_end_and_sorts_nothing() {
+    fn periodic_queries_scan_no_table_and_sort_nothing() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         for sql in [DUE, NEXT_DUE, LAGGING, OVERDUE, RELEASE, BEHIND] {
             let lines = plan(&connection, sql);
-            // Webhooks of ended tasks are found among those that are not at their end: an index that holds only these.
+            // `webhook_open` is a partial index of the open webhooks, so a scan of it is short.
             let fine = |line: &String| {
                 !line.contains("TEMP B-TREE") && (!line.starts_with("SCAN") || line.contains("INDEX webhook_open"))
             };
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_for_webhooks_in_a_state_does_not_walk_through_those_at_their_end() {
+    fn listing_webhooks_by_state_does_not_scan_the_finished_ones() {
         let mut connection = Connection::open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
         let states = [

@@ -5,7 +5,6 @@ pub(crate) mod append;
 pub(crate) mod callbacks;
 pub(crate) mod counters;
 pub(crate) mod dead_letters;
-pub(crate) mod endpoints;
 pub(crate) mod evict;
 pub(crate) mod group_commit;
 pub(crate) mod names;

@@ -1,7 +1,7 @@
-//! Deliveries: what is due, what is next, what was, and what was given up.
+//! Deliveries of the outbox: due, pending, past, and dead letters.
 
 use bytes::Bytes;
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Cursor, Epoch, Seq};
 use switchboard_engine::store::webhooks::{
@@ -9,21 +9,20 @@ use switchboard_engine::store::webhooks::{
 };
 
 use super::Reader;
-use super::unfinished::limit;
 use super::webhooks::{WEBHOOK_COLUMNS, WEBHOOK_WIDTH};
 use crate::sqlite::columns::delivery_state_from;
+use crate::sqlite::query::{limit, number, optional_row, rows};
 
-/// The columns of a delivery but its body, in the order in which they are read; the body follows if it is wanted.
+/// The columns of a delivery in the order of [`delivery_at`], which expects the body or NULL after them.
 const DELIVERY_COLUMNS: &str = "delivery.key, delivery.webhook, first_seq, last_seq, last_epoch, about, delivery.form, delivery.state, \
      replay, attempts, due_at, delivery.created_at, attempted_at, duration_ms, status, problem, delivery.began_at";
 
-/// Takes a place in the order, a time and how many.
+/// Parameters: the delivery to begin after (its time and key), the latest time, the limit.
 pub(crate) const DUE: &str = "SELECT webhook, delivery.endpoint, delivery.key, due_at, owner FROM delivery INDEXED BY delivery_due \
      JOIN webhook ON webhook.key = delivery.webhook WHERE delivery.state = 0 AND held = 0 AND (due_at, delivery.key) > (?1, ?2) AND due_at <= ?3 ORDER BY due_at, delivery.key LIMIT ?4";
-/// Takes a time.
 pub(crate) const NEXT_DUE: &str = "SELECT due_at FROM delivery INDEXED BY delivery_due \
      WHERE state = 0 AND held = 0 AND due_at > ?1 ORDER BY due_at LIMIT 1";
-/// Open webhooks with a delivery that waits or a task that has ended, and since when the first of them is so at least.
+/// Counts the open webhooks with a pending delivery or an ended task, and since when at least the first is behind.
 pub(crate) const BEHIND: &str = "SELECT count(*), min(min(coalesce(delivery.created_at, task.status_at), \
      iif(task.phase = 4, task.status_at, delivery.created_at))) FROM webhook INDEXED BY webhook_open \
      JOIN task ON task.key = task_key LEFT JOIN delivery INDEXED BY delivery_head ON delivery.webhook = webhook.key \
@@ -36,51 +35,38 @@ impl Reader {
         until: Timestamp,
         max: usize,
     ) -> rusqlite::Result<Vec<Due>> {
-        let mut statement = self.connection.prepare_cached(DUE)?;
-        let mut rows = statement.query((after.0.0, after.1.0, until.0, limit(max)))?;
-        let mut due = Vec::new();
-        while let Some(row) = rows.next()? {
-            due.push(Due {
-                due_at: Timestamp(row.get(3)?),
-                delivery: DeliveryKey(row.get(2)?),
-                route: Route {
-                    webhook: WebhookKey(row.get(0)?),
-                    owner: self.names.text(&self.connection, row.get(4)?)?.into(),
-                    endpoint: row.get(1)?,
-                },
-            });
-        }
-        Ok(due)
+        rows(&self.connection, DUE, (after.0.0, after.1.0, until.0, limit(max)), |row| {
+            let owner = self.names.text(&self.connection, row.get(4)?)?.into();
+            let route = Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? };
+            Ok(Due { due_at: Timestamp(row.get(3)?), delivery: DeliveryKey(row.get(2)?), route })
+        })
     }
 
     pub(crate) fn next_due(&self, after: Timestamp) -> rusqlite::Result<Option<Timestamp>> {
-        let mut statement = self.connection.prepare_cached(NEXT_DUE)?;
-        statement.query_row([after.0], |row| row.get(0).map(Timestamp)).optional()
+        optional_row(&self.connection, NEXT_DUE, [after.0], |row| row.get(0).map(Timestamp))
     }
 
-    /// The delivery that is next in the order of a webhook.
+    /// The pending delivery in order of a webhook.
     pub(crate) fn pending_in_order(
         &self,
         webhook: WebhookKey,
         with_body: bool,
     ) -> rusqlite::Result<Option<DeliveryRow>> {
-        let body = body_column(with_body);
+        let body = if with_body { "body" } else { "NULL" };
         let sql = format!(
             "SELECT {DELIVERY_COLUMNS}, {body} FROM delivery INDEXED BY delivery_head \
              WHERE webhook = ?1 AND state = 0 AND replay = 0"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.query_row([webhook.0], |row| delivery_at(row, 0)).optional()
+        optional_row(&self.connection, &sql, [webhook.0], |row| delivery_at(row, 0))
     }
 
-    /// The first of those that an operator sends once more.
+    /// The first pending replay.
     pub(crate) fn first_replay(&self, webhook: WebhookKey) -> rusqlite::Result<Option<DeliveryRow>> {
         let sql = format!(
             "SELECT {DELIVERY_COLUMNS}, body FROM delivery INDEXED BY delivery_replay \
              WHERE webhook = ?1 AND state = 0 AND replay = 1 ORDER BY key LIMIT 1"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.query_row([webhook.0], |row| delivery_at(row, 0)).optional()
+        optional_row(&self.connection, &sql, [webhook.0], |row| delivery_at(row, 0))
     }
 
     pub(crate) fn delivery(&mut self, key: DeliveryKey) -> rusqlite::Result<Option<(WebhookRow, DeliveryRow)>> {
@@ -92,14 +78,12 @@ impl Reader {
     }
 
     pub(crate) fn deliveries(&self, webhook: WebhookKey, max: usize) -> rusqlite::Result<Vec<DeliveryRow>> {
-        // The inner query orders entries of the index, so that only the rows that are shown are read.
+        // The inner query sorts index entries, so that only the returned rows are read.
         let sql = format!(
             "SELECT {DELIVERY_COLUMNS}, NULL FROM delivery WHERE key IN (SELECT key FROM delivery INDEXED BY delivery_webhook \
              WHERE webhook = ?1 ORDER BY key DESC LIMIT ?2) ORDER BY key DESC"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map((webhook.0, limit(max)), |row| delivery_at(row, 0))?;
-        rows.collect()
+        rows(&self.connection, &sql, (webhook.0, limit(max)), |row| delivery_at(row, 0))
     }
 
     pub(crate) fn dead_letters(
@@ -116,36 +100,25 @@ impl Reader {
     }
 
     pub(crate) fn outbox_census(&self) -> rusqlite::Result<OutboxCensus> {
-        let number = |sql: &str| -> rusqlite::Result<u64> {
-            let count: i64 = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-            Ok(count.cast_unsigned())
-        };
         let (behind, since): (i64, Option<i64>) =
             self.connection.prepare_cached(BEHIND)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let dead = number("SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2")?;
-        let replays =
-            number("SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1")?;
+        let dead = "SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
+        let dead = number(&self.connection, dead)?;
+        let replays = "SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1";
+        let replays = number(&self.connection, replays)?;
         Ok(OutboxCensus { behind: behind.cast_unsigned() + replays, behind_since: since.map(Timestamp), dead })
     }
-}
-
-fn body_column(with_body: bool) -> &'static str {
-    if with_body { "body" } else { "NULL" }
 }
 
 /// A delivery out of [`DELIVERY_COLUMNS`] and a body, beginning at a column.
 fn delivery_at(row: &Row<'_>, column: usize) -> rusqlite::Result<DeliveryRow> {
     let seq = |offset| row.get::<_, i64>(column + offset).map(i64::cast_unsigned);
-    let attempted_at: Option<i64> = row.get(column + 12)?;
-    let last_attempt = match attempted_at {
-        None => None,
-        Some(at) => Some(Attempt {
-            at: Timestamp(at),
-            duration_ms: row.get::<_, Option<u32>>(column + 13)?.unwrap_or(0),
-            status: row.get(column + 14)?,
-            problem: row.get::<_, Option<String>>(column + 15)?.unwrap_or_default(),
-        }),
-    };
+    let mut last_attempt = None;
+    if let Some(at) = row.get(column + 12)? {
+        let duration_ms = row.get::<_, Option<u32>>(column + 13)?.unwrap_or(0);
+        let problem = row.get::<_, Option<String>>(column + 15)?.unwrap_or_default();
+        last_attempt = Some(Attempt { at: Timestamp(at), duration_ms, status: row.get(column + 14)?, problem });
+    }
     Ok(DeliveryRow {
         key: DeliveryKey(row.get(column)?),
         webhook: WebhookKey(row.get(column + 1)?),

@@ -1,6 +1,6 @@
-//! Which ended tasks go next: those that ended too long ago, and the oldest of those beyond the caps.
+//! Selects the ended tasks to evict: those that ended too long ago, and the oldest beyond the retention limits.
 //!
-//! Needs no index of its own: the listing index holds each (owner, agent, state) group by time, and the oldest of all
+//! It needs no index of its own: the listing index holds each (owner, agent, state) group by time, and the oldest of all
 //! are the merge of the groups' oldest.
 
 use rusqlite::Params;
@@ -9,11 +9,12 @@ use switchboard_engine::store::webhooks::WebhookKey;
 
 use super::Reader;
 use crate::sqlite::columns::TERMINAL_STATES;
+use crate::sqlite::query::{number, rows};
 
-/// What a task takes in the file besides its events and its snapshot, roughly.
+/// What a task takes in the file besides its events and snapshot, roughly.
 const ROW_BYTES: u64 = 512;
 
-/// A webhook that is active or paused still has to read its task.
+/// An open webhook, active or paused, still has to read its task.
 const NO_OPEN_WEBHOOK: &str =
     "(webhooks = 0 OR NOT EXISTS (SELECT 1 FROM webhook WHERE webhook.task_key = task.key AND webhook.state < 2))";
 
@@ -21,11 +22,11 @@ struct Candidate {
     ended_at: i64,
     key: i64,
     bytes: u64,
-    /// Somebody has still to be told of it.
+    /// By an open webhook.
     held: bool,
 }
 
-/// What is too much now.
+/// What exceeds the retention limits.
 struct Excess {
     tasks: u64,
     bytes: u64,
@@ -36,19 +37,19 @@ impl Excess {
         self.tasks == 0 && self.bytes == 0
     }
 
-    /// This one goes. The snapshot of an ended task is at most about as large as its events. Rather too much than too
-    /// little: the next call sees what was really freed, and what was deleted does not come back.
+    /// Counts a candidate as evicted. The snapshot of an ended task is at most about as large as its events. The estimate
+    /// is rather too high: the next call sees what was really freed, and a deleted task does not come back.
     fn subtract(&mut self, candidate: &Candidate) {
         self.tasks = self.tasks.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(2 * candidate.bytes + ROW_BYTES);
     }
 }
 
-/// Tasks that are to go, oldest first.
+/// Tasks to evict, oldest first.
 #[derive(Default)]
 struct EvictionPlan {
     free: Vec<i64>,
-    /// Somebody has still to be told of these, and there is too much without them going.
+    /// By open webhooks, and over the limits although the free ones go.
     held: Vec<i64>,
 }
 
@@ -58,23 +59,18 @@ impl Reader {
         Ok(self.eviction_plan(retention, max)?.free)
     }
 
-    /// The open webhooks of tasks that would be deleted now if nobody had to be told of them, because there is too much.
+    /// The open webhooks of the tasks that only they keep from eviction over the limits.
     pub(crate) fn held_beyond_caps(&mut self, retention: Retention, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
         let mut webhooks = Vec::new();
         for task in self.eviction_plan(retention, max)?.held {
             let sql = "SELECT key FROM webhook WHERE task_key = ?1 AND state < 2";
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let keys = statement.query_map([task], |row| row.get(0).map(WebhookKey))?;
-            for key in keys {
-                webhooks.push(key?);
-            }
+            webhooks.extend(rows(&self.connection, sql, [task], |row| row.get(0).map(WebhookKey))?);
         }
         Ok(webhooks)
     }
 
-    /// At most `max` tasks of each kind. First those whose time is over and that nobody waits for; only if there is too much
-    /// without them too, the oldest of the others. What is held takes its place among these: it must not stay at the cost
-    /// of younger ones.
+    /// At most `max` tasks of each kind. First the expired ones that are free; if the rest is still over the limits, the
+    /// oldest of all others. Held ones count among these, because they must not stay at the cost of younger tasks.
     fn eviction_plan(&mut self, retention: Retention, max: usize) -> rusqlite::Result<EvictionPlan> {
         let mut excess = self.excess(retention)?;
         let mut plan = EvictionPlan::default();
@@ -104,15 +100,12 @@ impl Reader {
     }
 
     fn excess(&self, retention: Retention) -> rusqlite::Result<Excess> {
-        let number = |sql: &str| -> rusqlite::Result<u64> {
-            let value: i64 = self.connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-            Ok(value.cast_unsigned())
-        };
+        let number = |sql| number(&self.connection, sql);
         let tasks = number("SELECT coalesce(sum(n), 0) FROM tally")?;
         let pages = number("PRAGMA page_count")?;
         let free = number("PRAGMA freelist_count")?;
         let page_size = number("PRAGMA page_size")?;
-        // Dead letters have a bound of their own; the tasks of others must not make room for them.
+        // Dead letters have their own limits; tasks must not make room for them.
         let letters =
             number("SELECT coalesce(sum(length(body)), 0) FROM delivery INDEXED BY delivery_dead WHERE state = 2")?;
         let bytes = (pages.saturating_sub(free) * page_size).saturating_sub(letters);
@@ -145,12 +138,10 @@ impl Reader {
         let sql = format!(
             "SELECT owner, agent, state FROM tally WHERE hidden = 0 AND parked = 0 AND {TERMINAL_STATES} AND n > 0"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        rows.collect()
+        rows(&self.connection, &sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
-    /// Takes from a source, oldest first, until the rest of it cannot be among the wanted any more.
+    /// Merges a source, oldest first, until the rest of it cannot be among the wanted.
     fn merge_oldest(
         &self,
         oldest: &mut Vec<Candidate>,

@@ -1,7 +1,7 @@
 //! One page of an owner's tasks and the exact number of all that match.
 //!
-//! The tally knows which (agent, state) groups an owner has and how large they are; one index holds each group in the
-//! order of the page. So a page is the merge of the groups' newest, and the total is a sum of a few counters.
+//! The task counters (table `tally`) name the (agent, state) groups of an owner and their sizes; one index holds each group
+//! in the order of the page. So a page is the merge of the groups' newest, and the total is a sum of a few counters.
 
 use rusqlite::{Params, params};
 use switchboard_a2a::Timestamp;
@@ -10,6 +10,7 @@ use switchboard_engine::store::{ListPage, ListQuery};
 
 use super::Reader;
 use crate::sqlite::columns::{Identifier, state_number};
+use crate::sqlite::query::rows;
 
 /// Newest first: later time, then larger key.
 type PageKey = (i64, i64);
@@ -54,19 +55,15 @@ impl Reader {
         let Some(owner) = self.names.number(&self.connection, query.owner.as_str())? else {
             return Ok(None);
         };
-        let mut agents = None;
+        let mut numbers = Vec::new();
         for agent in query.agents.iter().flatten() {
             // An agent that has never had a task has no number.
-            if let Some(number) = self.names.number(&self.connection, agent.as_str())? {
-                let numbers = agents.get_or_insert_with(String::new);
-                let separator = if numbers.is_empty() { "" } else { "," };
-                *numbers += &format!("{separator}{number}");
-            }
+            numbers.extend(self.names.number(&self.connection, agent.as_str())?);
         }
-        if query.agents.is_some() && agents.is_none() {
+        if query.agents.is_some() && numbers.is_empty() {
             return Ok(None);
         }
-        let agents = agents.map(|numbers| format!("[{numbers}]"));
+        let agents = query.agents.as_ref().map(|_| format!("{numbers:?}"));
         Ok(Some(Bounds {
             owner,
             agents,
@@ -95,11 +92,8 @@ impl Reader {
     fn groups(&self, bounds: &Bounds) -> rusqlite::Result<Vec<(i64, i64, i64)>> {
         let sql = "SELECT agent, state, sum(n) FROM tally WHERE owner = ?1 AND hidden = 0 \
                    AND (?2 IS NULL OR agent IN (SELECT value FROM json_each(?2))) AND (?3 IS NULL OR state = ?3) GROUP BY agent, state HAVING sum(n) > 0";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map((bounds.owner, &bounds.agents, bounds.state), |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?;
-        rows.collect()
+        let values = (bounds.owner, &bounds.agents, bounds.state);
+        rows(&self.connection, sql, values, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
     fn count_since(&self, bounds: &Bounds, agent: i64, state: i64) -> rusqlite::Result<i64> {
@@ -138,7 +132,7 @@ impl Newest {
         Self { places: Vec::new(), wanted }
     }
 
-    /// Takes from a source, newest first, until the rest of it cannot be among the wanted any more.
+    /// Merges a source, newest first, until the rest of it cannot be among the wanted.
     fn merge(&mut self, connection: &rusqlite::Connection, sql: &str, params: impl Params) -> rusqlite::Result<()> {
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;

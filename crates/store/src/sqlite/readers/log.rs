@@ -1,6 +1,5 @@
-//! The log of one task, and of all tasks.
+//! The event log of one task, and of all tasks.
 
-use rusqlite::OptionalExtension;
 use switchboard_a2a::TaskId;
 use switchboard_engine::ids::{Position, Seq, TaskKey};
 use switchboard_engine::store::EventRow;
@@ -8,6 +7,7 @@ use switchboard_engine::store::EventRow;
 use super::Reader;
 use super::row::{EVENT_COLUMNS, event};
 use crate::sqlite::columns::IdentifierText;
+use crate::sqlite::query::{limit, optional_row, rows};
 
 impl Reader {
     /// Rows with events after `after`; stops once `max_bytes` are passed, but not before the first row.
@@ -42,9 +42,8 @@ impl Reader {
     }
 
     fn first_event_row(&self, key: TaskKey) -> rusqlite::Result<Option<EventRow>> {
-        let mut statement = self.connection.prepare_cached("SELECT first_row FROM task WHERE key = ?1")?;
-        let first_row: Option<Option<i64>> = statement.query_row([key.0], |row| row.get(0)).optional()?;
-        match first_row.flatten() {
+        let sql = "SELECT first_row FROM task WHERE key = ?1";
+        match optional_row(&self.connection, sql, [key.0], |row| row.get(0))?.flatten() {
             Some(first_row) => self.event(first_row),
             None => Ok(None),
         }
@@ -59,12 +58,9 @@ impl Reader {
         let sql = "SELECT event.id, first_seq, count, epoch, blob, task.id FROM event JOIN task ON task.key = task_key \
                    WHERE event.id >= ?1 AND (event.id > ?1 OR first_seq + count - 1 > ?2) ORDER BY event.id LIMIT ?3";
         let seq = i64::try_from(after.seq.0).unwrap_or(i64::MAX);
-        let limit = i64::try_from(max_rows).unwrap_or(i64::MAX);
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map((after.row, seq, limit), |row| {
+        rows(&self.connection, sql, (after.row, seq, limit(max_rows)), |row| {
             let IdentifierText(id) = row.get(5)?;
             Ok((TaskId::from(id), event(row)?))
-        })?;
-        rows.collect()
+        })
     }
 }

@@ -1,13 +1,14 @@
-//! A task's row and its events as the kernel wants them.
+//! A task's row, its snapshot and its events as the kernel's types.
 
 use bytes::Bytes;
-use rusqlite::{OptionalExtension, Params, Row};
+use rusqlite::{Params, Row};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
 use switchboard_engine::store::{EventRow, Loaded, NewTask, RowState, TaskRow};
 
 use super::Reader;
 use crate::sqlite::columns::{IdentifierText, phase_from, state_from};
+use crate::sqlite::query::{optional_row, rows};
 
 /// The columns that [`Reader::task`] reads, in its order.
 pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
@@ -15,7 +16,7 @@ pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, st
 /// The columns that [`event`] reads, in its order.
 pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
 
-/// A row together with what only the store knows about it.
+/// A row with the keys of its first event row and of its snapshot.
 pub(crate) struct StoredTask {
     pub(crate) row: TaskRow,
     first_row: Option<i64>,
@@ -34,17 +35,13 @@ struct RawTask {
 impl Reader {
     /// All rows that a query over [`TASK_COLUMNS`] finds.
     pub(crate) fn tasks(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<StoredTask>> {
-        let raw: Vec<RawTask> = {
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let rows = statement.query_map(params, raw_task)?;
-            rows.collect::<rusqlite::Result<_>>()?
-        };
+        let raw: Vec<RawTask> = rows(&self.connection, sql, params, raw_task)?;
         raw.into_iter().map(|raw| self.with_names(raw)).collect()
     }
 
     /// The one row that a query over [`TASK_COLUMNS`] finds.
     pub(crate) fn task(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
-        let raw = self.connection.prepare_cached(sql)?.query_row(params, raw_task).optional()?;
+        let raw = optional_row(&self.connection, sql, params, raw_task)?;
         raw.map(|raw| self.with_names(raw)).transpose()
     }
 
@@ -76,18 +73,17 @@ impl Reader {
 
     fn snapshot(&self, row: i64) -> rusqlite::Result<Option<(Seq, Epoch, Bytes)>> {
         let sql = "SELECT first_seq, count, epoch, snapshot FROM event WHERE id = ?1 AND snapshot IS NOT NULL";
-        let snapshot = self.connection.prepare_cached(sql)?.query_row([row], |row| {
+        optional_row(&self.connection, sql, [row], |row| {
             let last = row.get::<_, i64>(0)? + row.get::<_, i64>(1)? - 1;
             let bytes: Vec<u8> = row.get(3)?;
             Ok((Seq(last.cast_unsigned()), Epoch(row.get::<_, i64>(2)?.cast_unsigned()), Bytes::from(bytes)))
-        });
-        snapshot.optional()
+        })
     }
 
     /// One event row.
     pub(crate) fn event(&self, row: i64) -> rusqlite::Result<Option<EventRow>> {
         let sql = format!("SELECT {EVENT_COLUMNS} FROM event WHERE id = ?1");
-        self.connection.prepare_cached(&sql)?.query_row([row], event).optional()
+        optional_row(&self.connection, &sql, [row], event)
     }
 
     fn later_events(&self, key: TaskKey, after: Seq, events: &mut Vec<EventRow>) -> rusqlite::Result<()> {
@@ -95,10 +91,7 @@ impl Reader {
         let sql = format!(
             "SELECT {EVENT_COLUMNS} FROM event WHERE task_key = ?1 AND first_seq > 1 AND first_seq > ?2 ORDER BY first_seq"
         );
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        for event in statement.query_map((key.0, after.0.cast_signed()), event)? {
-            events.push(event?);
-        }
+        events.extend(rows(&self.connection, &sql, (key.0, after.0.cast_signed()), event)?);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks that somebody has to see to: those nobody works on, and those that waited too long.
+//! Tasks for recovery and for deadlines: unfinished ones without a running turn, live ones, expired ones.
 
 use rusqlite::Params;
 use switchboard_a2a::Timestamp;
@@ -7,6 +7,7 @@ use switchboard_engine::store::TaskRow;
 
 use super::Reader;
 use super::row::TASK_COLUMNS;
+use crate::sqlite::query::limit;
 
 impl Reader {
     /// Queued and interrupted tasks, and running ones whose lease is of an earlier start. The lock on the data directory
@@ -19,7 +20,7 @@ impl Reader {
         self.task_rows(&sql, (after.0, start, limit(max)))
     }
 
-    /// Tasks that have not ended, with or without a driver.
+    /// Tasks in no terminal state.
     pub(crate) fn live(&mut self, after: TaskKey, max: usize) -> rusqlite::Result<Vec<TaskRow>> {
         let sql = format!(
             "SELECT {TASK_COLUMNS} FROM task INDEXED BY task_live WHERE phase < 4 AND key > ?1 ORDER BY key LIMIT ?2"
@@ -38,9 +39,4 @@ impl Reader {
     pub(crate) fn task_rows(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<TaskRow>> {
         Ok(self.tasks(sql, params)?.into_iter().map(|task| task.row).collect())
     }
-}
-
-/// A count as the database takes it.
-pub(crate) fn limit(max: usize) -> i64 {
-    i64::try_from(max).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Webhooks: of a task, by key, those that have something to do, and as operators see them.
+//! Webhooks: of a task, by key, those that lag behind or are overdue, and the operators' list.
 
 use rusqlite::{Params, Row, params};
 use switchboard_a2a::{TaskId, Timestamp};
@@ -9,27 +9,27 @@ use switchboard_engine::store::webhooks::{
 };
 
 use super::Reader;
-use super::unfinished::limit;
 use crate::sqlite::columns::{Identifier, IdentifierText, phase_number, webhook_state_from, webhook_state_number};
+use crate::sqlite::query::{limit, rows};
 
-/// The columns of a webhook, in the order in which they are read.
+/// The columns of a webhook in the order of [`Reader::webhook_rows`].
 pub(crate) const WEBHOOK_COLUMNS: &str = "webhook.key, webhook.task_key, webhook.task, webhook.owner, webhook.agent, \
      webhook.id, webhook.config, webhook.endpoint, webhook.cursor, webhook.late, webhook.state, webhook.began_at, webhook.revision, \
      (SELECT bytes FROM task WHERE task.key = webhook.task_key)";
-/// How many these are: what is read beside them begins here.
+/// How many these are: the columns after them begin here.
 pub(crate) const WEBHOOK_WIDTH: usize = 14;
 
-/// Takes the key after which to begin, and how many.
+/// Parameters: the key to begin after, the limit.
 pub(crate) const LAGGING: &str = "SELECT webhook.key, endpoint, webhook.owner FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
      WHERE webhook.state < 2 AND webhook.state = 0 AND webhook.key > ?1 AND (task.last_seq > cursor OR task.phase = 4) \
      AND NOT EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_head WHERE webhook = webhook.key AND delivery.state = 0 AND replay = 0) \
      ORDER BY webhook.key LIMIT ?2";
-/// Takes the time before which a task must have ended, and how many.
+/// Parameters: the time before which the task ended, the limit.
 pub(crate) const OVERDUE: &str = "SELECT webhook.key FROM webhook INDEXED BY webhook_open JOIN task ON task.key = task_key \
      WHERE webhook.state < 2 AND task.phase = 4 AND max(task.status_at, began_at) < ?1 ORDER BY webhook.key LIMIT ?2";
 
-/// Takes the key after which to begin, how many, the task and the state. Those that have come to their end are most of
-/// them: whoever looks for others does not walk through these.
+/// Parameters: the key to begin after, the limit, the task, the state. Most webhooks are finished, and a list of those in
+/// another state must not scan them.
 pub(crate) fn listing(filter: &WebhookFilter) -> String {
     let of_task = if filter.task.is_some() { "AND webhook.task = ?3" } else { "AND ?3 IS NULL" };
     let (index, in_state) = match filter.state {
@@ -57,10 +57,7 @@ impl Reader {
         params: impl Params,
         beside: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<(WebhookRow, T)>> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
+        rows(&self.connection, sql, params, |row| {
             let IdentifierText(task) = row.get(2)?;
             let mut name = |column| -> rusqlite::Result<String> {
                 Ok(self.names.text(&self.connection, row.get(column)?)?.to_owned())
@@ -81,9 +78,8 @@ impl Reader {
                 revision: row.get::<_, i64>(12)?.cast_unsigned(),
                 task_bytes: row.get::<_, Option<i64>>(13)?.unwrap_or_default().cast_unsigned(),
             };
-            found.push((webhook, beside(row)?));
-        }
-        Ok(found)
+            Ok((webhook, beside(row)?))
+        })
     }
 
     pub(crate) fn webhook(&mut self, task: TaskKey, id: &str) -> rusqlite::Result<Option<WebhookRow>> {
@@ -132,20 +128,14 @@ impl Reader {
     }
 
     fn routes(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<Route>> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let mut routes = Vec::new();
-        while let Some(row) = rows.next()? {
+        rows(&self.connection, sql, params, |row| {
             let owner = self.names.text(&self.connection, row.get(2)?)?.into();
-            routes.push(Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? });
-        }
-        Ok(routes)
+            Ok(Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? })
+        })
     }
 
     pub(crate) fn overdue_webhooks(&self, ended_before: Timestamp, max: usize) -> rusqlite::Result<Vec<WebhookKey>> {
-        let mut statement = self.connection.prepare_cached(OVERDUE)?;
-        let keys = statement.query_map((ended_before.0, limit(max)), |row| Ok(WebhookKey(row.get(0)?)))?;
-        keys.collect()
+        rows(&self.connection, OVERDUE, (ended_before.0, limit(max)), |row| row.get(0).map(WebhookKey))
     }
 
     pub(crate) fn list_webhooks(&mut self, filter: &WebhookFilter) -> rusqlite::Result<Vec<WebhookSummary>> {

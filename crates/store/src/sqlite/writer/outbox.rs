@@ -1,6 +1,7 @@
-//! The steps of a webhook: a delivery is made, tried, taken or given up, and the cursor moves with it.
+//! The outbox: the steps of a webhook. A delivery is prepared, attempted, delivered or made a dead letter, and the cursor
+//! moves with it.
 //!
-//! A step that comes too late, because its delivery or webhook has gone on without it, finds nothing to change.
+//! A step that comes too late, because its delivery or webhook has changed meanwhile, finds nothing to change.
 
 use bytes::Bytes;
 use rusqlite::{OptionalExtension, params};
@@ -10,14 +11,21 @@ use switchboard_engine::store::webhooks::{Attempt, DeliveryKey, NewDelivery, Out
 
 use super::session::Session;
 
-/// Delivered ones that are kept of each webhook, for whoever wants to see what it was told.
+/// Delivered deliveries that are kept of each webhook, for operators.
 const HISTORY: i64 = 100;
+
+/// Deliveries released per commit, so that appends wait a few milliseconds at most; there may be any number of them.
+pub(crate) const RELEASED_AT_ONCE: usize = 512;
+/// Parameters: the endpoint, the time, the limit. What is due already stays as it is, so that each call finds others.
+pub(crate) const RELEASE: &str = "UPDATE delivery SET due_at = max(?2, not_before) WHERE key IN (SELECT delivery.key FROM delivery INDEXED BY \
+     delivery_endpoint WHERE endpoint = ?1 AND state = 0 AND replay = 0 \
+     AND due_at > ?2 AND due_at > not_before LIMIT ?3)";
 
 const PENDING: i64 = 0;
 const DELIVERED: i64 = 1;
 const DEAD: i64 = 2;
 
-/// A pending delivery as far as a step has to know it.
+/// The columns of a pending delivery that steps need.
 struct Pending {
     key: i64,
     webhook: i64,
@@ -64,21 +72,21 @@ impl Session<'_> {
                 self.record_attempt(&pending, attempt, DEAD, None)?;
                 self.advance_cursor(&pending, false, 0)?;
                 self.execute("UPDATE webhook SET state = 2 WHERE key = ?1 AND state < 2", [pending.webhook])?;
-                // Only there if it was a replay that was refused.
+                // There is one only if the endpoint refused a replay.
                 self.hold_head(pending.webhook)
             }
             OutboxWrite::Finished { webhook, cursor } => self.finish(*webhook, *cursor),
         }
     }
 
-    /// Whether a webhook is as it was; or, for what was taken, whether it goes where it went.
+    /// Whether the webhook has the same revision; for a delivered step, the same URL and form are enough.
     fn is_current(&self, webhook: WebhookKey, revision: u64, was_taken: bool) -> rusqlite::Result<bool> {
         let sql = "SELECT EXISTS (SELECT 1 FROM webhook WHERE key = ?1 AND iif(?3, moved <= ?2, revision = ?2))";
         let values = (webhook.0, revision.cast_signed(), was_taken);
         self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
     }
 
-    /// A dead letter outlives the log that its body could be made of again.
+    /// A dead letter outlives the log from which its body could be rendered again.
     fn store_body(&self, pending: &Pending, body: Option<&Bytes>) -> rusqlite::Result<()> {
         let Some(body) = body else { return Ok(()) };
         self.execute("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..]))?;
@@ -109,7 +117,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Moves the webhook past a delivery; a replay is beside the order and moves nothing. Returns how many were delivered.
+    /// Moves the cursor past a delivery, unless it is a replay. Returns how many were delivered.
     fn advance_cursor(&self, pending: &Pending, finished: bool, delivered: i64) -> rusqlite::Result<i64> {
         let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = iif(?2 > cursor, 0, late), \
                    state = iif(?3 AND state < 2, 3, state), delivered = delivered + ?4 WHERE key = ?1 RETURNING delivered";
@@ -118,7 +126,7 @@ impl Session<'_> {
         self.connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))
     }
 
-    /// In order and due at once, unless there is one already or the webhook begins elsewhere by now.
+    /// Inserts the delivery in order, due at once, unless there is one already or the cursor is past it.
     fn prepare(&mut self, webhook: i64, new: &NewDelivery) -> rusqlite::Result<()> {
         let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
                    state, replay, held, attempts, due_at, created_at, began_at) \
@@ -151,7 +159,7 @@ impl Session<'_> {
         self.record_attempt(&pending, attempt, DELIVERED, None)?;
         let delivered = self.advance_cursor(&pending, finished, 1)?;
         if delivered > HISTORY {
-            // Walks the entries of an index that has no others, and finds one row too many.
+            // Scans the index entries of this webhook alone, and finds one row too many.
             let sql = "DELETE FROM delivery WHERE key IN (SELECT key FROM delivery INDEXED BY delivery_webhook \
                        WHERE webhook = ?1 AND state = 1 ORDER BY key DESC LIMIT -1 OFFSET ?2)";
             self.execute(sql, (pending.webhook, HISTORY))?;
@@ -186,6 +194,11 @@ impl Session<'_> {
             self.execute("UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1", (webhook, last_seq))?;
         }
         Ok(())
+    }
+
+    /// Makes deliveries to an endpoint that has recovered due now; returns how many, fewer than [`RELEASED_AT_ONCE`] if all.
+    pub(crate) fn release_endpoint(&mut self, endpoint: &str, now: Timestamp) -> rusqlite::Result<usize> {
+        self.execute(RELEASE, (endpoint, now.0, RELEASED_AT_ONCE.cast_signed()))
     }
 
     fn finish(&self, webhook: WebhookKey, cursor: Seq) -> rusqlite::Result<()> {
