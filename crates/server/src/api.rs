@@ -3,8 +3,8 @@
 
 mod callback;
 mod deliveries;
+mod error;
 mod parameters;
-mod problem;
 mod secrets;
 mod webhooks;
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use switchboard_a2a::TaskId;
 use switchboard_webhooks::CALLBACK_PATH;
 
+use self::error::ApiError;
 use self::parameters::Parameters;
-use self::problem::Problem;
 use crate::bindings::percent;
-use crate::edge::plain;
+use crate::edge::json_response;
 use crate::{Body, Identity, State};
 
 pub(crate) use self::callback::{admit, answer as receive};
@@ -25,7 +25,7 @@ const WEBHOOKS: &str = "/api/webhooks";
 
 /// What was found at a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     /// This.
     Route(Route),
     /// Something, but only for these methods.
@@ -38,14 +38,14 @@ pub(crate) enum Found {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// The webhooks, and what is asked about them.
-    Webhooks(Ask),
+    Webhooks(WebhookRequest),
     /// The callback of a task.
     Callback(TaskId),
 }
 
 /// What can be asked about webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum WebhookRequest {
     List,
     Show(i64),
     Pause(i64),
@@ -57,7 +57,7 @@ pub(crate) enum Ask {
     Rotate,
 }
 
-impl Ask {
+impl WebhookRequest {
     /// The parameters it takes.
     fn parameters(self) -> &'static [&'static str] {
         match self {
@@ -71,9 +71,9 @@ impl Ask {
 }
 
 /// Finds what a path stands for.
-pub(crate) fn find(path: &str, method: &Method) -> Found {
+pub(crate) fn find(path: &str, method: &Method) -> RouteMatch {
     if !path.starts_with("/api/") {
-        return Found::None;
+        return RouteMatch::None;
     }
     let path = path.strip_suffix('/').unwrap_or(path);
     let found = if let Some(id) = path.strip_prefix(CALLBACK_PATH) {
@@ -82,34 +82,34 @@ pub(crate) fn find(path: &str, method: &Method) -> Found {
     } else {
         // No name of a caller's is in these, so that all of it can be decoded at once.
         let below = path.strip_prefix(WEBHOOKS).and_then(percent::decode);
-        below.and_then(|below| asked(&below)).map(|(method, ask)| (method, Route::Webhooks(ask)))
+        below.and_then(|below| asked(&below)).map(|(method, request)| (method, Route::Webhooks(request)))
     };
     match found {
-        Some((offered, route)) if offered == *method => Found::Route(route),
-        Some((Method::GET, _)) => Found::WrongMethod("GET, HEAD"),
-        Some(_) => Found::WrongMethod("POST"),
-        None => Found::None,
+        Some((offered, route)) if offered == *method => RouteMatch::Route(route),
+        Some((Method::GET, _)) => RouteMatch::WrongMethod("GET, HEAD"),
+        Some(_) => RouteMatch::WrongMethod("POST"),
+        None => RouteMatch::None,
     }
 }
 
-fn asked(below: &str) -> Option<(Method, Ask)> {
+fn asked(below: &str) -> Option<(Method, WebhookRequest)> {
     if below.is_empty() {
-        return Some((Method::GET, Ask::List));
+        return Some((Method::GET, WebhookRequest::List));
     }
     match below.strip_prefix('/')? {
-        "dead-letters" => Some((Method::GET, Ask::DeadLetters)),
-        "dead-letters:retry" => Some((Method::POST, Ask::RetryDead)),
-        "secret" => Some((Method::GET, Ask::Secret)),
-        "secret:rotate" => Some((Method::POST, Ask::Rotate)),
+        "dead-letters" => Some((Method::GET, WebhookRequest::DeadLetters)),
+        "dead-letters:retry" => Some((Method::POST, WebhookRequest::RetryDead)),
+        "secret" => Some((Method::GET, WebhookRequest::Secret)),
+        "secret:rotate" => Some((Method::POST, WebhookRequest::Rotate)),
         word => {
             if let Some(delivery) = word.strip_prefix("deliveries/") {
                 let number = number(delivery.strip_suffix(":retry")?)?;
-                return Some((Method::POST, Ask::Retry(number)));
+                return Some((Method::POST, WebhookRequest::Retry(number)));
             }
             match word.split_once(':') {
-                None => Some((Method::GET, Ask::Show(number(word)?))),
-                Some((webhook, "pause")) => Some((Method::POST, Ask::Pause(number(webhook)?))),
-                Some((webhook, "resume")) => Some((Method::POST, Ask::Resume(number(webhook)?))),
+                None => Some((Method::GET, WebhookRequest::Show(number(word)?))),
+                Some((webhook, "pause")) => Some((Method::POST, WebhookRequest::Pause(number(webhook)?))),
+                Some((webhook, "resume")) => Some((Method::POST, WebhookRequest::Resume(number(webhook)?))),
                 Some(_) => None,
             }
         }
@@ -129,28 +129,33 @@ impl Route {
 }
 
 /// Answers somebody with a key who asks about webhooks. All but their own secret is for operators.
-pub(crate) async fn answer(state: &State, ask: Ask, uri: &Uri, asked_by: &Identity) -> Response<Body> {
-    perform(state, ask, uri, asked_by).await.unwrap_or_else(|problem| problem.response())
+pub(crate) async fn answer(state: &State, request: WebhookRequest, uri: &Uri, identity: &Identity) -> Response<Body> {
+    perform(state, request, uri, identity).await.unwrap_or_else(|problem| problem.response())
 }
 
-async fn perform(state: &State, ask: Ask, uri: &Uri, asked_by: &Identity) -> Result<Response<Body>, Problem> {
-    if !asked_by.caller.scopes.admin && ask != Ask::Secret {
-        return Err(Problem::NotAdmin("webhooks are"));
+async fn perform(
+    state: &State,
+    request: WebhookRequest,
+    uri: &Uri,
+    identity: &Identity,
+) -> Result<Response<Body>, ApiError> {
+    if !identity.caller.scopes.admin && request != WebhookRequest::Secret {
+        return Err(ApiError::NotAdmin("webhooks are"));
     }
-    let outbox = state.outbox.as_ref().ok_or(Problem::NoWebhooks)?;
+    let outbox = state.outbox.as_ref().ok_or(ApiError::NoWebhooks)?;
     let desk = outbox.desk();
-    let parameters = Parameters::read(uri.query(), ask.parameters())?;
+    let parameters = Parameters::read(uri.query(), request.parameters())?;
     let waits = (!outbox.is_enabled()).then_some("webhooks.enabled is false");
-    match ask {
-        Ask::List => webhooks::list(&desk, &parameters).await,
-        Ask::Show(webhook) => webhooks::show(&desk, webhook).await,
-        Ask::Pause(webhook) => webhooks::pause(&desk, webhook).await,
-        Ask::Resume(webhook) => webhooks::resume(&desk, webhook, waits).await,
-        Ask::DeadLetters => deliveries::dead_letters(&desk, &parameters).await,
-        Ask::Retry(delivery) => deliveries::retry(&desk, delivery, waits).await,
-        Ask::RetryDead => deliveries::retry_dead(&desk, &parameters, waits).await,
-        Ask::Secret => secrets::show(&desk, &asked_by.caller).await,
-        Ask::Rotate => secrets::rotate(&desk, &parameters).await,
+    match request {
+        WebhookRequest::List => webhooks::list(&desk, &parameters).await,
+        WebhookRequest::Show(webhook) => webhooks::show(&desk, webhook).await,
+        WebhookRequest::Pause(webhook) => webhooks::pause(&desk, webhook).await,
+        WebhookRequest::Resume(webhook) => webhooks::resume(&desk, webhook, waits).await,
+        WebhookRequest::DeadLetters => deliveries::dead_letters(&desk, &parameters).await,
+        WebhookRequest::Retry(delivery) => deliveries::retry(&desk, delivery, waits).await,
+        WebhookRequest::RetryDead => deliveries::retry_dead(&desk, &parameters, waits).await,
+        WebhookRequest::Secret => secrets::show(&desk, &identity.caller).await,
+        WebhookRequest::Rotate => secrets::rotate(&desk, &parameters).await,
     }
 }
 
@@ -159,7 +164,7 @@ fn promise(mut answer: Value, waits: Option<&str>) -> Response<Body> {
     if let Some(waits) = waits {
         answer["waits"] = waits.into();
     }
-    plain::json(StatusCode::OK, &answer)
+    json_response::json(StatusCode::OK, &answer)
 }
 
 /// The token of a request, under the name that notifications have for it or as any other bearer's.
@@ -176,24 +181,24 @@ mod tests {
     fn every_path_has_its_method() {
         let task = || Route::Callback(TaskId::from("t/1"));
         for (method, path, route) in [
-            (Method::GET, "/api/webhooks", Route::Webhooks(Ask::List)),
-            (Method::GET, "/api/webhooks/", Route::Webhooks(Ask::List)),
-            (Method::GET, "/api/webhooks/12", Route::Webhooks(Ask::Show(12))),
-            (Method::POST, "/api/webhooks/12:pause", Route::Webhooks(Ask::Pause(12))),
-            (Method::POST, "/api/webhooks/12%3Aresume", Route::Webhooks(Ask::Resume(12))),
-            (Method::GET, "/api/webhooks/dead-letters", Route::Webhooks(Ask::DeadLetters)),
-            (Method::POST, "/api/webhooks/dead-letters:retry", Route::Webhooks(Ask::RetryDead)),
-            (Method::POST, "/api/webhooks/deliveries/7:retry", Route::Webhooks(Ask::Retry(7))),
-            (Method::GET, "/api/webhooks/secret", Route::Webhooks(Ask::Secret)),
-            (Method::POST, "/api/webhooks/secret:rotate", Route::Webhooks(Ask::Rotate)),
+            (Method::GET, "/api/webhooks", Route::Webhooks(WebhookRequest::List)),
+            (Method::GET, "/api/webhooks/", Route::Webhooks(WebhookRequest::List)),
+            (Method::GET, "/api/webhooks/12", Route::Webhooks(WebhookRequest::Show(12))),
+            (Method::POST, "/api/webhooks/12:pause", Route::Webhooks(WebhookRequest::Pause(12))),
+            (Method::POST, "/api/webhooks/12%3Aresume", Route::Webhooks(WebhookRequest::Resume(12))),
+            (Method::GET, "/api/webhooks/dead-letters", Route::Webhooks(WebhookRequest::DeadLetters)),
+            (Method::POST, "/api/webhooks/dead-letters:retry", Route::Webhooks(WebhookRequest::RetryDead)),
+            (Method::POST, "/api/webhooks/deliveries/7:retry", Route::Webhooks(WebhookRequest::Retry(7))),
+            (Method::GET, "/api/webhooks/secret", Route::Webhooks(WebhookRequest::Secret)),
+            (Method::POST, "/api/webhooks/secret:rotate", Route::Webhooks(WebhookRequest::Rotate)),
             (Method::POST, "/api/a2a/callback/t%2F1", task()),
         ] {
             let (other, allow) = match method {
                 Method::GET => (Method::POST, "GET, HEAD"),
                 _ => (Method::GET, "POST"),
             };
-            assert_eq!(find(path, &method), Found::Route(route), "{path}");
-            assert_eq!(find(path, &other), Found::WrongMethod(allow), "{path}");
+            assert_eq!(find(path, &method), RouteMatch::Route(route), "{path}");
+            assert_eq!(find(path, &other), RouteMatch::WrongMethod(allow), "{path}");
         }
         for path in [
             "/api/webhook",
@@ -211,7 +216,7 @@ mod tests {
             "/api/a2a/callback/%ff",
             "/api/webhooks/%ff",
         ] {
-            assert_eq!(find(path, &Method::GET), Found::None, "{path}");
+            assert_eq!(find(path, &Method::GET), RouteMatch::None, "{path}");
         }
     }
 }

@@ -13,9 +13,9 @@ use bytes::{Buf, Bytes};
 use futures_util::Stream;
 use hyper::body::{Frame, SizeHint};
 
-use crate::edge::activity::{InFlight, Owed};
+use crate::edge::activity::{InFlight, UnsentPiece};
 use crate::edge::address_slots::AddressSlot;
-use crate::responses::Reserved;
+use crate::response_budget::ReservedBytes;
 
 /// The size of a piece, and what is sent as one.
 const PIECE: usize = 64 << 10;
@@ -24,32 +24,32 @@ const PIECE: usize = 64 << 10;
 pub(crate) struct Body {
     content: Content,
     /// The part of the caller's budget that belongs to what is still to be handed over.
-    reserved: Option<Reserved>,
+    reserved: Option<ReservedBytes>,
     /// Held until the last byte is handed over: the connection is not idle before.
     in_flight: Option<InFlight>,
     /// Held as long: the slot of the client's address, behind a proxy.
     address_slot: Option<AddressSlot>,
     /// Held while there is something to hand over, or there may be. Only a body that was asked and had nothing waits
     /// for us; any other waits for the client to make room.
-    owed: Option<Owed>,
+    unsent: Option<UnsentPiece>,
 }
 
 /// Bytes on their way out. HTTP/2 keeps them until the client has made room, and only they know when that is.
 pub(crate) struct Piece {
     bytes: Bytes,
-    owed: Option<Owed>,
+    unsent: Option<UnsentPiece>,
     /// Given back when the piece has gone out.
-    _reserved: Option<Reserved>,
+    _reserved: Option<ReservedBytes>,
 }
 
 /// Bytes of a stream, and their part of the caller's budget.
-pub(crate) type Chunk = (Bytes, Option<Reserved>);
+pub(crate) type StreamItem = (Bytes, Option<ReservedBytes>);
 
 enum Content {
     Empty,
     Full(Bytes),
     Pieces(VecDeque<Bytes>),
-    Stream(Pin<Box<dyn Stream<Item = Chunk> + Send>>),
+    Stream(Pin<Box<dyn Stream<Item = StreamItem> + Send>>),
 }
 
 impl Body {
@@ -58,7 +58,7 @@ impl Body {
     }
 
     fn of(content: Content) -> Self {
-        Self { content, reserved: None, in_flight: None, address_slot: None, owed: None }
+        Self { content, reserved: None, in_flight: None, address_slot: None, unsent: None }
     }
 
     /// One buffer.
@@ -68,7 +68,7 @@ impl Body {
     }
 
     /// Buffers as they come; each is written out at once.
-    pub(crate) fn stream(stream: impl Stream<Item = Chunk> + Send + 'static) -> Self {
+    pub(crate) fn stream(stream: impl Stream<Item = StreamItem> + Send + 'static) -> Self {
         Self::of(Content::Stream(Box::pin(stream)))
     }
 
@@ -78,7 +78,7 @@ impl Body {
     }
 
     /// The same body, counted.
-    pub(crate) fn counted(mut self, reserved: Option<Reserved>) -> Self {
+    pub(crate) fn counted(mut self, reserved: Option<ReservedBytes>) -> Self {
         self.reserved = reserved;
         self
     }
@@ -96,7 +96,7 @@ impl Body {
     /// The same body, keeping its connection busy until it is sent.
     pub(crate) fn holding(mut self, in_flight: InFlight, address_slot: Option<AddressSlot>) -> Self {
         if !matches!(self.content, Content::Empty) {
-            self.owed = Some(in_flight.owe());
+            self.unsent = Some(in_flight.begin_piece());
         }
         self.in_flight = Some(in_flight);
         self.address_slot = address_slot;
@@ -130,17 +130,17 @@ impl hyper::body::Body for Body {
             }
             Content::Stream(stream) => stream.as_mut().poll_next(context),
         };
-        let owed = this.owed.take();
+        let unsent = this.unsent.take();
         let Poll::Ready(next) = next else { return Poll::Pending };
         let Some((bytes, reserved)) = next else {
             this.content = Content::Empty;
             return Poll::Ready(None);
         };
         if let Content::Stream(_) | Content::Pieces(_) = this.content {
-            this.owed = this.in_flight.as_ref().map(InFlight::owe);
+            this.unsent = this.in_flight.as_ref().map(InFlight::begin_piece);
         }
-        let owed = owed.or_else(|| this.in_flight.as_ref().map(InFlight::owe));
-        Poll::Ready(Some(Ok(Frame::data(Piece { bytes, owed, _reserved: reserved }))))
+        let unsent = unsent.or_else(|| this.in_flight.as_ref().map(InFlight::begin_piece));
+        Poll::Ready(Some(Ok(Frame::data(Piece { bytes, unsent, _reserved: reserved }))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -163,14 +163,14 @@ impl Buf for Piece {
 
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
-        if let Some(owed) = &self.owed {
-            owed.note_taken();
+        if let Some(unsent) = &self.unsent {
+            unsent.note_progress();
         }
     }
 }
 
 /// Cuts a large result into pieces.
-pub(crate) fn cut(bytes: Vec<u8>) -> VecDeque<Bytes> {
+pub(crate) fn split_into_pieces(bytes: Vec<u8>) -> VecDeque<Bytes> {
     if bytes.len() <= 2 * PIECE {
         return VecDeque::from([Bytes::from(bytes)]);
     }

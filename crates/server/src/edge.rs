@@ -4,6 +4,7 @@
 //! the listener, the stop signal, the kernel and those who know the callers.
 
 mod accept_errors;
+mod accept_loop;
 pub(crate) mod access_log;
 pub(crate) mod activity;
 pub(crate) mod address_slots;
@@ -11,27 +12,26 @@ pub(crate) mod authenticate;
 mod client_address;
 mod connection;
 mod cors;
-mod entrance;
-mod farewell;
-pub(crate) mod guard;
-mod handle;
-mod handshake;
-mod head_limits;
-mod landing;
-mod linger;
-pub(crate) mod meter;
-mod opening;
-mod overflow;
+mod early_response;
+mod handler;
+mod header_limits;
+mod hsts;
+mod http2_preface;
+pub(crate) mod json_response;
+mod landing_page;
+mod lingering_close;
+mod load_shedding;
 mod parse_errors;
-pub(crate) mod plain;
 mod request_body;
+pub(crate) mod request_guard;
 pub(crate) mod request_id;
+pub(crate) mod request_metrics;
+mod slow_client;
 mod socket;
 pub(crate) mod stream_slots;
-mod strict_transport;
 mod tls;
+mod tls_handshake;
 mod transport;
-mod watch;
 
 use std::future::Future;
 use std::io;
@@ -42,18 +42,18 @@ use switchboard_webhooks::{Callbacks, Webhooks};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use self::accept_loop::AcceptLoop;
 use self::connection::Phase;
-use self::entrance::Entrance;
 pub use self::tls::{Tls, TlsError, TlsPart};
-use crate::{Authenticator, Door, Identity, Options, ResponseGauge, State};
+use crate::{Authenticator, CurrentState, Identity, Options, ResponseGauge, State};
 
-/// The front door.
+/// The server.
 pub struct Server {
     state: State,
 }
 
 impl Server {
-    /// A front door for a kernel. With [`Options::open`] nobody is asked for a key.
+    /// A server for a kernel. With [`Options::open`] nobody is asked for a key.
     pub fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self { state: State::new(engine, options, authenticator) }
     }
@@ -93,14 +93,14 @@ impl Server {
     ///
     /// The kernel's own shutdown is to be started by the same signal, beside this and not after it.
     pub async fn run(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let door = Arc::new(Door::new(self.state));
-        let state = door.state();
+        let current_state = Arc::new(CurrentState::new(self.state));
+        let state = current_state.get();
         let (phase, watched_phase) = tokio::sync::watch::channel(Phase::Serving);
-        let mut entrance = Entrance::new(&door, watched_phase);
+        let mut accept_loop = AcceptLoop::new(&current_state, watched_phase);
         tokio::select! {
             biased;
             () = shutdown => {}
-            never = entrance.let_in(&listener) => match never {},
+            never = accept_loop.run(&listener) => match never {},
         }
         state.engine.closing().cancel();
         let end = tokio::time::sleep(state.options.drain);
@@ -109,11 +109,11 @@ impl Server {
             biased;
             () = state.engine.drained().cancelled() => {}
             () = &mut end => {}
-            never = entrance.let_in(&listener) => match never {},
+            never = accept_loop.run(&listener) => match never {},
         }
         drop(listener);
         phase.send_replace(Phase::Stopping);
-        let connections = entrance.connections;
+        let connections = accept_loop.connections;
         connections.close();
         let closed = tokio::select! {
             () = connections.wait() => true,

@@ -4,13 +4,13 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 use switchboard_engine::Error;
 
-use crate::edge::plain;
+use crate::edge::json_response;
 use crate::metric_definitions as metric;
 use crate::{Body, Identity, State};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum HealthCheck {
     /// Whether the process listens.
     Alive,
     /// Whether new work would be accepted.
@@ -20,11 +20,11 @@ pub(crate) enum Check {
 }
 
 /// The addresses; the unabbreviated ones are those of other servers.
-pub(crate) fn find(path: &str) -> Option<Check> {
+pub(crate) fn find(path: &str) -> Option<HealthCheck> {
     match path {
-        "/healthz" | "/health" => Some(Check::Alive),
-        "/readyz" | "/ready" => Some(Check::Ready),
-        "/metrics" => Some(Check::Metrics),
+        "/healthz" | "/health" => Some(HealthCheck::Alive),
+        "/readyz" | "/ready" => Some(HealthCheck::Ready),
+        "/metrics" => Some(HealthCheck::Metrics),
         _ => None,
     }
 }
@@ -34,7 +34,7 @@ pub(crate) fn is_probe(path: &str) -> bool {
     find(path).is_some()
 }
 
-impl Check {
+impl HealthCheck {
     /// Whether anybody may ask.
     pub(crate) fn is_public(self) -> bool {
         self != Self::Metrics
@@ -42,23 +42,23 @@ impl Check {
 }
 
 /// Answers; who asks matters for metrics only.
-pub(crate) async fn answer(state: &State, check: Check, asked_by: &Identity) -> Response<Body> {
+pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &Identity) -> Response<Body> {
     match check {
-        Check::Alive => plain::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
-        Check::Ready => match state.engine.ready() {
-            Ok(()) => plain::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
+        HealthCheck::Alive => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
+        HealthCheck::Ready => match state.engine.ready() {
+            Ok(()) => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ready" })),
             Err(error) => not_ready(&error),
         },
-        Check::Metrics if !asked_by.caller.scopes.admin => {
-            plain::error(StatusCode::FORBIDDEN, "metrics are for keys with the admin scope")
+        HealthCheck::Metrics if !identity.caller.scopes.admin => {
+            json_response::error(StatusCode::FORBIDDEN, "metrics are for keys with the admin scope")
         }
-        Check::Metrics => metrics(state).await,
+        HealthCheck::Metrics => metrics(state).await,
     }
 }
 
 fn not_ready(error: &Error) -> Response<Body> {
     let document = serde_json::json!({ "status": "not ready", "reason": error.to_string() });
-    let mut response = plain::json(StatusCode::SERVICE_UNAVAILABLE, &document);
+    let mut response = json_response::json(StatusCode::SERVICE_UNAVAILABLE, &document);
     if let Error::Unavailable { retry_after_ms, .. } = error {
         let seconds = retry_after_ms.div_ceil(1_000).max(1);
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -68,7 +68,7 @@ fn not_ready(error: &Error) -> Response<Body> {
 
 async fn metrics(state: &State) -> Response<Body> {
     let Some(handle) = &state.options.metrics else {
-        return plain::error(StatusCode::NOT_FOUND, "this server was started without metrics");
+        return json_response::error(StatusCode::NOT_FOUND, "this server was started without metrics");
     };
     state.engine.measure().await;
     if let Some(webhooks) = &state.outbox {
@@ -79,5 +79,5 @@ async fn metrics(state: &State) -> Response<Body> {
     for hosted in state.engine.directory().agents() {
         metrics::gauge!(metric::AGENT_UP, "agent" => hosted.name.to_string()).set(1.0);
     }
-    plain::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", handle.render())
+    json_response::body(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", handle.render())
 }

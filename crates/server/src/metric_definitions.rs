@@ -1,4 +1,4 @@
-//! The front door's metrics, all names in one place, and the recorder that renders every crate's metrics.
+//! The server's metrics, all names in one place, and the recorder that renders every crate's metrics.
 
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -57,7 +57,7 @@ pub fn install_metrics() -> Result<PrometheusHandle, MetricsError> {
     Ok(handle)
 }
 
-/// Tells the recorder what the metrics of the front door, the kernel and the webhooks mean.
+/// Tells the recorder what the metrics of the server, the kernel and the webhooks mean.
 pub fn describe_metrics() {
     for (name, description) in DESCRIPTIONS.iter().chain(switchboard_engine::metric_definitions::DESCRIPTIONS) {
         match () {

@@ -1,4 +1,4 @@
-//! Everything the front door can be told, with its defaults. The configuration file spells these the same way.
+//! Everything the server can be told, with its defaults. The configuration file spells these the same way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::Tls;
 
-/// What the front door can be told.
+/// What the server can be told.
 #[derive(Clone)]
 pub struct Options {
     /// What cards say in front of every path, without a slash at its end. Also a name this server answers to.

@@ -1,6 +1,6 @@
-//! What all connections share.
+//! What all connections share, and the switch from a server that runs open to one that needs keys.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use switchboard_a2a::Error;
@@ -8,17 +8,17 @@ use switchboard_engine::{Caller, Engine};
 use switchboard_webhooks::{Callbacks, Webhooks};
 
 use crate::edge::address_slots::AddressSlots;
-use crate::edge::guard::Guard;
-use crate::edge::meter::Meter;
+use crate::edge::request_guard::RequestGuard;
 use crate::edge::request_id::RequestIds;
+use crate::edge::request_metrics::RequestMetrics;
 use crate::edge::stream_slots::StreamSlots;
-use crate::responses::Responses;
+use crate::response_budget::ResponseBudget;
 use crate::{Authenticator, Identity, Options};
 
 /// When it is worth coming back after a stop: a restart takes about as long.
 const STOPPING_RETRY_MS: u64 = 5_000;
 
-/// What new work is refused with while the server stops.
+/// What new work is refused with during a graceful shutdown.
 pub(crate) fn stopping() -> Error {
     Error::overloaded("the server is stopping", STOPPING_RETRY_MS)
 }
@@ -30,24 +30,23 @@ pub(crate) struct State {
     pub(crate) authenticator: Arc<dyn Authenticator>,
     /// Webhooks, if there are any; callers may set them only if they are enabled, see [`State::webhooks`].
     pub(crate) outbox: Option<Webhooks>,
-    /// What other servers tell, if anybody here wants to know.
+    /// The receiver of other servers' push notifications, if a task here waits for any.
     pub(crate) callbacks: Option<Callbacks>,
-    /// The places for open streams; a binding takes one per stream.
+    /// The slots for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
     /// The slots for connections of one address.
     pub(crate) addresses: Arc<AddressSlots>,
     /// The bytes of responses in flight, and the slots for rendering large ones.
-    pub(crate) responses: Arc<Responses>,
+    pub(crate) responses: Arc<ResponseBudget>,
     /// When the server began, for `Last-Modified`.
     pub(crate) started: SystemTime,
-    /// What the bindings keep between requests.
-    pub(crate) bindings: crate::bindings::Shared,
-    pub(crate) guard: Guard,
-    pub(crate) meter: Meter,
+    pub(crate) documents: crate::bindings::DocumentCache,
+    pub(crate) guard: RequestGuard,
+    pub(crate) request_metrics: RequestMetrics,
     pub(crate) request_ids: RequestIds,
     /// The one caller of a server that runs open.
     pub(crate) local: Arc<Identity>,
-    /// Everybody on a public route who shows no key.
+    /// The caller on a public route who shows no key.
     pub(crate) anonymous: Arc<Identity>,
 }
 
@@ -56,11 +55,11 @@ impl State {
         Self {
             streams: Arc::new(StreamSlots::new(options.streams, options.streams_per_caller)),
             addresses: Arc::new(AddressSlots::new(&options)),
-            responses: Arc::new(Responses::new(&options)),
+            responses: Arc::new(ResponseBudget::new(&options)),
             started: SystemTime::now(),
-            bindings: crate::bindings::Shared::default(),
-            guard: Guard::new(&options),
-            meter: Meter::default(),
+            documents: crate::bindings::DocumentCache::default(),
+            guard: RequestGuard::new(&options),
+            request_metrics: RequestMetrics::default(),
             request_ids: RequestIds::new(),
             local: Arc::new(Identity::new(Caller::local())),
             anonymous: Arc::new(Identity::anonymous()),
@@ -75,5 +74,39 @@ impl State {
     /// Webhooks, where callers may set them.
     pub(crate) fn webhooks(&self) -> Option<&Webhooks> {
         self.outbox.as_ref().filter(|webhooks| webhooks.is_enabled())
+    }
+}
+
+/// The state that requests are served from now. A server that runs open needs keys from the moment that the first one
+/// exists; from then on another state serves, with other guards and other cards, on the same connections.
+pub(crate) struct CurrentState {
+    first: Arc<State>,
+    /// Once an open server needs keys.
+    keyed: OnceLock<Arc<State>>,
+}
+
+impl CurrentState {
+    pub(crate) fn new(state: State) -> Self {
+        Self { first: Arc::new(state), keyed: OnceLock::new() }
+    }
+
+    /// The state that serves a request which comes now.
+    pub(crate) fn get(&self) -> &Arc<State> {
+        let first = &self.first;
+        if !first.options.open || !first.local.revoked.is_cancelled() {
+            return first;
+        }
+        self.keyed.get_or_init(|| {
+            let options = Options { open: false, ..first.options.clone() };
+            Arc::new(State {
+                // Streams that are still open keep their slots, and responses in flight their bytes.
+                streams: Arc::clone(&first.streams),
+                responses: Arc::clone(&first.responses),
+                addresses: Arc::clone(&first.addresses),
+                outbox: first.outbox.clone(),
+                callbacks: first.callbacks.clone(),
+                ..State::new(first.engine.clone(), options, Arc::clone(&first.authenticator))
+            })
+        })
     }
 }

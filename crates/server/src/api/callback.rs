@@ -7,9 +7,9 @@ use serde_json::json;
 use switchboard_a2a::TaskId;
 use switchboard_webhooks::{Admitted, ReceiveError};
 
-use super::{notification_token, problem};
-use crate::edge::authenticate::Stranger;
-use crate::edge::plain;
+use super::{error, notification_token};
+use crate::edge::authenticate::AuthError;
+use crate::edge::json_response;
 use crate::{Body, State};
 
 /// When a sender should come again whose news nobody takes at present.
@@ -18,7 +18,7 @@ const FULL_RETRY_SECONDS: u64 = 30;
 /// Whether the sender may tell anything about the task; what it is answered if not. Its body is not read before.
 pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<Admitted, Response<Body>> {
     let Some(callbacks) = &state.callbacks else {
-        return Err(plain::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
+        return Err(json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
     };
     let token = notification_token(headers);
     callbacks.admit(task, token).await.map_err(|problem| refusal(&problem, token.is_some()))
@@ -27,11 +27,11 @@ pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> 
 /// Takes an update in. One that came before is as welcome as a new one.
 pub(crate) async fn answer(state: &State, by: Admitted, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
     let Some(callbacks) = &state.callbacks else {
-        return plain::error(StatusCode::NOT_FOUND, "this server takes no callbacks");
+        return json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks");
     };
     let id = headers.get("webhook-id").and_then(|value| value.to_str().ok());
     match callbacks.receive(by, id, body).await {
-        Ok(_) => plain::json(StatusCode::OK, &json!({ "success": true })),
+        Ok(_) => json_response::json(StatusCode::OK, &json!({ "success": true })),
         Err(problem) => refusal(&problem, true),
     }
 }
@@ -39,14 +39,14 @@ pub(crate) async fn answer(state: &State, by: Admitted, headers: &HeaderMap, bod
 fn refusal(problem: &ReceiveError, has_token: bool) -> Response<Body> {
     let message = problem.to_string();
     match problem {
-        ReceiveError::Unknown(_) => plain::error(StatusCode::NOT_FOUND, &message),
-        ReceiveError::Body(_) => plain::error(StatusCode::BAD_REQUEST, &message),
-        ReceiveError::Full => problem::later(&message, FULL_RETRY_SECONDS),
-        ReceiveError::Store(error) => problem::unavailable(error),
+        ReceiveError::Unknown(_) => json_response::error(StatusCode::NOT_FOUND, &message),
+        ReceiveError::Body(_) => json_response::error(StatusCode::BAD_REQUEST, &message),
+        ReceiveError::Full => error::later(&message, FULL_RETRY_SECONDS),
+        ReceiveError::Store(error) => error::unavailable(error),
         ReceiveError::Token => {
-            let stranger = if has_token { Stranger::Unknown } else { Stranger::Missing };
-            let mut response = plain::error(StatusCode::UNAUTHORIZED, &message);
-            response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
+            let error = if has_token { AuthError::Unknown } else { AuthError::Missing };
+            let mut response = json_response::error(StatusCode::UNAUTHORIZED, &message);
+            response.headers_mut().insert(WWW_AUTHENTICATE, error.challenge());
             response
         }
     }

@@ -5,7 +5,7 @@ use switchboard_a2a::TaskId;
 use switchboard_engine::store::webhooks::WebhookState;
 use switchboard_webhooks::state_named;
 
-use super::problem::Problem;
+use super::error::ApiError;
 use crate::bindings::percent;
 
 /// What a value is cut to where it is said.
@@ -18,14 +18,14 @@ pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
     /// Reads them, if each is one of those that are known here and is there once.
-    pub(super) fn read(query: Option<&str>, known: &'static [&'static str]) -> Result<Self, Problem> {
-        let pairs = percent::query(query).map_err(|error| Problem::Query(error.message))?;
+    pub(super) fn read(query: Option<&str>, known: &'static [&'static str]) -> Result<Self, ApiError> {
+        let pairs = percent::query(query).map_err(|error| ApiError::Query(error.message))?;
         for (index, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                return Err(Problem::UnknownParameter { name: quoted(name), known });
+                return Err(ApiError::UnknownParameter { name: quoted(name), known });
             }
             if pairs.iter().take(index).any(|(other, _)| other == name) {
-                return Err(Problem::Repeated(quoted(name)));
+                return Err(ApiError::Repeated(quoted(name)));
             }
         }
         Ok(Self(pairs))
@@ -37,7 +37,7 @@ impl Parameters {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    pub(super) fn task(&self) -> Result<Option<TaskId>, Problem> {
+    pub(super) fn task(&self) -> Result<Option<TaskId>, ApiError> {
         match TASK.map(|name| self.value(name)) {
             [Some(task), Some(other)] if task != other => Err(wrong("taskId", other, "the same as task, or left out")),
             [task, other] => Ok(task.or(other).map(TaskId::from)),
@@ -45,14 +45,14 @@ impl Parameters {
     }
 
     /// The same where all tasks are too many to stand for one whose id got lost.
-    pub(super) fn task_unless_empty(&self) -> Result<Option<TaskId>, Problem> {
+    pub(super) fn task_unless_empty(&self) -> Result<Option<TaskId>, ApiError> {
         match self.0.iter().find_map(|(key, value)| TASK.into_iter().find(|name| key == name && value.is_empty())) {
             Some(name) => Err(wrong(name, "", "the id of a task, or left out for all tasks")),
             None => self.task(),
         }
     }
 
-    pub(super) fn state(&self) -> Result<Option<WebhookState>, Problem> {
+    pub(super) fn state(&self) -> Result<Option<WebhookState>, ApiError> {
         let Some(given) = self.value("state") else { return Ok(None) };
         match state_named(given) {
             Some(state) => Ok(Some(state)),
@@ -61,28 +61,28 @@ impl Parameters {
     }
 
     /// The number behind which a page begins.
-    pub(super) fn after(&self) -> Result<i64, Problem> {
+    pub(super) fn after(&self) -> Result<i64, ApiError> {
         let Some(given) = self.value("after") else { return Ok(0) };
         let number = given.parse().ok().filter(|number| *number >= 0);
         number.ok_or_else(|| wrong("after", given, "the number under next of the page before"))
     }
 
-    pub(super) fn page_size(&self) -> Result<usize, Problem> {
+    pub(super) fn page_size(&self) -> Result<usize, ApiError> {
         let Some(given) = self.value("pageSize") else { return Ok(50) };
         let size = given.parse().ok().filter(|size| (1..=100).contains(size));
         size.ok_or_else(|| wrong("pageSize", given, "a number from 1 to 100"))
     }
 
     /// How long two secrets are used side by side.
-    pub(super) fn overlap_seconds(&self) -> Result<u64, Problem> {
+    pub(super) fn overlap_seconds(&self) -> Result<u64, ApiError> {
         let Some(given) = self.value("overlapSeconds") else { return Ok(24 * 60 * 60) };
         let seconds = given.parse().ok().filter(|seconds| *seconds <= 366 * 24 * 60 * 60);
         seconds.ok_or_else(|| wrong("overlapSeconds", given, "a number of seconds from 0 to 31622400"))
     }
 }
 
-fn wrong(name: &'static str, given: &str, wanted: &'static str) -> Problem {
-    Problem::Parameter { name, given: quoted(given), wanted }
+fn wrong(name: &'static str, given: &str, wanted: &'static str) -> ApiError {
+    ApiError::Parameter { name, given: quoted(given), wanted }
 }
 
 fn quoted(given: &str) -> String {

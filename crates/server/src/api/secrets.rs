@@ -8,19 +8,19 @@ use serde_json::json;
 use switchboard_engine::Caller;
 use switchboard_webhooks::WebhookDesk;
 
+use super::error::ApiError;
 use super::parameters::Parameters;
-use super::problem::Problem;
 use crate::Body;
-use crate::edge::plain;
+use crate::edge::json_response;
 
 /// The secrets of whoever asks.
-pub(super) async fn show(desk: &WebhookDesk, asked_by: &Caller) -> Result<Response<Body>, Problem> {
-    Ok(plain::json(StatusCode::OK, &desk.secret(&asked_by.id).await?))
+pub(super) async fn show(desk: &WebhookDesk, caller: &Caller) -> Result<Response<Body>, ApiError> {
+    Ok(json_response::json(StatusCode::OK, &desk.secret(&caller.id).await?))
 }
 
 /// Gives every caller a new secret.
-pub(super) async fn rotate(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, Problem> {
+pub(super) async fn rotate(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, ApiError> {
     let overlap = Duration::from_secs(parameters.overlap_seconds()?);
     let previous_until = desk.rotate_secrets(overlap).await?;
-    Ok(plain::json(StatusCode::OK, &json!({ "previousUntil": previous_until })))
+    Ok(json_response::json(StatusCode::OK, &json!({ "previousUntil": previous_until })))
 }

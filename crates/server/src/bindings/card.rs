@@ -11,12 +11,12 @@ use switchboard_a2a::card::CardForm;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Version};
 use switchboard_engine::{Address, Caller, Hosted};
 
-use super::dialect::{Asked, VERSION};
-use super::document::Document;
-use super::error;
-use super::refuse::unknown_agent;
-use super::reply::{self, Binding};
-use crate::{Body, CardDefault, Exchange, Measured, State};
+use super::cached_document::CachedDocument;
+use super::dialect::{RequestedVersion, VERSION};
+use super::error::from_engine;
+use super::rejection::unknown_agent;
+use super::response::{self, Binding};
+use crate::{Body, CardDefault, RequestContext, RequestLabels, State};
 
 /// Cards that have been written once, kept as long as they describe the same agent.
 #[derive(Default)]
@@ -26,15 +26,15 @@ pub(super) struct Cards(Mutex<Vec<(Address, CardForm, Arc<Written>)>>);
 struct Written {
     /// What it describes; a card of another agent is another card.
     hosted: Arc<Hosted>,
-    document: Document,
+    document: CachedDocument,
 }
 
 /// Answers with the card of an agent, or of the one that answers at the root.
-pub(super) fn answer(state: &State, address: &Address, exchange: &Exchange) -> Response<Body> {
-    let asked = Asked::read(&exchange.headers, exchange.query());
-    let form = form(&asked, state.options.card_default);
-    let mut response = match written(state, address, form, &exchange.identity.caller) {
-        Ok(card) => found(state, exchange, form, &card),
+pub(super) fn answer(state: &State, address: &Address, context: &RequestContext) -> Response<Body> {
+    let requested = RequestedVersion::read(&context.headers, context.query());
+    let form = form(&requested, state.options.card_default);
+    let mut response = match written(state, address, form, &context.identity.caller) {
+        Ok(card) => found(state, context, form, &card),
         Err(error) => {
             let failed = Binding::Rest.failure(Dialect::V1, &error);
             return measured(failed, Some(error.kind));
@@ -57,16 +57,16 @@ pub(super) fn write(
     Ok(card.hosted.clone())
 }
 
-fn form(asked: &Asked, default: CardDefault) -> CardForm {
-    match (asked.spoken(), default) {
+fn form(requested: &RequestedVersion, default: CardDefault) -> CardForm {
+    match (requested.supported(), default) {
         (Some(Version::V1), _) | (None, CardDefault::V1) => CardForm::V1,
         (Some(Version::V03), _) | (None, CardDefault::V03) => CardForm::V03,
         (None, CardDefault::Hybrid) => CardForm::Hybrid,
     }
 }
 
-fn found(state: &State, exchange: &Exchange, form: CardForm, card: &Written) -> Response<Body> {
-    let mut response = card.document.response(state, &exchange.headers);
+fn found(state: &State, context: &RequestContext, form: CardForm, card: &Written) -> Response<Body> {
+    let mut response = card.document.response(state, &context.headers);
     let version = match form {
         CardForm::V1 => Some(Version::V1),
         CardForm::V03 | CardForm::V03Rest => Some(Version::V03),
@@ -87,8 +87,8 @@ fn written(state: &State, address: &Address, form: CardForm, caller: &Caller) ->
     // card for many agents reaches one of them by chance.
     let resolved = directory.resolve(address, &Caller::local(), None);
     let hosted =
-        resolved.map_err(|refusal| unknown_agent(state, address, caller).unwrap_or_else(|| error::of(refusal)))?;
-    let mut cards = state.bindings.cards.0.lock();
+        resolved.map_err(|refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal)))?;
+    let mut cards = state.documents.cards.0.lock();
     let place = cards.iter().position(|(of, in_form, _)| of == address && *in_form == form);
     if let Some(index) = place {
         let known = &cards[index].2;
@@ -98,13 +98,13 @@ fn written(state: &State, address: &Address, form: CardForm, caller: &Caller) ->
         cards.swap_remove(index);
     }
     let card = describe::agent(state, address, &hosted, false);
-    let written = Arc::new(Written { hosted, document: Document::new(card.encode(form)) });
+    let written = Arc::new(Written { hosted, document: CachedDocument::new(card.encode(form)) });
     cards.push((address.clone(), form, written.clone()));
     Ok(written)
 }
 
 fn measured(mut response: Response<Body>, failed: Option<ErrorKind>) -> Response<Body> {
-    let outcome = failed.map_or("ok", reply::outcome);
-    response.extensions_mut().insert(Measured { method: "card", agent: None, outcome });
+    let outcome = failed.map_or("ok", response::outcome);
+    response.extensions_mut().insert(RequestLabels { method: "card", agent: None, outcome });
     response
 }

@@ -12,16 +12,16 @@ pub(super) const VERSION: &str = "a2a-version";
 
 /// What the caller says it speaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum RequestedVersion {
     /// Nothing.
-    Nothing,
+    Unspecified,
     /// This version.
     Number(VersionNumber),
     /// Something that is no version.
-    Unreadable(String),
+    Invalid(String),
 }
 
-impl Asked {
+impl RequestedVersion {
     /// Reads the header, else the query; empty is the same as absent.
     pub(super) fn read(headers: &HeaderMap, query: Option<&str>) -> Self {
         let header = headers.get(VERSION).map(|value| String::from_utf8_lossy(value.as_bytes()));
@@ -29,15 +29,15 @@ impl Asked {
             return Self::of(text);
         }
         let found = percent::find(query, VERSION);
-        found.as_deref().map(str::trim).filter(|text| !text.is_empty()).map_or(Self::Nothing, Self::of)
+        found.as_deref().map(str::trim).filter(|text| !text.is_empty()).map_or(Self::Unspecified, Self::of)
     }
 
     fn of(text: &str) -> Self {
-        parse_version(text).map_or_else(|| Self::Unreadable(text.chars().take(40).collect()), Self::Number)
+        parse_version(text).map_or_else(|| Self::Invalid(text.chars().take(40).collect()), Self::Number)
     }
 
     /// The version, if it is spoken here.
-    pub(super) fn spoken(&self) -> Option<Version> {
+    pub(super) fn supported(&self) -> Option<Version> {
         match self {
             Self::Number(number) => number.spoken(),
             _ => None,
@@ -45,11 +45,11 @@ impl Asked {
     }
 
     /// In words.
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         match self {
-            Self::Nothing => "the request names no A2A-Version".to_owned(),
+            Self::Unspecified => "the request names no A2A-Version".to_owned(),
             Self::Number(VersionNumber { major, minor }) => format!("{major}.{minor}"),
-            Self::Unreadable(text) => format!("{text:?}"),
+            Self::Invalid(text) => format!("{text:?}"),
         }
     }
 
@@ -59,68 +59,72 @@ impl Asked {
 }
 
 /// A request that cannot be served, and the dialect to say so in.
-pub(super) type Refused = (Dialect, Error);
+pub(super) type UnsupportedVersion = (Dialect, Error);
 
 /// The dialect of a JSON-RPC method. Its name says the version; what the caller asks for must agree.
 pub(super) fn of_method(
     method: Version,
     operation: Operation,
-    asked: &Asked,
+    requested: &RequestedVersion,
     strict: bool,
-) -> Result<Dialect, Refused> {
+) -> Result<Dialect, UnsupportedVersion> {
     let dialect = method.rpc_dialect();
     let name = operation.method(method);
     match method {
-        Version::V1 => match asked {
-            Asked::Nothing if !strict => Ok(dialect),
-            _ if asked.spoken() == Some(Version::V1) => Ok(dialect),
-            // It is no version's own, so it is answered in the one that is asked for, as the card itself is.
-            _ if asked.spoken() == Some(Version::V03) && operation == Operation::GetCard => Ok(Dialect::V03Rpc),
-            _ if asked.spoken() == Some(Version::V03) => {
+        Version::V1 => match requested {
+            RequestedVersion::Unspecified if !strict => Ok(dialect),
+            _ if requested.supported() == Some(Version::V1) => Ok(dialect),
+            // It is no version's own, so it is answered in the one that is requested, as the card itself is.
+            _ if requested.supported() == Some(Version::V03) && operation == Operation::GetCard => Ok(Dialect::V03Rpc),
+            _ if requested.supported() == Some(Version::V03) => {
                 let other = operation.method(Version::V03);
                 let said = format!(
                     "{name} belongs to version 1.0, and the request says 0.3; send A2A-Version: 1.0, or {other}"
                 );
                 Err((dialect, not_supported(&said)))
             }
-            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 1.0 with {name}", asked.said())))),
+            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 1.0 with {name}", requested.describe())))),
         },
-        Version::V03 => match asked {
-            Asked::Nothing => Ok(dialect),
-            _ if asked.spoken() == Some(Version::V03) => Ok(dialect),
-            _ if asked.is_first_major() => {
-                let (said, other) = (asked.said(), operation.method(Version::V1));
+        Version::V03 => match requested {
+            RequestedVersion::Unspecified => Ok(dialect),
+            _ if requested.supported() == Some(Version::V03) => Ok(dialect),
+            _ if requested.is_first_major() => {
+                let (said, other) = (requested.describe(), operation.method(Version::V1));
                 let message = format!(
                     "Method not found: {name} belongs to version 0.3, and the request says {said}; send {other}, or \
                      A2A-Version: 0.3"
                 );
                 Err((dialect, Error::with_message(ErrorKind::MethodNotFound, message)))
             }
-            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 0.3 with {name}", asked.said())))),
+            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 0.3 with {name}", requested.describe())))),
         },
     }
 }
 
 /// The dialect of a REST path, with or without the `/v1` of version 0.3.
-pub(super) fn of_path(prefixed: bool, asked: &Asked, strict: bool) -> Result<Dialect, Refused> {
+pub(super) fn of_path(
+    prefixed: bool,
+    requested: &RequestedVersion,
+    strict: bool,
+) -> Result<Dialect, UnsupportedVersion> {
     let refused = |dialect| {
-        let said = format!("{}; send A2A-Version: 1.0 or 0.3", asked.said());
+        let said = format!("{}; send A2A-Version: 1.0 or 0.3", requested.describe());
         Err((dialect, not_supported(&said)))
     };
-    match (asked, asked.spoken()) {
+    match (requested, requested.supported()) {
         (_, Some(Version::V1)) => Ok(Dialect::V1),
-        (_, None) if asked.is_first_major() => refused(Dialect::V1),
+        (_, None) if requested.is_first_major() => refused(Dialect::V1),
         (_, Some(Version::V03)) => Ok(Dialect::V03Rest),
-        (Asked::Nothing, None) if prefixed => Ok(Dialect::V03Rest),
+        (RequestedVersion::Unspecified, None) if prefixed => Ok(Dialect::V03Rest),
         (_, None) if prefixed => refused(Dialect::V03Rest),
-        (Asked::Nothing, None) if !strict => Ok(Dialect::V1),
+        (RequestedVersion::Unspecified, None) if !strict => Ok(Dialect::V1),
         (_, None) => refused(Dialect::V1),
     }
 }
 
 /// The dialect to answer a JSON-RPC body in that named no method we know.
-pub(super) fn of_unknown_method(method: &str, asked: &Asked) -> Dialect {
-    match asked.spoken() {
+pub(super) fn of_unknown_method(method: &str, requested: &RequestedVersion) -> Dialect {
+    match requested.supported() {
         Some(version) => version.rpc_dialect(),
         None if method.contains('/') => Dialect::V03Rpc,
         None => Dialect::V1,

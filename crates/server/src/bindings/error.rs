@@ -3,15 +3,15 @@
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::{Error as Refusal, state_label};
 
-use super::quote;
+use super::truncate;
 
 /// What the caller is told.
-pub(super) fn of(refusal: Refusal) -> Error {
+pub(super) fn from_engine(refusal: Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
-        Refusal::TaskNotFound(id) => Error::task_not_found(quote::name(id.as_str())),
+        Refusal::TaskNotFound(id) => Error::task_not_found(truncate::name(id.as_str())),
         Refusal::WebhookNotFound { task, .. } => {
-            Error::with_message(ErrorKind::TaskNotFound, message).detail("taskId", quote::name(task.as_str()))
+            Error::with_message(ErrorKind::TaskNotFound, message).detail("taskId", truncate::name(task.as_str()))
         }
         Refusal::NotCancelable { id, state } => {
             let error = Error::with_message(ErrorKind::TaskNotCancelable, message);

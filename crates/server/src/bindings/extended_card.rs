@@ -4,12 +4,12 @@ use switchboard_a2a::card::CardForm;
 use switchboard_a2a::{Dialect, Error, ErrorKind};
 use switchboard_engine::Address;
 
-use super::call::Call;
 use super::card::{self, describe};
-use super::error;
+use super::error::from_engine;
+use super::operation::OperationCall;
 
 /// Writes the card.
-pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     let directory = call.state.engine.directory();
     let caller = &call.identity.caller;
     let options = &call.state.options;
@@ -22,7 +22,7 @@ pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error
         let message = "there is no extended card: it is for callers with a key, and this server has no keys";
         return Err(Error::with_message(not_offered, message));
     }
-    let hosted = resolved.map_err(error::of)?;
+    let hosted = resolved.map_err(from_engine)?;
     let card = describe::agent(call.state, &call.address, &hosted, true);
     call.hosted = Some(hosted);
     out.extend_from_slice(&card.encode(form(call.dialect)));
@@ -30,7 +30,7 @@ pub(super) fn answer(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error
 }
 
 /// Writes the card that the caller may have: this one, or else the public one of the address.
-pub(super) fn answer_or_public(call: &mut Call<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn answer_or_public(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
     if answer(call, out).is_err() {
         call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), &call.identity.caller, out)?);
     }

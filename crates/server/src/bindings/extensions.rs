@@ -10,9 +10,9 @@ const PREFIXED: &str = "x-a2a-extensions";
 
 /// What the caller declares, under either name of the header.
 #[derive(Debug, Default)]
-pub(super) struct Declared(Vec<String>);
+pub(super) struct DeclaredExtensions(Vec<String>);
 
-impl Declared {
+impl DeclaredExtensions {
     pub(super) fn read(headers: &HeaderMap) -> Self {
         let mut uris: Vec<String> = Vec::new();
         let values = headers.get_all(PLAIN).iter().chain(headers.get_all(PREFIXED));

@@ -9,43 +9,43 @@ use switchboard_a2a::jsonrpc::{self, Envelope, RpcId};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, decode_params};
 use switchboard_engine::Address;
 
-use super::call::{Call, Outcome, while_known};
-use super::dialect::{self, Asked};
-use super::extensions::Declared;
-use super::reply::{self, Binding};
+use super::dialect::{self, RequestedVersion};
+use super::extensions::DeclaredExtensions;
+use super::operation::{OperationCall, Reply, until_revoked};
+use super::response::{self, Binding};
 use super::{limits, percent, sse, tenant};
-use crate::{Body, Exchange, State};
+use crate::{Body, RequestContext, State};
 
 /// Answers one request.
-pub(super) async fn answer(state: &Arc<State>, address: Address, mut exchange: Exchange) -> Response<Body> {
-    let asked = Asked::read(&exchange.headers, exchange.query());
-    let body = std::mem::take(&mut exchange.body);
+pub(super) async fn answer(state: &Arc<State>, address: Address, mut context: RequestContext) -> Response<Body> {
+    let requested = RequestedVersion::read(&context.headers, context.query());
+    let body = std::mem::take(&mut context.body);
     let envelope = match jsonrpc::parse(&body) {
         Ok(envelope) => envelope,
         Err(rejected) => {
-            let dialect = dialect::of_unknown_method("", &asked);
+            let dialect = dialect::of_unknown_method("", &requested);
             return refused(None, dialect, rejected.id, &rejected.error);
         }
     };
     let Some((version, operation)) = Operation::from_method(&envelope.method) else {
         let named: String = envelope.method.chars().take(80).collect();
         let error = Error::with_message(ErrorKind::MethodNotFound, format!("Method not found: {named}"));
-        return refused(None, dialect::of_unknown_method(&named, &asked), envelope.id, &error);
+        return refused(None, dialect::of_unknown_method(&named, &requested), envelope.id, &error);
     };
-    match dialect::of_method(version, operation, &asked, state.options.strict_version) {
+    match dialect::of_method(version, operation, &requested, state.options.strict_version) {
         Ok(dialect) => {
             let request = decoded(state, dialect, operation, &envelope);
             let params = envelope.params.map(|params| params.get().as_bytes());
             let json = params.map_or(Bytes::from_static(b"{}"), |params| body.slice_ref(params));
             let id = envelope.id;
             drop(body);
-            perform(state, address, &exchange, (id, request, json), operation, dialect).await
+            perform(state, address, &context, (id, request, json), operation, dialect).await
         }
         Err((dialect, error)) => refused(Some(operation), dialect, envelope.id, &error),
     }
 }
 
-/// What is asked for, or what is wrong with how it is asked.
+/// The decoded request, or what is wrong with it.
 fn decoded(state: &State, dialect: Dialect, operation: Operation, envelope: &Envelope<'_>) -> Result<Request, Error> {
     let json = envelope.params.map_or("{}", |params| params.get()).as_bytes();
     limits::depth(&state.options, "params", json)?;
@@ -59,20 +59,20 @@ fn decoded(state: &State, dialect: Dialect, operation: Operation, envelope: &Env
 async fn perform(
     state: &Arc<State>,
     address: Address,
-    exchange: &Exchange,
+    context: &RequestContext,
     (id, request, json): (RpcId, Result<Request, Error>, Bytes),
     operation: Operation,
     dialect: Dialect,
 ) -> Response<Body> {
-    let mut call = Call {
+    let mut call = OperationCall {
         state,
         address,
         dialect,
         operation,
-        identity: &exchange.identity,
-        headers: &exchange.headers,
+        identity: &context.identity,
+        headers: &context.headers,
         json,
-        declared: Declared::read(&exchange.headers),
+        declared: DeclaredExtensions::read(&context.headers),
         hosted: None,
         reserved: None,
         sent_files_once: false,
@@ -80,24 +80,24 @@ async fn perform(
     let mut out = Vec::with_capacity(512);
     jsonrpc::write_result_prefix(&id, &mut out);
     let outcome = {
-        let running = pin!(run(&mut call, exchange.query(), request, &mut out));
-        while_known(&exchange.identity, running).await
+        let running = pin!(run(&mut call, context.query(), request, &mut out));
+        until_revoked(&context.identity, running).await
     };
     let binding = Binding::Rpc(id);
     let (mut response, failed) = match outcome {
-        Ok(Outcome::Written) => {
+        Ok(Reply::Written) => {
             out.push(b'}');
             (binding.success(dialect, Body::full(out).counted(call.reserved.take())), None)
         }
-        Ok(Outcome::Large(mut pieces)) => {
+        Ok(Reply::Large(mut pieces)) => {
             pieces.push_back(Bytes::from_static(b"}"));
             (binding.success(dialect, Body::pieces(pieces).counted(call.reserved.take())), None)
         }
-        Ok(Outcome::Nothing) => {
+        Ok(Reply::Nothing) => {
             out.extend_from_slice(b"null}");
             (binding.success(dialect, Body::full(out)), None)
         }
-        Ok(Outcome::Events(events)) => (sse::response(state, &exchange.identity, dialect, binding, *events), None),
+        Ok(Reply::Events(events)) => (sse::response(state, &context.identity, dialect, binding, *events), None),
         // v0.3 readers of a stream take nothing but a stream.
         Err(error) if dialect == Dialect::V03Rpc && operation.is_streaming() && is_answer(&error) => {
             (sse::failure(dialect, binding, &error), Some(error.kind))
@@ -108,15 +108,15 @@ async fn perform(
         response.headers_mut().insert(name, value);
     }
     let agent = call.hosted.as_ref().map(|hosted| hosted.name.clone());
-    reply::measure(response, Some(operation), agent, failed)
+    response::measure(response, Some(operation), agent, failed)
 }
 
 async fn run(
-    call: &mut Call<'_>,
+    call: &mut OperationCall<'_>,
     query: Option<&str>,
     request: Result<Request, Error>,
     out: &mut Vec<u8>,
-) -> Result<Outcome, Error> {
+) -> Result<Reply, Error> {
     let request = request?;
     if let Some(query) = query {
         let pairs = percent::query(Some(query))?;
@@ -135,5 +135,5 @@ fn is_answer(error: &Error) -> bool {
 }
 
 fn refused(operation: Option<Operation>, dialect: Dialect, id: RpcId, error: &Error) -> Response<Body> {
-    reply::measure(Binding::Rpc(id).failure(dialect, error), operation, None, Some(error.kind))
+    response::measure(Binding::Rpc(id).failure(dialect, error), operation, None, Some(error.kind))
 }

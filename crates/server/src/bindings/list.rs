@@ -6,18 +6,23 @@ use switchboard_a2a::{Error, ListRequest, rest_files};
 use switchboard_engine::store::Place;
 use switchboard_engine::{List, Listing};
 
-use super::call::{Call, Outcome};
+use super::error::from_engine;
+use super::operation::{OperationCall, Reply};
 use super::page_token::Tokens;
+use super::render;
 use super::rest_files::ListedFiles;
-use super::{error, large};
-use crate::body::cut;
-use crate::responses::SMALL;
+use crate::body::split_into_pieces;
+use crate::response_budget::SMALL;
 
 /// How many tasks a page holds if the caller does not say.
 const PAGE_SIZE: u32 = 50;
 
 /// Writes a page. Version 0.3 names the operation and leaves its form open: there it is the page of 1.0 with tasks of 0.3.
-pub(super) async fn answer(call: &mut Call<'_>, request: ListRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+pub(super) async fn answer(
+    call: &mut OperationCall<'_>,
+    request: ListRequest,
+    out: &mut Vec<u8>,
+) -> Result<Reply, Error> {
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
     let tokens = Tokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
@@ -32,7 +37,7 @@ pub(super) async fn answer(call: &mut Call<'_>, request: ListRequest, out: &mut 
         history: request.history_length.map(|length| usize::try_from(length).unwrap_or(usize::MAX)),
     };
     let reserved = call.reserve(SMALL as u64).await?;
-    let listing = engine.list(&call.address, caller, list).await.map_err(error::of)?;
+    let listing = engine.list(&call.address, caller, list).await.map_err(from_engine)?;
     let page = Page {
         writer: ListWriter::begin(call.dialect, request.include_artifacts, std::mem::take(out)),
         max_bytes: call.state.options.page,
@@ -43,11 +48,11 @@ pub(super) async fn answer(call: &mut Call<'_>, request: ListRequest, out: &mut 
     };
     if page.listing.bytes() > SMALL as u64 {
         drop(reserved);
-        return render(call, page, tokens, page_size).await;
+        return render_large(call, page, tokens, page_size).await;
     }
     let page = page.fill().await?;
     *out = page.end(&tokens, page_size);
-    Ok(large::written(call, reserved, out))
+    Ok(render::written(call, reserved, out))
 }
 
 /// A page that is being written.
@@ -65,7 +70,7 @@ struct Page {
 impl Page {
     /// Writes everything at once.
     async fn fill(mut self) -> Result<Self, Error> {
-        while !self.is_full && self.listing.load().await.map_err(error::of)? {
+        while !self.is_full && self.listing.load().await.map_err(from_engine)? {
             self.write_loaded();
         }
         Ok(self)
@@ -96,21 +101,26 @@ impl Page {
 
 /// Renders a page of more than a few bytes. Callers take turns at each portion of it: a page that needs a gigabyte to be
 /// read, and be it for a few small tasks, delays the others by one portion.
-async fn render(call: &mut Call<'_>, mut page: Page, tokens: Tokens, page_size: u32) -> Result<Outcome, Error> {
+async fn render_large(
+    call: &mut OperationCall<'_>,
+    mut page: Page,
+    tokens: Tokens,
+    page_size: u32,
+) -> Result<Reply, Error> {
     let most = page.listing.largest().max(page.max_bytes as u64).min(page.listing.bytes());
     let reserved = call.reserve(most).await?;
     while !page.is_full {
         let slot = call.render_slot().await?;
-        if !page.listing.load().await.map_err(error::of)? {
+        if !page.listing.load().await.map_err(from_engine)? {
             break;
         }
-        page = large::off_thread(move || {
+        page = render::off_thread(move || {
             page.write_loaded();
             drop(slot);
             Ok(page)
         })
         .await?;
     }
-    let pieces = large::off_thread(move || Ok(cut(page.end(&tokens, page_size)))).await?;
-    Ok(large::in_pieces(call, reserved, pieces))
+    let pieces = render::off_thread(move || Ok(split_into_pieces(page.end(&tokens, page_size)))).await?;
+    Ok(render::in_pieces(call, reserved, pieces))
 }

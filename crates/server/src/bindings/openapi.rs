@@ -11,36 +11,36 @@ use std::sync::OnceLock;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind};
 
-use self::assemble::Present;
-use super::document::Document;
-use super::reply::{self, Binding};
-use crate::{Body, Exchange, Measured, State};
+use self::assemble::Features;
+use super::cached_document::CachedDocument;
+use super::response::{self, Binding};
+use crate::{Body, RequestContext, RequestLabels, State};
 
 /// The document, written when it is first asked for: a start need not wait for it.
 #[derive(Default)]
-pub(super) struct Description(OnceLock<Option<Document>>);
+pub(super) struct Description(OnceLock<Option<CachedDocument>>);
 
 /// Answers with the document.
-pub(super) fn answer(state: &State, exchange: &Exchange) -> Response<Body> {
-    let present = Present {
+pub(super) fn answer(state: &State, context: &RequestContext) -> Response<Body> {
+    let features = Features {
         webhooks: state.webhooks().is_some(),
         outbox: state.outbox.is_some(),
         callbacks: state.callbacks.is_some(),
     };
-    let written = state.bindings.openapi.0.get_or_init(|| match assemble::document(&state.options, present) {
-        Ok(document) => Some(Document::new(document.to_string().into_bytes())),
+    let written = state.documents.openapi.0.get_or_init(|| match assemble::document(&state.options, features) {
+        Ok(document) => Some(CachedDocument::new(document.to_string().into_bytes())),
         Err(error) => {
             tracing::error!(%error, "the parts of /openapi.json do not fit together, this is a bug");
             None
         }
     });
     let (mut response, outcome) = match written {
-        Some(document) => (document.response(state, &exchange.headers), "ok"),
+        Some(document) => (document.response(state, &context.headers), "ok"),
         None => {
             let failed = Error::new(ErrorKind::Internal);
-            (Binding::Rest.failure(Dialect::V1, &failed), reply::outcome(failed.kind))
+            (Binding::Rest.failure(Dialect::V1, &failed), response::outcome(failed.kind))
         }
     };
-    response.extensions_mut().insert(Measured { method: "openapi", agent: None, outcome });
+    response.extensions_mut().insert(RequestLabels { method: "openapi", agent: None, outcome });
     response
 }

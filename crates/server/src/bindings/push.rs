@@ -8,8 +8,8 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey};
 use switchboard_webhooks::Webhooks;
 
-use super::call::{Call, Outcome};
-use super::error;
+use super::error::from_engine;
+use super::operation::{OperationCall, Reply};
 use super::page_token::Tokens;
 
 /// How many webhooks a page holds if the caller does not say.
@@ -30,32 +30,32 @@ pub(super) fn task_of(request: &PushRequest) -> TaskId {
 }
 
 /// Does what is asked with a task's webhooks.
-pub(super) async fn answer(call: &Call<'_>, request: PushRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+pub(super) async fn answer(call: &OperationCall<'_>, request: PushRequest, out: &mut Vec<u8>) -> Result<Reply, Error> {
     let webhooks = offered(call)?;
     let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
     let task = task_of(&request);
     let found = match request {
         PushRequest::Create(config) => {
             let set = webhooks.set(address, caller, dialect.version(), &task, &config).await;
-            Ok(set.map_err(|refusal| Place::Request.refusal(dialect, refusal))?)
+            Ok(set.map_err(|refusal| ConfigLocation::Request.refusal(dialect, refusal))?)
         }
         PushRequest::Get { id, .. } => webhooks.get(address, caller, &task, id.as_deref()).await,
         PushRequest::List { page_size, page_token, .. } => {
             list(call, webhooks, &task, page_size, page_token.as_deref(), out).await?;
-            return Ok(Outcome::Written);
+            return Ok(Reply::Written);
         }
         PushRequest::Delete { id, .. } => {
-            webhooks.delete(address, caller, &task, &id).await.map_err(error::of)?;
-            return Ok(Outcome::Nothing);
+            webhooks.delete(address, caller, &task, &id).await.map_err(from_engine)?;
+            return Ok(Reply::Nothing);
         }
     };
-    out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(error::of)?));
-    Ok(Outcome::Written)
+    out.extend_from_slice(&encode::encode_push_config(dialect, &found.map_err(from_engine)?));
+    Ok(Reply::Written)
 }
 
 /// Writes a page. JSON-RPC of version 0.3 has no pages: there it is all of them.
 async fn list(
-    call: &Call<'_>,
+    call: &OperationCall<'_>,
     webhooks: &Webhooks,
     task: &TaskId,
     page_size: Option<u32>,
@@ -67,7 +67,7 @@ async fn list(
     if call.dialect == Dialect::V03Rpc {
         let mut configs = Vec::new();
         loop {
-            let (some, next) = webhooks.list(address, caller, task, after, STEP).await.map_err(error::of)?;
+            let (some, next) = webhooks.list(address, caller, task, after, STEP).await.map_err(from_engine)?;
             configs.extend(some);
             let Some(next) = next else { break };
             after = next;
@@ -81,7 +81,7 @@ async fn list(
         after = WebhookKey(key);
     }
     let page_size = usize::try_from(page_size.unwrap_or(PAGE_SIZE)).unwrap_or(usize::MAX);
-    let (configs, next) = webhooks.list(address, caller, task, after, page_size).await.map_err(error::of)?;
+    let (configs, next) = webhooks.list(address, caller, task, after, page_size).await.map_err(from_engine)?;
     let token = next.map(|WebhookKey(key)| tokens.write((Timestamp(0), TaskKey(key)))).unwrap_or_default();
     out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, &token));
     Ok(())
@@ -93,7 +93,7 @@ type Inline = (Option<PushConfig>, Option<NewWebhook>);
 /// Checks the webhook of a message. What is wrong with it is wrong with the message, unless the message was sent before:
 /// then it was right, and its webhook is set.
 pub(super) async fn inline(
-    call: &Call<'_>,
+    call: &OperationCall<'_>,
     config: PushConfig,
     task: Option<TaskId>,
     key: Option<&str>,
@@ -103,35 +103,35 @@ pub(super) async fn inline(
     // Whose task and whose agent it is comes first: nobody is to have names looked up for what is not theirs. That there
     // is no such agent for this caller is the kernel's to say, and the message is not taken then.
     match task {
-        Some(task) => drop(engine.find(&call.address, caller, &task).await.map_err(error::of)?),
+        Some(task) => drop(engine.find(&call.address, caller, &task).await.map_err(from_engine)?),
         None if call.hosted.is_none() => return Ok(Box::new((Some(config), None))),
         None => {}
     }
     let prepared = webhooks.prepare(caller, call.dialect.version(), &config).await;
     if let (Err(_), Some(key)) = (&prepared, key)
-        && engine.was_sent(caller, &call.address, key).await.map_err(error::of)?
+        && engine.was_sent(caller, &call.address, key).await.map_err(from_engine)?
     {
         return Ok(Box::new((Some(config), None)));
     }
-    let webhook = prepared.map_err(|refusal| Place::Message.refusal(call.dialect, refusal))?;
+    let webhook = prepared.map_err(|refusal| ConfigLocation::Message.refusal(call.dialect, refusal))?;
     Ok(Box::new((Some(config), Some(webhook))))
 }
 
 /// Where a caller has written down a webhook.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ConfigLocation {
     /// In a request of its own.
     Request,
     /// In the configuration of a message.
     Message,
 }
 
-impl Place {
+impl ConfigLocation {
     /// What the caller is told, in the names that its dialect has for things.
     fn refusal(self, dialect: Dialect, refusal: Refusal) -> Error {
         match refusal {
             Refusal::Invalid { field, problem } => Error::invalid_field(self.field(dialect, field), problem),
-            other => error::of(other),
+            other => from_engine(other),
         }
     }
 
@@ -156,11 +156,11 @@ impl Place {
 /// What the sender of a message is told that the kernel refuses, also for its webhook's sake.
 pub(super) fn refused_message(dialect: Dialect, refusal: Refusal) -> Error {
     match &refusal {
-        Refusal::Invalid { field, .. } if *field == WHOLE => Place::Message.refusal(dialect, refusal),
-        _ => error::of(refusal),
+        Refusal::Invalid { field, .. } if *field == WHOLE => ConfigLocation::Message.refusal(dialect, refusal),
+        _ => from_engine(refusal),
     }
 }
 
-fn offered<'a>(call: &Call<'a>) -> Result<&'a Webhooks, Error> {
+fn offered<'a>(call: &OperationCall<'a>) -> Result<&'a Webhooks, Error> {
     call.state.webhooks().ok_or_else(|| Error::new(ErrorKind::PushNotSupported))
 }

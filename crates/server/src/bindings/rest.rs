@@ -8,62 +8,66 @@ use http::Response;
 use http::header::{CACHE_CONTROL, HeaderValue};
 use switchboard_a2a::{Dialect, Error, Operation, RestParts, decode_rest};
 
-use super::call::{Call, Outcome, while_known};
-use super::dialect::{self, Asked};
-use super::extensions::Declared;
-use super::reply::{self, Binding};
+use super::dialect::{self, RequestedVersion};
+use super::extensions::DeclaredExtensions;
+use super::operation::{OperationCall, Reply, until_revoked};
+use super::response::{self, Binding};
 use super::routes::Rest;
 use super::{limits, percent, sse, tenant};
-use crate::{Body, Exchange, State};
+use crate::{Body, RequestContext, State};
 
 /// Answers one request.
-pub(super) async fn answer(state: &Arc<State>, path: Rest, mut exchange: Exchange) -> Response<Body> {
-    let asked = Asked::read(&exchange.headers, exchange.query());
+pub(super) async fn answer(state: &Arc<State>, path: Rest, mut context: RequestContext) -> Response<Body> {
+    let requested = RequestedVersion::read(&context.headers, context.query());
     let operation = path.operation;
-    match dialect::of_path(path.prefixed, &asked, state.options.strict_version) {
+    match dialect::of_path(path.prefixed, &requested, state.options.strict_version) {
         Ok(dialect) => {
-            let body = std::mem::take(&mut exchange.body);
-            perform(state, path, &exchange, body, dialect).await
+            let body = std::mem::take(&mut context.body);
+            perform(state, path, &context, body, dialect).await
         }
         Err((dialect, error)) => {
-            reply::measure(Binding::Rest.failure(dialect, &error), Some(operation), None, Some(error.kind))
+            response::measure(Binding::Rest.failure(dialect, &error), Some(operation), None, Some(error.kind))
         }
     }
 }
 
-async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, body: Bytes, dialect: Dialect) -> Response<Body> {
+async fn perform(
+    state: &Arc<State>,
+    path: Rest,
+    context: &RequestContext,
+    body: Bytes,
+    dialect: Dialect,
+) -> Response<Body> {
     let operation = path.operation;
-    let mut call = Call {
+    let mut call = OperationCall {
         state,
         address: path.address.clone(),
         dialect,
         operation,
-        identity: &exchange.identity,
-        headers: &exchange.headers,
+        identity: &context.identity,
+        headers: &context.headers,
         json: body,
-        declared: Declared::read(&exchange.headers),
+        declared: DeclaredExtensions::read(&context.headers),
         hosted: None,
         reserved: None,
         sent_files_once: false,
     };
     let mut out = Vec::with_capacity(512);
     let outcome = {
-        let running = pin!(run(&mut call, &path, exchange, &mut out));
-        while_known(&exchange.identity, running).await
+        let running = pin!(run(&mut call, &path, context, &mut out));
+        until_revoked(&context.identity, running).await
     };
     let (mut response, failed) = match outcome {
-        Ok(Outcome::Written) => {
+        Ok(Reply::Written) => {
             let body = Body::full(out).counted(call.reserved.take());
             (Binding::Rest.success(dialect, body), None)
         }
-        Ok(Outcome::Large(pieces)) => {
+        Ok(Reply::Large(pieces)) => {
             let body = Body::pieces(pieces).counted(call.reserved.take());
             (Binding::Rest.success(dialect, body), None)
         }
-        Ok(Outcome::Nothing) => (Binding::Rest.success(dialect, Body::full("{}")), None),
-        Ok(Outcome::Events(events)) => {
-            (sse::response(state, &exchange.identity, dialect, Binding::Rest, *events), None)
-        }
+        Ok(Reply::Nothing) => (Binding::Rest.success(dialect, Body::full("{}")), None),
+        Ok(Reply::Events(events)) => (sse::response(state, &context.identity, dialect, Binding::Rest, *events), None),
         Err(error) => (Binding::Rest.failure(dialect, &error), Some(error.kind)),
     };
     if operation == Operation::GetExtendedCard && failed.is_none() {
@@ -73,12 +77,17 @@ async fn perform(state: &Arc<State>, path: Rest, exchange: &Exchange, body: Byte
         response.headers_mut().insert(name, value);
     }
     let agent = call.hosted.as_ref().map(|hosted| hosted.name.clone());
-    reply::measure(response, Some(operation), agent, failed)
+    response::measure(response, Some(operation), agent, failed)
 }
 
-async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+async fn run(
+    call: &mut OperationCall<'_>,
+    path: &Rest,
+    context: &RequestContext,
+    out: &mut Vec<u8>,
+) -> Result<Reply, Error> {
     limits::depth(&call.state.options, "", &call.json)?;
-    let query = percent::query(exchange.query())?;
+    let query = percent::query(context.query())?;
     let parts = RestParts {
         task_id: path.task_id.as_deref(),
         config_id: path.config_id.as_deref().or_else(|| named_beside(call, &query)),
@@ -94,7 +103,7 @@ async fn run(call: &mut Call<'_>, path: &Rest, exchange: &Exchange, out: &mut Ve
 }
 
 /// Version 0.3 takes the configuration alone for the body, so that the name of a new one stands in the query.
-fn named_beside<'a>(call: &Call<'_>, query: &'a [(String, String)]) -> Option<&'a str> {
+fn named_beside<'a>(call: &OperationCall<'_>, query: &'a [(String, String)]) -> Option<&'a str> {
     if (call.dialect, call.operation) != (Dialect::V03Rest, Operation::CreatePushConfig) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! How files are encoded in an exchange of v0.3 REST: base64 once, as the format says, or twice, as Python's SDK does in both
+//! How files are encoded in requests of v0.3 REST: base64 once, as the format says, or twice, as Python's SDK does in both
 //! directions ([`switchboard_a2a::rest_files`]).
 //!
 //! With `v03.restFiles: auto` a request is read as encoded twice if two signs agree: it comes from httpx, the HTTP client of
@@ -14,14 +14,14 @@ use switchboard_a2a::rest_files::{self, Evidence};
 use switchboard_a2a::{Dialect, Error, Message, RestFiles};
 use switchboard_engine::{AgentName, Hosted};
 
-use super::call::Call;
-use super::task::Wire;
+use super::operation::OperationCall;
+use super::task::WireFormat;
 use crate::State;
 
 /// How httpx introduces itself unless its user changes that; the SDK adds nothing of its own.
 const HTTPX: &[u8] = b"python-httpx/";
 
-impl Call<'_> {
+impl OperationCall<'_> {
     /// Removes the second layer from the files of a request that has one.
     pub(super) fn read_files(&mut self, message: &mut Message) -> Result<(), Error> {
         if self.dialect != Dialect::V03Rest {
@@ -44,8 +44,8 @@ impl Call<'_> {
     }
 
     /// How the caller is written a task of its agent.
-    pub(super) fn wire(&self) -> Wire {
-        Wire { dialect: self.dialect, files_twice: self.writes_files_twice() }
+    pub(super) fn wire(&self) -> WireFormat {
+        WireFormat { dialect: self.dialect, files_twice: self.writes_files_twice() }
     }
 
     /// The same for the files of a list, which at the root is of many agents' tasks.

@@ -11,7 +11,7 @@ use super::percent;
 
 /// What was found at a path.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum RouteMatch {
     /// This.
     Route(Route),
     /// Something, but not for this method.
@@ -69,37 +69,37 @@ pub(crate) struct Rest {
 }
 
 /// What may be done at one path of REST.
-pub(super) struct Place {
+pub(super) struct RestPath {
     /// Below an address; `{id}` is a task's and `{configId}` a webhook's.
     pub(super) path: &'static str,
     /// Each with its method.
-    pub(super) offers: &'static [(Method, Operation)],
+    pub(super) operations: &'static [(Method, Operation)],
 }
 
 /// Every path of REST. The first one that fits is meant, so what says more comes first.
-pub(super) const REST: [Place; 9] = [
-    Place { path: "/message:send", offers: &[(Method::POST, Operation::SendMessage)] },
-    Place { path: "/message:stream", offers: &[(Method::POST, Operation::SendStreamingMessage)] },
-    Place { path: "/tasks", offers: &[(Method::GET, Operation::ListTasks)] },
-    Place { path: "/tasks/{id}:cancel", offers: &[(Method::POST, Operation::CancelTask)] },
-    Place {
+pub(super) const REST: [RestPath; 9] = [
+    RestPath { path: "/message:send", operations: &[(Method::POST, Operation::SendMessage)] },
+    RestPath { path: "/message:stream", operations: &[(Method::POST, Operation::SendStreamingMessage)] },
+    RestPath { path: "/tasks", operations: &[(Method::GET, Operation::ListTasks)] },
+    RestPath { path: "/tasks/{id}:cancel", operations: &[(Method::POST, Operation::CancelTask)] },
+    RestPath {
         path: "/tasks/{id}:subscribe",
-        offers: &[(Method::GET, Operation::SubscribeToTask), (Method::POST, Operation::SubscribeToTask)],
+        operations: &[(Method::GET, Operation::SubscribeToTask), (Method::POST, Operation::SubscribeToTask)],
     },
-    Place { path: "/tasks/{id}", offers: &[(Method::GET, Operation::GetTask)] },
-    Place {
+    RestPath { path: "/tasks/{id}", operations: &[(Method::GET, Operation::GetTask)] },
+    RestPath {
         path: "/tasks/{id}/pushNotificationConfigs",
-        offers: &[(Method::GET, Operation::ListPushConfigs), (Method::POST, Operation::CreatePushConfig)],
+        operations: &[(Method::GET, Operation::ListPushConfigs), (Method::POST, Operation::CreatePushConfig)],
     },
-    Place {
+    RestPath {
         path: "/tasks/{id}/pushNotificationConfigs/{configId}",
-        offers: &[(Method::GET, Operation::GetPushConfig), (Method::DELETE, Operation::DeletePushConfig)],
+        operations: &[(Method::GET, Operation::GetPushConfig), (Method::DELETE, Operation::DeletePushConfig)],
     },
-    Place { path: "/extendedAgentCard", offers: &[(Method::GET, Operation::GetExtendedCard)] },
+    RestPath { path: "/extendedAgentCard", operations: &[(Method::GET, Operation::GetExtendedCard)] },
 ];
 
 /// What only version 0.3 has, below its `/v1`.
-const OLD_CARD: Place = Place { path: "/card", offers: &[(Method::GET, Operation::GetExtendedCard)] };
+const OLD_CARD: RestPath = RestPath { path: "/card", operations: &[(Method::GET, Operation::GetExtendedCard)] };
 
 /// Every name the card has been known by.
 const CARD_FILES: [&str; 3] = ["agent-card.json", "agent.json", "a2a-agent-card.json"];
@@ -112,7 +112,7 @@ const RESERVED: [&str; 8] =
 const ROOT_RESERVED: [&str; 3] = ["a2a", "api", "console"];
 
 /// Finds what a path stands for.
-pub(crate) fn find(path: &str, method: &Method) -> Found {
+pub(crate) fn find(path: &str, method: &Method) -> RouteMatch {
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
@@ -124,12 +124,12 @@ pub(crate) fn find(path: &str, method: &Method) -> Found {
         }
         ["a2a", agent, ".well-known", file] if CARD_FILES.contains(file) => match agent_name(agent) {
             Some(name) => card(Address::Agent(name), method),
-            None => Found::None,
+            None => RouteMatch::None,
         },
         [] | ["a2a"] | ["a2a", "jsonrpc"] => rpc(Address::Root, method),
         ["a2a", agent] | ["a2a", agent, "jsonrpc"] if agent_name(agent).is_some() => match agent_name(agent) {
             Some(name) => rpc(Address::Agent(name), method),
-            None => Found::None,
+            None => RouteMatch::None,
         },
         ["a2a", below @ ..] => rest_below(below, method, agent_name),
         below => rest_below(below, method, tenant_name),
@@ -137,14 +137,16 @@ pub(crate) fn find(path: &str, method: &Method) -> Found {
 }
 
 /// REST at an address, or one level deeper for the agent that the first segment names.
-fn rest_below(segments: &[&str], method: &Method, name_of: impl Fn(&str) -> Option<AgentName>) -> Found {
+fn rest_below(segments: &[&str], method: &Method, name_of: impl Fn(&str) -> Option<AgentName>) -> RouteMatch {
     match rest(Address::Root, segments, method) {
-        Found::None => {}
+        RouteMatch::None => {}
         found => return found,
     }
     match segments {
-        [agent, below @ ..] => name_of(agent).map_or(Found::None, |name| rest(Address::Agent(name), below, method)),
-        [] => Found::None,
+        [agent, below @ ..] => {
+            name_of(agent).map_or(RouteMatch::None, |name| rest(Address::Agent(name), below, method))
+        }
+        [] => RouteMatch::None,
     }
 }
 
@@ -162,44 +164,46 @@ fn tenant_name(segment: &str) -> Option<AgentName> {
     (plain && !ROOT_RESERVED.contains(&segment)).then(|| agent_name(segment)).flatten()
 }
 
-fn rpc(address: Address, method: &Method) -> Found {
+fn rpc(address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::POST => Found::Route(Route { target: Target::Rpc { address }, public: false }),
-        _ => Found::WrongMethod { allow: "POST", address },
+        Method::POST => RouteMatch::Route(Route { target: Target::Rpc { address }, public: false }),
+        _ => RouteMatch::WrongMethod { allow: "POST", address },
     }
 }
 
-fn card(address: Address, method: &Method) -> Found {
+fn card(address: Address, method: &Method) -> RouteMatch {
     public(Target::Card { address: address.clone() }, address, method)
 }
 
 /// A document for everybody.
-fn public(target: Target, address: Address, method: &Method) -> Found {
+fn public(target: Target, address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::GET | Method::HEAD => Found::Route(Route { target, public: true }),
-        _ => Found::WrongMethod { allow: "GET, HEAD", address },
+        Method::GET | Method::HEAD => RouteMatch::Route(Route { target, public: true }),
+        _ => RouteMatch::WrongMethod { allow: "GET, HEAD", address },
     }
 }
 
-fn rest(address: Address, segments: &[&str], method: &Method) -> Found {
+fn rest(address: Address, segments: &[&str], method: &Method) -> RouteMatch {
     let (prefixed, segments) = match segments {
         ["v1", below @ ..] => (true, below),
         other => (false, other),
     };
     let old = prefixed.then_some(&OLD_CARD);
-    let Some((place, ids)) = REST.iter().chain(old).find_map(|place| Some((place, ids(place.path, segments)?))) else {
-        return Found::None;
+    let Some((rest_path, ids)) =
+        REST.iter().chain(old).find_map(|rest_path| Some((rest_path, ids(rest_path.path, segments)?)))
+    else {
+        return RouteMatch::None;
     };
-    let Some((_, operation)) = place.offers.iter().find(|(offered, _)| offered == method) else {
-        return Found::WrongMethod { allow: allow(place.offers), address };
+    let Some((_, operation)) = rest_path.operations.iter().find(|(offered, _)| offered == method) else {
+        return RouteMatch::WrongMethod { allow: allow(rest_path.operations), address };
     };
     let decoded = |segment: &str| percent::decode(segment).map(std::borrow::Cow::into_owned);
     let (task_id, config_id) = match ids.map(|id| id.map(decoded)) {
-        [Some(None), _] | [_, Some(None)] => return Found::None,
+        [Some(None), _] | [_, Some(None)] => return RouteMatch::None,
         [task, config] => (task.flatten(), config.flatten()),
     };
     let target = Target::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id });
-    Found::Route(Route { target, public: false })
+    RouteMatch::Route(Route { target, public: false })
 }
 
 /// The ids that stand in the segments, still encoded, if these fit the path.
@@ -223,8 +227,8 @@ fn ids<'a>(path: &str, segments: &[&'a str]) -> Option<[Option<&'a str>; 2]> {
     given.next().is_none().then_some(ids)
 }
 
-fn allow(offers: &[(Method, Operation)]) -> &'static str {
-    match offers {
+fn allow(operations: &[(Method, Operation)]) -> &'static str {
+    match operations {
         [(Method::POST, _)] => "POST",
         [(Method::GET, _), (Method::POST, _)] => "GET, POST",
         [(Method::GET, _), (Method::DELETE, _)] => "GET, DELETE",
@@ -238,7 +242,7 @@ mod tests {
 
     fn rest_at(method: Method, path: &str) -> (String, bool, Operation, Option<String>, Option<String>) {
         match find(path, &method) {
-            Found::Route(Route { target: Target::Rest(rest), public: false }) => {
+            RouteMatch::Route(Route { target: Target::Rest(rest), public: false }) => {
                 let Rest { address, prefixed, operation, task_id, config_id } = rest;
                 (address.as_str().to_owned(), prefixed, operation, task_id, config_id)
             }
@@ -246,20 +250,20 @@ mod tests {
         }
     }
 
-    fn wrong_method(allow: &'static str, address: Address) -> Found {
-        Found::WrongMethod { allow, address }
+    fn wrong_method(allow: &'static str, address: Address) -> RouteMatch {
+        RouteMatch::WrongMethod { allow, address }
     }
 
     fn rpc_at(path: &str) -> Address {
         match find(path, &Method::POST) {
-            Found::Route(Route { target: Target::Rpc { address }, public: false }) => address,
+            RouteMatch::Route(Route { target: Target::Rpc { address }, public: false }) => address,
             other => panic!("POST {path}: {other:?}"),
         }
     }
 
     fn card_at(path: &str) -> Address {
         match find(path, &Method::GET) {
-            Found::Route(Route { target: Target::Card { address }, public: true }) => address,
+            RouteMatch::Route(Route { target: Target::Card { address }, public: true }) => address,
             other => panic!("GET {path}: {other:?}"),
         }
     }
@@ -274,7 +278,7 @@ mod tests {
         }
         assert_eq!(find("/a2a", &Method::GET), wrong_method("POST", Address::Root));
         assert_eq!(find("/a2a/nope", &Method::GET), wrong_method("POST", Address::Agent("nope".into())));
-        assert_eq!(find("/echo", &Method::POST), Found::None);
+        assert_eq!(find("/echo", &Method::POST), RouteMatch::None);
     }
 
     #[test]
@@ -290,8 +294,8 @@ mod tests {
         }
         assert_eq!(card_at("/a2a/echo/.well-known/agent-card.json"), Address::Agent("echo".into()));
         assert_eq!(find("/.well-known/agent.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
-        assert_eq!(find("/.well-known/other.json", &Method::GET), Found::None);
-        let described = Found::Route(Route { target: Target::OpenApi, public: true });
+        assert_eq!(find("/.well-known/other.json", &Method::GET), RouteMatch::None);
+        let described = RouteMatch::Route(Route { target: Target::OpenApi, public: true });
         assert_eq!(find("/openapi.json", &Method::GET), described);
         assert_eq!(find("/openapi.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
     }
@@ -341,9 +345,9 @@ mod tests {
         for path in
             ["/card", "/api/tasks", "/console/tasks", "/a2a/agents/tasks", "/tasks/t1/else", "/Echo/tasks", "/x/y/z"]
         {
-            assert_eq!(find(path, &Method::GET), Found::None, "{path}");
+            assert_eq!(find(path, &Method::GET), RouteMatch::None, "{path}");
         }
-        assert_eq!(find("/tasks/%ff", &Method::GET), Found::None);
+        assert_eq!(find("/tasks/%ff", &Method::GET), RouteMatch::None);
         assert_eq!(find("/tasks", &Method::POST), wrong_method("GET", Address::Root));
         assert_eq!(find("/message:send", &Method::GET), wrong_method("POST", Address::Root));
         assert_eq!(find("/tasks/t:subscribe", &Method::PUT), wrong_method("GET, POST", Address::Root));

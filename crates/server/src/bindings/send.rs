@@ -8,15 +8,19 @@ use serde::de::IgnoredAny;
 use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
 use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
 
-use super::call::{Call, Outcome};
-use super::task::Form;
-use super::{large, limits, push};
+use super::operation::{OperationCall, Reply};
+use super::task::TaskForm;
+use super::{limits, push, render};
 
 /// The longest idempotency key that is kept.
 const KEY_BYTES: usize = 255;
 
 /// Writes the task or the direct reply.
-pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+pub(super) async fn answer(
+    call: &mut OperationCall<'_>,
+    mut request: SendRequest,
+    out: &mut Vec<u8>,
+) -> Result<Reply, Error> {
     find_agent(call, &request).await?;
     call.read_files(&mut request.message)?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
@@ -29,21 +33,21 @@ pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest, out: &
             let id = submitted.id().clone();
             // It holds the task in memory.
             drop(submitted);
-            large::outcome(call, &id, Form::Sent, reading, history_length, out).await
+            render::outcome(call, &id, TaskForm::Sent, reading, history_length, out).await
         }
         Answer::Message(mut message) => {
             if call.writes_files_twice() {
                 rest_files::add_layer(&mut message);
             }
             out.extend_from_slice(&encode::encode_send_message(call.dialect, &message));
-            Ok(Outcome::Written)
+            Ok(Reply::Written)
         }
     }
 }
 
 /// Finds the agent that will get the message and checks what it insists on. That there is none is left to the kernel,
 /// which first looks whether the message was sent before.
-pub(super) async fn find_agent(call: &mut Call<'_>, request: &SendRequest) -> Result<(), Error> {
+pub(super) async fn find_agent(call: &mut OperationCall<'_>, request: &SendRequest) -> Result<(), Error> {
     let message = &request.message;
     call.hosted = match (&call.address, &message.task_id) {
         (Address::Root, Some(id)) => call.agent_of(id).await,
@@ -63,7 +67,7 @@ pub(super) async fn find_agent(call: &mut Call<'_>, request: &SendRequest) -> Re
 
 /// Hands the message to the kernel; it is committed when this returns.
 pub(super) async fn submit(
-    call: &Call<'_>,
+    call: &OperationCall<'_>,
     request: SendRequest,
     return_immediately: bool,
 ) -> Result<Submitted, Error> {
@@ -108,7 +112,7 @@ fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
     hosted.is_some_and(|hosted| hosted.switches.dedupe_message_id)
 }
 
-fn key(call: &Call<'_>) -> Result<Option<String>, Error> {
+fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
     let mut values = call.headers.get_all("idempotency-key").iter();
     let Some(value) = values.next() else { return Ok(None) };
     // Which of them a proxy on the way has kept for itself is not to be guessed, not even if they are equal.
@@ -128,7 +132,7 @@ fn key(call: &Call<'_>) -> Result<Option<String>, Error> {
 }
 
 /// A v0.3 caller that does not say whether to wait gets what the agent's switch says.
-fn returns_immediately(call: &Call<'_>, request: &SendRequest) -> bool {
+fn returns_immediately(call: &OperationCall<'_>, request: &SendRequest) -> bool {
     let said = request.configuration.as_ref().is_some_and(|configuration| configuration.return_immediately);
     let switched = call.dialect.version() == Version::V03
         && call.hosted.as_ref().is_some_and(|hosted| !hosted.switches.v03_blocking);

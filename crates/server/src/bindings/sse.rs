@@ -16,15 +16,16 @@ use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Seq, Streamed, T
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::reply::{self, Binding};
-use super::{error, large, task};
-use crate::body::Chunk;
+use super::error::from_engine;
+use super::response::{self, Binding};
+use super::{render, task};
+use crate::body::StreamItem;
 use crate::edge::stream_slots::StreamSlot;
-use crate::responses::{Reserved, Responses, SMALL};
+use crate::response_budget::{ReservedBytes, ResponseBudget, SMALL};
 use crate::{Body, Identity, State};
 
 /// Tells a reader that the server stops: come back in a second.
-const COME_BACK: &[u8] = b"retry: 1000\n\n";
+const RECONNECT: &[u8] = b"retry: 1000\n\n";
 /// Keeps proxies and readers from thinking the stream is dead.
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
@@ -43,7 +44,7 @@ pub(super) struct Events {
     /// The stream's place, given back at its end.
     pub(super) slot: StreamSlot,
     /// Room for the first frame, where it is large.
-    pub(super) reserved: Option<Reserved>,
+    pub(super) reserved: Option<ReservedBytes>,
 }
 
 /// Where the events come from.
@@ -52,8 +53,8 @@ pub(super) enum Source {
     Undecided(BoxFuture<'static, Streamed>),
     /// A direct reply.
     Message(Box<Message>),
-    /// A task, and the number that was told last.
-    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream, told: Seq },
+    /// A task, and the number that was sent last.
+    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream, last_sent: Seq },
     /// Nothing more.
     Over,
 }
@@ -63,8 +64,8 @@ impl From<Streamed> for Source {
         match streamed {
             Streamed::Message(message) => Self::Message(Box::new(message)),
             Streamed::Task { first, stream } => {
-                let told = stream.after();
-                Self::Task { first: first.map(Box::new), stream, told }
+                let last_sent = stream.after();
+                Self::Task { first: first.map(Box::new), stream, last_sent }
             }
         }
     }
@@ -98,14 +99,14 @@ pub(super) fn response(
         stream.quiet_until = Instant::now() + stream.ping;
         Some((chunk, stream))
     });
-    reply::events(dialect.version(), Body::stream(chunks))
+    response::events(dialect.version(), Body::stream(chunks))
 }
 
 /// A stream that is nothing but one error, for readers that take no other media type.
 pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Response<Body> {
     let mut bytes = Vec::with_capacity(256);
     Frames::new(dialect, binding).error(failed, &mut bytes);
-    reply::events(dialect.version(), Body::full(bytes))
+    response::events(dialect.version(), Body::full(bytes))
 }
 
 struct EventStream {
@@ -120,61 +121,61 @@ struct EventStream {
     ended: bool,
     ping: Duration,
     quiet_until: Instant,
-    responses: Arc<Responses>,
+    responses: Arc<ResponseBudget>,
     /// Room for what comes next.
-    reserved: Option<Reserved>,
+    reserved: Option<ReservedBytes>,
     _slot: StreamSlot,
 }
 
 /// What a source has to say.
-enum News {
+enum SourceUpdate {
     Decided(Source),
     Events(Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>),
 }
 
 impl Source {
     /// Waits for something new. Nothing is lost if the wait is given up.
-    async fn news(&mut self) -> News {
+    async fn next_update(&mut self) -> SourceUpdate {
         match self {
-            Self::Undecided(decision) => News::Decided(Source::from(decision.await)),
-            Self::Task { stream, .. } => News::Events(stream.next().await),
-            Self::Message(_) | Self::Over => News::Events(Ok(None)),
+            Self::Undecided(decision) => SourceUpdate::Decided(Source::from(decision.await)),
+            Self::Task { stream, .. } => SourceUpdate::Events(stream.next().await),
+            Self::Message(_) | Self::Over => SourceUpdate::Events(Ok(None)),
         }
     }
 
-    /// Goes on to an event; says which number was told before it.
-    fn tell(&mut self, seq: Seq) -> Seq {
+    /// Goes on to an event; returns the number that was sent before it.
+    fn advance(&mut self, seq: Seq) -> Seq {
         match self {
-            Self::Task { told, .. } => std::mem::replace(told, seq),
+            Self::Task { last_sent, .. } => std::mem::replace(last_sent, seq),
             Self::Undecided(_) | Self::Message(_) | Self::Over => seq,
         }
     }
 }
 
 impl EventStream {
-    async fn next(&mut self) -> Option<Chunk> {
+    async fn next(&mut self) -> Option<StreamItem> {
         loop {
-            self.make_room().await?;
-            if let Some(bytes) = self.at_hand().await {
+            self.reserve_next().await?;
+            if let Some(bytes) = self.first_frame().await {
                 return Some(self.chunk(bytes));
             }
             if matches!(self.source, Source::Over) {
                 return None;
             }
-            let news = tokio::select! {
+            let next_update = tokio::select! {
                 biased;
                 () = self.identity.revoked.cancelled() => return None,
-                news = self.source.news() => news,
+                next_update = self.source.next_update() => next_update,
                 () = tokio::time::sleep_until(self.quiet_until) => {
                     // What was read was not for the wire, and what comes next may take hours.
                     self.reserved = None;
                     return Some((PING, None));
                 }
             };
-            match news {
-                News::Decided(source) => self.source = source,
-                News::Events(events) => {
-                    self.make_room_for(length(&events)).await?;
+            match next_update {
+                SourceUpdate::Decided(source) => self.source = source,
+                SourceUpdate::Events(events) => {
+                    self.reserve(length(&events)).await?;
                     let mut bytes = Vec::new();
                     self.write(events, &mut bytes);
                     if !bytes.is_empty() {
@@ -187,17 +188,17 @@ impl EventStream {
 
     /// Room for what will be copied next: the first frame, or events that memory does not hold any more. Events that it
     /// holds are shared by all streams, and room for them is made when they come.
-    async fn make_room(&mut self) -> Option<()> {
+    async fn reserve_next(&mut self) -> Option<()> {
         let bytes = match &self.source {
             Source::Task { first: Some(_), stream, .. } => usize::try_from(stream.task_bytes()).unwrap_or(usize::MAX),
             Source::Task { stream, .. } => stream.unread_bytes(),
             Source::Undecided(_) | Source::Message(_) | Source::Over => 0,
         };
-        self.make_room_for(bytes).await
+        self.reserve(bytes).await
     }
 
     /// Waits for room unless there is some; none if the stream has to end instead.
-    async fn make_room_for(&mut self, bytes: usize) -> Option<()> {
+    async fn reserve(&mut self, bytes: usize) -> Option<()> {
         if bytes == 0 || self.reserved.is_some() {
             return Some(());
         }
@@ -219,7 +220,7 @@ impl EventStream {
         }
     }
 
-    fn chunk(&mut self, bytes: Vec<u8>) -> Chunk {
+    fn chunk(&mut self, bytes: Vec<u8>) -> StreamItem {
         let mut reserved = self.reserved.take();
         if let Some(reserved) = &mut reserved {
             reserved.resize(bytes.len());
@@ -228,7 +229,7 @@ impl EventStream {
     }
 
     /// The first frame, and whatever else is there already.
-    async fn at_hand(&mut self) -> Option<Vec<u8>> {
+    async fn first_frame(&mut self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let dialect = self.frames.dialect;
         match &mut self.source {
@@ -249,7 +250,7 @@ impl EventStream {
                 let is_large = stream.task_bytes() > SMALL as u64;
                 let encoded = if is_large {
                     let slot = self.responses.render_slot(&self.identity).await;
-                    let encoding = large::off_thread(move || {
+                    let encoding = render::off_thread(move || {
                         let encoded = encode::encode_send_task(dialect, &snapshot);
                         drop((slot, snapshot));
                         Ok(encoded)
@@ -269,7 +270,7 @@ impl EventStream {
             }
             Source::Undecided(_) | Source::Over => return None,
         }
-        if let Some(News::Events(events)) = self.source.news().now_or_never() {
+        if let Some(SourceUpdate::Events(events)) = self.source.next_update().now_or_never() {
             self.write(events, &mut bytes);
         }
         Some(bytes)
@@ -281,7 +282,7 @@ impl EventStream {
             Ok(Some(events)) => {
                 out.reserve(events.iter().map(|event| event.line.len() + AROUND_EVENT).sum());
                 for event in &events {
-                    let before = self.source.tell(event.seq);
+                    let before = self.source.advance(event.seq);
                     if let Err(failed) = self.frames.event(event, before, self.until, out) {
                         self.frames.error(&failed, out);
                         self.source = Source::Over;
@@ -291,12 +292,12 @@ impl EventStream {
                 }
             }
             Ok(None) | Err(_) if self.drained.is_cancelled() && !self.ended => {
-                out.extend_from_slice(COME_BACK);
+                out.extend_from_slice(RECONNECT);
                 self.source = Source::Over;
             }
             Ok(None) => self.source = Source::Over,
             Err(refusal) => {
-                self.frames.error(&error::of(refusal), out);
+                self.frames.error(&from_engine(refusal), out);
                 self.source = Source::Over;
             }
         }

@@ -5,12 +5,12 @@ use futures_util::FutureExt;
 use switchboard_a2a::{Error, SendRequest};
 use switchboard_engine::Replies;
 
-use super::call::{Call, no_streaming};
+use super::operation::{OperationCall, no_streaming};
 use super::send;
 use super::sse::{Events, Source};
 
 /// The stream of a message: a direct reply, or the task and everything after the message.
-pub(super) async fn answer(call: &mut Call<'_>, mut request: SendRequest) -> Result<Events, Error> {
+pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendRequest) -> Result<Events, Error> {
     send::find_agent(call, &request).await?;
     call.read_files(&mut request.message)?;
     if let Some(hosted) = call.hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {

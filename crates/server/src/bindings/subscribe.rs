@@ -3,12 +3,12 @@
 use switchboard_a2a::{Error, TaskId};
 use switchboard_engine::Streamed;
 
-use super::call::{Call, no_streaming};
-use super::error;
+use super::error::from_engine;
+use super::operation::{OperationCall, no_streaming};
 use super::sse::{Events, Source};
 
 /// The stream of a task: the task as it is, or what came after the caller's cursor, and everything after that.
-pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, Error> {
+pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<Events, Error> {
     let slot = call.state.streams.take(&call.identity.caller.id)?;
     let mut until = call.until(None);
     let choose = |hosted: Option<&_>| {
@@ -19,7 +19,7 @@ pub(super) async fn answer(call: &mut Call<'_>, id: &TaskId) -> Result<Events, E
     let reserved = call.reserve_for(id).await?;
     let engine = &call.state.engine;
     let subscribed = engine.subscribe(&call.address, &call.identity.caller, id, call.cursor(), choose).await;
-    let subscription = subscribed.map_err(error::of)?;
+    let subscription = subscribed.map_err(from_engine)?;
     // A stream that is taken up again has no first frame, and makes room for what it missed itself.
     let reserved = reserved.filter(|_| subscription.first.is_some());
     let hosted = subscription.stream.hosted().cloned();

@@ -3,11 +3,11 @@
 use switchboard_a2a::{Dialect, Error, Task, encode, rest_files};
 use switchboard_engine::TaskReading;
 
-use super::error;
+use super::error::from_engine;
 
 /// Whether the task stands alone or as the answer to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TaskForm {
     /// Getting and cancelling answer with the task itself.
     Bare,
     /// Sending wraps it, in the dialects that wrap.
@@ -16,7 +16,7 @@ pub(super) enum Form {
 
 /// How a task is written for a caller.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wire {
+pub(super) struct WireFormat {
     pub(super) dialect: Dialect,
     /// Whether files get a second layer of base64.
     pub(super) files_twice: bool,
@@ -24,8 +24,8 @@ pub(super) struct Wire {
 
 /// Writes a task. v1.0 with its whole history goes out as it is stored.
 pub(super) fn write(
-    wire: Wire,
-    form: Form,
+    wire: WireFormat,
+    form: TaskForm,
     reading: TaskReading,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) fn write(
         close(form, out);
         return Ok(());
     }
-    let mut task = reading.into_task().map_err(error::of)?;
+    let mut task = reading.into_task().map_err(from_engine)?;
     trim(&mut task, history_length);
     if wire.files_twice {
         rest_files::add_layer(&mut task);
@@ -49,8 +49,8 @@ pub(super) fn write(
             out.extend_from_slice(&encode::encode_task(dialect, &task));
             close(form, out);
         }
-        (_, Form::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
-        (_, Form::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
+        (_, TaskForm::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
+        (_, TaskForm::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
     }
     Ok(())
 }
@@ -63,14 +63,14 @@ pub(super) fn trim(task: &mut Task, history_length: Option<u32>) {
     task.history.drain(..surplus);
 }
 
-fn open(form: Form, out: &mut Vec<u8>) {
-    if form == Form::Sent {
+fn open(form: TaskForm, out: &mut Vec<u8>) {
+    if form == TaskForm::Sent {
         out.extend_from_slice(b"{\"task\":");
     }
 }
 
-fn close(form: Form, out: &mut Vec<u8>) {
-    if form == Form::Sent {
+fn close(form: TaskForm, out: &mut Vec<u8>) {
+    if form == TaskForm::Sent {
         out.push(b'}');
     }
 }

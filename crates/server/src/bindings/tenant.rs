@@ -3,7 +3,7 @@
 use switchboard_a2a::Error;
 use switchboard_engine::Address;
 
-use super::quote;
+use super::truncate;
 
 /// The address that counts. At the root a tenant selects the agent; elsewhere it must agree with the path.
 pub(super) fn resolve(path: Address, tenant: Option<&str>) -> Result<Address, Error> {
@@ -12,7 +12,7 @@ pub(super) fn resolve(path: Address, tenant: Option<&str>) -> Result<Address, Er
         (Address::Root, Some(tenant)) => Ok(Address::Agent(tenant.into())),
         (Address::Agent(name), Some(tenant)) if name.as_str() == tenant => Ok(Address::Agent(name)),
         (Address::Agent(name), Some(tenant)) => {
-            let tenant = quote::name(tenant);
+            let tenant = truncate::name(tenant);
             let problem = format!("{tenant:?} contradicts agent {:?} of the address", name.as_str());
             Err(Error::invalid_field("tenant", problem))
         }

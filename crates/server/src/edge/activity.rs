@@ -1,6 +1,6 @@
 //! What a connection is doing, so that slow peers and forgotten connections can be told from busy ones.
 //!
-//! The connection's own tasks note it here; one timer per connection looks at it now and then (`watch`). That is cheaper
+//! The connection's own tasks note it here; one timer per connection checks it now and then (`slow_client`). That is cheaper
 //! than a timer per request, and unlike one it also sees a client that never finishes its first bytes or never takes
 //! its answer, and leaves an idle keep-alive connection alone.
 
@@ -20,10 +20,10 @@ pub(crate) struct Activity {
     /// Whether it speaks HTTP/2, where bytes between requests are ordinary.
     multiplexed: AtomicBool,
     /// Pieces of response bodies that are ready and that the peer has not made room for.
-    owed: AtomicUsize,
+    unsent: AtomicUsize,
     /// Changes whenever some of that goes out. What HTTP/2 says about itself does not count: a peer that takes no
     /// answers may well go on asking whether we are alive.
-    taken: AtomicUsize,
+    progress: AtomicUsize,
     /// Whether the socket took no more bytes when it was last given some.
     blocked: AtomicBool,
     /// Changes whenever the socket takes bytes.
@@ -34,13 +34,13 @@ pub(crate) struct Activity {
 
 /// What a look at a connection sees.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ActivitySnapshot {
     pub(super) in_flight: usize,
     pub(super) requests: usize,
     pub(super) partial: bool,
     pub(super) multiplexed: bool,
-    pub(super) owed: usize,
-    pub(super) taken: usize,
+    pub(super) unsent: usize,
+    pub(super) progress: usize,
     pub(super) blocked: bool,
     pub(super) written: usize,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Seen {
 pub(crate) struct InFlight(Arc<Activity>);
 
 /// A piece of a response that is ready; dropped when it has gone out.
-pub(crate) struct Owed(Arc<Activity>);
+pub(crate) struct UnsentPiece(Arc<Activity>);
 
 impl Activity {
     /// A request's head is complete.
@@ -85,18 +85,18 @@ impl Activity {
 
     /// Whether neither a request is under way nor anything left to send of a response.
     pub(super) fn is_between_requests(&self) -> bool {
-        self.in_flight.load(Ordering::Relaxed) == 0 && self.owed.load(Ordering::Relaxed) == 0
+        self.in_flight.load(Ordering::Relaxed) == 0 && self.unsent.load(Ordering::Relaxed) == 0
     }
 
     /// How it stands now.
-    pub(super) fn look(&self) -> Seen {
-        Seen {
+    pub(super) fn snapshot(&self) -> ActivitySnapshot {
+        ActivitySnapshot {
             in_flight: self.in_flight.load(Ordering::Relaxed),
             requests: self.requests.load(Ordering::Relaxed),
             partial: self.partial.load(Ordering::Relaxed),
             multiplexed: self.multiplexed.load(Ordering::Relaxed),
-            owed: self.owed.load(Ordering::Relaxed),
-            taken: self.taken.load(Ordering::Relaxed),
+            unsent: self.unsent.load(Ordering::Relaxed),
+            progress: self.progress.load(Ordering::Relaxed),
             blocked: self.blocked.load(Ordering::Relaxed),
             written: self.written.load(Ordering::Relaxed),
         }
@@ -118,9 +118,9 @@ impl Activity {
 
 impl InFlight {
     /// A piece of the response is ready.
-    pub(crate) fn owe(&self) -> Owed {
-        self.0.owed.fetch_add(1, Ordering::Relaxed);
-        Owed(Arc::clone(&self.0))
+    pub(crate) fn begin_piece(&self) -> UnsentPiece {
+        self.0.unsent.fetch_add(1, Ordering::Relaxed);
+        UnsentPiece(Arc::clone(&self.0))
     }
 }
 
@@ -130,15 +130,15 @@ impl Drop for InFlight {
     }
 }
 
-impl Owed {
+impl UnsentPiece {
     /// Some of it goes out.
-    pub(crate) fn note_taken(&self) {
-        self.0.taken.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn note_progress(&self) {
+        self.0.progress.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for Owed {
+impl Drop for UnsentPiece {
     fn drop(&mut self) {
-        self.0.owed.fetch_sub(1, Ordering::Relaxed);
+        self.0.unsent.fetch_sub(1, Ordering::Relaxed);
     }
 }

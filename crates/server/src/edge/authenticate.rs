@@ -13,7 +13,7 @@ const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Why nobody in particular asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stranger {
+pub(crate) enum AuthError {
     /// No key.
     Missing,
     /// A key that is not good, or no longer.
@@ -23,16 +23,16 @@ pub(crate) enum Stranger {
 }
 
 /// Whose request it is.
-pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, Stranger> {
+pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, AuthError> {
     if is_ambiguous(headers) {
-        return Err(Stranger::Ambiguous);
+        return Err(AuthError::Ambiguous);
     }
     if state.options.open {
-        // Once keys are needed, this state is asked no more, see `door.rs`.
+        // Once keys are needed, another state serves, see `CurrentState`.
         return Ok(Arc::clone(&state.local));
     }
-    let token = token(headers).ok_or(Stranger::Missing)?;
-    state.authenticator.authenticate(token).ok_or(Stranger::Unknown)
+    let token = token(headers).ok_or(AuthError::Missing)?;
+    state.authenticator.authenticate(token).ok_or(AuthError::Unknown)
 }
 
 /// What the bearer of a request shows.
@@ -63,13 +63,13 @@ fn is_ambiguous(headers: &HeaderMap) -> bool {
 pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
 
-impl Stranger {
+impl AuthError {
     /// What somebody has become whose credentials ended during a request. Who had none until then needs a key now.
     pub(crate) fn since(identity: &Identity) -> Self {
         if identity.caller.id == Caller::local().id { Self::Missing } else { Self::Unknown }
     }
 
-    /// What the stranger is told.
+    /// The error in words for the caller.
     pub(crate) fn error(self) -> Error {
         let message = match self {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",

@@ -15,15 +15,15 @@ use tokio::time::MissedTickBehavior;
 
 use super::activity::Activity;
 use super::address_slots::AddressSlot;
-use super::handle::handle;
-use super::handshake::shake_hands;
-use super::head_limits::{LET_PASS, LET_PASS_HTTP2};
+use super::handler::handle;
+use super::header_limits::{LET_PASS, LET_PASS_HTTP2};
 use super::parse_errors::ParseErrors;
+use super::slow_client::{ClientVerdict, SlowClientGuard};
 use super::socket::Socket;
+use super::tls_handshake::accept_tls;
 use super::transport::Transport;
-use super::watch::{Verdict, Watch};
 use crate::metric_definitions as metric;
-use crate::{Door, Options};
+use crate::{CurrentState, Options};
 
 /// hyper refuses smaller ones; a request with a few headers would not fit.
 const SMALLEST_BUFFER: usize = 8 << 10;
@@ -74,7 +74,7 @@ pub(super) struct ConnectionSlot {
 pub(super) async fn serve(
     stream: TcpStream,
     peer: IpAddr,
-    door: Arc<Door>,
+    current_state: Arc<CurrentState>,
     protocols: Arc<Protocols>,
     mut phase: watch::Receiver<Phase>,
     _slot: ConnectionSlot,
@@ -83,31 +83,31 @@ pub(super) async fn serve(
     let _ = stream.set_nodelay(true);
     let _counted = Counted::new();
     let activity = Arc::new(Activity::default());
-    let options = &door.state().options;
+    let options = &current_state.get().options;
     let parse_errors = &protocols.parse_errors;
     let begun = begin(stream, options, parse_errors, &activity, &mut phase).await;
     let Some((transport, speaks_http2)) = begun else { return };
-    let watch = Watch::new(Arc::clone(&activity), options);
+    let watch = SlowClientGuard::new(Arc::clone(&activity), options);
     let io = TokioIo::new(transport);
     // Boxed: the connection keeps room for it as long as it lives, and a stream is open for long after its request.
     let service =
-        service_fn(|request| Box::pin(handle(Arc::clone(door.state()), Arc::clone(&activity), peer, request)));
+        service_fn(|request| Box::pin(handle(Arc::clone(current_state.get()), Arc::clone(&activity), peer, request)));
     if speaks_http2 {
-        Box::pin(attend(protocols.http2.serve_connection(io, service), watch, phase)).await;
+        Box::pin(serve_until_closed(protocols.http2.serve_connection(io, service), watch, phase)).await;
     } else {
-        attend(protocols.http1.serve_connection(io, service), watch, phase).await;
+        serve_until_closed(protocols.http1.serve_connection(io, service), watch, phase).await;
     }
 }
 
 /// Lets a connection go on until it ends or has to.
-async fn attend<C>(connection: C, mut watch: Watch, mut phase: watch::Receiver<Phase>)
+async fn serve_until_closed<C>(connection: C, mut watch: SlowClientGuard, mut phase: watch::Receiver<Phase>)
 where
     C: GracefulConnection,
     C::Error: Display,
 {
     tokio::pin!(connection);
-    let mut looks = tokio::time::interval_at(tokio::time::Instant::now() + watch.tick(), watch.tick());
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + watch.tick(), watch.tick());
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             biased;
@@ -120,26 +120,26 @@ where
             changed = phase.changed() => match changed.map(|()| *phase.borrow_and_update()) {
                 Ok(Phase::Serving) => {}
                 // Whoever is still writing its request could only be refused.
-                Ok(Phase::Stopping) if watch.is_at_a_beginning() => return,
+                Ok(Phase::Stopping) if watch.has_only_partial_head() => return,
                 Ok(Phase::Stopping) => connection.as_mut().graceful_shutdown(),
                 Ok(Phase::Over) | Err(_) => return,
             },
-            _ = looks.tick() => match watch.judge() {
-                Verdict::Fine => {}
-                Verdict::TooSlow => {
+            _ = ticks.tick() => match watch.check() {
+                ClientVerdict::Fine => {}
+                ClientVerdict::HeaderTimeout => {
                     tracing::debug!("a connection is closed, its request headers took longer than the header timeout");
                     return;
                 }
-                Verdict::Unread => {
+                ClientVerdict::WriteTimeout => {
                     tracing::debug!("a connection is cut, its client took none of an answer for the write timeout");
                     metrics::counter!(metric::UNREAD_CONNECTIONS).increment(1);
                     return;
                 }
-                Verdict::Deaf => {
+                ClientVerdict::IgnoresClose => {
                     tracing::debug!("a connection is cut, its client did not close it when asked to");
                     return;
                 }
-                Verdict::Idle => connection.as_mut().graceful_shutdown(),
+                ClientVerdict::Idle => connection.as_mut().graceful_shutdown(),
             },
         }
     }
@@ -158,7 +158,7 @@ async fn begin(
         let mut transport = match &options.tls {
             None => Transport::plain(Socket::new(stream, Arc::clone(activity)), Arc::clone(activity)),
             // Boxed, because its state is large and every connection would keep room for it.
-            Some(tls) => Box::pin(shake_hands(stream, tls, options.header_timeout, activity)).await?,
+            Some(tls) => Box::pin(accept_tls(stream, tls, options.header_timeout, activity)).await?,
         };
         match tokio::time::timeout(options.header_timeout, transport.speaks_http2()).await {
             Ok(Ok(speaks_http2)) => {

@@ -28,7 +28,7 @@ const KEPT: usize = 64 << 10;
 const BYTES_PER_SECOND: usize = 32 << 10;
 
 /// How long a body is waited for. Time only counts once there is something to wait for.
-pub(crate) struct Patience {
+pub(crate) struct BodyDeadline {
     /// The longest pause.
     pause: Duration,
     /// All the time there is for an empty body.
@@ -36,23 +36,23 @@ pub(crate) struct Patience {
     began: Option<Instant>,
 }
 
-impl Patience {
+impl BodyDeadline {
     pub(crate) fn new(pause: Duration, whole: Duration) -> Self {
         Self { pause, whole, began: None }
     }
 
     /// How long the next piece may take after so many bytes, and what it means if it does not come.
-    fn left(&mut self, received: usize, now: Instant) -> (Duration, Unread) {
+    fn left(&mut self, received: usize, now: Instant) -> (Duration, BodyError) {
         let began = *self.began.get_or_insert(now);
         let bought = Duration::from_secs((received / BYTES_PER_SECOND) as u64);
         let left = self.whole.saturating_add(bought).saturating_sub(now.saturating_duration_since(began));
-        if left < self.pause { (left, Unread::TooSlow) } else { (self.pause, Unread::Paused) }
+        if left < self.pause { (left, BodyError::TooSlow) } else { (self.pause, BodyError::Paused) }
     }
 }
 
 /// Why a body was not read.
 #[derive(Debug)]
-pub(crate) enum Unread {
+pub(crate) enum BodyError {
     /// The caller is told; what was already read may name the request.
     Refused(Error, Bytes),
     /// The client paused too long.
@@ -71,8 +71,8 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Incoming,
     limit: usize,
-    mut patience: Patience,
-) -> Result<Bytes, Unread> {
+    mut deadline: BodyDeadline,
+) -> Result<Bytes, BodyError> {
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
@@ -85,12 +85,12 @@ pub(crate) async fn read(
     let declared_empty = body.size_hint().exact() == Some(0);
     if method == Method::POST && !declared_empty && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
         // A chunked body may still turn out to be empty, and an empty one needs no media type.
-        let Some(piece) = next_piece(body, &mut patience, 0).await? else {
+        let Some(piece) = next_piece(body, &mut deadline, 0).await? else {
             return Ok(Bytes::new());
         };
-        return Err(Unread::Refused(no_json(headers.get(CONTENT_TYPE)), piece));
+        return Err(BodyError::Refused(no_json(headers.get(CONTENT_TYPE)), piece));
     }
-    let Some(first) = next_piece(body, &mut patience, 0).await? else {
+    let Some(first) = next_piece(body, &mut deadline, 0).await? else {
         return Ok(Bytes::new());
     };
     if first.len() > limit {
@@ -101,7 +101,7 @@ pub(crate) async fn read(
     }
     // A declared length is a promise to be checked, not a reason to reserve memory up front.
     let mut whole = BytesMut::from(first);
-    while let Some(piece) = next_piece(body, &mut patience, whole.len()).await? {
+    while let Some(piece) = next_piece(body, &mut deadline, whole.len()).await? {
         if whole.len() + piece.len() > limit {
             return Err(refusal(too_large(limit)));
         }
@@ -112,7 +112,7 @@ pub(crate) async fn read(
 
 /// Takes what a refused client still sends. A small body is handed out, because the refusal can name its request then;
 /// a large one is forgotten. What has not come by then is thrown away after the answer.
-pub(crate) async fn take_leave(
+pub(crate) async fn drain_refused(
     activity: &Activity,
     headers: &HeaderMap,
     already_read: Bytes,
@@ -152,23 +152,27 @@ pub(crate) async fn take_leave(
     kept.map(BytesMut::freeze)
 }
 
-fn refusal(error: Error) -> Unread {
-    Unread::Refused(error, Bytes::new())
+fn refusal(error: Error) -> BodyError {
+    BodyError::Refused(error, Bytes::new())
 }
 
 /// The next data that is not empty. A timer is only set if it is not there yet.
-async fn next_piece(body: &mut Incoming, patience: &mut Patience, received: usize) -> Result<Option<Bytes>, Unread> {
+async fn next_piece(
+    body: &mut Incoming,
+    deadline: &mut BodyDeadline,
+    received: usize,
+) -> Result<Option<Bytes>, BodyError> {
     loop {
         let frame = match body.frame().now_or_never() {
             Some(frame) => frame,
             None => {
-                let (left, late) = patience.left(received, Instant::now());
+                let (left, late) = deadline.left(received, Instant::now());
                 tokio::time::timeout(left, body.frame()).await.map_err(|_| late)?
             }
         };
         let Some(frame) = frame else { return Ok(None) };
         // Trailers are of no use here.
-        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+        let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else {
             continue;
         };
         if !data.is_empty() {
@@ -230,10 +234,10 @@ mod tests {
     #[test]
     fn what_has_come_buys_time_and_dripping_does_not() {
         let began = Instant::now();
-        let mut patience = Patience::new(Duration::from_secs(10), Duration::from_secs(60));
+        let mut deadline = BodyDeadline::new(Duration::from_secs(10), Duration::from_secs(60));
         let mut left = |received, seconds| {
-            let (left, late) = patience.left(received, began + Duration::from_secs(seconds));
-            (left.as_secs(), matches!(late, Unread::TooSlow))
+            let (left, late) = deadline.left(received, began + Duration::from_secs(seconds));
+            (left.as_secs(), matches!(late, BodyError::TooSlow))
         };
         assert_eq!(left(0, 0), (10, false));
         assert_eq!(left(11, 55), (5, true));

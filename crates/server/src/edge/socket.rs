@@ -9,14 +9,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::activity::Activity;
-use super::linger::Linger;
+use super::lingering_close::LingeringClose;
 
 /// A socket that notes when bytes go.
 pub(super) struct Socket {
     stream: TcpStream,
     activity: Arc<Activity>,
     /// Once our side is closed.
-    linger: Option<Linger>,
+    linger: Option<LingeringClose>,
 }
 
 impl Socket {
@@ -67,7 +67,7 @@ impl AsyncWrite for Socket {
                 if !this.activity.is_lingering() {
                     return Poll::Ready(Ok(()));
                 }
-                none.insert(Linger::new(this.activity.lingering_bytes()))
+                none.insert(LingeringClose::new(this.activity.lingering_bytes()))
             }
         };
         linger.poll(&mut this.stream, context).map(Ok)

@@ -1,10 +1,10 @@
 //! The certificate this server shows to whoever connects, and the private key that belongs to it.
 //!
-//! Certificates are renewed every few weeks, and nobody should have to restart for that. So the files are looked at
+//! Certificates are renewed every few weeks, and nobody should have to restart for that. So the files are read
 //! again by the handshakes, now and then; a pair that cannot be used leaves the one before in force.
 
+mod certificate_files;
 mod error;
-mod pair;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 
+use self::certificate_files::{CertificateFiles, ContentDigest};
 pub use self::error::{TlsError, TlsPart};
-use self::pair::{Attempt, Files};
 
-/// Two small files a second are nothing beside a handshake, and a renewed certificate is shown while it is still news.
+/// Two small files a second are nothing beside a handshake, and a renewed certificate is shown soon after.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Certificate and private key, from two PEM files that may change.
 pub struct Tls {
-    files: Files,
+    files: CertificateFiles,
     look_every: Duration,
-    /// When the files were last looked at, or are being looked at.
-    looked: Mutex<Instant>,
+    /// When the files were last checked, or are being checked.
+    checked_at: Mutex<Instant>,
     /// What was found there, good or not. Held while the files are read, so that an older state never comes last.
-    found: Mutex<Attempt>,
+    found: Mutex<ContentDigest>,
     /// What new connections get.
-    in_force: Mutex<Arc<ServerConfig>>,
+    current: Mutex<Arc<ServerConfig>>,
 }
 
 impl Tls {
@@ -38,69 +38,69 @@ impl Tls {
     /// # Errors
     /// Everything that is wrong with the two files.
     pub fn open(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Result<Self, Vec<TlsError>> {
-        let files = Files { certificate: certificate.into(), key: key.into() };
+        let files = CertificateFiles { certificate: certificate.into(), key: key.into() };
         let (found, config) = files.read();
         Ok(Self {
             files,
             look_every: LOOK_EVERY,
-            looked: Mutex::new(Instant::now()),
+            checked_at: Mutex::new(Instant::now()),
             found: Mutex::new(found),
-            in_force: Mutex::new(Arc::new(config?)),
+            current: Mutex::new(Arc::new(config?)),
         })
     }
 
-    /// How often the files are looked at, at most; every second unless this says otherwise.
+    /// How often the files are checked, at most; every second unless this says otherwise.
     #[must_use]
     pub fn look_every(self, look_every: Duration) -> Self {
         Self { look_every, ..self }
     }
 
     /// What a new connection gets. The connection that finds it is time to look waits for that; the others do not.
-    pub(super) async fn in_force(self: &Arc<Self>) -> Arc<ServerConfig> {
-        if self.is_time_to_look() {
+    pub(super) async fn current(self: &Arc<Self>) -> Arc<ServerConfig> {
+        if self.is_reload_due() {
             let tls = Arc::clone(self);
             // A disk may take its time, and the other connections must not wait for it.
-            let looking = tokio::task::spawn_blocking(move || tls.tell(tls.look()));
-            if let Err(error) = looking.await {
+            let reloading = tokio::task::spawn_blocking(move || tls.log(tls.reload()));
+            if let Err(error) = reloading.await {
                 tracing::error!(%error, "the files of the certificate could not be looked at");
             }
         }
-        Arc::clone(&self.in_force.lock())
+        Arc::clone(&self.current.lock())
     }
 
-    fn is_time_to_look(&self) -> bool {
-        let (now, mut looked) = (Instant::now(), self.looked.lock());
-        let due = now.saturating_duration_since(*looked) >= self.look_every;
+    fn is_reload_due(&self) -> bool {
+        let (now, mut checked_at) = (Instant::now(), self.checked_at.lock());
+        let due = now.saturating_duration_since(*checked_at) >= self.look_every;
         if due {
-            *looked = now;
+            *checked_at = now;
         }
         due
     }
 
-    /// Takes over what is new in the files. What is wrong with them is news only once.
-    fn look(&self) -> News {
+    /// Takes over what is new in the files. What is wrong with them is reported only once.
+    fn reload(&self) -> Reload {
         // Whoever still looks, on a disk that hangs perhaps, needs no company.
-        let Some(mut found) = self.found.try_lock() else { return News::None };
+        let Some(mut found) = self.found.try_lock() else { return Reload::None };
         let (attempt, config) = self.files.read_unless(&found);
-        let Some(config) = config else { return News::None };
+        let Some(config) = config else { return Reload::None };
         *found = attempt;
         match config {
             Ok(config) => {
-                *self.in_force.lock() = Arc::new(config);
-                News::Renewed
+                *self.current.lock() = Arc::new(config);
+                Reload::Renewed
             }
-            Err(errors) => News::Refused(errors),
+            Err(errors) => Reload::Refused(errors),
         }
     }
 
-    fn tell(&self, news: News) {
-        match news {
-            News::None => {}
-            News::Renewed => {
+    fn log(&self, reload: Reload) {
+        match reload {
+            Reload::None => {}
+            Reload::Renewed => {
                 let certificate = self.files.certificate.display();
                 tracing::info!(%certificate, "the certificate has changed, new connections get the new one");
             }
-            News::Refused(errors) => {
+            Reload::Refused(errors) => {
                 for error in errors {
                     tracing::error!(%error, next = error.right(), "the certificate from before stays in use");
                 }
@@ -111,7 +111,7 @@ impl Tls {
 
 /// What a look at the files brought.
 #[derive(Debug)]
-enum News {
+enum Reload {
     None,
     Renewed,
     Refused(Vec<TlsError>),
@@ -140,19 +140,19 @@ mod tests {
         };
         renew();
         let tls = Tls::open(&certificate, &key).unwrap();
-        let first = Arc::clone(&tls.in_force.lock());
-        assert!(matches!(tls.look(), News::None));
+        let first = Arc::clone(&tls.current.lock());
+        assert!(matches!(tls.reload(), Reload::None));
         std::fs::remove_file(&key).unwrap();
-        let News::Refused(errors) = tls.look() else { panic!("the missing key was not noticed") };
+        let Reload::Refused(errors) = tls.reload() else { panic!("the missing key was not noticed") };
         assert_eq!(errors.iter().map(TlsError::file).collect::<Vec<_>>(), [key.as_path()]);
-        assert!(matches!(tls.look(), News::None), "once is enough");
+        assert!(matches!(tls.reload(), Reload::None), "once is enough");
         std::fs::write(&key, "").unwrap();
-        assert!(matches!(tls.look(), News::Refused(_)), "something else is wrong now");
-        assert!(Arc::ptr_eq(&first, &tls.in_force.lock()));
+        assert!(matches!(tls.reload(), Reload::Refused(_)), "something else is wrong now");
+        assert!(Arc::ptr_eq(&first, &tls.current.lock()));
         renew();
-        assert!(matches!(tls.look(), News::Renewed));
-        assert!(matches!(tls.look(), News::None));
-        assert!(!Arc::ptr_eq(&first, &tls.in_force.lock()));
+        assert!(matches!(tls.reload(), Reload::Renewed));
+        assert!(matches!(tls.reload(), Reload::None));
+        assert!(!Arc::ptr_eq(&first, &tls.current.lock()));
     }
 
     #[tokio::test]
@@ -165,10 +165,10 @@ mod tests {
         let tls = Arc::new(Tls::open(&certificate, &key).unwrap().look_every(Duration::MAX));
         let seen = tls.found.lock().clone();
         std::fs::write(&key, "").unwrap();
-        tls.in_force().await;
+        tls.current().await;
         assert_eq!(*tls.found.lock(), seen);
         let tls = Arc::new(Arc::into_inner(tls).unwrap().look_every(Duration::ZERO));
-        tls.in_force().await;
+        tls.current().await;
         assert_ne!(*tls.found.lock(), seen);
     }
 }

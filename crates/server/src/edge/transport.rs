@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::server::TlsStream;
 
 use super::activity::Activity;
-use super::opening::Opening;
+use super::http2_preface::Http2Preface;
 use super::parse_errors::ParseErrors;
 use super::socket::Socket;
 
@@ -26,7 +26,7 @@ pub(super) struct Transport {
     layer: Layer,
     activity: Arc<Activity>,
     /// What was read to find out which HTTP it is, and is yet to be handed on.
-    opening: Opening,
+    preface: Http2Preface,
     /// What to say instead of the HTTP library where that cannot read a request.
     parse_errors: Option<Arc<ParseErrors>>,
     /// Such an answer on its way: what is left of it, and how many bytes it stands for.
@@ -49,7 +49,7 @@ impl Transport {
     }
 
     fn over(layer: Layer, activity: Arc<Activity>) -> Self {
-        Self { layer, activity, opening: Opening::default(), parse_errors: None, replacement: None }
+        Self { layer, activity, preface: Http2Preface::default(), parse_errors: None, replacement: None }
     }
 
     /// From now on the HTTP library's own answers are replaced by these.
@@ -93,17 +93,17 @@ impl Transport {
     /// Whether the client begins as HTTP/2 does. Reads until that is clear; nothing of it is lost.
     pub(super) async fn speaks_http2(&mut self) -> Result<bool> {
         poll_fn(|context| {
-            while self.opening.may_be_http2() && !self.opening.is_complete() {
-                let mut buffer = ReadBuf::new(self.opening.rest());
+            while self.preface.may_be_http2() && !self.preface.is_complete() {
+                let mut buffer = ReadBuf::new(self.preface.rest());
                 ready!(self.layer.poll_read(context, &mut buffer))?;
                 let read = buffer.filled().len();
                 if read == 0 {
                     return Poll::Ready(Ok(false));
                 }
-                self.opening.length += read;
+                self.preface.length += read;
                 self.activity.note_read();
             }
-            Poll::Ready(Ok(self.opening.may_be_http2()))
+            Poll::Ready(Ok(self.preface.may_be_http2()))
         })
         .await
     }
@@ -113,14 +113,14 @@ impl AsyncRead for Transport {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
         let this = self.get_mut();
         let before = buffer.filled().len();
-        this.opening.hand_on(buffer);
-        let handed_on = buffer.filled().len() > before;
-        // What came right behind the opening is taken along: a reader that gets a head in pieces makes more room for it.
+        this.preface.replay(buffer);
+        let replayed = buffer.filled().len() > before;
+        // What came right behind the preface is taken along: a reader that gets a head in pieces makes more room for it.
         let read = this.layer.poll_read(context, buffer);
         if buffer.filled().len() > before {
             this.activity.note_read();
         }
-        if handed_on { Poll::Ready(Ok(())) } else { read }
+        if replayed { Poll::Ready(Ok(())) } else { read }
     }
 }
 

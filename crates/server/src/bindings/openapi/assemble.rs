@@ -40,7 +40,7 @@ const CALLBACKS: &str = include_str!("callbacks.json");
 
 /// What else is there, apart from what the options say.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Present {
+pub(super) struct Features {
     /// Callers may set webhooks.
     pub(super) webhooks: bool,
     /// There are webhooks to look after.
@@ -50,19 +50,19 @@ pub(super) struct Present {
 }
 
 /// The document of a server with these options and what else there is.
-pub(super) fn document(options: &Options, present: Present) -> Result<Value, serde_json::Error> {
+pub(super) fn document(options: &Options, features: Features) -> Result<Value, serde_json::Error> {
     let keys = (!options.open).then_some(KEYS);
     let metrics = options.metrics.is_some().then_some(METRICS);
     let mut document = json!({});
-    let webhooks = present.webhooks.then_some(WEBHOOKS);
-    let operators = present.outbox.then_some(OPERATORS);
-    let callbacks = present.callbacks.then_some(CALLBACKS);
+    let webhooks = features.webhooks.then_some(WEBHOOKS);
+    let operators = features.outbox.then_some(OPERATORS);
+    let callbacks = features.callbacks.then_some(CALLBACKS);
     let more = [keys, metrics, webhooks, operators, callbacks].into_iter().flatten();
     for part in PARTS.into_iter().chain(more) {
-        lay_over(&mut document, serde_json::from_str(part)?);
+        merge(&mut document, serde_json::from_str(part)?);
     }
     let base = options.public_base_url.trim_end_matches('/');
-    lay_over(
+    merge(
         &mut document,
         json!({
             "info": { "version": env!("CARGO_PKG_VERSION") },
@@ -77,12 +77,12 @@ pub(super) fn document(options: &Options, present: Present) -> Result<Value, ser
     Ok(document)
 }
 
-/// Objects are joined member by member and lists one behind the other; anything else takes the place of what was there.
-fn lay_over(below: &mut Value, above: Value) {
+/// Objects are joined member by member and lists one behind the other; anything else replaces what was there.
+fn merge(below: &mut Value, above: Value) {
     match (below, above) {
         (Value::Object(below), Value::Object(above)) => {
             for (name, value) in above {
-                lay_over(below.entry(name).or_insert(Value::Null), value);
+                merge(below.entry(name).or_insert(Value::Null), value);
             }
         }
         (Value::Array(below), Value::Array(above)) => below.extend(above),
@@ -133,11 +133,11 @@ mod tests {
     use switchboard_a2a::{ErrorKind, Operation, Version};
 
     use super::*;
-    use crate::bindings::routes::{self, Found};
+    use crate::bindings::routes::{self, RouteMatch};
     use crate::{api, health};
 
-    const ALL: Present = Present { webhooks: true, outbox: true, callbacks: true };
-    const NONE: Present = Present { webhooks: false, outbox: false, callbacks: false };
+    const ALL: Features = Features { webhooks: true, outbox: true, callbacks: true };
+    const NONE: Features = Features { webhooks: false, outbox: false, callbacks: false };
 
     fn all() -> Options {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
@@ -165,23 +165,23 @@ mod tests {
             let path = path.replace("{agent}", "echo").replace("{id}", "t1").replace("{configId}", "p1");
             let path = path.replace("{number}", "1").replace("{task}", "t1");
             let method: Method = method.parse().unwrap();
-            let routed = matches!(routes::find(&path, &method), Found::Route(_));
-            let routed = routed || matches!(api::find(&path, &method), api::Found::Route(_));
+            let routed = matches!(routes::find(&path, &method), RouteMatch::Route(_));
+            let routed = routed || matches!(api::find(&path, &method), api::RouteMatch::Route(_));
             assert!(routed || health::find(&path).is_some() && method == Method::GET, "{method} {path}");
         }
     }
 
     #[test]
     fn every_route_of_rest_is_described_and_those_of_webhooks_where_there_are_any() {
-        for present in [ALL, NONE] {
-            let offered = offered(&document(&all(), present).unwrap());
+        for features in [ALL, NONE] {
+            let offered = offered(&document(&all(), features).unwrap());
             let mut walked = 0;
-            for place in &routes::REST {
-                for (method, operation) in place.offers {
+            for rest_path in &routes::REST {
+                for (method, operation) in rest_path.operations {
                     for mount in ["/a2a", "/a2a/{agent}"] {
-                        let described = offered.contains(&(method.to_string(), format!("{mount}{}", place.path)));
-                        let works = present.webhooks || !is_about_webhooks(*operation);
-                        assert_eq!(described, works, "{method} {mount}{}", place.path);
+                        let described = offered.contains(&(method.to_string(), format!("{mount}{}", rest_path.path)));
+                        let works = features.webhooks || !is_about_webhooks(*operation);
+                        assert_eq!(described, works, "{method} {mount}{}", rest_path.path);
                         walked += 1;
                     }
                 }
@@ -192,14 +192,15 @@ mod tests {
 
     #[test]
     fn json_rpc_has_the_methods_of_rest() {
-        for (open, present) in [(true, NONE), (false, NONE), (true, ALL), (false, ALL)] {
-            let document = document(&Options { open, ..Options::default() }, present).unwrap();
+        for (open, features) in [(true, NONE), (false, NONE), (true, ALL), (false, ALL)] {
+            let document = document(&Options { open, ..Options::default() }, features).unwrap();
             let request = &document["components"]["schemas"]["JsonRpcRequest"];
             let mapping = request["discriminator"]["mapping"].as_object().unwrap();
             let listed: BTreeSet<&str> = mapping.keys().map(String::as_str).collect();
             let works = |operation: Operation| !open || operation != Operation::GetExtendedCard;
-            let operations = routes::REST.iter().flat_map(|place| place.offers).map(|(_, operation)| *operation);
-            let operations = operations.filter(|operation| present.webhooks || !is_about_webhooks(*operation));
+            let operations =
+                routes::REST.iter().flat_map(|rest_path| rest_path.operations).map(|(_, operation)| *operation);
+            let operations = operations.filter(|operation| features.webhooks || !is_about_webhooks(*operation));
             let operations = operations.filter(|operation| works(*operation));
             let expected: BTreeSet<&str> = operations.map(|operation| operation.method(Version::V1)).collect();
             assert_eq!(listed, expected);

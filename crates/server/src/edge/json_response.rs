@@ -59,7 +59,7 @@ pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str
 }
 
 /// Nothing is there; this is what exists.
-pub(crate) fn nothing_at(path: &str) -> Response<Body> {
+pub(crate) fn not_found(path: &str) -> Response<Body> {
     let message = format!(
         "nothing is at {path}; the card is at /.well-known/agent-card.json, JSON-RPC at POST /a2a and POST /a2a/AGENT, \
          REST below them (/a2a/message:send, /a2a/AGENT/tasks), webhooks for operators at /api/webhooks, health at \

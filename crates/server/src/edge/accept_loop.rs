@@ -1,4 +1,4 @@
-//! The accept loop: whoever connects gets a connection of their own, as long as there are places.
+//! The accept loop: whoever connects gets a connection of their own, as long as there are connection slots.
 
 use std::convert::Infallible;
 use std::io;
@@ -12,8 +12,8 @@ use tokio_util::task::TaskTracker;
 
 use super::accept_errors::AcceptErrors;
 use super::connection::{self, ConnectionSlot, Phase, Protocols};
-use super::overflow;
-use crate::Door;
+use super::load_shedding;
+use crate::CurrentState;
 use crate::metric_definitions as metric;
 
 /// After a failed accept, most often for lack of file descriptors: long enough for some to be given back.
@@ -23,40 +23,40 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Lets connections in and knows those that are open.
-pub(super) struct Entrance {
-    door: Arc<Door>,
+pub(super) struct AcceptLoop {
+    current_state: Arc<CurrentState>,
     protocols: Arc<Protocols>,
     phase: watch::Receiver<Phase>,
-    places: Arc<Semaphore>,
-    farewells: Arc<Semaphore>,
-    complaints: AcceptErrors,
+    connection_slots: Arc<Semaphore>,
+    rejection_slots: Arc<Semaphore>,
+    accept_errors: AcceptErrors,
     /// Everything that is open.
     pub(super) connections: TaskTracker,
 }
 
-impl Entrance {
-    pub(super) fn new(door: &Arc<Door>, phase: watch::Receiver<Phase>) -> Self {
-        let options = &door.state().options;
+impl AcceptLoop {
+    pub(super) fn new(current_state: &Arc<CurrentState>, phase: watch::Receiver<Phase>) -> Self {
+        let options = &current_state.get().options;
         Self {
             protocols: Arc::new(Protocols::new(options)),
-            places: Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS))),
-            farewells: Arc::new(Semaphore::new(overflow::AT_ONCE)),
-            complaints: AcceptErrors::default(),
+            connection_slots: Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS))),
+            rejection_slots: Arc::new(Semaphore::new(load_shedding::CONCURRENT_REJECTIONS)),
+            accept_errors: AcceptErrors::default(),
             connections: TaskTracker::new(),
-            door: Arc::clone(door),
+            current_state: Arc::clone(current_state),
             phase,
         }
     }
 
     /// Lets connections in for as long as it is polled.
-    pub(super) async fn let_in(&mut self, listener: &TcpListener) -> Infallible {
+    pub(super) async fn run(&mut self, listener: &TcpListener) -> Infallible {
         let mut upkeep = tokio::time::interval(UPKEEP);
         loop {
             let accepted = tokio::select! {
                 biased;
                 accepted = listener.accept() => accepted,
                 _ = upkeep.tick() => {
-                    if let Some(handle) = &self.door.state().options.metrics {
+                    if let Some(handle) = &self.current_state.get().options.metrics {
                         handle.run_upkeep();
                     }
                     continue;
@@ -64,9 +64,9 @@ impl Entrance {
             };
             match accepted {
                 Ok((stream, peer)) => self.serve(stream, peer.ip()),
-                Err(error) if is_only_theirs(&error) => {}
+                Err(error) if is_connection_error(&error) => {}
                 Err(error) => {
-                    if let Some(unsaid) = self.complaints.note(Instant::now()) {
+                    if let Some(unsaid) = self.accept_errors.note(Instant::now()) {
                         tracing::warn!(%error, unsaid, "a connection could not be accepted");
                     }
                     tokio::time::sleep(ACCEPT_AGAIN).await;
@@ -76,31 +76,38 @@ impl Entrance {
     }
 
     fn serve(&self, stream: TcpStream, peer: IpAddr) {
-        let state = self.door.state();
+        let state = self.current_state.get();
         let options = &state.options;
         let of_address = state.addresses.take(peer);
-        let full = match (of_address, Arc::clone(&self.places).try_acquire_owned()) {
+        let full = match (of_address, Arc::clone(&self.connection_slots).try_acquire_owned()) {
             (Some(of_address), Ok(slot)) => {
-                let (door, protocols) = (Arc::clone(&self.door), Arc::clone(&self.protocols));
+                let (current_state, protocols) = (Arc::clone(&self.current_state), Arc::clone(&self.protocols));
                 let slot = ConnectionSlot { _slot: slot, _of_address: of_address };
-                self.connections.spawn(connection::serve(stream, peer, door, protocols, self.phase.clone(), slot));
+                self.connections.spawn(connection::serve(
+                    stream,
+                    peer,
+                    current_state,
+                    protocols,
+                    self.phase.clone(),
+                    slot,
+                ));
                 return;
             }
-            (None, _) => overflow::of_address(options.connections_per_address),
-            (Some(_), Err(_)) => overflow::of_all(options.connections),
+            (None, _) => load_shedding::address_limit_message(options.connections_per_address),
+            (Some(_), Err(_)) => load_shedding::total_limit_message(options.connections),
         };
         metrics::counter!(metric::REFUSED_CONNECTIONS).increment(1);
         // Inside TLS an answer would cost a handshake, which is more than a full server has to spare.
         if options.tls.is_none()
-            && let Ok(farewell) = Arc::clone(&self.farewells).try_acquire_owned()
+            && let Ok(slot) = Arc::clone(&self.rejection_slots).try_acquire_owned()
         {
-            self.connections.spawn(overflow::turn_away(stream, full, farewell));
+            self.connections.spawn(load_shedding::reject(stream, full, slot));
         }
     }
 }
 
 /// Whether only the one connection is lost and the next may be fine.
-fn is_only_theirs(error: &io::Error) -> bool {
+fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }

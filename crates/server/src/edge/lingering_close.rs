@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 const PIECE: usize = 16 << 10;
 
 /// Throws away what a client still sends.
-pub(super) struct Linger {
+pub(super) struct LingeringClose {
     /// Bytes it may still send.
     left: usize,
     pause: Duration,
@@ -30,7 +30,7 @@ pub(super) struct Linger {
     piece: Box<[u8]>,
 }
 
-impl Linger {
+impl LingeringClose {
     pub(super) fn new(bytes: usize) -> Self {
         Self::for_times(bytes, SILENCE, LONGEST)
     }
@@ -71,7 +71,7 @@ mod tests {
     /// A test that waits for this has failed.
     const HOUR: Duration = Duration::from_secs(60 * 60);
 
-    async fn over(mut linger: Linger, stream: &mut DuplexStream) {
+    async fn over(mut linger: LingeringClose, stream: &mut DuplexStream) {
         std::future::poll_fn(|context| linger.poll(stream, context)).await;
     }
 
@@ -79,11 +79,11 @@ mod tests {
     async fn it_ends_with_the_bytes_with_silence_with_the_time_or_with_the_client() {
         let (mut client, mut server) = duplex(1 << 20);
         client.write_all(&[0; 100_000]).await.unwrap();
-        over(Linger::for_times(50_000, HOUR, HOUR), &mut server).await;
-        over(Linger::for_times(1 << 20, SHORT, HOUR), &mut server).await;
-        over(Linger::for_times(1 << 20, HOUR, SHORT), &mut server).await;
+        over(LingeringClose::for_times(50_000, HOUR, HOUR), &mut server).await;
+        over(LingeringClose::for_times(1 << 20, SHORT, HOUR), &mut server).await;
+        over(LingeringClose::for_times(1 << 20, HOUR, SHORT), &mut server).await;
         client.write_all(&[0; 100_000]).await.unwrap();
         drop(client);
-        over(Linger::for_times(1 << 20, HOUR, HOUR), &mut server).await;
+        over(LingeringClose::for_times(1 << 20, HOUR, HOUR), &mut server).await;
     }
 }

@@ -4,7 +4,7 @@ use http::header::HOST;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 
-use super::guard::host_of;
+use super::request_guard::host_of;
 
 /// The header.
 pub(super) const NAME: HeaderName = http::header::STRICT_TRANSPORT_SECURITY;

@@ -24,14 +24,14 @@ const ALWAYS: usize = 1 << 20;
 
 /// What a caller has in flight. One value per key, beside its identity.
 #[derive(Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct CallerUsage {
     small: Share,
     large: Share,
     rendering: Share,
 }
 
 /// What all callers have in flight.
-pub(crate) struct Responses {
+pub(crate) struct ResponseBudget {
     small: Arc<FairSemaphore<CallerId>>,
     large: Arc<FairSemaphore<CallerId>>,
     rendering: Arc<FairSemaphore<CallerId>>,
@@ -39,7 +39,7 @@ pub(crate) struct Responses {
 
 /// How much is in flight, for tests and metrics.
 #[derive(Clone)]
-pub struct ResponseGauge(Arc<Responses>);
+pub struct ResponseGauge(Arc<ResponseBudget>);
 
 impl ResponseGauge {
     /// Bytes of responses that are rendered, or about to be, and not yet taken by their clients.
@@ -54,14 +54,14 @@ impl ResponseGauge {
 }
 
 /// Bytes of one response; given back as the client takes them.
-pub(crate) struct Reserved(Permit<CallerId>);
+pub(crate) struct ReservedBytes(Permit<CallerId>);
 
 /// Leave to read and render one large result; given back when dropped.
 pub(crate) struct RenderSlot {
     _permit: Permit<CallerId>,
 }
 
-impl Responses {
+impl ResponseBudget {
     pub(crate) fn new(options: &Options) -> Self {
         let per_caller = options.response_bytes_per_caller;
         let small = per_caller / 4;
@@ -93,21 +93,21 @@ impl Responses {
     }
 
     /// Counts a response of about so many bytes, if there is room for it at once.
-    pub(crate) fn try_reserve(&self, identity: &Identity, bytes: usize) -> Option<Reserved> {
+    pub(crate) fn try_reserve(&self, identity: &Identity, bytes: usize) -> Option<ReservedBytes> {
         let (semaphore, share) = self.class(identity, bytes);
-        semaphore.try_acquire(share, bytes).map(Reserved)
+        semaphore.try_acquire(share, bytes).map(ReservedBytes)
     }
 
     /// Counts a response of about so many bytes as soon as there is room for it.
-    pub(crate) async fn reserve(&self, identity: &Identity, bytes: usize) -> Reserved {
+    pub(crate) async fn reserve(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
-        Reserved(semaphore.acquire(&identity.caller.id, share, bytes).await)
+        ReservedBytes(semaphore.acquire(&identity.caller.id, share, bytes).await)
     }
 
     /// Counts a response that cannot wait.
-    pub(crate) fn force(&self, identity: &Identity, bytes: usize) -> Reserved {
+    pub(crate) fn force(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
-        Reserved(semaphore.force(share, bytes))
+        ReservedBytes(semaphore.force(share, bytes))
     }
 
     /// Waits for the caller's turn to have a large result rendered.
@@ -122,7 +122,7 @@ impl Responses {
     }
 }
 
-impl Reserved {
+impl ReservedBytes {
     /// Says how many bytes it turned out to have.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.0.resize(bytes);

@@ -13,11 +13,11 @@ use super::client_address::forwarding_header;
 use crate::Options;
 
 /// What the guard knows, read once from the options.
-pub(crate) struct Guard {
+pub(crate) struct RequestGuard {
     open: bool,
     /// What stands in front of a host in an address of this very server.
     scheme: &'static str,
-    base: Option<Place>,
+    base: Option<WebOrigin>,
     allowed: Vec<String>,
     any: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) enum Origin {
 
 /// Why a request is refused, in words for whoever reads the response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Intrusion {
+pub(crate) enum GuardRefusal {
     #[error(
         "this request came through a proxy, as its header {0} says, and a server without keys is for direct callers only: \
          create a key with switchboard keys create, and send it as Authorization: Bearer KEY"
@@ -52,26 +52,26 @@ pub(crate) enum Intrusion {
 
 /// Scheme, host and port, as browsers compare them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct WebOrigin {
     scheme: String,
     host: String,
     port: u16,
 }
 
-impl Guard {
+impl RequestGuard {
     pub(crate) fn new(options: &Options) -> Self {
         let allowed: Vec<String> = options.allowed_origins.iter().map(|origin| origin.to_ascii_lowercase()).collect();
         let any = allowed.iter().any(|origin| origin == "*");
         let scheme = if options.tls.is_some() { "https" } else { "http" };
-        Self { open: options.open, scheme, base: Place::parse(&options.public_base_url), allowed, any }
+        Self { open: options.open, scheme, base: WebOrigin::parse(&options.public_base_url), allowed, any }
     }
 
     /// Lets a request pass, and says where it comes from.
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, GuardRefusal> {
         if self.open {
             // Every client of the proxy would be taken for a caller on this machine.
             if let Some(header) = forwarding_header(headers) {
-                return Err(Intrusion::Forwarded(header.to_string()));
+                return Err(GuardRefusal::Forwarded(header.to_string()));
             }
             self.check_host(uri, headers)?;
         }
@@ -82,56 +82,56 @@ impl Guard {
         Ok(found)
     }
 
-    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Intrusion> {
+    fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), GuardRefusal> {
         let mut named = false;
         for host in headers.get_all(HOST) {
             named = true;
             let text = host.to_str().unwrap_or_default();
             if !self.is_own_host(host_of(text)) {
-                return Err(Intrusion::Host(String::from_utf8_lossy(host.as_bytes()).into_owned()));
+                return Err(GuardRefusal::Host(String::from_utf8_lossy(host.as_bytes()).into_owned()));
             }
         }
         // HTTP/2, and HTTP/1.1 through a proxy, name the host in the request line.
         if let Some(host) = uri.host() {
             named = true;
             if !self.is_own_host(host) {
-                return Err(Intrusion::Host(host.to_owned()));
+                return Err(GuardRefusal::Host(host.to_owned()));
             }
         }
-        if named { Ok(()) } else { Err(Intrusion::Host(String::new())) }
+        if named { Ok(()) } else { Err(GuardRefusal::Host(String::new())) }
     }
 
     fn is_own_host(&self, host: &str) -> bool {
         is_loopback(host) || self.base.as_ref().is_some_and(|base| base.host.eq_ignore_ascii_case(host))
     }
 
-    fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, Intrusion> {
+    fn check_origin(&self, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<Origin, GuardRefusal> {
         if self.any || self.allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin)) {
             return Ok(Origin::Allowed);
         }
-        let place = Place::parse(origin);
-        if place.is_some() && place == self.base {
+        let web_origin = WebOrigin::parse(origin);
+        if web_origin.is_some() && web_origin == self.base {
             return Ok(Origin::Same);
         }
         // While open, Host has been found to be nobody else's name, so a page at that very address is ours.
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
-        let asked = host.and_then(|host| Place::parse(&format!("{}://{host}", self.scheme)));
-        if self.open && place.is_some() && place == asked {
+        let own = host.and_then(|host| WebOrigin::parse(&format!("{}://{host}", self.scheme)));
+        if self.open && web_origin.is_some() && web_origin == own {
             return Ok(Origin::Same);
         }
         // The names of loopback are nobody else's either, so all of them with our port are this server.
-        if let (Some(place), Some(asked)) = (place, asked)
-            && (place.scheme == asked.scheme && place.port == asked.port)
-            && (is_loopback(&place.host) && is_loopback(&asked.host))
+        if let (Some(web_origin), Some(own)) = (web_origin, own)
+            && (web_origin.scheme == own.scheme && web_origin.port == own.port)
+            && (is_loopback(&web_origin.host) && is_loopback(&own.host))
         {
             return Ok(Origin::Same);
         }
-        Err(Intrusion::Origin(origin.to_owned()))
+        Err(GuardRefusal::Origin(origin.to_owned()))
     }
 }
 
-impl Place {
+impl WebOrigin {
     fn parse(text: &str) -> Option<Self> {
         let uri: Uri = text.parse().ok()?;
         let scheme = uri.scheme_str()?.to_ascii_lowercase();
@@ -166,7 +166,7 @@ pub(super) fn host_of(authority: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn verdict(guard: &Guard, host: &str, origin: Option<&str>) -> Result<Origin, Intrusion> {
+    fn verdict(guard: &RequestGuard, host: &str, origin: Option<&str>) -> Result<Origin, GuardRefusal> {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
         if let Some(origin) = origin {
@@ -175,10 +175,10 @@ mod tests {
         guard.check(&Uri::from_static("/a2a"), &headers)
     }
 
-    fn guard(open: bool, allowed: &[&str]) -> Guard {
+    fn guard(open: bool, allowed: &[&str]) -> RequestGuard {
         let allowed_origins = allowed.iter().map(|origin| (*origin).to_owned()).collect();
         let public_base_url = "https://Agents.example.com/base".to_owned();
-        Guard::new(&Options { open, allowed_origins, public_base_url, ..Options::default() })
+        RequestGuard::new(&Options { open, allowed_origins, public_base_url, ..Options::default() })
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             assert_eq!(verdict(&guard, host, None), Ok(Origin::None), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "", "[::2]:1"] {
-            assert_eq!(verdict(&guard, host, None), Err(Intrusion::Host(host.to_owned())), "{host}");
+            assert_eq!(verdict(&guard, host, None), Err(GuardRefusal::Host(host.to_owned())), "{host}");
         }
         assert!(guard.check(&Uri::from_static("http://evil.example/a2a"), &HeaderMap::new()).is_err());
         assert!(guard.check(&Uri::from_static("/a2a"), &HeaderMap::new()).is_err(), "no host at all");
@@ -206,7 +206,7 @@ mod tests {
         let none = guard(true, &[]);
         for origin in ["https://evil.example", "null", "http://localhost:8080", "https://agents.example.com:444", ""] {
             let refused = verdict(&none, "localhost:41242", Some(origin));
-            assert_eq!(refused, Err(Intrusion::Origin(origin.to_owned())), "{origin}");
+            assert_eq!(refused, Err(GuardRefusal::Origin(origin.to_owned())), "{origin}");
         }
         for origin in ["http://localhost:41242", "https://agents.example.com", "https://agents.example.com:443"] {
             assert_eq!(verdict(&none, "localhost:41242", Some(origin)), Ok(Origin::Same), "{origin}");

@@ -10,15 +10,16 @@ use http::{HeaderMap, HeaderValue};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
 use switchboard_engine::{Address, Cursor, Hosted, Until};
 
-use super::extensions::Declared;
+use super::error::from_engine;
+use super::extensions::DeclaredExtensions;
 use super::sse::Events;
-use super::{cancel, error, extended_card, get, list, push, rest_files, send, stream, subscribe};
-use crate::edge::authenticate::Stranger;
-use crate::responses::Reserved;
+use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe};
+use crate::edge::authenticate::AuthError;
+use crate::response_budget::ReservedBytes;
 use crate::{Identity, State};
 
 /// One operation and who asks for it.
-pub(super) struct Call<'a> {
+pub(super) struct OperationCall<'a> {
     pub(super) state: &'a Arc<State>,
     pub(super) address: Address,
     pub(super) dialect: Dialect,
@@ -28,17 +29,17 @@ pub(super) struct Call<'a> {
     /// The JSON of the parameters, where an operation must look twice. Let go once the message is submitted: a response
     /// that waits for its turn must not keep the request in memory.
     pub(super) json: Bytes,
-    pub(super) declared: Declared,
+    pub(super) declared: DeclaredExtensions,
     /// The agent, once it is known.
     pub(super) hosted: Option<Arc<Hosted>>,
     /// The part of the caller's budget that the result takes, once that is known.
-    pub(super) reserved: Option<Reserved>,
+    pub(super) reserved: Option<ReservedBytes>,
     /// A file of the request was base64 once, though its sender might have been one that encodes twice.
     pub(super) sent_files_once: bool,
 }
 
 /// How an operation is answered.
-pub(super) enum Outcome {
+pub(super) enum Reply {
     /// The result was written to the buffer.
     Written,
     /// The result and what was in the buffer before it, in pieces.
@@ -49,11 +50,11 @@ pub(super) enum Outcome {
     Events(Box<Events>),
 }
 
-impl Call<'_> {
+impl OperationCall<'_> {
     /// Does what is asked. A result that is there at once goes to `out`.
     ///
     /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
-    pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Outcome, Error> {
+    pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Reply, Error> {
         match request {
             Request::Send(request) => match self.operation {
                 Operation::SendStreamingMessage => return Box::pin(stream::answer(self, request)).await.map(events),
@@ -86,7 +87,7 @@ impl Call<'_> {
                 _ => extended_card::answer(self, out)?,
             },
         }
-        Ok(Outcome::Written)
+        Ok(Reply::Written)
     }
 
     /// At an agent's own address the agent must exist, be the caller's to use, and be understood.
@@ -95,7 +96,7 @@ impl Call<'_> {
             return Ok(());
         }
         let directory = self.state.engine.directory();
-        let hosted = directory.resolve(&self.address, &self.identity.caller, None).map_err(error::of)?;
+        let hosted = directory.resolve(&self.address, &self.identity.caller, None).map_err(from_engine)?;
         self.declared.check(&hosted.manifest)?;
         self.hosted = Some(hosted);
         Ok(())
@@ -153,14 +154,14 @@ impl Call<'_> {
 
 /// Goes on with an operation for as long as its caller's key is good. What it has begun in the kernel goes on without
 /// the caller, as it would if the connection were lost.
-pub(super) async fn while_known(
+pub(super) async fn until_revoked(
     identity: &Identity,
     // By reference: a future that is passed on by value is kept, and copied, twice.
-    operation: Pin<&mut impl Future<Output = Result<Outcome, Error>>>,
-) -> Result<Outcome, Error> {
+    operation: Pin<&mut impl Future<Output = Result<Reply, Error>>>,
+) -> Result<Reply, Error> {
     tokio::select! {
         biased;
-        () = identity.revoked.cancelled() => Err(Stranger::since(identity).error()),
+        () = identity.revoked.cancelled() => Err(AuthError::since(identity).error()),
         outcome = operation => outcome,
     }
 }
@@ -171,6 +172,6 @@ pub(super) fn no_streaming(hosted: &Hosted) -> Error {
     Error::with_message(ErrorKind::UnsupportedOperation, message)
 }
 
-fn events(events: Events) -> Outcome {
-    Outcome::Events(Box::new(events))
+fn events(events: Events) -> Reply {
+    Reply::Events(Box::new(events))
 }

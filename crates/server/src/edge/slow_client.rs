@@ -1,105 +1,105 @@
-//! The timer's side of a connection: it looks at what the connection is doing and says when that has gone on for too
-//! long. Times are counted in looks, so a limit is kept to within one look.
+//! The timer's side of a connection: it checks what the connection is doing and says when that has gone on for too
+//! long. Times are counted in ticks, so a limit is kept to within one tick.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::activity::{Activity, Seen};
+use super::activity::{Activity, ActivitySnapshot};
 use crate::Options;
 
 /// How often a connection is looked at, at most and at least. A timer can neither be set to nothing nor beyond the end
 /// of time.
-const SHORTEST_LOOK: Duration = Duration::from_millis(1);
-const LONGEST_LOOK: Duration = Duration::from_secs(60 * 60);
+const SHORTEST_TICK: Duration = Duration::from_millis(1);
+const LONGEST_TICK: Duration = Duration::from_secs(60 * 60);
 
 /// Looks at a connection once per tick and says when it has waited long enough.
-pub(super) struct Watch {
+pub(super) struct SlowClientGuard {
     activity: Arc<Activity>,
     tick: Duration,
     header_timeout: Duration,
     idle_timeout: Duration,
     write_timeout: Duration,
     /// What was seen at the last look.
-    last: Seen,
+    last: ActivitySnapshot,
     /// For how long nothing was asked.
     waited: Duration,
     /// For how long a head has been incomplete, once that is seen.
     partial_for: Option<Duration>,
     /// For how long the peer has taken nothing of what is ready for it.
-    untaken_for: Duration,
+    stalled_for: Duration,
 }
 
 /// What to do about a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ClientVerdict {
     /// It is in order.
     Fine,
     /// The client takes too long to send its headers.
-    TooSlow,
+    HeaderTimeout,
     /// The client does not take its answers.
-    Unread,
+    WriteTimeout,
     /// Nothing has been asked for a long time.
     Idle,
     /// It was asked to close long ago and has not.
-    Deaf,
+    IgnoresClose,
 }
 
-impl Watch {
+impl SlowClientGuard {
     pub(super) fn new(activity: Arc<Activity>, options: &Options) -> Self {
-        let tick = options.header_timeout.min(options.write_timeout).clamp(SHORTEST_LOOK, LONGEST_LOOK);
+        let tick = options.header_timeout.min(options.write_timeout).clamp(SHORTEST_TICK, LONGEST_TICK);
         Self {
             activity,
             tick,
             header_timeout: options.header_timeout,
             idle_timeout: options.idle_timeout,
             write_timeout: options.write_timeout,
-            last: Seen::default(),
+            last: ActivitySnapshot::default(),
             waited: Duration::ZERO,
             partial_for: None,
-            untaken_for: Duration::ZERO,
+            stalled_for: Duration::ZERO,
         }
     }
 
-    /// The time between two looks.
+    /// The time between two ticks.
     pub(super) fn tick(&self) -> Duration {
         self.tick
     }
 
     /// Whether all there is on the connection is the first part of a request's head.
-    pub(super) fn is_at_a_beginning(&self) -> bool {
-        let seen = self.activity.look();
-        seen.partial && !seen.multiplexed && seen.in_flight == 0 && seen.owed == 0 && !seen.blocked
+    pub(super) fn has_only_partial_head(&self) -> bool {
+        let seen = self.activity.snapshot();
+        seen.partial && !seen.multiplexed && seen.in_flight == 0 && seen.unsent == 0 && !seen.blocked
     }
 
     /// Judges what happened since the last look.
-    pub(super) fn judge(&mut self) -> Verdict {
-        let seen = self.activity.look();
+    pub(super) fn check(&mut self) -> ClientVerdict {
+        let seen = self.activity.snapshot();
         let last = std::mem::replace(&mut self.last, seen);
         // The piece that is waiting now may be younger than the last look, so the first one without progress counts
         // from here.
-        let untaken = (seen.owed > 0 && last.owed > 0 && seen.taken == last.taken)
+        let stalled = (seen.unsent > 0 && last.unsent > 0 && seen.progress == last.progress)
             || (seen.blocked && last.blocked && seen.written == last.written);
-        self.untaken_for = if untaken { self.untaken_for + self.tick } else { Duration::ZERO };
-        if untaken && self.untaken_for >= self.write_timeout {
-            return Verdict::Unread;
+        self.stalled_for = if stalled { self.stalled_for + self.tick } else { Duration::ZERO };
+        if stalled && self.stalled_for >= self.write_timeout {
+            return ClientVerdict::WriteTimeout;
         }
-        if seen.in_flight > 0 || seen.owed > 0 || seen.blocked || seen.requests != last.requests {
+        if seen.in_flight > 0 || seen.unsent > 0 || seen.blocked || seen.requests != last.requests {
             self.waited = Duration::ZERO;
             self.partial_for = None;
-            return Verdict::Fine;
+            return ClientVerdict::Fine;
         }
         self.waited += self.tick;
         let partial = seen.partial && !seen.multiplexed;
         self.partial_for = partial.then(|| self.partial_for.map_or(Duration::ZERO, |so_far| so_far + self.tick));
-        // A first request is owed since the connection was opened, a later one since its first byte.
+        // A first request is due since the connection was opened, a later one since its first byte.
         let owed_for = if seen.requests == 0 { Some(self.waited) } else { self.partial_for };
-        if owed_for.is_some_and(|owed_for| owed_for >= self.header_timeout.min(LONGEST_LOOK)) {
-            return Verdict::TooSlow;
+        if owed_for.is_some_and(|owed_for| owed_for >= self.header_timeout.min(LONGEST_TICK)) {
+            return ClientVerdict::HeaderTimeout;
         }
         if self.waited >= self.idle_timeout.saturating_add(self.write_timeout) {
-            return Verdict::Deaf;
+            return ClientVerdict::IgnoresClose;
         }
-        if self.waited >= self.idle_timeout { Verdict::Idle } else { Verdict::Fine }
+        if self.waited >= self.idle_timeout { ClientVerdict::Idle } else { ClientVerdict::Fine }
     }
 }
 
@@ -110,29 +110,38 @@ mod tests {
     use super::*;
 
     /// A look every ten seconds; a connection is idle after thirty, and answers may wait twenty.
-    fn watch(activity: &Arc<Activity>) -> Watch {
+    fn watch(activity: &Arc<Activity>) -> SlowClientGuard {
         let options = Options {
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(20),
             ..Options::default()
         };
-        Watch::new(Arc::clone(activity), &options)
+        SlowClientGuard::new(Arc::clone(activity), &options)
     }
 
     #[test]
     fn a_connection_that_asks_nothing_is_too_slow_and_an_idle_one_is_left_for_a_while() {
         let activity = Arc::new(Activity::default());
-        assert_eq!(watch(&activity).judge(), Verdict::TooSlow);
+        assert_eq!(watch(&activity).check(), ClientVerdict::HeaderTimeout);
 
         let mut watch = watch(&activity);
         let request = activity.begin(false);
         for _ in 0..100 {
-            assert_eq!(watch.judge(), Verdict::Fine, "a long answer is no idle connection");
+            assert_eq!(watch.check(), ClientVerdict::Fine, "a long answer is no idle connection");
         }
         drop(request);
-        let verdicts = [(); 5].map(|()| watch.judge());
-        assert_eq!(verdicts, [Verdict::Fine, Verdict::Fine, Verdict::Idle, Verdict::Idle, Verdict::Deaf]);
+        let verdicts = [(); 5].map(|()| watch.check());
+        assert_eq!(
+            verdicts,
+            [
+                ClientVerdict::Fine,
+                ClientVerdict::Fine,
+                ClientVerdict::Idle,
+                ClientVerdict::Idle,
+                ClientVerdict::IgnoresClose
+            ]
+        );
     }
 
     #[test]
@@ -140,10 +149,10 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let mut watch = watch(&activity);
         drop(activity.begin(false));
-        assert_eq!(watch.judge(), Verdict::Fine);
+        assert_eq!(watch.check(), ClientVerdict::Fine);
         activity.note_read();
-        assert_eq!(watch.judge(), Verdict::Fine, "it may have begun a moment ago");
-        assert_eq!(watch.judge(), Verdict::TooSlow);
+        assert_eq!(watch.check(), ClientVerdict::Fine, "it may have begun a moment ago");
+        assert_eq!(watch.check(), ClientVerdict::HeaderTimeout);
     }
 
     #[test]
@@ -152,8 +161,8 @@ mod tests {
         let mut watch = watch(&activity);
         drop(activity.begin(true));
         activity.note_read();
-        let verdicts = [(); 4].map(|()| watch.judge());
-        assert_eq!(verdicts, [Verdict::Fine, Verdict::Fine, Verdict::Fine, Verdict::Idle]);
+        let verdicts = [(); 4].map(|()| watch.check());
+        assert_eq!(verdicts, [ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::Idle]);
     }
 
     #[test]
@@ -161,23 +170,27 @@ mod tests {
         let activity = Arc::new(Activity::default());
         let mut watch = watch(&activity);
         let request = activity.begin(true);
-        let owed = request.owe();
+        let unsent = request.begin_piece();
         for _ in 0..10 {
-            assert_eq!(watch.judge(), Verdict::Fine);
-            assert_eq!(watch.judge(), Verdict::Fine);
-            owed.note_taken();
+            assert_eq!(watch.check(), ClientVerdict::Fine);
+            assert_eq!(watch.check(), ClientVerdict::Fine);
+            unsent.note_progress();
         }
-        assert_eq!(watch.judge(), Verdict::Fine);
+        assert_eq!(watch.check(), ClientVerdict::Fine);
         // Bytes of the protocol itself are no progress.
         activity.note_write(&Poll::Ready(Ok(17)));
-        assert_eq!(watch.judge(), Verdict::Fine);
+        assert_eq!(watch.check(), ClientVerdict::Fine);
         activity.note_write(&Poll::Ready(Ok(17)));
-        assert_eq!(watch.judge(), Verdict::Unread);
-        drop(owed);
-        assert_eq!(watch.judge(), Verdict::Fine, "nothing waits, so nobody is late");
+        assert_eq!(watch.check(), ClientVerdict::WriteTimeout);
+        drop(unsent);
+        assert_eq!(watch.check(), ClientVerdict::Fine, "nothing waits, so nobody is late");
 
         activity.note_write(&Poll::Pending);
-        let verdicts = [(); 3].map(|()| watch.judge());
-        assert_eq!(verdicts, [Verdict::Fine, Verdict::Fine, Verdict::Unread], "a socket that takes nothing");
+        let verdicts = [(); 3].map(|()| watch.check());
+        assert_eq!(
+            verdicts,
+            [ClientVerdict::Fine, ClientVerdict::Fine, ClientVerdict::WriteTimeout],
+            "a socket that takes nothing"
+        );
     }
 }

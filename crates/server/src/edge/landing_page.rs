@@ -6,7 +6,7 @@ use http::header::{ACCEPT, CONTENT_SECURITY_POLICY, VARY};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use switchboard_engine::{Address, Caller};
 
-use super::plain;
+use super::json_response;
 use crate::{Body, Identity, State};
 
 /// Whether a browser asks, for a page.
@@ -48,7 +48,7 @@ pub(super) fn page(state: &State, identity: &Identity) -> Response<Body> {
         "Health: <a href=\"/healthz\">/healthz</a>, <a href=\"/readyz\">/readyz</a>. \
          The protocol: <a href=\"https://a2a-protocol.org\">a2a-protocol.org</a>.</p></body></html>\n",
     );
-    let mut response = plain::body(StatusCode::OK, "text/html; charset=utf-8", html);
+    let mut response = json_response::body(StatusCode::OK, "text/html; charset=utf-8", html);
     let policy = HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response.headers_mut().insert(VARY, HeaderValue::from_static("accept"));

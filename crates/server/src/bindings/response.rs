@@ -7,8 +7,8 @@ use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Version};
 use switchboard_engine::AgentName;
 
 use super::dialect::VERSION;
-use super::quote;
-use crate::{Body, Measured};
+use super::truncate;
+use crate::{Body, RequestLabels};
 
 /// JSON-RPC, cards and everything of v0.3.
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -44,7 +44,7 @@ impl Binding {
 
     /// An error as this binding writes it.
     pub(super) fn encode(&self, dialect: Dialect, error: &Error) -> Vec<u8> {
-        let error = quote::within(error);
+        let error = truncate::within(error);
         match self {
             Self::Rpc(id) => error.encode_json_rpc(dialect, id),
             Self::Rest => error.encode_rest(dialect),
@@ -97,7 +97,7 @@ pub(super) fn measure(
 ) -> Response<Body> {
     let method = operation.map_or("unknown", |operation| operation.method(Version::V1));
     let outcome = error.map_or("ok", outcome);
-    response.extensions_mut().insert(Measured { method, agent, outcome });
+    response.extensions_mut().insert(RequestLabels { method, agent, outcome });
     response
 }
 

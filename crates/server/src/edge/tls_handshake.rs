@@ -9,14 +9,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::activity::Activity;
-use super::farewell::{self, Farewell};
+use super::early_response::{self, EarlyResponse};
 use super::socket::Socket;
 use super::tls::Tls;
 use super::transport::Transport;
 use crate::metric_definitions as metric;
 
 /// Agrees on keys with the peer; nothing if that fails, which is then noted.
-pub(super) async fn shake_hands(
+pub(super) async fn accept_tls(
     stream: TcpStream,
     tls: &Arc<Tls>,
     limit: Duration,
@@ -47,7 +47,7 @@ async fn begin(stream: TcpStream, tls: &Arc<Tls>, activity: &Arc<Activity>) -> i
     if stream.peek(&mut first).await? > 0 && is_http(first[0]) {
         return Ok(Beginning::Plain(stream));
     }
-    let acceptor = TlsAcceptor::from(tls.in_force().await);
+    let acceptor = TlsAcceptor::from(tls.current().await);
     let stream = acceptor.accept(Socket::new(stream, Arc::clone(activity))).await?;
     Ok(Beginning::Tls(Transport::tls(stream, Arc::clone(activity))))
 }
@@ -60,5 +60,5 @@ fn is_http(first: u8) -> bool {
 async fn say_https(stream: TcpStream) {
     const BODY: &str = "{\"error\":{\"code\":400,\"status\":\"INVALID_ARGUMENT\",\"message\":\"this port speaks TLS, and the \
                         request came without it: write https:// instead of http://\"}}";
-    farewell::say(stream, Farewell { status: "400 Bad Request", headers: "", body: BODY.to_owned() }).await;
+    early_response::send(stream, EarlyResponse { status: "400 Bad Request", headers: "", body: BODY.to_owned() }).await;
 }

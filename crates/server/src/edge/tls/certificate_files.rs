@@ -17,7 +17,7 @@ const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// Where certificate and key are.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
@@ -25,23 +25,23 @@ pub(super) struct Files {
 /// What was found in the files, to be compared with what is found there later. A digest, because the key itself is to
 /// be in memory no more often than it must.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Attempt([u8; 32]);
+pub(super) struct ContentDigest([u8; 32]);
 
 type Content = Result<Vec<u8>, TlsError>;
-type Made = Result<ServerConfig, Vec<TlsError>>;
+type BuiltConfig = Result<ServerConfig, Vec<TlsError>>;
 
-impl Files {
+impl CertificateFiles {
     /// Reads both files and makes of them what a handshake needs.
-    pub(super) fn read(&self) -> (Attempt, Made) {
+    pub(super) fn read(&self) -> (ContentDigest, BuiltConfig) {
         let (certificate, key) = self.contents();
-        (Attempt::new(&certificate, &key), self.make(certificate, key))
+        (ContentDigest::new(&certificate, &key), self.build(certificate, key))
     }
 
     /// The same, but makes nothing of what was seen before.
-    pub(super) fn read_unless(&self, seen: &Attempt) -> (Attempt, Option<Made>) {
+    pub(super) fn read_unless(&self, seen: &ContentDigest) -> (ContentDigest, Option<BuiltConfig>) {
         let (certificate, key) = self.contents();
-        let attempt = Attempt::new(&certificate, &key);
-        let made = (attempt != *seen).then(|| self.make(certificate, key));
+        let attempt = ContentDigest::new(&certificate, &key);
+        let made = (attempt != *seen).then(|| self.build(certificate, key));
         (attempt, made)
     }
 
@@ -49,7 +49,7 @@ impl Files {
         (content(TlsPart::Certificate, &self.certificate), content(TlsPart::Key, &self.key))
     }
 
-    fn make(&self, certificate: Content, key: Content) -> Made {
+    fn build(&self, certificate: Content, key: Content) -> BuiltConfig {
         let chain = certificate.and_then(|pem| self.chain(&pem));
         let key = key.and_then(|pem| self.key(&pem));
         let (chain, key) = match (chain, key) {
@@ -107,7 +107,7 @@ impl Files {
     }
 }
 
-impl Attempt {
+impl ContentDigest {
     fn new(certificate: &Content, key: &Content) -> Self {
         let mut digest = Sha256::new();
         for content in [certificate, key] {

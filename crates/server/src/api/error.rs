@@ -5,11 +5,11 @@ use http::{HeaderValue, Response, StatusCode};
 use switchboard_engine::store::StoreError;
 
 use crate::Body;
-use crate::edge::plain;
+use crate::edge::json_response;
 
 /// Why it is not done.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Problem {
+pub(super) enum ApiError {
     #[error("{0} for keys with the admin scope")]
     NotAdmin(&'static str),
     #[error("this server was started without webhooks")]
@@ -30,7 +30,7 @@ pub(super) enum Problem {
     Store(#[from] StoreError),
 }
 
-impl Problem {
+impl ApiError {
     /// The answer.
     pub(super) fn response(&self) -> Response<Body> {
         let status = match self {
@@ -42,7 +42,7 @@ impl Problem {
             Self::WrongState { .. } => StatusCode::CONFLICT,
             Self::Store(error) => return unavailable(error),
         };
-        plain::error(status, &self.to_string())
+        json_response::error(status, &self.to_string())
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn unavailable(error: &StoreError) -> Response<Body> {
 
 /// Not now, but after so many seconds.
 pub(super) fn later(message: &str, seconds: u64) -> Response<Body> {
-    let mut response = plain::error(StatusCode::SERVICE_UNAVAILABLE, message);
+    let mut response = json_response::error(StatusCode::SERVICE_UNAVAILABLE, message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     response
 }

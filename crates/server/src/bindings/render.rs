@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use switchboard_a2a::{Error, ErrorKind, TaskId};
 use switchboard_engine::TaskReading;
 
-use super::call::{Call, Outcome};
-use super::error;
-use super::task::{self, Form};
-use crate::body::cut;
-use crate::responses::{RenderSlot, Reserved, SMALL};
+use super::error::from_engine;
+use super::operation::{OperationCall, Reply};
+use super::task::{self, TaskForm};
+use crate::body::split_into_pieces;
+use crate::response_budget::{RenderSlot, ReservedBytes, SMALL};
 use crate::state::stopping;
 
-impl Call<'_> {
+impl OperationCall<'_> {
     /// Room for a result of about so many bytes, as soon as the caller's budget has it.
-    pub(super) async fn reserve(&self, bytes: u64) -> Result<Reserved, Error> {
+    pub(super) async fn reserve(&self, bytes: u64) -> Result<ReservedBytes, Error> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         if let Some(reserved) = self.state.responses.try_reserve(self.identity, bytes) {
             return Ok(reserved);
@@ -30,7 +30,7 @@ impl Call<'_> {
     }
 
     /// Room for the first frame of a stream of a task that exists, where it is large.
-    pub(super) async fn reserve_for(&self, id: &TaskId) -> Result<Option<Reserved>, Error> {
+    pub(super) async fn reserve_for(&self, id: &TaskId) -> Result<Option<ReservedBytes>, Error> {
         let size = self.state.engine.size(&self.address, &self.identity.caller, id).await;
         match size {
             Ok(bytes) if bytes > SMALL as u64 => self.reserve(bytes).await.map(Some),
@@ -51,28 +51,28 @@ impl Call<'_> {
 
 /// Writes a task that is known by its id and size: it is read once there is room for it.
 pub(super) async fn task(
-    call: &mut Call<'_>,
+    call: &mut OperationCall<'_>,
     id: &TaskId,
     bytes: u64,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
-) -> Result<Outcome, Error> {
+) -> Result<Reply, Error> {
     let reserved = call.reserve(bytes).await?;
     let slot = call.render_slot().await?;
-    let reading = call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?;
-    render_task(call, (reserved, slot), Form::Bare, reading, history_length, out).await
+    let reading = call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(from_engine)?;
+    render_task(call, (reserved, slot), TaskForm::Bare, reading, history_length, out).await
 }
 
 /// Writes the task that an operation has come to. It is done, so the caller gets it even from a server that stops; if a
 /// large one has to wait for room, it is let go and read again, so that what waits holds no memory.
 pub(super) async fn outcome(
-    call: &mut Call<'_>,
+    call: &mut OperationCall<'_>,
     id: &TaskId,
-    form: Form,
+    form: TaskForm,
     reading: TaskReading,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
-) -> Result<Outcome, Error> {
+) -> Result<Reply, Error> {
     let bytes = reading.bytes();
     if bytes <= SMALL as u64 {
         let reserved = call.reserve(bytes).await;
@@ -84,13 +84,13 @@ pub(super) async fn outcome(
 }
 
 async fn large_outcome(
-    call: &mut Call<'_>,
+    call: &mut OperationCall<'_>,
     id: &TaskId,
-    form: Form,
+    form: TaskForm,
     reading: TaskReading,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
-) -> Result<Outcome, Error> {
+) -> Result<Reply, Error> {
     let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
     let responses = &call.state.responses;
     let at_once = responses.try_reserve(call.identity, bytes);
@@ -105,24 +105,24 @@ async fn large_outcome(
     let slot = call.render_slot().await.ok();
     let reading = match reading {
         Some(reading) => reading,
-        None => call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(error::of)?,
+        None => call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(from_engine)?,
     };
     render_task(call, (reserved, slot), form, reading, history_length, out).await
 }
 
 async fn render_task(
-    call: &mut Call<'_>,
-    room: (Reserved, impl Send + 'static),
-    form: Form,
+    call: &mut OperationCall<'_>,
+    room: (ReservedBytes, impl Send + 'static),
+    form: TaskForm,
     reading: TaskReading,
     history_length: Option<u32>,
     out: &mut Vec<u8>,
-) -> Result<Outcome, Error> {
+) -> Result<Reply, Error> {
     let (wire, (reserved, slot)) = (call.wire(), room);
     let mut bytes = std::mem::take(out);
     let pieces = off_thread(move || {
         task::write(wire, form, reading, history_length, &mut bytes)?;
-        let pieces = cut(bytes);
+        let pieces = split_into_pieces(bytes);
         drop(slot);
         Ok(pieces)
     });
@@ -141,15 +141,15 @@ pub(super) async fn off_thread<T: Send + 'static>(
 }
 
 /// A small result that is in the buffer.
-pub(super) fn written(call: &mut Call<'_>, mut reserved: Reserved, out: &[u8]) -> Outcome {
+pub(super) fn written(call: &mut OperationCall<'_>, mut reserved: ReservedBytes, out: &[u8]) -> Reply {
     reserved.resize(out.len());
     call.reserved = Some(reserved);
-    Outcome::Written
+    Reply::Written
 }
 
 /// A large result.
-pub(super) fn in_pieces(call: &mut Call<'_>, mut reserved: Reserved, pieces: VecDeque<Bytes>) -> Outcome {
+pub(super) fn in_pieces(call: &mut OperationCall<'_>, mut reserved: ReservedBytes, pieces: VecDeque<Bytes>) -> Reply {
     reserved.resize(pieces.iter().map(Bytes::len).sum());
     call.reserved = Some(reserved);
-    Outcome::Large(pieces)
+    Reply::Large(pieces)
 }

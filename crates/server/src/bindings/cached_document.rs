@@ -7,16 +7,16 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
-use super::reply;
+use super::response;
 use crate::{Body, State};
 
 /// A document as bytes.
-pub(super) struct Document {
+pub(super) struct CachedDocument {
     body: Bytes,
     etag: HeaderValue,
 }
 
-impl Document {
+impl CachedDocument {
     pub(super) fn new(body: Vec<u8>) -> Self {
         Self { etag: etag(&body), body: Bytes::from(body) }
     }
@@ -35,7 +35,7 @@ impl Document {
         }
         let headers = response.headers_mut();
         if !fresh {
-            headers.insert(CONTENT_TYPE, reply::JSON);
+            headers.insert(CONTENT_TYPE, response::JSON);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
         headers.insert(ETAG, self.etag.clone());

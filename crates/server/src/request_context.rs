@@ -9,7 +9,7 @@ use switchboard_engine::AgentName;
 use crate::Identity;
 
 /// A request that has passed every guard: its caller is known and its body is read.
-pub(crate) struct Exchange {
+pub(crate) struct RequestContext {
     /// As it was sent; its route is found already.
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
@@ -19,7 +19,7 @@ pub(crate) struct Exchange {
     pub(crate) identity: Arc<Identity>,
 }
 
-impl Exchange {
+impl RequestContext {
     /// What follows the question mark, percent-encoded.
     pub(crate) fn query(&self) -> Option<&str> {
         self.uri.query()
@@ -28,7 +28,7 @@ impl Exchange {
 
 /// What the metrics call a request. A binding puts it into the extensions of its response.
 #[derive(Clone, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct RequestLabels {
     /// The operation's v1.0 name, `card`, `openapi`, or `unknown`.
     pub(crate) method: &'static str,
     /// The agent that was asked, once it is known to exist.

@@ -1,11 +1,11 @@
-//! Who asks. The front door takes a token from the request; an [`Authenticator`] knows whose it is.
+//! Who asks. The server takes a token from the request; an [`Authenticator`] knows whose it is.
 
 use std::sync::Arc;
 
 use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
 use tokio_util::sync::CancellationToken;
 
-use crate::responses::Account;
+use crate::response_budget::CallerUsage;
 
 /// Knows the callers. Asked on every request, so it answers from memory; it compares in constant time.
 pub trait Authenticator: Send + Sync + 'static {
@@ -21,7 +21,7 @@ pub struct Identity {
     /// Cancelled when the key is revoked or has expired; open streams end then.
     pub revoked: CancellationToken,
     /// What the caller has in flight of responses.
-    pub(crate) account: Account,
+    pub(crate) account: CallerUsage,
 }
 
 impl Identity {
@@ -32,7 +32,7 @@ impl Identity {
 
     /// A caller whose credentials are good until the token is cancelled.
     pub fn until(caller: Caller, revoked: CancellationToken) -> Self {
-        Self { caller, revoked, account: Account::default() }
+        Self { caller, revoked, account: CallerUsage::default() }
     }
 
     /// Somebody without a key, who may see what is public and nothing else.

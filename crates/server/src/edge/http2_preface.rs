@@ -9,13 +9,13 @@ const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The bytes so far.
 #[derive(Default)]
-pub(super) struct Opening {
+pub(super) struct Http2Preface {
     bytes: [u8; PREFACE.len()],
     pub(super) length: usize,
-    handed_on: usize,
+    replayed: usize,
 }
 
-impl Opening {
+impl Http2Preface {
     /// Whether nothing so far speaks against HTTP/2.
     pub(super) fn may_be_http2(&self) -> bool {
         PREFACE.starts_with(&self.bytes[..self.length])
@@ -32,10 +32,10 @@ impl Opening {
     }
 
     /// Gives to a reader what it has not had yet, as far as it has room.
-    pub(super) fn hand_on(&mut self, buffer: &mut ReadBuf<'_>) {
-        let end = self.length.min(self.handed_on + buffer.remaining());
-        buffer.put_slice(&self.bytes[self.handed_on..end]);
-        self.handed_on = end;
+    pub(super) fn replay(&mut self, buffer: &mut ReadBuf<'_>) {
+        let end = self.length.min(self.replayed + buffer.remaining());
+        buffer.put_slice(&self.bytes[self.replayed..end]);
+        self.replayed = end;
     }
 }
 
@@ -43,28 +43,28 @@ impl Opening {
 mod tests {
     use super::*;
 
-    fn opening(bytes: &[u8]) -> Opening {
-        let mut opening = Opening::default();
-        opening.rest()[..bytes.len()].copy_from_slice(bytes);
-        opening.length = bytes.len();
-        opening
+    fn preface(bytes: &[u8]) -> Http2Preface {
+        let mut preface = Http2Preface::default();
+        preface.rest()[..bytes.len()].copy_from_slice(bytes);
+        preface.length = bytes.len();
+        preface
     }
 
     #[test]
     fn one_different_byte_is_http1() {
-        assert!(opening(b"P").may_be_http2());
-        assert!(!opening(b"POST").may_be_http2());
-        assert!(opening(PREFACE).may_be_http2() && opening(PREFACE).is_complete());
+        assert!(preface(b"P").may_be_http2());
+        assert!(!preface(b"POST").may_be_http2());
+        assert!(preface(PREFACE).may_be_http2() && preface(PREFACE).is_complete());
     }
 
     #[test]
     fn all_of_it_is_handed_on_once_however_small_the_reader() {
-        let mut opening = opening(b"GET / HTTP/1.1");
+        let mut preface = preface(b"GET / HTTP/1.1");
         let mut read = Vec::new();
         loop {
             let mut piece = [0; 5];
             let mut buffer = ReadBuf::new(&mut piece);
-            opening.hand_on(&mut buffer);
+            preface.replay(&mut buffer);
             if buffer.filled().is_empty() {
                 break;
             }

@@ -8,12 +8,12 @@ use metrics::{Counter, Histogram, SharedString};
 use parking_lot::RwLock;
 use switchboard_engine::AgentName;
 
-use crate::Measured;
+use crate::RequestLabels;
 use crate::metric_definitions as metric;
 
 /// Counts requests.
 #[derive(Default)]
-pub(crate) struct Meter {
+pub(crate) struct RequestMetrics {
     /// Labels come from fixed lists and the served agents, so this stays small.
     handles: RwLock<HashMap<Labels, Handles>>,
 }
@@ -37,10 +37,10 @@ impl Handles {
     }
 }
 
-impl Meter {
+impl RequestMetrics {
     /// One request is answered.
-    pub(crate) fn count(&self, measured: Measured, duration: Duration) {
-        let Measured { method, agent, outcome } = measured;
+    pub(crate) fn count(&self, measured: RequestLabels, duration: Duration) {
+        let RequestLabels { method, agent, outcome } = measured;
         let labels = Labels { method, outcome, agent };
         if let Some(handles) = self.handles.read().get(&labels) {
             return handles.count(duration);

@@ -17,23 +17,23 @@ use switchboard_engine::Address;
 
 use super::access_log::AccessLog;
 use super::activity::Activity;
-use super::authenticate::{INSUFFICIENT_SCOPE, Stranger, identify};
-use super::guard::Origin;
-use super::request_body::{self, Patience, Unread};
+use super::authenticate::{AuthError, INSUFFICIENT_SCOPE, identify};
+use super::request_body::{self, BodyDeadline, BodyError};
+use super::request_guard::Origin;
 use super::request_id::X_REQUEST_ID;
-use super::{client_address, cors, head_limits, landing, plain, strict_transport};
-use crate::bindings::routes::{self, Found, Route};
-use crate::health::{self, Check};
+use super::{client_address, cors, header_limits, hsts, json_response, landing_page};
+use crate::bindings::routes::{self, Route, RouteMatch};
+use crate::health::{self, HealthCheck};
 use crate::state::stopping;
-use crate::{Body, Exchange, Identity, Measured, State, api, bindings};
+use crate::{Body, Identity, RequestContext, RequestLabels, State, api, bindings};
 
 /// When a client that has too many requests under way may try again: most take less.
-const CROWDED_RETRY_MS: u64 = 1_000;
+const OVERLOADED_RETRY_MS: u64 = 1_000;
 
 /// What stands at a path.
-enum Place {
+enum Endpoint {
     A2a(Route),
-    Operations(Check),
+    Health(HealthCheck),
     Api(api::Route),
     /// With the methods there are, and whose address it is.
     WrongMethod(&'static str, Address),
@@ -41,7 +41,7 @@ enum Place {
 }
 
 /// A response and what the traces need to know of its request.
-struct Answered {
+struct HandledRequest {
     response: Response<Body>,
     /// Once it is known who asked.
     identity: Option<Arc<Identity>>,
@@ -70,33 +70,33 @@ pub(super) async fn handle(
     };
     let is_head = parts.method == Method::HEAD;
     let page = parts.headers.get(ORIGIN).cloned();
-    let promises_tls = state.options.tls.is_some() && strict_transport::is_due(&parts);
+    let promises_tls = state.options.tls.is_some() && hsts::is_due(&parts);
     let answering = answer(&state, &activity, parts, body, slot.as_ref().err().copied());
-    let answered = AssertUnwindSafe(answering).catch_unwind().await;
-    let mut answered = answered.unwrap_or_else(|_| panicked(&request_id));
+    let handled = AssertUnwindSafe(answering).catch_unwind().await;
+    let mut handled = handled.unwrap_or_else(|_| panicked(&request_id));
 
     let duration = began.elapsed();
-    let response = &mut answered.response;
-    if answered.counted {
-        let measured = response.extensions_mut().remove::<Measured>();
-        state.meter.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
+    let response = &mut handled.response;
+    if handled.counted {
+        let measured = response.extensions_mut().remove::<RequestLabels>();
+        state.request_metrics.count(measured.unwrap_or_else(|| unnamed(response.status())), duration);
     }
-    let caller = answered.identity.as_ref().map_or("-", |identity| identity.caller.id.as_str());
+    let caller = handled.identity.as_ref().map_or("-", |identity| identity.caller.id.as_str());
     log.write(response.status(), duration, caller, &request_id);
     response.headers_mut().insert(X_REQUEST_ID, request_id);
-    if let (Origin::Allowed, Some(page)) = (&answered.origin, page) {
+    if let (Origin::Allowed, Some(page)) = (&handled.origin, page) {
         cors::expose(page, response.headers_mut());
     }
     if !state.options.allowed_origins.is_empty() {
         cors::vary(response.headers_mut());
     }
     if promises_tls {
-        response.headers_mut().insert(strict_transport::NAME, strict_transport::A_YEAR);
+        response.headers_mut().insert(hsts::NAME, hsts::A_YEAR);
     }
     if activity.is_lingering() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    let (mut parts, mut body) = answered.response.into_parts();
+    let (mut parts, mut body) = handled.response.into_parts();
     if is_head {
         if let Some(length) = body.length() {
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -111,56 +111,56 @@ async fn answer(
     activity: &Activity,
     mut parts: Parts,
     mut body: Incoming,
-    crowded: Option<IpAddr>,
-) -> Answered {
+    over_limit: Option<IpAddr>,
+) -> HandledRequest {
     if parts.method == Method::HEAD {
         parts.method = Method::GET;
     }
-    let place = find(parts.uri.path(), &parts.method);
+    let endpoint = find(parts.uri.path(), &parts.method);
     let (limit, read) = (state.options.request_body, Bytes::new());
     let origin = match state.guard.check(&parts.uri, &parts.headers) {
         Ok(origin) => origin,
         Err(intrusion) => {
-            let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
+            let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
             let error = Error::with_message(ErrorKind::PermissionDenied, intrusion.to_string());
-            return refused(state, &place, &parts, sent.as_deref(), Origin::None, &error);
+            return refused(state, &endpoint, &parts, sent.as_deref(), Origin::None, &error);
         }
     };
-    if let Err(error) = head_limits::check(&parts, &state.options) {
-        let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
-        return refused(state, &place, &parts, sent.as_deref(), origin, &error);
+    if let Err(error) = header_limits::check(&parts, &state.options) {
+        let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
+        return refused(state, &endpoint, &parts, sent.as_deref(), origin, &error);
     }
-    if let Some(address) = crowded {
-        let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
-        return refused(state, &place, &parts, sent.as_deref(), origin, &too_many_of(address, state));
+    if let Some(address) = over_limit {
+        let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
+        return refused(state, &endpoint, &parts, sent.as_deref(), origin, &too_many_requests(address, state));
     }
     if cors::is_preflight(&parts.method, &parts.headers) {
-        return Answered { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
+        return HandledRequest { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
     }
-    let identity = match (identify(state, &parts.headers), &place) {
+    let identity = match (identify(state, &parts.headers), &endpoint) {
         (Ok(identity), _) => identity,
-        (Err(stranger), place) if !place.is_public() || stranger == Stranger::Ambiguous => {
-            let sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
-            let mut answered = refused(state, place, &parts, sent.as_deref(), origin, &stranger.error());
-            answered.response.headers_mut().insert(WWW_AUTHENTICATE, stranger.challenge());
-            return answered;
+        (Err(error), endpoint) if !endpoint.is_public() || error == AuthError::Ambiguous => {
+            let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
+            let mut handled = refused(state, endpoint, &parts, sent.as_deref(), origin, &error.error());
+            handled.response.headers_mut().insert(WWW_AUTHENTICATE, error.challenge());
+            return handled;
         }
         (Err(_), _) => Arc::clone(&state.anonymous),
     };
-    let (mut response, counted) = match place {
-        Place::A2a(route) => (through_binding(state, activity, route, parts, body, &identity).await, true),
+    let (mut response, counted) = match endpoint {
+        Endpoint::A2a(route) => (dispatch_to_binding(state, activity, route, parts, body, &identity).await, true),
         // Boxed, so that its size is not carried along with every message.
-        Place::Api(api::Route::Callback(task)) => {
-            (Box::pin(call_back(state, activity, &task, parts, body)).await, false)
+        Endpoint::Api(api::Route::Callback(task)) => {
+            (Box::pin(receive_callback(state, activity, &task, parts, body)).await, false)
         }
         other => {
-            request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
-            (by_itself(state, other, &parts, &identity).await, false)
+            request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
+            (serve_own_endpoint(state, other, &parts, &identity).await, false)
         }
     };
     let challenge = match response.status() {
         // The key was good when the request came, or none was needed.
-        StatusCode::UNAUTHORIZED => Some(Stranger::since(&identity).challenge()),
+        StatusCode::UNAUTHORIZED => Some(AuthError::since(&identity).challenge()),
         StatusCode::FORBIDDEN => Some(INSUFFICIENT_SCOPE),
         _ => None,
     };
@@ -168,41 +168,41 @@ async fn answer(
         // Where another token is wanted, that has been said.
         response.headers_mut().entry(WWW_AUTHENTICATE).or_insert(challenge);
     }
-    Answered { response, identity: Some(identity), counted, origin }
+    HandledRequest { response, identity: Some(identity), counted, origin }
 }
 
-fn find(path: &str, method: &Method) -> Place {
+fn find(path: &str, method: &Method) -> Endpoint {
     if let Some(check) = health::find(path) {
         return match *method {
-            Method::GET => Place::Operations(check),
-            _ => Place::WrongMethod("GET, HEAD", Address::Root),
+            Method::GET => Endpoint::Health(check),
+            _ => Endpoint::WrongMethod("GET, HEAD", Address::Root),
         };
     }
     match api::find(path, method) {
-        api::Found::Route(route) => return Place::Api(route),
-        api::Found::WrongMethod(allow) => return Place::WrongMethod(allow, Address::Root),
-        api::Found::None => {}
+        api::RouteMatch::Route(route) => return Endpoint::Api(route),
+        api::RouteMatch::WrongMethod(allow) => return Endpoint::WrongMethod(allow, Address::Root),
+        api::RouteMatch::None => {}
     }
     match routes::find(path, method) {
-        Found::Route(route) => Place::A2a(route),
-        Found::WrongMethod { allow, address } => Place::WrongMethod(allow, address),
-        Found::None => Place::Nothing,
+        RouteMatch::Route(route) => Endpoint::A2a(route),
+        RouteMatch::WrongMethod { allow, address } => Endpoint::WrongMethod(allow, address),
+        RouteMatch::None => Endpoint::Nothing,
     }
 }
 
-impl Place {
+impl Endpoint {
     /// Whether no key is needed.
     fn is_public(&self) -> bool {
         match self {
             Self::A2a(route) => route.public,
-            Self::Operations(check) => check.is_public(),
+            Self::Health(check) => check.is_public(),
             Self::Api(route) => route.is_public(),
             Self::WrongMethod(..) | Self::Nothing => true,
         }
     }
 }
 
-async fn through_binding(
+async fn dispatch_to_binding(
     state: &Arc<State>,
     activity: &Activity,
     route: Route,
@@ -212,19 +212,19 @@ async fn through_binding(
 ) -> Response<Body> {
     let bytes = match read(state, activity, &parts, body).await {
         Ok(bytes) => bytes,
-        Err(not_read) => {
-            let NotRead { error, sent, .. } = &*not_read;
-            let response = bindings::refuse(state, &route, &parts.headers, sent.as_deref(), error);
-            return not_read.finish(&parts, response);
+        Err(rejected) => {
+            let RejectedBody { error, sent, .. } = &*rejected;
+            let response = bindings::reject(state, &route, &parts.headers, sent.as_deref(), error);
+            return rejected.finish(&parts, response);
         }
     };
     let Parts { uri, headers, .. } = parts;
-    let exchange = Exchange { uri, headers, body: bytes, identity: Arc::clone(identity) };
-    bindings::answer(state, route, exchange).await
+    let context = RequestContext { uri, headers, body: bytes, identity: Arc::clone(identity) };
+    bindings::answer(state, route, context).await
 }
 
 /// What another server tells about a task.
-async fn call_back(
+async fn receive_callback(
     state: &Arc<State>,
     activity: &Activity,
     task: &TaskId,
@@ -235,55 +235,60 @@ async fn call_back(
         Ok(admitted) => admitted,
         Err(response) => {
             let limit = state.options.request_body;
-            request_body::take_leave(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
             return response;
         }
     };
     match read(state, activity, &parts, body).await {
         Ok(bytes) => api::receive(state, admitted, &parts.headers, &bytes).await,
-        Err(not_read) => not_read.finish(&parts, plain::refusal(&not_read.error)),
+        Err(rejected) => rejected.finish(&parts, json_response::refusal(&rejected.error)),
     }
 }
 
 /// Reads the body.
-async fn read(state: &State, activity: &Activity, parts: &Parts, mut body: Incoming) -> Result<Bytes, Box<NotRead>> {
+async fn read(
+    state: &State,
+    activity: &Activity,
+    parts: &Parts,
+    mut body: Incoming,
+) -> Result<Bytes, Box<RejectedBody>> {
     let options = &state.options;
-    let patience = Patience::new(options.header_timeout, options.body_timeout);
+    let deadline = BodyDeadline::new(options.header_timeout, options.body_timeout);
     let read = tokio::select! {
         biased;
-        read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, patience) => read,
-        () = state.engine.drained().cancelled() => Err(Unread::Stopping),
+        read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, deadline) => read,
+        () = state.engine.drained().cancelled() => Err(BodyError::Stopping),
     };
     match read {
         Ok(bytes) => {
             activity.body_is_read();
             Ok(bytes)
         }
-        Err(unread) => Err(Box::new(not_read(state, activity, parts, body, unread).await)),
+        Err(unread) => Err(Box::new(rejected(state, activity, parts, body, unread).await)),
     }
 }
 
 /// Answers of the server itself.
-async fn by_itself(state: &State, place: Place, parts: &Parts, identity: &Identity) -> Response<Body> {
+async fn serve_own_endpoint(state: &State, endpoint: Endpoint, parts: &Parts, identity: &Identity) -> Response<Body> {
     let path = parts.uri.path();
-    match place {
-        Place::Operations(check) => health::answer(state, check, identity).await,
-        Place::WrongMethod(allow, address) => {
-            let nobody = bindings::nobody_at(state, &address, &identity.caller);
+    match endpoint {
+        Endpoint::Health(check) => health::answer(state, check, identity).await,
+        Endpoint::WrongMethod(allow, address) => {
+            let nobody = bindings::no_agent_at(state, &address, &identity.caller);
             // People open A2A addresses with a browser; what is under /api they have from the manual.
-            let is_for_people = landing::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
+            let is_for_people = landing_page::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
             nobody.unwrap_or_else(|| match is_for_people {
-                true => landing::page(state, identity),
-                false => plain::wrong_method(path, &parts.method, allow),
+                true => landing_page::page(state, identity),
+                false => json_response::wrong_method(path, &parts.method, allow),
             })
         }
-        Place::Api(api::Route::Webhooks(ask)) => api::answer(state, ask, &parts.uri, identity).await,
-        Place::A2a(_) | Place::Api(_) | Place::Nothing => plain::nothing_at(path),
+        Endpoint::Api(api::Route::Webhooks(request)) => api::answer(state, request, &parts.uri, identity).await,
+        Endpoint::A2a(_) | Endpoint::Api(_) | Endpoint::Nothing => json_response::not_found(path),
     }
 }
 
 /// Why a request whose body was not read is refused.
-struct NotRead {
+struct RejectedBody {
     error: Error,
     /// Where it is not the status of the error: the body did not come to its end then.
     status: Option<StatusCode>,
@@ -291,7 +296,7 @@ struct NotRead {
     sent: Option<Bytes>,
 }
 
-impl NotRead {
+impl RejectedBody {
     /// The response, once it says what is wrong.
     fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
         if let Some(status) = self.status {
@@ -305,41 +310,47 @@ impl NotRead {
     }
 }
 
-async fn not_read(state: &State, activity: &Activity, parts: &Parts, mut body: Incoming, unread: Unread) -> NotRead {
+async fn rejected(
+    state: &State,
+    activity: &Activity,
+    parts: &Parts,
+    mut body: Incoming,
+    unread: BodyError,
+) -> RejectedBody {
     let limit = state.options.request_body;
     let mut sent = None;
     let (status, error) = match unread {
-        Unread::Refused(error, read) => {
-            sent = request_body::take_leave(activity, &parts.headers, read, &mut body, limit).await;
+        BodyError::Refused(error, read) => {
+            sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
             (None, error)
         }
-        Unread::Paused => {
+        BodyError::Paused => {
             let pause_ms = state.options.header_timeout.as_millis();
             let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
             (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.headerTimeout"))
         }
-        Unread::TooSlow => {
+        BodyError::TooSlow => {
             let timeout_ms = state.options.body_timeout.as_millis();
             let message =
                 format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
             (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
         }
-        Unread::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
-        Unread::Broken => {
+        BodyError::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
+        BodyError::Broken => {
             let message = "the request body ended early or is not framed as its headers say";
             (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
         }
     };
-    NotRead { error, status, sent }
+    RejectedBody { error, status, sent }
 }
 
 /// The refusal of a client that has too many requests under way, over connections of a trusted proxy.
-fn too_many_of(address: IpAddr, state: &State) -> Error {
+fn too_many_requests(address: IpAddr, state: &State) -> Error {
     let limit = state.options.connections_per_address;
     let message = format!(
         "{address} has {limit} requests under way, as many as limits.connectionsPerAddress allows, wait for some first"
     );
-    Error::overloaded(message, CROWDED_RETRY_MS)
+    Error::overloaded(message, OVERLOADED_RETRY_MS)
 }
 
 fn late(message: String, limit: &str) -> Error {
@@ -349,28 +360,28 @@ fn late(message: String, limit: &str) -> Error {
 /// A refusal, in the form of the binding where there is one.
 fn refused(
     state: &State,
-    place: &Place,
+    endpoint: &Endpoint,
     parts: &Parts,
     sent: Option<&[u8]>,
     origin: Origin,
     error: &Error,
-) -> Answered {
-    let (response, counted) = match place {
-        Place::A2a(route) => (bindings::refuse(state, route, &parts.headers, sent, error), true),
-        _ => (plain::refusal(error), false),
+) -> HandledRequest {
+    let (response, counted) = match endpoint {
+        Endpoint::A2a(route) => (bindings::reject(state, route, &parts.headers, sent, error), true),
+        _ => (json_response::refusal(error), false),
     };
-    Answered { response, identity: None, counted, origin }
+    HandledRequest { response, identity: None, counted, origin }
 }
 
 /// The hook has printed where; this ties it to the request.
-fn panicked(request_id: &HeaderValue) -> Answered {
+fn panicked(request_id: &HeaderValue) -> HandledRequest {
     let request_id = request_id.to_str().unwrap_or_default();
     tracing::error!(request_id, "a request panicked, this is a bug");
-    let response = plain::error(StatusCode::INTERNAL_SERVER_ERROR, "internal error, the log says more");
-    Answered { response, identity: None, counted: true, origin: Origin::None }
+    let response = json_response::error(StatusCode::INTERNAL_SERVER_ERROR, "internal error, the log says more");
+    HandledRequest { response, identity: None, counted: true, origin: Origin::None }
 }
 
 /// A response that no binding has named.
-fn unnamed(status: StatusCode) -> Measured {
-    Measured { method: "unknown", agent: None, outcome: if status.is_success() { "ok" } else { "error" } }
+fn unnamed(status: StatusCode) -> RequestLabels {
+    RequestLabels { method: "unknown", agent: None, outcome: if status.is_success() { "ok" } else { "error" } }
 }
