@@ -104,8 +104,8 @@ Exit codes: 0 no problem, even if there are warnings; 1 a problem; 2 typed wrong
 
 /// What stands under the help of `config show`.
 const SHOW: &str = "\
-A flag wins over a variable of the environment, that over the .env file here or in a folder above (or the one that \
---config names), that over ~/.config/a2a-cli/.env, and that over what is usual. In the files a setting has the \
+A flag wins over a variable of the environment, that over the file that --config names, \
+that over ~/.config/a2a-cli/.env, and that over what is usual. In the files a setting has the \
 variable's name, one A2ACLI_NAME=value a line. Secrets are not shown. The settings of a server are another matter: \
 see switchboard config check.";
 

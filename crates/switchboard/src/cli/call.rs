@@ -115,7 +115,7 @@ pub struct CallFlags {
     #[arg(long, env = "A2ACLI_DEBUG", hide_env_values = true, action = SetTrue, value_parser = boolean)]
     pub debug: bool,
 
-    /// File with these settings, one A2ACLI_NAME=value a line, in place of the .env here or in a folder above
+    /// File with these settings, one A2ACLI_NAME=value a line
     #[arg(long, value_name = "FILE", env = "A2ACLI_CONFIG", hide_env_values = true)]
     pub config: Option<PathBuf>,
 

@@ -1,5 +1,6 @@
-//! Settings of calls from files: `A2ACLI_NAME=value` lines in the `.env` of this folder or one above it (or the file that
-//! `--config` names), and below that in `~/.config/a2a-cli/.env`. They stand under the environment, and flags above both.
+//! Settings of calls from files: `A2ACLI_NAME=value` lines in the file that `--config` names, and below that in
+//! `~/.config/a2a-cli/.env`. They stand under the environment, and flags above both. A `.env` in the current folder is not
+//! read: it may have come with a cloned repository, and would decide where credentials are sent.
 
 mod file;
 
@@ -28,6 +29,8 @@ const CONFIG: &str = "A2ACLI_CONFIG";
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) files: Vec<File>,
+    /// A `.env` in the current folder with settings in it, which are not read.
+    unread: Option<PathBuf>,
 }
 
 /// Who has said something.
@@ -56,13 +59,10 @@ impl Settings {
     /// Reads the files.
     pub(crate) fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let global = folder().map(|folder| folder.join(".env")).filter(|path| path.is_file());
-        // The user's own may be the nearest, too.
-        let found = local().filter(|path| named.is_none() && global.as_ref() != Some(path));
-        let mut files = Vec::new();
-        files.extend(named.map(|path| File::read(path, false)).transpose()?);
-        files.extend(found.map(|path| File::read(&path, true)).transpose()?);
-        files.extend(global.map(|path| File::read(&path, false)).transpose()?);
-        Ok(Self { files })
+        let paths = named.map(Path::to_owned).into_iter().chain(global);
+        let files = paths.map(|path| File::read(&path)).collect::<Result<Vec<File>, Failure>>()?;
+        let unread = local().filter(|_| named.is_none()).filter(|path| files.iter().all(|file| file.path != *path));
+        Ok(Self { files, unread })
     }
 
     /// What the files say of a setting, and which one.
@@ -99,7 +99,11 @@ impl Settings {
         let mut known: Vec<&str> = WITHOUT_FLAG.to_vec();
         known.extend(all_arguments(command).into_iter().filter_map(|argument| argument.get_env()?.to_str()));
         known.retain(|name| name.starts_with(PREFIX) && *name != CONFIG);
-        let mut warnings = Vec::new();
+        let unread = |path: &PathBuf| {
+            let path = path.display();
+            format!("{path} has settings and is not read: name it with --config {path}, or in {CONFIG}")
+        };
+        let mut warnings: Vec<String> = self.unread.iter().map(unread).collect();
         for file in &self.files {
             let path = file.path.display();
             if file.is_open && SECRETS.iter().any(|name| file.value(name).is_some()) {
@@ -160,10 +164,11 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(Path::new(&home).join(".config/a2a-cli"))
 }
 
-/// The nearest `.env`, here or above.
+/// A `.env` in the current folder that has settings of ours.
 fn local() -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().map(|folder| folder.join(".env")).find(|path| path.is_file())
+    let path = std::env::current_dir().ok()?.join(".env");
+    let file = File::read(&path).ok()?;
+    file.names().next().is_some().then_some(path)
 }
 
 fn all_arguments(command: &Command) -> Vec<&Arg> {

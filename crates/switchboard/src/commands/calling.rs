@@ -150,8 +150,6 @@ struct Call {
     deadline: Option<(Instant, Duration)>,
     /// Who we are to it.
     identity: Identity,
-    /// What may be sent to it.
-    guard: Guard,
     is_local: bool,
     is_debug: bool,
 }
@@ -159,15 +157,9 @@ struct Call {
 impl Call {
     async fn open(agent: &str, flags: &CallFlags) -> Result<Self, Failure> {
         let Target { mut peer, mut roots, certificate, is_local, card } = target::find(agent, &flags.workspace).await?;
-        let guard = Guard::new(agent, &peer, flags)?;
+        let guard = Guard::new(&peer, flags)?;
         if !peer.headers.is_empty() {
-            guard.kept("agents.yaml")?;
-        }
-        if !flags.headers.is_empty() {
-            guard.typed("--header")?;
-        }
-        if !flags.service_parameters.is_empty() {
-            guard.setting("service_parameters", "A2ACLI_SVC_PARAM")?;
+            guard.stored("agents.yaml")?;
         }
         peer.headers.extend(headers(&flags.headers, "--header")?);
         peer.headers.extend(headers(&flags.service_parameters, "--svc-param")?);
@@ -216,7 +208,6 @@ impl Call {
             data_flags: flags.workspace.again(),
             deadline: limit.map(|limit| (Instant::now() + limit, limit)),
             identity,
-            guard,
             is_local,
             is_debug: flags.debug,
         };

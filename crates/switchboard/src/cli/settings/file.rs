@@ -14,8 +14,6 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) path: PathBuf,
-    /// Whether nobody has named it: it was found here or above, and may have come with somebody else's files.
-    pub(crate) is_found: bool,
     /// Others on this machine can read it.
     pub(super) is_open: bool,
     /// The first line that is none of ours and nobody else's.
@@ -25,7 +23,7 @@ pub(crate) struct File {
 }
 
 impl File {
-    pub(super) fn read(path: &Path, is_found: bool) -> Result<Self, Failure> {
+    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |why: String| {
             let message = format!("{} cannot be read: {why}", path.display());
             Failure::usage(message, "name a file with A2ACLI_NAME=value lines with --config")
@@ -37,7 +35,7 @@ impl File {
         let text = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
         let is_open = data.permissions().mode() & 0o044 != 0;
         let (values, junk) = parse(&String::from_utf8_lossy(&text));
-        Ok(Self { path: path.to_owned(), is_found, is_open, junk, values })
+        Ok(Self { path: path.to_owned(), is_open, junk, values })
     }
 
     pub(super) fn value(&self, name: &str) -> Option<&str> {

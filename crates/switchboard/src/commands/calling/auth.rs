@@ -101,7 +101,7 @@ pub fn login(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Pr
                 device::ask(&server, codes, &scopes, &call.egress, printer).await?
             }
             Flow::ClientCredentials => {
-                let secret = secret(flags, &call.guard)?;
+                let secret = secret(flags)?;
                 server.with_secret(&call.egress, &secret, &scopes).await?
             }
         };
@@ -151,7 +151,7 @@ pub(super) async fn kept(
 ) -> Result<Option<Token>, Failure> {
     let is_good = |token: &Token| token.lives(now()).is_none_or(|seconds| seconds > MARGIN);
     let Some(token) = Tokens::load()?.find(address) else { return Ok(None) };
-    guard.kept("the token of auth login")?;
+    guard.stored("the token of auth login")?;
     if is_good(&token) {
         return Ok(Some(token));
     }
@@ -165,7 +165,7 @@ pub(super) async fn kept(
     let server = TokenServer::new(Some(&token.token_url), &token.client_id)?;
     let granted = match (&token.refresh_token, token.flow) {
         (Some(refresh), _) => server.renew(egress, refresh).await,
-        (None, Flow::ClientCredentials) => match secret(flags, guard) {
+        (None, Flow::ClientCredentials) => match secret(flags) {
             Ok(secret) => server.with_secret(egress, &secret, &token.scopes).await,
             Err(failure) => Err(failure),
         },
@@ -202,11 +202,8 @@ fn choose(card: &AgentCard, wished: Option<Flow>) -> Result<(Flow, OAuthFlow), F
     })
 }
 
-fn secret(flags: &CallFlags, guard: &Guard) -> Result<String, Failure> {
+fn secret(flags: &CallFlags) -> Result<String, Failure> {
     let set = Settings::load(flags.config.as_deref())?.value(CLIENT_SECRET).map(|(secret, _)| secret);
-    if set.is_some() {
-        guard.value(CLIENT_SECRET)?;
-    }
     set.ok_or_else(|| Failure::no_credentials(format!("{CLIENT_SECRET} is not set"), "set it to the client's secret"))
 }
 

@@ -10,7 +10,6 @@ use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 
 use crate::cli::CallFlags;
-use crate::commands::calling::guard::Guard;
 use crate::commands::calling::interrupt::{INTERRUPTED, Interrupt};
 use crate::commands::calling::{Call, Failure, agent_and_words, clean, run as run_async};
 
@@ -59,24 +58,22 @@ impl std::fmt::Debug for Wishes {
 }
 
 /// Who the second caller is: by a flag, or else by a variable.
-fn other(wishes: &Wishes, flags: &CallFlags, guard: &Guard) -> Result<Credentials, Failure> {
+fn other(wishes: &Wishes, flags: &CallFlags) -> Result<Credentials, Failure> {
     let has_flag = wishes.other_bearer.is_some() || wishes.other_api_key.is_some();
-    let secret = |flag: &str, typed: &Option<String>, name: &str| {
+    let secret = |typed: &Option<String>, name: &str| {
         if let Some(secret) = typed {
-            guard.typed(flag)?;
-            return Ok(Some(Secret::Plain(secret.clone())));
+            return Some(Secret::Plain(secret.clone()));
         }
         let is_set = std::env::var_os(name).is_some_and(|value| !value.is_empty());
         if has_flag || !is_set {
-            return Ok(None);
+            return None;
         }
-        guard.value(name)?;
-        Ok(Some(Secret::Environment(name.to_owned())))
+        Some(Secret::Environment(name.to_owned()))
     };
-    if let Some(bearer) = secret("--other-bearer", &wishes.other_bearer, OTHER_BEARER)? {
+    if let Some(bearer) = secret(&wishes.other_bearer, OTHER_BEARER) {
         return Ok(Credentials::Bearer(bearer));
     }
-    let key = secret("--other-api-key", &wishes.other_api_key, OTHER_API_KEY)?;
+    let key = secret(&wishes.other_api_key, OTHER_API_KEY);
     let in_header = |key| Credentials::ApiKey { header: flags.api_key_header.clone(), key };
     Ok(key.map_or(Credentials::None, in_header))
 }
@@ -95,7 +92,7 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
         let options = Options {
             text: wishes.text.clone(),
             patience: wishes.patience.duration(),
-            other: other(wishes, flags, &call.guard)?,
+            other: other(wishes, flags)?,
             only: wishes.only.clone(),
             ..Options::default()
         };

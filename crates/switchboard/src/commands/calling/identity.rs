@@ -38,13 +38,12 @@ impl Identity {
         let bearer = set(&flags.bearer).filter(|_| counts("bearer"));
         let api_key = set(&flags.api_key).filter(|_| counts("api_key"));
         let header = flags.api_key_header.clone();
-        for (secret, id, name) in [(&bearer, "bearer", BEARER), (&api_key, "api_key", API_KEY)] {
+        for (secret, name) in [(&bearer, BEARER), (&api_key, API_KEY)] {
             let Some(secret) = secret else { continue };
-            guard.setting(id, name)?;
             fits_a_header(secret, name)?;
         }
         if let (None, None, Some(name)) = (&bearer, &api_key, &of_workspace) {
-            guard.kept(name)?;
+            guard.stored(name)?;
             if let Credentials::Bearer(secret) | Credentials::ApiKey { key: secret, .. } = &peer.credentials {
                 fits_a_header(secret, name)?;
             }

@@ -32,7 +32,7 @@ const USUAL_VALUES: [(&str, &str); 6] = [
     ("A2ACLI_A2A_VERSION", "the newest that both speak"),
     ("A2ACLI_TIMEOUT", "no end"),
     ("A2ACLI_POLL_INTERVAL", "500ms, up to 10s"),
-    ("A2ACLI_CONFIG", "the nearest .env"),
+    ("A2ACLI_CONFIG", "none"),
 ];
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Credentials go where somebody meant them to go, whatever a file says that merely lies about.
+//! Credentials go where their user meant them to go, whatever a file in the current folder says.
 
 use std::sync::mpsc::{Receiver, channel};
 
@@ -48,47 +48,26 @@ fn refused(run: &Run, words: &[&str]) {
 }
 
 #[test]
-fn a_file_that_was_found_does_not_decide_who_gets_the_token() {
+fn a_file_that_was_not_named_decides_nothing() {
     let (meant, stranger) = (Listener::start(), Listener::start());
-    let there = stranger.url();
-    for (name, value, host) in [
-        ("A2ACLI_ENDPOINT", there.as_str(), stranger.address.as_str()),
-        ("A2ACLI_TRUST_CARD_URL", "true", &meant.address),
-        ("A2ACLI_INSECURE", "1", &meant.address),
-        ("A2ACLI_TENANT", "theirs", &meant.address),
-        ("A2ACLI_SVC_PARAM", "X-Host: theirs", &meant.address),
-    ] {
-        let workspace = Workspace::new().file(".env", format!("{name}={value}\n")).variable("A2ACLI_BEARER", "hunter2");
-        let file = workspace.path().canonicalize().unwrap().join(".env");
-        let run = workspace.run(&["send", &meant.url(), "hi", "--json"]);
-        let way_out = format!("--config {}", file.display());
-        refused(&run, &[&file.display().to_string(), name, host, "A2ACLI_BEARER", &way_out]);
-        let typed = Workspace::new().file(".env", format!("{name}={value}\n"));
-        refused(&typed.run(&["send", &meant.url(), "hi", "--json", "--bearer", "hunter2"]), &[name]);
-        refused(&typed.run(&["send", &meant.url(), "hi", "--json", "--header", "X-Key: hunter2"]), &["--header"]);
-        assert_eq!(typed.run(&["send", &meant.url(), "hi", "-q"]).stdout, "hello\n", "without any it is heeded");
-    }
-    let shown = [meant.shown(), stranger.shown()].concat();
-    assert!(shown.iter().all(String::is_empty), "{shown:?}");
+    let set = format!("A2ACLI_ENDPOINT={}\nA2ACLI_AGENT_CARD={0}\n", stranger.url());
+    let workspace = Workspace::new().file(".env", &set).variable("A2ACLI_BEARER", "hunter2");
+    let run = workspace.run(&["send", &meant.url(), "hi", "-q"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello\n"), "{}", run.stderr);
+    let file = workspace.path().canonicalize().unwrap().join(".env");
+    let file = file.display();
+    let warning = format!("{file} has settings and is not read: name it with --config {file}, or in A2ACLI_CONFIG");
+    assert!(run.stderr.contains(&warning), "{}", run.stderr);
+    assert_eq!((meant.shown(), stranger.shown().len()), (vec!["Bearer hunter2".to_owned()], 0));
+    let named = workspace.run(&["send", "hi", "-q", "--config", ".env"]);
+    assert_eq!((named.code, named.stderr.as_str()), (Some(0), ""));
+    assert_eq!((meant.shown().len(), stranger.shown()), (0, vec!["Bearer hunter2".to_owned()]));
+    let unrelated = Workspace::new().file(".env", "OTHER=1\n").run(&["send", &meant.url(), "hi", "-q"]);
+    assert_eq!((unrelated.code, unrelated.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn a_url_that_was_typed_is_the_agent_and_a_file_that_was_named_is_trusted() {
-    let (meant, other) = (Listener::start(), Listener::start());
-    let set = format!("A2ACLI_AGENT_CARD={}\n", other.url());
-    let workspace = Workspace::new().file(".env", &set).file("below/.env", &set).variable("A2ACLI_BEARER", "hunter2");
-    let run = workspace.run(&["send", &meant.url(), "hi", "-q"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "hello\n"), "{}", run.stderr);
-    assert_eq!((meant.shown(), other.shown().len()), (vec!["Bearer hunter2".to_owned()], 0));
-    refused(&workspace.run(&["send", "hi", "--json"]), &["A2ACLI_AGENT_CARD", &other.address]);
-    assert_eq!(other.shown().len(), 0);
-    let named = workspace.run(&["send", "hi", "-q", "--config", ".env"]);
-    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "hello\n"), "{}", named.stderr);
-    assert_eq!(other.shown(), ["Bearer hunter2"]);
-    // What the file holds itself may go where it says.
-    let own = Workspace::new().file(".env", format!("{set}A2ACLI_BEARER=its-own\n"));
-    assert_eq!(own.run(&["send", "hi", "-q"]).code, Some(0));
-    assert_eq!(other.shown(), ["Bearer its-own"]);
+fn a_word_besides_the_agent_of_a_variable_is_refused() {
     let set = Workspace::new().variable("A2ACLI_AGENT_CARD", "echo").run(&["card", "probe", "--json"]);
     refused(&set, &["too many words", "A2ACLI_AGENT_CARD", "(echo)"]);
 }
@@ -115,8 +94,9 @@ fn what_is_kept_for_an_agent_goes_to_its_host() {
         assert_eq!(meant.shown(), ["Bearer hunter2"]);
         let set = caller().variable("A2ACLI_ENDPOINT", &other.url());
         refused(&set.run(&["send", &agent, "hi", "--json"]), &["A2ACLI_ENDPOINT", &other.address, whose]);
-        let found = caller().file(".env", format!("A2ACLI_ENDPOINT={}\n", other.url()));
-        refused(&found.run(&["send", &agent, "hi", "--json"]), &[".env", &other.address, whose]);
+        let named = caller().file("set.env", format!("A2ACLI_ENDPOINT={}\n", other.url()));
+        let run = named.run(&["send", &agent, "hi", "--json", "--config", "set.env"]);
+        refused(&run, &["set.env", &other.address, whose]);
         assert_eq!(other.shown().len(), 0);
         let typed = caller().run(&["send", &agent, "hi", "-q", "--endpoint", &other.url()]);
         assert_eq!((typed.code, other.shown()), (Some(0), vec!["Bearer hunter2".to_owned()]), "{}", typed.stderr);

@@ -1,4 +1,4 @@
-//! Settings of calls: flags over the environment over the nearest `.env` over the user's own, and who decides is shown.
+//! Settings of calls: flags over the environment over the named file over the user's own, and who decides is shown.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -22,13 +22,11 @@ fn the_nearer_one_wins_and_is_named() {
     std::fs::write(folder.join(".env"), "A2ACLI_TIMEOUT=1m\nA2ACLI_TENANT=ours\nA2ACLI_BEARER=hunter2\n").unwrap();
     let workspace = Workspace::new()
         .variable("HOME", home.path().to_str().unwrap())
-        .file(".env", "OTHER=1\nA2ACLI_TIMEOUT=2m\nA2ACLI_A2A_VERSION='0.3' # old\nA2ACLI_INSECURE=1\n")
-        .file("below/empty.txt", "")
+        .file("set.env", "OTHER=1\nA2ACLI_TIMEOUT=2m\nA2ACLI_A2A_VERSION='0.3' # old\nA2ACLI_INSECURE=1\n")
         .file("named.env", "A2ACLI_TIMEOUT=3m\n");
     let show = |arguments: &[&str]| workspace.run(&[&["config", "show", "-o", "json"], arguments].concat());
-    let run = show(&[]);
-    let local = workspace.path().canonicalize().unwrap().join(".env");
-    let (local, global) = (json!(local), json!(folder.join(".env")));
+    let run = show(&["--config", "set.env"]);
+    let (local, global) = (json!("set.env"), json!(folder.join(".env")));
     assert_eq!(shown(&run, "timeout"), (json!("2m"), local.clone()), "{}", run.stdout);
     assert_eq!(shown(&run, "a2a-version"), (json!("0.3"), local.clone()));
     assert_eq!(shown(&run, "insecure"), (json!("1"), local.clone()));
@@ -38,11 +36,11 @@ fn the_nearer_one_wins_and_is_named() {
     let warning = "holds a secret and others on this machine can read it: chmod 600";
     assert!(run.stderr.contains(warning) && !run.stderr.contains("hunter2"), "{}", run.stderr);
     std::fs::set_permissions(folder.join(".env"), std::fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(show(&[]).stderr, "");
+    assert_eq!(show(&["--config", "set.env"]).stderr, "");
 
     let run = show(&["--timeout", "5m", "--config", "named.env"]);
     assert_eq!(shown(&run, "timeout"), (json!("5m"), json!("flag --timeout")));
-    assert_eq!(shown(&run, "insecure"), (json!("false"), json!("default")), "it stands in place of the nearest");
+    assert_eq!(shown(&run, "insecure"), (json!("false"), json!("default")), "one file is named at a time");
     assert_eq!(shown(&show(&["--config", "named.env"]), "timeout"), (json!("3m"), json!("named.env")));
     let workspace = workspace
         .variable("A2ACLI_TIMEOUT", "4m")
@@ -64,8 +62,8 @@ fn what_a_file_says_is_done() {
     let settings = format!(
         "A2ACLI_AGENT_CARD={url}\nA2ACLI_BEARER={key}\nA2ACLI_OUTPUT=json\nA2ACLI_TRANSPORT=http+json,jsonrpc\n"
     );
-    let caller = Workspace::new().file(".env", settings);
-    std::fs::set_permissions(caller.path().join(".env"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    let caller = Workspace::new().file("set.env", settings).variable("A2ACLI_CONFIG", "set.env");
+    std::fs::set_permissions(caller.path().join("set.env"), std::fs::Permissions::from_mode(0o600)).unwrap();
     let run = caller.run(&["send", "two", "words"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{}", run.stdout);
     assert_eq!(run.json()["task"]["artifacts"][0]["parts"], json!([{ "text": "two words" }]));
@@ -113,20 +111,19 @@ fn what_says_nothing_is_told() {
         }
     }
     let settings = "OTHER=1\nno such line\nA2ACLI_TENNANT=x\nA2ACLI_CONFIG=named.env\nA2ACLI_OUTPUT=json\n";
-    let caller = Workspace::new().file(".env", settings).file("named.env", "A2ACLI_TENANT=named\n");
+    let caller = Workspace::new().file("set.env", settings).file("named.env", "A2ACLI_TENANT=named\n");
     let url = format!("http://{}/a2a/echo", fleet.server.address);
-    let run = caller.run(&["send", &url, "hi", "-q"]);
+    let run = caller.run(&["send", &url, "hi", "-q", "--config", "set.env"]);
     assert_eq!(run.stdout, "hi\n", "a flag wins over what is set for the form");
-    let file = caller.path().canonicalize().unwrap().join(".env");
-    let file = file.display();
+    let file = "set.env";
     let expected = format!(
         "warning: {file}:2 is passed over: write NAME=value\n\
          warning: {file}:4 sets A2ACLI_CONFIG, which has no effect: only --config and the environment say which file counts\n\
          warning: {file}:3 sets A2ACLI_TENNANT, which has no effect: did you mean A2ACLI_TENANT?\n"
     );
     assert_eq!(run.stderr, expected);
-    let shown_now = caller.variable("A2ACLI_FLOW", "device-code").run(&["config", "show"]);
+    let shown_now = caller.variable("A2ACLI_FLOW", "device-code").run(&["config", "show", "--config", "set.env"]);
     assert_eq!(shown(&shown_now, "flow"), (json!("device-code"), json!("variable A2ACLI_FLOW")));
     assert_eq!(shown(&shown_now, "tenant"), (Value::Null, json!("default")), "{}", shown_now.stdout);
-    assert_eq!(shown_now.json()["files"], json!([file.to_string()]));
+    assert_eq!(shown_now.json()["files"], json!([file]));
 }
