@@ -27,7 +27,7 @@ pub struct AgentCard {
     pub description: String,
     /// Where it listens, best first.
     pub supported_interfaces: Vec<AgentInterface>,
-    /// Who offers it.
+    /// The organization that offers it.
     pub provider: Option<AgentProvider>,
     /// The agent's own version.
     pub version: String,
@@ -69,7 +69,7 @@ pub struct AgentInterface {
     pub protocol_version: String,
 }
 
-/// Who offers an agent.
+/// The organization that offers an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentProvider {

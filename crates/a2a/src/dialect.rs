@@ -41,7 +41,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A version of the protocol that is spoken here.
+/// A supported protocol version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
     /// 1.0.
@@ -76,10 +76,10 @@ impl Version {
     }
 }
 
-/// The versions spoken here, as an error reports them.
+/// The supported versions, as an error reports them.
 pub const SUPPORTED_VERSIONS: &str = "1.0,0.3";
 
-/// A version somebody asked for, spoken here or not.
+/// A version that a peer names, supported or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionNumber {
     /// Before the first dot.
@@ -89,7 +89,7 @@ pub struct VersionNumber {
 }
 
 impl VersionNumber {
-    /// The version spoken here, if it is one.
+    /// The supported version, if it is one.
     pub fn spoken(self) -> Option<Version> {
         match (self.major, self.minor) {
             (1, 0) => Some(Version::V1),
@@ -101,18 +101,11 @@ impl VersionNumber {
 
 /// Reads `major.minor` or `major.minor.patch`; the patch number never matters.
 pub fn parse_version(text: &str) -> Option<VersionNumber> {
-    let mut numbers = text.trim().split('.');
-    let mut next = || {
-        let digits = numbers.next()?;
-        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if plain { digits.parse::<u32>().ok() } else { None }
-    };
-    let (major, minor) = (next()?, next()?);
-    let rest: Vec<&str> = numbers.collect();
-    let patch_is_fine = match rest.as_slice() {
-        [] => true,
-        [patch] => !patch.is_empty() && patch.bytes().all(|byte| byte.is_ascii_digit()),
-        _ => false,
-    };
-    patch_is_fine.then_some(VersionNumber { major, minor })
+    let numbers: Vec<&str> = text.trim().split('.').collect();
+    let is_number = |digits: &&str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let ([major, minor] | [major, minor, _]) = numbers.as_slice() else { return None };
+    if !numbers.iter().all(is_number) {
+        return None;
+    }
+    Some(VersionNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on the wire, said in the caller's dialect.
+//! The errors of the protocol, in every dialect.
 //!
 //! An [`Error`] holds only what the caller may see. Its numbers, names and statuses come from the one table in
 //! [`kind`]; how it is written in each dialect and binding is in `encode`, and how a peer's is read in `decode`.

@@ -1,11 +1,11 @@
-//! A task followed through the frames of a peer's stream: what it is after each of them.
+//! The fold: frames of a stream applied to a task, one after the other.
 
 use crate::{Artifact, ContextId, StreamResponse, Task, TaskArtifactUpdate, TaskId, TaskStatusUpdate};
 
 impl Task {
-    /// Takes a frame in; says whether it told anything about this task. A whole task replaces what was known, an update
-    /// changes it, and a direct reply or another task's frame changes nothing. An update without a task id, which some
-    /// peers leave out, is about this one. Nothing follows a terminal state but artifacts that were on their way.
+    /// Applies a frame; false if it is not about this task. A whole task replaces this one, an update changes it, and a
+    /// direct reply or another task's frame changes nothing. An update without a task id, which some peers leave out, is
+    /// about this one. After a terminal event only artifacts that were already in flight are applied.
     pub fn apply(&mut self, frame: &StreamResponse) -> bool {
         match frame {
             StreamResponse::Task(task) if task.id == self.id => {
@@ -56,7 +56,7 @@ impl Task {
         }
     }
 
-    /// A new artifact, a replacement, or a further chunk. A chunk of an artifact nobody has seen begins it.
+    /// A new artifact, a replacement, or a further chunk. A chunk of an unknown artifact begins it.
     fn change_artifacts(&mut self, update: &TaskArtifactUpdate) {
         let chunk = &update.artifact;
         match self.artifacts.iter_mut().find(|known| known.artifact_id == chunk.artifact_id) {

@@ -161,28 +161,6 @@ impl Metadata {
 /// Up to here a scan per key is the fastest way to find duplicates; beyond, it would let a peer make us quadratic.
 const LINEAR_KEYS: usize = 32;
 
-/// Goes on reading a large object with an index over its keys.
-fn read_large_object<'de, A: MapAccess<'de>>(
-    mut metadata: Metadata,
-    first: (String, Json),
-    mut access: A,
-) -> Result<Metadata, A::Error> {
-    let mut index_of_key: HashMap<String, usize> =
-        metadata.0.iter().enumerate().map(|(index, (key, _))| (key.clone(), index)).collect();
-    let mut next = Some(first);
-    while let Some((key, value)) = next {
-        match index_of_key.get(&key) {
-            Some(&index) => metadata.0[index].1 = value,
-            None => {
-                index_of_key.insert(key.clone(), metadata.0.len());
-                metadata.0.push((key, value));
-            }
-        }
-        next = access.next_entry()?;
-    }
-    Ok(metadata)
-}
-
 impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
@@ -203,11 +181,21 @@ impl<'de> Deserialize<'de> for Metadata {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Metadata, A::Error> {
                 let mut metadata = Metadata::default();
+                let mut index_of_key: HashMap<String, usize> = HashMap::new();
                 while let Some((key, value)) = access.next_entry::<String, Json>()? {
-                    if metadata.0.len() == LINEAR_KEYS {
-                        return read_large_object(metadata, (key, value), access);
+                    let length = metadata.0.len();
+                    if length < LINEAR_KEYS {
+                        metadata.insert(key, value);
+                        continue;
                     }
-                    metadata.insert(key, value);
+                    if index_of_key.is_empty() {
+                        index_of_key = metadata.0.iter().map(|(key, _)| key.clone()).zip(0..).collect();
+                    }
+                    let index = *index_of_key.entry(key.clone()).or_insert(length);
+                    match metadata.0.get_mut(index) {
+                        Some((_, existing)) => *existing = value,
+                        None => metadata.0.push((key, value)),
+                    }
                 }
                 Ok(metadata)
             }

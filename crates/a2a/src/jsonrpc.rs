@@ -15,8 +15,8 @@ pub use depth::depth_exceeds;
 pub use id::RpcId;
 pub use response::{BadResponse, Response, parse_response, write_request};
 
-/// The longest id that is taken. It is echoed in every frame of a stream, so a long one would multiply what one request
-/// makes a server hold.
+/// The longest id that is accepted. It is echoed in every frame of a stream, so a long one would multiply the memory that
+/// one request costs.
 const ID_BYTES: usize = 1_024;
 
 /// One request.
@@ -28,8 +28,8 @@ pub struct Envelope<'a> {
     pub method: Cow<'a, str>,
     /// The parameters, an object; absent and `null` are the same.
     pub params: Option<&'a RawValue>,
-    /// Whether it came without an id. Its answer could be matched to nothing, so it must not be carried out; a wrong
-    /// method or wrong parameters are still told first, because those are what its author has to mend.
+    /// Whether it came without an id. The caller could not match a response, so it must not be executed; a wrong method
+    /// or wrong parameters are still reported first, because those are what its author has to fix.
     pub is_notification: bool,
 }
 
@@ -75,16 +75,21 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     Ok(Envelope { id, method, params, is_notification })
 }
 
-/// What a notification without any other fault is answered with.
+/// The error for a notification without any other fault.
 pub fn notification_refused() -> Error {
     invalid(RpcId::NULL, "id is missing: notifications are not supported").error
 }
 
 /// Writes everything that stands before a result; the caller appends the result and `}`.
 pub fn write_result_prefix(id: &RpcId, bytes: &mut Vec<u8>) {
+    write_prefix(id, b",\"result\":", bytes);
+}
+
+/// Writes an envelope up to the value of the member that follows the id.
+pub(crate) fn write_prefix(id: &RpcId, member: &[u8], bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     bytes.extend_from_slice(id.as_str().as_bytes());
-    bytes.extend_from_slice(b",\"result\":");
+    bytes.extend_from_slice(member);
 }
 
 #[derive(Deserialize)]

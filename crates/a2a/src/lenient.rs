@@ -115,7 +115,7 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    deserializer.deserialize_option(OptionalObject(PhantomData))
+    Ok(Option::<ObjectValue<T>>::deserialize(deserializer)?.map(|ObjectValue(value)| value))
 }
 
 /// The original protocol buffer name of a camelCase member.
@@ -144,24 +144,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
     }
 }
 
-struct OptionalObject<T>(PhantomData<T>);
+struct ObjectValue<T>(T);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for OptionalObject<T> {
-    type Value = Option<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON object")
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        object(deserializer).map(Some)
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for ObjectValue<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        object(deserializer).map(Self)
     }
 }

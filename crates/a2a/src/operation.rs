@@ -27,13 +27,13 @@ pub enum Operation {
     ListPushConfigs,
     /// Remove a webhook.
     DeletePushConfig,
-    /// Read the card for known callers.
+    /// Read the card for authenticated callers.
     GetExtendedCard,
-    /// Read the card, whoever asks. No version of the protocol has this over JSON-RPC; older clients ask for it.
+    /// Read the public card. No version of the protocol has this over JSON-RPC; older clients call it.
     GetCard,
 }
 
-/// The first name of an operation in a version is the one we send; the others are only understood.
+/// The first name of an operation in a version is the one we send; the others are only accepted.
 const METHODS: [(&str, Version, Operation); 26] = [
     ("SendMessage", Version::V1, Operation::SendMessage),
     ("SendStreamingMessage", Version::V1, Operation::SendStreamingMessage),
@@ -81,8 +81,8 @@ impl Operation {
         matches!(self, Self::SendStreamingMessage | Self::SubscribeToTask)
     }
 
-    /// Whether the version's specification has it. Peers of v0.3 may list tasks all the same, and some give their card:
-    /// those are asked in vain as often as not.
+    /// Whether the version's specification has it. Some v0.3 peers list tasks all the same, or return their card; many
+    /// do not.
     pub fn is_specified(self, version: Version) -> bool {
         match self {
             Self::GetCard => false,

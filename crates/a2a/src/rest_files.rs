@@ -5,8 +5,8 @@
 //! expects the same of its peers. This adds and removes that second layer in the model, so that neither the readers nor the
 //! writers of the dialect know of it.
 //!
-//! What a file looks like proves nothing by itself: `test` is a text of four letters and valid base64. So nothing here
-//! decides alone: the server combines it with the caller's `User-Agent`, the client with the agent's `Server` header.
+//! The bytes alone prove nothing: `test` is a text of four letters and valid base64. So the server combines this with the
+//! caller's `User-Agent`, and the client with the agent's `Server` header.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +18,7 @@ use crate::{Dialect, Error, HasParts, Message, PartContent, StreamResponse};
 /// How often the files of v0.3 REST are encoded as base64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestFiles {
-    /// Twice where the peer is Python's SDK as far as can be told, once elsewhere.
+    /// Twice where the peer seems to be Python's SDK, once elsewhere.
     #[default]
     Auto,
     /// Once, as the format says.
@@ -27,7 +27,7 @@ pub enum RestFiles {
     Twice,
 }
 
-/// What the files of a message tell about its sender.
+/// The encoding that the files of a message suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// There is no file with bytes.

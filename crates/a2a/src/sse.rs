@@ -1,7 +1,7 @@
-//! Reads event streams of peers: bytes in pieces of any size become events, and an event becomes what it says in A2A.
+//! Parses server-sent events of peers: bytes in pieces of any size become events, and events become frames of A2A.
 //!
-//! It takes what peers really send: a byte order mark, every kind of line end, data over several lines, fields nobody
-//! knows, a stream that stops without its last blank line. No I/O; whoever has the connection feeds the pieces.
+//! It accepts what peers really send: a byte order mark, every kind of line end, data over several lines, unknown fields,
+//! a stream that stops without its last blank line. No I/O: the owner of the connection feeds the pieces.
 //!
 //! ```
 //! use switchboard_a2a::sse::{EventReader, Frame};
@@ -52,10 +52,10 @@ pub struct EventReader {
     failure: Option<ReadError>,
 }
 
-/// Why a stream cannot be read on. What came before is still given.
+/// Why a stream cannot be read further. Earlier events are still returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The peer, or something between, sends more than we keep.
+    /// An event exceeds the limit.
     #[error("an event of the stream is larger than {limit} bytes, the most that is read")]
     TooLarge {
         /// The most that is read.
@@ -89,8 +89,8 @@ impl EventReader {
         }
     }
 
-    /// Says that the stream has ended in order. An event whose blank line never came counts as complete then; after a
-    /// connection that broke, do not call this: the event may be cut in the middle.
+    /// Marks the orderly end of the stream: an event without its blank line counts as complete. Not to be called after a
+    /// broken connection, where the event may be truncated.
     pub fn finish(&mut self) {
         if self.failure.is_none() {
             self.failure = self.end().err();

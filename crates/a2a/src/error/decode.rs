@@ -5,8 +5,8 @@ use super::{Error, ErrorKind, Violation};
 use crate::{Json, Metadata};
 
 impl Error {
-    /// Reads an error. What it is comes from its reason if we know it, else from its code; a code that nobody here knows
-    /// is an internal error that keeps the code as a fact. Fails if the JSON has neither a code nor a message.
+    /// Reads an error. Its kind follows from a known reason, else from the code; an unknown code is an internal error
+    /// that keeps the code in its metadata. Fails if the JSON has neither a code nor a message.
     pub fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
         let members: Metadata = serde_json::from_slice(json)?;
         let error = match members.get("error") {

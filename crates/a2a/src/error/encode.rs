@@ -5,7 +5,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::{Error, Violation};
 use crate::Dialect;
-use crate::jsonrpc::RpcId;
+use crate::jsonrpc::{RpcId, write_prefix};
 use crate::write_json::{OrderedMap, append, non_empty_list, optional};
 
 const DOMAIN: &str = "a2a-protocol.org";
@@ -14,9 +14,7 @@ impl Error {
     /// The whole JSON-RPC response.
     pub fn encode_json_rpc(&self, dialect: Dialect, id: &RpcId) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(256);
-        bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-        bytes.extend_from_slice(id.as_str().as_bytes());
-        bytes.extend_from_slice(b",\"error\":");
+        write_prefix(id, b",\"error\":", &mut bytes);
         match dialect {
             Dialect::V1 => append(&mut bytes, &self.rpc_object_v1()),
             Dialect::V03Rpc | Dialect::V03Rest => append(&mut bytes, &self.object_v03(dialect)),

@@ -31,7 +31,7 @@ pub enum ErrorKind {
     ExtendedCardNotConfigured,
     /// The caller must declare an extension.
     ExtensionRequired,
-    /// A version that is not spoken here.
+    /// A protocol version that is not supported.
     VersionNotSupported,
     /// No credentials, or wrong ones.
     Unauthenticated,
@@ -51,7 +51,7 @@ pub enum ErrorKind {
     IdempotencyKeyReused,
 }
 
-/// What the wire says of one kind.
+/// What one kind is on the wire.
 #[derive(Debug)]
 pub struct Entry {
     /// The JSON-RPC code.
@@ -64,65 +64,54 @@ pub struct Entry {
     pub http_v03: u16,
     /// The gRPC status, also `error.status` on v1.0 REST.
     pub grpc: &'static str,
-    /// The wording where nobody has a better one.
+    /// The default message.
     pub message: &'static str,
 }
 
+/// Every kind in the order of the enum, with its row.
+#[rustfmt::skip]
+static TABLE: [(ErrorKind, Entry); 22] = [
+    (ErrorKind::Parse, Entry { code: -32700, reason: "PARSE_ERROR", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid JSON payload" }),
+    (ErrorKind::InvalidRequest, Entry { code: -32600, reason: "INVALID_REQUEST", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Request payload validation error" }),
+    (ErrorKind::MethodNotFound, Entry { code: -32601, reason: "METHOD_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Method not found" }),
+    (ErrorKind::InvalidParams, Entry { code: -32602, reason: "INVALID_PARAMS", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid parameters" }),
+    (ErrorKind::Internal, Entry { code: -32603, reason: "INTERNAL_ERROR", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Internal error" }),
+    (ErrorKind::TaskNotFound, Entry { code: -32001, reason: "TASK_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Task not found" }),
+    (ErrorKind::TaskNotCancelable, Entry { code: -32002, reason: "TASK_NOT_CANCELABLE", http: 400, http_v03: 409, grpc: "FAILED_PRECONDITION", message: "Task cannot be canceled" }),
+    (ErrorKind::PushNotSupported, Entry { code: -32003, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "Push Notification is not supported" }),
+    (ErrorKind::UnsupportedOperation, Entry { code: -32004, reason: "UNSUPPORTED_OPERATION", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "This operation is not supported" }),
+    (ErrorKind::ContentTypeNotSupported, Entry { code: -32005, reason: "CONTENT_TYPE_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Incompatible content types" }),
+    (ErrorKind::InvalidAgentResponse, Entry { code: -32006, reason: "INVALID_AGENT_RESPONSE", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Invalid agent response" }),
+    (ErrorKind::ExtendedCardNotConfigured, Entry { code: -32007, reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", http: 400, http_v03: 404, grpc: "FAILED_PRECONDITION", message: "Authenticated Extended Card is not configured" }),
+    (ErrorKind::ExtensionRequired, Entry { code: -32008, reason: "EXTENSION_SUPPORT_REQUIRED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Extension support required" }),
+    (ErrorKind::VersionNotSupported, Entry { code: -32009, reason: "VERSION_NOT_SUPPORTED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Version not supported" }),
+    (ErrorKind::Unauthenticated, Entry { code: -32600, reason: "UNAUTHENTICATED", http: 401, http_v03: 401, grpc: "UNAUTHENTICATED", message: "Authentication required" }),
+    (ErrorKind::PermissionDenied, Entry { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" }),
+    (ErrorKind::AgentNotFound, Entry { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" }),
+    (ErrorKind::TooLarge, Entry { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" }),
+    (ErrorKind::HeadersTooLarge, Entry { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" }),
+    // The sender did not complete the request: -32600 as for one that is too large, not an internal -32603.
+    (ErrorKind::RequestTimeout, Entry { code: -32600, reason: "REQUEST_TIMEOUT", http: 408, http_v03: 408, grpc: "DEADLINE_EXCEEDED", message: "Request came too slowly" }),
+    (ErrorKind::Overloaded, Entry { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" }),
+    (ErrorKind::IdempotencyKeyReused, Entry { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" }),
+];
+
 impl ErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
-        Self::Parse,
-        Self::InvalidRequest,
-        Self::MethodNotFound,
-        Self::InvalidParams,
-        Self::Internal,
-        Self::TaskNotFound,
-        Self::TaskNotCancelable,
-        Self::PushNotSupported,
-        Self::UnsupportedOperation,
-        Self::ContentTypeNotSupported,
-        Self::InvalidAgentResponse,
-        Self::ExtendedCardNotConfigured,
-        Self::ExtensionRequired,
-        Self::VersionNotSupported,
-        Self::Unauthenticated,
-        Self::PermissionDenied,
-        Self::AgentNotFound,
-        Self::TooLarge,
-        Self::HeadersTooLarge,
-        Self::RequestTimeout,
-        Self::Overloaded,
-        Self::IdempotencyKeyReused,
-    ];
-
-    /// Its line in the table.
-    #[rustfmt::skip]
-    pub fn entry(self) -> &'static Entry {
-        match self {
-            Self::Parse => &Entry { code: -32700, reason: "PARSE_ERROR", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid JSON payload" },
-            Self::InvalidRequest => &Entry { code: -32600, reason: "INVALID_REQUEST", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Request payload validation error" },
-            Self::MethodNotFound => &Entry { code: -32601, reason: "METHOD_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Method not found" },
-            Self::InvalidParams => &Entry { code: -32602, reason: "INVALID_PARAMS", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid parameters" },
-            Self::Internal => &Entry { code: -32603, reason: "INTERNAL_ERROR", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Internal error" },
-            Self::TaskNotFound => &Entry { code: -32001, reason: "TASK_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Task not found" },
-            Self::TaskNotCancelable => &Entry { code: -32002, reason: "TASK_NOT_CANCELABLE", http: 400, http_v03: 409, grpc: "FAILED_PRECONDITION", message: "Task cannot be canceled" },
-            Self::PushNotSupported => &Entry { code: -32003, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "Push Notification is not supported" },
-            Self::UnsupportedOperation => &Entry { code: -32004, reason: "UNSUPPORTED_OPERATION", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "This operation is not supported" },
-            Self::ContentTypeNotSupported => &Entry { code: -32005, reason: "CONTENT_TYPE_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Incompatible content types" },
-            Self::InvalidAgentResponse => &Entry { code: -32006, reason: "INVALID_AGENT_RESPONSE", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Invalid agent response" },
-            Self::ExtendedCardNotConfigured => &Entry { code: -32007, reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", http: 400, http_v03: 404, grpc: "FAILED_PRECONDITION", message: "Authenticated Extended Card is not configured" },
-            Self::ExtensionRequired => &Entry { code: -32008, reason: "EXTENSION_SUPPORT_REQUIRED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Extension support required" },
-            Self::VersionNotSupported => &Entry { code: -32009, reason: "VERSION_NOT_SUPPORTED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Version not supported" },
-            Self::Unauthenticated => &Entry { code: -32600, reason: "UNAUTHENTICATED", http: 401, http_v03: 401, grpc: "UNAUTHENTICATED", message: "Authentication required" },
-            Self::PermissionDenied => &Entry { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" },
-            Self::AgentNotFound => &Entry { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" },
-            Self::TooLarge => &Entry { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" },
-            Self::HeadersTooLarge => &Entry { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" },
-            // The request never became whole, which is the sender's affair: -32600 as for one that is too large, not our -32603.
-            Self::RequestTimeout => &Entry { code: -32600, reason: "REQUEST_TIMEOUT", http: 408, http_v03: 408, grpc: "DEADLINE_EXCEEDED", message: "Request came too slowly" },
-            Self::Overloaded => &Entry { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" },
-            Self::IdempotencyKeyReused => &Entry { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" },
+    pub const ALL: [Self; TABLE.len()] = {
+        let mut all = [Self::Parse; TABLE.len()];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = TABLE[index].0;
+            assert!(all[index] as usize == index, "the table has the order of the enum");
+            index += 1;
         }
+        all
+    };
+
+    /// Its row in the table.
+    pub fn entry(self) -> &'static Entry {
+        &TABLE[self as usize].1
     }
 
     /// The JSON-RPC code in a dialect. v0.3 does not know the last two codes: there they are internal errors.

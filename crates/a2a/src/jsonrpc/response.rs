@@ -1,12 +1,12 @@
-//! The other half of JSON-RPC: requests of our own, and the answers peers give to them.
+//! The client side of JSON-RPC: requests of our own, and the responses of peers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{RpcId, depth_exceeds, present};
+use super::{RpcId, depth_exceeds, present, write_prefix};
 use crate::{Error, lenient};
 
-/// What a peer answered.
+/// The response of a peer.
 #[derive(Debug)]
 pub struct Response<'a> {
     /// Which request it answers; absent where the peer left it out or sent what is no id.
@@ -15,10 +15,10 @@ pub struct Response<'a> {
     pub outcome: Result<Option<&'a RawValue>, Error>,
 }
 
-/// Why bytes are no answer.
+/// Why bytes are not a response.
 #[derive(Debug, thiserror::Error)]
 pub enum BadResponse {
-    /// Objects and arrays inside each other beyond what anybody means.
+    /// Objects and arrays nested beyond the limit.
     #[error("the answer is nested deeper than {limit} levels, the most that is read")]
     TooDeep {
         /// The most that is read.
@@ -35,9 +35,7 @@ pub enum BadResponse {
 /// Writes a request; without parameters if there are no bytes of them.
 pub fn write_request(id: &RpcId, method: &str, params: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(params.len() + method.len() + 64);
-    bytes.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    bytes.extend_from_slice(id.as_str().as_bytes());
-    bytes.extend_from_slice(b",\"method\":");
+    write_prefix(id, b",\"method\":", &mut bytes);
     crate::write_json::append(&mut bytes, method);
     if !params.is_empty() {
         bytes.extend_from_slice(b",\"params\":");

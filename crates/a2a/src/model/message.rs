@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::lenient::{non_empty, or_default};
 use crate::{ContextId, MessageId, Metadata, Part, TaskId};
 
-/// One turn of speech.
+/// One message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {
@@ -20,10 +20,10 @@ pub struct Message {
     /// The task it belongs to.
     #[serde(default, alias = "task_id", deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// Who speaks.
+    /// The sender.
     #[serde(default, deserialize_with = "or_default")]
     pub role: Role,
-    /// What is said; at least one part in a request.
+    /// The content; at least one part in a request.
     #[serde(default, alias = "content", deserialize_with = "or_default")]
     pub parts: Vec<Part>,
     /// Anything else about it.
@@ -42,10 +42,10 @@ pub struct Message {
     pub reference_task_ids: Vec<TaskId>,
 }
 
-/// Who speaks.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub enum Role {
-    /// Not told.
+    /// Not given.
     #[default]
     #[serde(rename = "ROLE_UNSPECIFIED")]
     Unspecified,

@@ -4,31 +4,29 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
-use crate::lenient::{non_empty, object};
 use crate::{Message, Metadata, Task};
 
 pub(crate) use read::{ConfigurationWire, PushWire, resource_name};
 
 /// A request to send one message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SendRequest {
     /// Which agent, where one address serves many.
-    #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// The message.
-    #[serde(alias = "request", deserialize_with = "object")]
     pub message: Message,
     /// How to answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub configuration: Option<SendConfiguration>,
     /// Anything else about the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
 
 /// How the caller wants its answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", from = "ConfigurationWire")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SendConfiguration {
     /// Media types the caller can read.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::lenient::or_default;
 use crate::{Artifact, ContextId, Message, Metadata, TaskId, Timestamp};
 
-/// One piece of work an agent does for a caller.
+/// A unit of work of an agent for a caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
@@ -16,12 +16,12 @@ pub struct Task {
     /// The conversation it belongs to; always sent, though v1.0 lets it be absent.
     #[serde(default, alias = "context_id", deserialize_with = "or_default")]
     pub context_id: ContextId,
-    /// Where it stands now.
+    /// Its current status.
     pub status: TaskStatus,
     /// What it has produced.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<Artifact>,
-    /// What was said, oldest first.
+    /// The messages, oldest first.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Message>,
     /// Anything else about it.
@@ -46,7 +46,7 @@ pub struct TaskStatus {
 /// The nine states of the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TaskState {
-    /// Unknown or not told.
+    /// Unknown or not given.
     #[default]
     Unspecified,
     /// Accepted, not begun.
@@ -68,12 +68,12 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// Nothing follows a terminal state.
+    /// The task has ended. The terminal event is the one that carries such a state; none follows it.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Canceled | Self::Rejected)
     }
 
-    /// Waiting for somebody outside.
+    /// The task waits for an answer or for credentials.
     pub fn is_interrupted(self) -> bool {
         matches!(self, Self::InputRequired | Self::AuthRequired)
     }

@@ -1,8 +1,8 @@
-//! One walk over the parts of whatever holds some, for those who change all of them.
+//! One walk over all parts of a message, a task or a response, for transformations that change all of them.
 
 use crate::{ListResponse, Message, Part, SendResponse, StreamResponse, Task};
 
-/// Something that holds parts.
+/// Visits the parts of a value.
 pub trait HasParts {
     /// Visits every part, in the order in which they are written.
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part));

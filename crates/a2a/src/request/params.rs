@@ -57,7 +57,7 @@ pub(super) fn history_length(dialect: Dialect, given: Option<u32>) -> Option<u32
     }
 }
 
-/// 1 to 100. Of whatever else it is, the same is said.
+/// 1 to 100; every other value has the same error.
 pub(super) fn page_size(given: Option<&Json>) -> Result<Option<u32>, Error> {
     let Some(given) = given else { return Ok(None) };
     match count(&mut serde_json::Deserializer::from_str(given.as_str())) {

@@ -1,4 +1,4 @@
-//! Reads a JSON object into a type; a failure is told with the path of the field.
+//! Reads a JSON object into a type; an error names the path of the field.
 
 use serde::de::DeserializeOwned;
 
@@ -22,7 +22,7 @@ fn locate<T: DeserializeOwned>(json: &str) -> Option<Error> {
     let path = track.path();
     let mut field = if path.iter().len() == 0 { String::new() } else { path.to_string() };
     let text = error.to_string();
-    // The position in the text helps nobody who sees the path.
+    // The path replaces the position in the text.
     let mut description = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
     if let Some(missing) = description.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
         if !field.is_empty() {

@@ -1,4 +1,4 @@
-//! What a dialect has no way to say: told before anything is sent, so that whoever calls decides what to do without it.
+//! What a dialect cannot express: reported before anything is sent, so that the caller decides whether to go on without.
 
 use super::{PushRequest, Request};
 use crate::{Dialect, Operation};
@@ -37,7 +37,7 @@ pub enum Unsayable {
         field: &'static str,
         /// What it holds.
         id: String,
-        /// Where it cannot be said.
+        /// The dialect of the path.
         dialect: Dialect,
     },
     /// The request belongs to another operation.

@@ -2,7 +2,6 @@
 //!
 //! v0.3 peers get nothing outside their schema, because some answer any unknown key with an error.
 
-mod path_segment;
 mod rest;
 mod send;
 
@@ -15,7 +14,7 @@ pub use rest::{OtherForm, RestCall, encode_rest};
 
 /// The `params` of a JSON-RPC request; empty where the method has none. The method is [`Operation::method`].
 ///
-/// A v0.3 peer takes a history length of zero for no limit, so whoever asks for none must drop the history itself.
+/// A v0.3 peer takes a history length of zero for no limit, so a caller that wants none must drop the history itself.
 pub fn encode_params(dialect: Dialect, operation: Operation, request: &Request) -> Result<Vec<u8>, Unsayable> {
     if dialect == Dialect::V03Rest || operation.method(dialect.version()).is_empty() {
         return Err(Unsayable::Operation { operation, dialect });
@@ -80,7 +79,7 @@ fn list_status(dialect: Dialect, request: &ListRequest) -> Option<&'static str> 
     Some(v03::state(dialect, state))
 }
 
-/// Whatever is wrong with a request, on either binding.
+/// Validates a request, for either binding.
 fn check(dialect: Dialect, operation: Operation, request: &Request) -> Result<(), Unsayable> {
     if !is_for_operation(operation, request) {
         return Err(Unsayable::Mismatch { operation });
@@ -129,7 +128,7 @@ fn is_for_operation(operation: Operation, request: &Request) -> bool {
     )
 }
 
-/// Whether zero has to be said: v0.3 REST has no presence for numbers, so zero is what is not written.
+/// The history length as it is written: v0.3 REST has no presence for numbers, so zero is left out there.
 fn written_history_length(dialect: Dialect, history_length: Option<u32>) -> Option<u32> {
     history_length.filter(|length| *length != 0 || dialect != Dialect::V03Rest)
 }

@@ -1,8 +1,8 @@
-//! One event of a stream, and how its lines make it up.
+//! One server-sent event, assembled from its lines.
 
 use std::time::Duration;
 
-/// What some peers end a stream with, also on a line of its own.
+/// The end marker of some peers, also on a line of its own.
 pub(super) const DONE: &str = "[DONE]";
 
 /// One event. [`Event::decode`] says what it means in A2A.
@@ -12,12 +12,12 @@ pub struct Event {
     pub name: Option<String>,
     /// The `data` lines, joined with line feeds. Empty where the peer only gives an id or a time to wait.
     pub data: String,
-    /// Where to go on after this event: to be sent back as `Last-Event-ID`.
+    /// To be sent back as `Last-Event-ID` to resume after this event.
     pub id: Option<String>,
-    /// The number in front of this event's, where the agent skips some that are told nobody; see
+    /// The number of the event before this one, where the stream skips internal events; see
     /// [`RESUMPTION`](crate::extension::RESUMPTION).
     pub after: Option<u64>,
-    /// How long to wait before coming back if the connection is lost.
+    /// How long to wait before a reconnect.
     pub retry: Option<Duration>,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Takes a line that is neither blank nor a comment. What it does not know it leaves out.
+    /// Takes a line that is neither blank nor a comment. Unknown fields are ignored.
     pub(super) fn line(&mut self, line: &str) {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => self.data(value),
             "event" => self.name = Some(value.to_owned()).filter(|name| !name.is_empty()),
-            // No header could carry it back.
+            // A header could not carry it back.
             "id" if !value.contains('\0') => self.id = Some(value.to_owned()),
             "after" => self.after = value.parse().ok(),
             "retry" if value.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -60,7 +60,7 @@ impl Block {
         }
     }
 
-    /// The event, if the lines say anything. A browser would want data; a reader that comes back needs the rest too.
+    /// The event, if it has any field. A browser would require data; resumption needs the id and the retry time too.
     pub(super) fn event(self) -> Option<Event> {
         let says_something = self.data.is_some() || self.id.is_some() || self.retry.is_some();
         says_something.then(|| Event {

@@ -1,5 +1,5 @@
-//! What an event says in A2A, whichever way the peer writes it: in a JSON-RPC envelope or bare, with a discriminator, a
-//! named event or neither, and errors in any of these.
+//! A server-sent event as a frame of A2A, in every form that peers send: in a JSON-RPC envelope or bare, with a
+//! discriminator, a named event or neither, and errors in any of these.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,15 +14,15 @@ use crate::{Dialect, Error, Json, Metadata, StreamResponse, decode, lenient};
 pub enum Frame {
     /// Something about the task, or a direct reply.
     Response(Box<StreamResponse>),
-    /// The peer gives up with an error.
+    /// An error ends the stream.
     Error(Error),
-    /// The peer says that nothing follows.
+    /// The end marker `[DONE]`.
     Done,
     /// Nothing for A2A as we know it: no data, an event of some other protocol, or a frame of a later version.
     Nothing,
 }
 
-/// What the name of an event tells about its data.
+/// What the name of an event means for its data.
 enum Name {
     /// No name, or the one every event has by default.
     Usual,
@@ -96,7 +96,7 @@ fn read(dialect: Dialect, kind: Option<FrameKind>, data: &str) -> Result<Frame, 
     })
 }
 
-/// A frame of a later version, which is to be passed over: one object under a name, or of a kind, that nobody here knows.
+/// A frame of a later version, which is to be ignored: one object under an unknown name, or of an unknown kind.
 fn newer(json: &str) -> Option<Frame> {
     let members: Metadata = serde_json::from_str(json).ok()?;
     let is_unknown = match members.get("kind").and_then(Json::as_text) {

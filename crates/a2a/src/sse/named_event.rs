@@ -1,34 +1,32 @@
-//! Frames whose event name says what they are, so that the data need not: updates without a discriminator, without the
-//! task's id, or with nothing but the status or the artifact.
+//! Frames whose event name is the discriminator: updates without a `kind`, without the task's id, or with nothing but
+//! the status or the artifact.
 
 use crate::model::FrameKind;
 use crate::v03::part_data;
 use crate::{Dialect, Json, Metadata, StreamResponse, decode};
 
-/// Reads the data of a named event. A frame that says itself that it is something else is believed.
+/// Reads the data of a named event. A discriminator in the data wins over the name.
 pub(super) fn read(dialect: Dialect, kind: FrameKind, json: &str) -> Result<StreamResponse, serde_json::Error> {
     let mut members: Metadata = serde_json::from_str(json)?;
     if has_own_discriminator(&members, kind) {
         return decode::decode_stream(dialect, json.as_bytes());
     }
-    let mut frame = match kind {
-        FrameKind::Task => StreamResponse::Task(read_members(&members)?),
-        FrameKind::Message => StreamResponse::Message(read_members(&members)?),
+    match kind {
+        FrameKind::Task | FrameKind::Message => {}
         FrameKind::Status => {
             nest_under(&mut members, "status", &["state"], &["message", "update", "timestamp"])?;
             if let Some(state) = members.get("status").filter(|status| status.as_text().is_some()).cloned() {
                 members.insert("status", object([("state", state)])?);
             }
             name_task(&mut members)?;
-            StreamResponse::StatusUpdate(read_members(&members)?)
         }
         FrameKind::Artifact => {
             let known_by = ["artifactId", "artifact_id"];
             nest_under(&mut members, "artifact", &known_by, &["name", "description", "parts", "extensions"])?;
             name_task(&mut members)?;
-            StreamResponse::ArtifactUpdate(read_members(&members)?)
         }
-    };
+    }
+    let mut frame = kind.read(&serde_json::to_string(&members)?)?;
     if dialect == Dialect::V03Rest {
         part_data::unwrap_nested(&mut frame);
     }
@@ -77,8 +75,4 @@ fn object<'a>(members: impl IntoIterator<Item = (&'a str, Json)>) -> Result<Json
         object.insert(key, value);
     }
     Json::from_serialize(&object)
-}
-
-fn read_members<T: serde::de::DeserializeOwned>(members: &Metadata) -> Result<T, serde_json::Error> {
-    serde_json::from_slice(&serde_json::to_vec(members)?)
 }

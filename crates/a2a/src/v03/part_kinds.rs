@@ -1,5 +1,5 @@
-//! A v0.3 part says its kind, and one of a kind that does not exist is refused even if it has a text. v1.0 has no such
-//! member and ignores it like any other, so this is a second look at v0.3 requests and no business of the model.
+//! Validates the `kind` of v0.3 parts: an unknown kind is refused even if the part has a text. v1.0 has no such member
+//! and ignores it like any other, so this is a second pass over v0.3 requests and not part of the model's reader.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,25 +11,25 @@ const KINDS: [&str; 3] = ["text", "file", "data"];
 #[derive(Deserialize)]
 struct Params<'a> {
     #[serde(borrow, alias = "request", alias = "msg")]
-    message: Spoken<'a>,
+    message: MessageParts<'a>,
 }
 
 #[derive(Deserialize)]
-struct Spoken<'a> {
+struct MessageParts<'a> {
     #[serde(borrow, alias = "content")]
-    parts: Vec<Named<'a>>,
+    parts: Vec<PartKind<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct PartKind<'a> {
     #[serde(borrow)]
     kind: Option<&'a RawValue>,
-    /// What peers from before `kind` write.
+    /// The name of the member before v0.3.
     #[serde(borrow, rename = "type")]
     old_kind: Option<&'a RawValue>,
 }
 
-/// Refuses a message with a part of an unknown kind. Whatever else is wrong with it is found by who reads it in full.
+/// Refuses a message with a part of an unknown kind. Every other fault is left to the reader of the whole request.
 pub(crate) fn check(params: &str) -> Result<(), Error> {
     let Ok(params) = serde_json::from_str::<Params<'_>>(params) else { return Ok(()) };
     for (index, part) in params.message.parts.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(crate) fn check(params: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// An empty one is how some peers write that they say nothing.
+/// Some peers write an empty text for an absent kind.
 fn is_known(kind: &str) -> bool {
     serde_json::from_str::<String>(kind).is_ok_and(|kind| kind.is_empty() || KINDS.contains(&kind.as_str()))
 }

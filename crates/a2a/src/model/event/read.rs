@@ -1,4 +1,4 @@
-//! Reads a stream frame: the v1.0 member form in one pass, and the bare v0.3 objects told apart by `kind`,
+//! Reads a stream frame: the v1.0 member form in one pass, and the bare v0.3 objects distinguished by `kind`,
 //! by `type`, or, where a peer leaves both out, by the members they have.
 
 use std::fmt;
@@ -47,15 +47,8 @@ impl<'de> Visitor<'de> for FrameVisitor {
 }
 
 fn read_bare(members: &[(String, Box<RawValue>)]) -> Result<StreamResponse, String> {
-    let text = object_text(members);
-    let read = |error: serde_json::Error| error.to_string();
-    match bare_kind(members) {
-        Some(FrameKind::Task) => serde_json::from_str(&text).map(StreamResponse::Task).map_err(read),
-        Some(FrameKind::Message) => serde_json::from_str(&text).map(StreamResponse::Message).map_err(read),
-        Some(FrameKind::Status) => serde_json::from_str(&text).map(StreamResponse::StatusUpdate).map_err(read),
-        Some(FrameKind::Artifact) => serde_json::from_str(&text).map(StreamResponse::ArtifactUpdate).map_err(read),
-        None => Err("neither task, message, statusUpdate nor artifactUpdate".to_owned()),
-    }
+    let kind = bare_kind(members).ok_or("neither task, message, statusUpdate nor artifactUpdate")?;
+    kind.read(&object_text(members)).map_err(|error| error.to_string())
 }
 
 /// Which of the four a frame is.
@@ -68,6 +61,16 @@ pub(crate) enum FrameKind {
 }
 
 impl FrameKind {
+    /// Reads a bare object of this kind.
+    pub(crate) fn read(self, json: &str) -> Result<StreamResponse, serde_json::Error> {
+        match self {
+            Self::Task => serde_json::from_str(json).map(StreamResponse::Task),
+            Self::Message => serde_json::from_str(json).map(StreamResponse::Message),
+            Self::Status => serde_json::from_str(json).map(StreamResponse::StatusUpdate),
+            Self::Artifact => serde_json::from_str(json).map(StreamResponse::ArtifactUpdate),
+        }
+    }
+
     /// The member of a v1.0 frame that holds it.
     pub(crate) fn of_member(name: &str) -> Option<Self> {
         match name {

@@ -43,12 +43,6 @@ impl ConfigurationWire {
     }
 }
 
-impl From<ConfigurationWire> for SendConfiguration {
-    fn from(wire: ConfigurationWire) -> Self {
-        wire.resolve(false)
-    }
-}
-
 /// A push configuration, flat or nested, with its ids as members or inside a resource name.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,6 +1,7 @@
 //! Requests as calls of REST: method, path, query and body.
 
-use super::path_segment::{escape, push_segment};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::{check, config_body, list_status, path_prefix, send, written_history_length};
 use crate::request::{ListRequest, PushRequest, Request, Unsayable};
 use crate::write_json::Object;
@@ -39,7 +40,7 @@ impl RestCall {
             target.push(if index == 0 { '?' } else { '&' });
             target.push_str(name);
             target.push('=');
-            escape(&mut target, value);
+            target.extend(utf8_percent_encode(value, RESERVED));
         }
         target
     }
@@ -175,4 +176,18 @@ impl Paths<'_> {
         push_segment(&mut path, self.dialect, "id", id)?;
         Ok(path)
     }
+}
+
+/// Everything but the unreserved characters of RFC 3986 is escaped.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Adds a segment. An id that a URL parser would take for a step to another folder, or a resource name of v0.3 for two
+/// ids, is refused.
+fn push_segment(path: &mut String, dialect: Dialect, field: &'static str, id: &str) -> Result<(), Unsayable> {
+    if matches!(id, "" | "." | "..") || (dialect == Dialect::V03Rest && id.contains('/')) {
+        return Err(Unsayable::Segment { field, id: id.to_owned(), dialect });
+    }
+    path.push('/');
+    path.extend(utf8_percent_encode(id, RESERVED));
+    Ok(())
 }

@@ -19,8 +19,8 @@ pub(super) fn body(dialect: Dialect, request: &SendRequest) -> Vec<u8> {
         .end()
 }
 
-/// `blocking` is always said: where it is absent, servers disagree about what that means. The task of the webhook is not
-/// said: it is the one the message makes or names.
+/// `blocking` is always written, because servers disagree about its default. The task of the webhook is never written: it
+/// is the one the message makes or names.
 fn v03_configuration(dialect: Dialect, configuration: &SendConfiguration) -> Object {
     let SendConfiguration { accepted_output_modes, task_push_notification_config, history_length, return_immediately } =
         configuration;
