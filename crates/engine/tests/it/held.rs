@@ -1,4 +1,4 @@
-//! Agents that hold something alive while they work and while they wait: their places, their questions, their costs.
+//! Agents that hold something alive while they work and while they wait: their permits, questions and usage.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One key, one message, however often it is sent.
+//! Idempotency keys: one key, one message, however often it is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

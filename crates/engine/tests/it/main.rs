@@ -1,13 +1,12 @@
-//! The kernel through its public door, on the real store.
+//! The kernel through its public interface, on the real store.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod faults;
 mod kernel;
 
-mod aside;
+mod agent_reports;
 mod direct;
-mod endings;
 mod held;
 mod idempotency;
 mod invariants;
@@ -15,11 +14,12 @@ mod leaving;
 mod limits;
 mod listing;
 mod parked;
+mod permit_release;
 mod races;
 mod recovery;
 mod recovery_order;
 mod routing;
-mod saying;
+mod terminal_events;
 mod turns;
 mod watching;
 mod webhooks;

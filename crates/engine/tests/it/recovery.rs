@@ -1,4 +1,4 @@
-//! After a crash and after a stop: nothing is left behind.
+//! Recovery after a crash and after a graceful shutdown.
 
 use std::path::Path;
 use std::sync::Arc;

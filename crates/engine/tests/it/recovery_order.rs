@@ -1,4 +1,4 @@
-//! In which order a process takes up what the one before it left.
+//! The order of recovery.
 
 use switchboard_a2a::{TaskId, TaskState};
 use switchboard_engine::*;

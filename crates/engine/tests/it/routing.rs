@@ -1,4 +1,4 @@
-//! Which agent serves: by address, by target, by skill, by default; and what the agent learns of the caller's wishes.
+//! Which agent serves: by address, by target, by skill, by default; and what the agent learns of the caller's routing hints.
 
 use std::sync::Arc;
 

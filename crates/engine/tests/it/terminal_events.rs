@@ -1,4 +1,4 @@
-//! Endings: every way a task can stop, with its reason; cancel above all.
+//! Terminal events: every way a task can end, with its reason; cancellation above all.
 
 use std::sync::Arc;
 use std::time::Duration;

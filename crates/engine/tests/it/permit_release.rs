@@ -1,4 +1,4 @@
-//! Turns that wait for others and let somebody else have their place meanwhile.
+//! Turns that wait for other turns and release their run permit meanwhile.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What agents can say besides their answer: how far they are, what their tools do, and where the answer is.
+//! What agents report besides their answer: progress, tool calls, and where the answer is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
