@@ -1,7 +1,7 @@
-//! The store of a single node: one SQLite file, one thread that writes, a few that read.
+//! The store of a single node: one SQLite file, a writer thread with group commit, and a pool of readers.
 //!
-//! Calls from async code only queue and wait; every database call runs on a thread of the store. A store that is
-//! dropped without [`Store::close`] leaves the file as a crash would: nothing committed is lost, and the epoch rises.
+//! Async code only queues and waits; every database call runs on a thread of the store. A store that is dropped without
+//! [`Store::close`] leaves the file as a crash would: nothing committed is lost, and the epoch rises.
 
 pub(crate) mod backup;
 mod callbacks;
@@ -34,10 +34,8 @@ use switchboard_engine::store::{
     Append, Appended, Census, EventRow, ListPage, ListQuery, Loaded, LoadedWithin, Retention, SendRecord, SendScope,
     Store, StoreError, StoreFuture, TaskRow,
 };
-use tokio::sync::oneshot;
 
 use self::checkpoint::Checkpointer;
-use self::errors::store_error;
 use self::lock::DirectoryLock;
 use self::open::{OpenError, Start};
 use self::readers::{Reader, ReaderPool};
@@ -45,10 +43,10 @@ use self::write_queue::WriteQueue;
 use self::writer::Writer;
 use self::writer::session::Session;
 
-/// What a read may load at most and still be done in one transaction with others.
+/// The most that a read may load and still share a transaction with others.
 const SMALL_READ: usize = 64 << 10;
 
-/// Tasks deleted per transaction, so that appends wait a few milliseconds at most.
+/// Tasks evicted per transaction, so that appends wait a few milliseconds at most.
 const EVICTED_AT_ONCE: usize = 64;
 
 /// What a commit survives.
@@ -66,13 +64,13 @@ pub enum Durability {
 pub struct Options {
     /// What a commit survives.
     pub durability: Durability,
-    /// How far behind the store may be before it refuses new work.
+    /// How long writes may wait before the store refuses new work (load shedding).
     pub max_queue_delay: Duration,
     /// How large the file may grow; writes fail beyond it as if the disk were full.
     pub max_file_bytes: Option<u64>,
-    /// Threads that read.
+    /// Size of the reader pool.
     pub readers: usize,
-    /// What the next opener of the directory is told about this one, such as the address it is bound to.
+    /// Shown to the next process that tries to open the directory, such as the address of this one.
     pub note: String,
 }
 
@@ -120,7 +118,7 @@ impl SqliteStore {
         Ok(Self { queue, readers, start: opened.start, lock, writer: Some(writer) })
     }
 
-    /// Changes what the next opener of the directory is told about this one.
+    /// Changes [`Options::note`].
     pub fn set_note(&self, note: &str) -> Result<(), OpenError> {
         self.lock.lock().as_mut().map_or(Ok(()), |lock| lock.set_note(note))
     }
@@ -136,57 +134,15 @@ impl SqliteStore {
         &self,
         work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        write_exclusive(Arc::clone(&self.queue), work)
+        WriteQueue::write_exclusive(Arc::clone(&self.queue), work)
     }
 
     fn write_shared<T: Send + 'static>(
         &self,
         work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> StoreFuture<T> {
-        write_shared(Arc::clone(&self.queue), 0, work)
+        WriteQueue::write_shared(Arc::clone(&self.queue), 0, work)
     }
-}
-
-/// Runs a write on the writer thread, in one commit with whatever else is to be written at that moment. It may run twice,
-/// and what counts is the second time.
-fn write_shared<T: Send + 'static>(
-    queue: Arc<WriteQueue>,
-    bytes: usize,
-    work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
-) -> StoreFuture<T> {
-    Box::pin(async move {
-        let result = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&result);
-        let work = move |session: &mut Session<'_>| {
-            *place.lock() = Some(work(session)?);
-            Ok(())
-        };
-        queue.shared(Box::new(work), bytes).await?;
-        let value = result.lock().take();
-        value.ok_or_else(|| queue.lost())
-    })
-}
-
-/// Runs a write on the writer thread, between its batches.
-fn write_exclusive<T: Send + 'static>(
-    queue: Arc<WriteQueue>,
-    work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
-) -> StoreFuture<T> {
-    Box::pin(async move {
-        let (reply, answer) = oneshot::channel();
-        queue.exclusive(Box::new(move |session| {
-            let result = work(session);
-            let failed = result.as_ref().err().map(store_error);
-            let (result, error) = match (result, failed) {
-                (Ok(value), _) => (Ok(value), None),
-                (Err(error), failed) => (Err(failed.unwrap_or(StoreError::Closed)), Some(error)),
-            };
-            // A caller that has gone away needs no answer.
-            reply.send(result).ok();
-            error
-        }))?;
-        answer.await.unwrap_or_else(|_| Err(queue.lost()))
-    })
 }
 
 impl Store for SqliteStore {
@@ -268,10 +224,12 @@ impl Store for SqliteStore {
             let mut evicted = 0;
             for some in keys.chunks(EVICTED_AT_ONCE) {
                 let some = some.to_vec();
-                evicted += write_exclusive(Arc::clone(&queue), move |session| session.evict(&some)).await?;
+                evicted += WriteQueue::write_exclusive(Arc::clone(&queue), move |session| session.evict(&some)).await?;
             }
-            // One step per trip through the queue, so that appends go in between.
-            while evicted > 0 && write_exclusive(Arc::clone(&queue), |session| session.vacuum_step()).await? {}
+            // Each step is queued on its own, so that appends go in between.
+            while evicted > 0
+                && WriteQueue::write_exclusive(Arc::clone(&queue), |session| session.vacuum_step()).await?
+            {}
             Ok(evicted)
         })
     }
@@ -295,7 +253,7 @@ impl Store for SqliteStore {
     fn close(&self) -> StoreFuture<()> {
         let ended = self.queue.close();
         Box::pin(async move {
-            // An error means that the store was closed before: that is what was asked for.
+            // An error means that the store was closed before.
             ended.await.ok();
             Ok(())
         })

@@ -8,10 +8,11 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
 use switchboard_engine::store::{StoreError, StoreFuture};
 
+use super::SqliteStore;
 use super::columns::Identifier;
 use super::query::{limit, optional_row, rows};
+use super::write_queue::WriteQueue;
 use super::writer::callbacks::Bounds;
-use super::{SqliteStore, write_shared};
 
 impl CallbackStore for SqliteStore {
     fn open_callback(&self, task: &TaskId, digest: [u8; 32]) -> StoreFuture<bool> {
@@ -39,7 +40,7 @@ impl CallbackStore for SqliteStore {
         max_bytes: u64,
     ) -> StoreFuture<Added> {
         let (queue, id) = (Arc::clone(&self.queue), id.to_owned());
-        let added = write_shared(queue, body.len(), move |session| {
+        let added = WriteQueue::write_shared(queue, body.len(), move |session| {
             session.add_update(task, &id, &body, at, Bounds { updates: max, bytes: max_bytes })
         });
         Box::pin(async move { added.await?.ok_or(StoreError::Missing) })

@@ -1,9 +1,8 @@
-//! Database errors in plain words, and which of them belong to one append, to the batch, or to the connection.
+//! Database errors: their text for operators, and whether they concern one write, the batch, or the connection.
 
 use rusqlite::{Error, ErrorCode};
 use switchboard_engine::store::StoreError;
 
-/// What an operator should read.
 pub(crate) fn store_error(error: &Error) -> StoreError {
     let words = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full or the file has reached its limit".to_owned(),
@@ -21,7 +20,7 @@ pub(crate) fn store_error(error: &Error) -> StoreError {
     StoreError::Failed(words)
 }
 
-/// Whether the error is about what was written, so that other appends of the batch may still succeed.
+/// Whether the error concerns one write alone, so that the rest of the batch may still succeed.
 pub(crate) fn affects_one_write(error: &Error) -> bool {
     match error.sqlite_error_code() {
         Some(code) => {
@@ -32,7 +31,7 @@ pub(crate) fn affects_one_write(error: &Error) -> bool {
     }
 }
 
-/// Whether the connection cannot be trusted any more.
+/// Whether the connection must be opened again.
 pub(crate) fn needs_reopening(error: &Error) -> bool {
     matches!(
         error.sqlite_error_code(),

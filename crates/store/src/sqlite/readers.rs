@@ -1,8 +1,8 @@
-//! Threads that read. Each has a read-only connection, they share one queue, and what a thread finds waiting there it
-//! does in one short read transaction. No database call ever runs on an async thread, and no transaction outlives its batch.
+//! The reader pool: threads with a read-only connection each, and one queue. A thread runs the queued reads in batches of
+//! one short read transaction each. No database call runs on an async thread, and no transaction outlives its batch.
 //!
-//! A read that may load a large task is done alone, and never on all threads at a time: one thread always is left for the
-//! small reads, which would otherwise wait for megabytes they have nothing to do with.
+//! A read that may load a large task runs alone, and never on all threads at a time: one thread is always left for the
+//! small reads, which would otherwise wait for megabytes that do not concern them.
 
 pub(crate) mod context;
 pub(crate) mod deliveries;
@@ -32,24 +32,23 @@ use self::names::Names;
 use super::connection;
 use super::errors::{needs_reopening, store_error};
 
-/// Reads done in one transaction; few, so that a slow one among them delays few.
+/// Reads per transaction; few, so that a slow one among them delays few.
 const BATCH: usize = 16;
 
-/// A reader's connection and what it remembers.
+/// One reader thread's connection and cache.
 pub(crate) struct Reader {
     pub(crate) connection: Connection,
     pub(crate) names: Names,
 }
 
-/// Replies by itself; says whether the connection is still good.
+/// Replies to its caller itself; returns whether the connection is still good.
 type Job = Box<dyn FnOnce(&mut Reader) -> bool + Send>;
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// Those that may take long.
+    /// Reads that may take long.
     large: VecDeque<Job>,
-    /// How many of these are being done.
     large_running: usize,
     sleeping: usize,
     stop: bool,
@@ -57,13 +56,12 @@ struct State {
 
 struct Pool {
     path: PathBuf,
-    /// Large reads at the same time.
+    /// Concurrent large reads.
     large_limit: usize,
     state: Mutex<State>,
     wake: Condvar,
 }
 
-/// The reader threads and their queue.
 pub(crate) struct ReaderPool {
     shared: Arc<Pool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -87,7 +85,7 @@ impl ReaderPool {
         Ok(readers)
     }
 
-    /// Runs a read on one of the threads, together with others.
+    /// Runs a read in a batch.
     pub(crate) fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Reader) -> rusqlite::Result<T> + Send + 'static,
@@ -110,11 +108,11 @@ impl ReaderPool {
     ) -> StoreFuture<T> {
         let (reply, answer) = oneshot::channel();
         let job: Job = Box::new(move |reader| {
-            // The request was canceled while it waited in the queue.
+            // The request was canceled while it was queued.
             if reply.is_closed() {
                 return true;
             }
-            // A thread that died of one read would leave every later one to those that are left, and in the end to none.
+            // A panic must not end the thread: in the end none would be left.
             let (result, good) = match catch_unwind(AssertUnwindSafe(|| work(reader))) {
                 Ok(result) => {
                     let good = !result.as_ref().is_err_and(needs_reopening);
@@ -190,7 +188,7 @@ impl Pool {
         }
     }
 
-    /// What to do next, and whether that is a large read.
+    /// The next batch, and whether it is a large read.
     fn take(&self) -> Option<(Vec<Job>, bool)> {
         let mut state = self.state.lock();
         loop {
@@ -213,17 +211,17 @@ impl Pool {
         }
     }
 
-    /// The thread itself looks for the next large read, so nobody needs to be woken.
+    /// The thread itself looks for the next large read, so no other is woken.
     fn finish_large(&self) {
         self.state.lock().large_running -= 1;
     }
 }
 
 impl Reader {
-    /// Does the jobs in one transaction; says whether the connection is still good.
+    /// Runs jobs in one transaction; returns whether the connection is still good.
     fn serve(&mut self, jobs: Vec<Job>) -> bool {
-        // Begun after the jobs were taken, so each of them sees what was committed before it was asked.
-        // If it cannot begin, the jobs find out and say so.
+        // Begun after the jobs were taken, so that each sees what was committed before it was queued.
+        // If it cannot begin, the jobs fail and report it.
         let begun = self.run_statement("BEGIN");
         let mut good = begun.is_ok();
         for job in jobs {
@@ -247,13 +245,17 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_read_that_panics_fails_alone() {
+    fn pool(threads: usize) -> (tempfile::TempDir, ReaderPool) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("some.db");
         let writer = Connection::open(&path).unwrap();
         writer.execute_batch("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (7)").unwrap();
-        let readers = ReaderPool::spawn(&path, 1).unwrap();
+        (directory, ReaderPool::spawn(&path, threads).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_read_that_panics_fails_alone() {
+        let (_directory, readers) = pool(1);
         let read = |panics: bool| {
             readers.read(move |reader| {
                 let n: i64 = reader.connection.query_row("SELECT n FROM t", [], |row| row.get(0))?;
@@ -269,11 +271,11 @@ mod tests {
         assert!(matches!(read(false).await, Err(StoreError::Closed)));
     }
 
-    /// Reads that wait until they are let go: one for each message.
+    /// Reads that block until they are released, one for each message.
     fn held() -> (std::sync::mpsc::Sender<()>, impl Fn(&mut Reader) -> rusqlite::Result<()> + Clone + Send + 'static) {
         let (release, held) = std::sync::mpsc::channel();
         let held = Arc::new(Mutex::new(held));
-        // A test that has failed lets all of them go.
+        // A failed test releases all of them.
         let wait = move |_: &mut Reader| {
             held.lock().recv().unwrap_or_default();
             Ok(())
@@ -283,10 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn small_reads_do_not_wait_for_large_ones() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("some.db");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
-        let readers = ReaderPool::spawn(&path, 2).unwrap();
+        let (_directory, readers) = pool(2);
         let (release, work) = held();
         let large: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read_large(work.clone()))).collect();
         let small: Vec<_> = (0..3).map(|_| tokio::spawn(readers.read(|_| Ok(())))).collect();
@@ -299,11 +298,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_nobody_waits_for_any_more_is_skipped() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("some.db");
-        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (n INTEGER)").unwrap();
-        let readers = ReaderPool::spawn(&path, 1).unwrap();
+    async fn a_canceled_read_is_skipped() {
+        let (_directory, readers) = pool(1);
         let (release, work) = held();
         let first = tokio::spawn(readers.read(work));
         let done = Arc::new(std::sync::atomic::AtomicBool::new(false));

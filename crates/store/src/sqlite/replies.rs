@@ -1,7 +1,7 @@
-//! Gives a whole commit's answers to the async world with one wake-up.
+//! Replies of a group commit, sent with one wake-up.
 //!
-//! Answering from the writer's thread wakes the runtime once per write, and on a busy core each of these wake-ups takes
-//! the core away from the writer. So all answers of a commit go to one task of the runtime, which hands them out there.
+//! Replying from the writer thread wakes the runtime once per write, and on a busy core each wake-up takes the core away
+//! from the writer. So all replies of a commit go to one task of the runtime, which sends them there.
 
 use std::sync::Arc;
 
@@ -10,40 +10,39 @@ use switchboard_engine::store::{Appended, StoreError};
 use tokio::runtime::{Handle, Id};
 use tokio::sync::{mpsc, oneshot};
 
-/// What a write came to; nothing more to say if it was no append.
+/// The result of a write; `None` if it was no append.
 pub(crate) type WriteResult = Result<Option<Appended>, StoreError>;
 
-/// Replies that reach their waiters when they are dropped, wherever that happens: in the task that hands them out, or,
-/// if its runtime has ended, with the channel to it.
+/// Replies that are sent when the batch is dropped: in the task of the runtime, or, if that has ended, with the channel
+/// to it.
 struct ReplyBatch(Vec<(oneshot::Sender<WriteResult>, WriteResult)>);
 
 impl Drop for ReplyBatch {
     fn drop(&mut self) {
         for (waiter, outcome) in self.0.drain(..) {
-            // A waiter that has stopped waiting needs no answer.
+            // A caller that has gone away needs no reply.
             waiter.send(outcome).ok();
         }
     }
 }
 
-/// To the task that hands answers out.
 type Channel = mpsc::UnboundedSender<ReplyBatch>;
 
-/// The way back to one waiter.
+/// How to reply to one caller.
 pub(crate) struct Reply {
     waiter: oneshot::Sender<WriteResult>,
     /// Absent outside of a runtime.
     channel: Option<Channel>,
 }
 
-/// The tasks that hand answers out, one per runtime that has asked.
+/// The channels to the replying tasks, one per runtime.
 #[derive(Clone, Default)]
 pub(crate) struct ReplyChannels {
     channels: Arc<Mutex<Vec<(Id, Channel)>>>,
 }
 
 impl ReplyChannels {
-    /// A way back to whoever calls this.
+    /// A reply to the current task.
     pub(crate) fn reply(&self) -> (Reply, oneshot::Receiver<WriteResult>) {
         let (waiter, answer) = oneshot::channel();
         (Reply { waiter, channel: self.channel() }, answer)
@@ -68,7 +67,6 @@ impl ReplyChannels {
     }
 }
 
-/// Tells everybody what their write came to.
 pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>) {
     let mut channel: Option<Channel> = None;
     let mut gathered = ReplyBatch(Vec::with_capacity(answers.size_hint().0));
@@ -89,7 +87,7 @@ pub(crate) fn send_replies(answers: impl Iterator<Item = (Reply, WriteResult)>) 
 
 fn send_batch(channel: Option<Channel>, answers: ReplyBatch) {
     match channel {
-        // If the runtime has ended, what comes back is dropped, and so answered, here.
+        // If the runtime has ended, the batch comes back and is dropped, and so sent, here.
         Some(channel) if !answers.0.is_empty() => drop(channel.send(answers)),
         _ => drop(answers),
     }

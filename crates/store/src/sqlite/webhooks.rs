@@ -12,11 +12,12 @@ use switchboard_engine::store::webhooks::{
 };
 use switchboard_engine::store::{Retention, StoreFuture};
 
+use super::SqliteStore;
+use super::write_queue::WriteQueue;
 use super::writer::dead_letters::PRUNED_AT_ONCE;
 use super::writer::outbox::RELEASED_AT_ONCE;
 use super::writer::session::Session;
 use super::writer::signing::signing;
-use super::{SqliteStore, write_shared};
 
 impl SqliteStore {
     /// Repeats a write, each time in another commit, until a batch is not full.
@@ -30,7 +31,7 @@ impl SqliteStore {
             let mut total = 0;
             loop {
                 let portion = Arc::clone(&portion);
-                let done = write_shared(Arc::clone(&queue), 0, move |session| portion(session)).await?;
+                let done = WriteQueue::write_shared(Arc::clone(&queue), 0, move |session| portion(session)).await?;
                 total += done;
                 if done < whole {
                     return Ok(total);
@@ -81,7 +82,7 @@ impl WebhookStore for SqliteStore {
 
     fn outbox(&self, write: OutboxWrite) -> StoreFuture<()> {
         let bytes = body_of(&write).map_or(0, Bytes::len);
-        write_shared(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
+        WriteQueue::write_shared(Arc::clone(&self.queue), bytes, move |session| session.step(&write))
     }
 
     fn release_endpoint(&self, endpoint: &str, now: Timestamp) -> StoreFuture<usize> {

@@ -1,37 +1,38 @@
-//! What waits for the writer: bounded in number and bytes, in order, and honest about how far behind it is.
+//! The queue of the writer thread: FIFO, bounded in number and bytes, with group commit and load shedding.
 //!
-//! New work waits for room and is refused once the store is too far behind. Output, endings and cancels have room of
-//! their own, so that a flood of new work can never keep a task from ending.
+//! New work waits for a permit and is refused once the store is too far behind. Output, terminal events and cancels have
+//! permits of their own, so that a flood of new work can never keep a task from ending.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
-use switchboard_engine::store::{Append, Appended, StoreError};
+use switchboard_engine::store::{Append, Appended, StoreError, StoreFuture};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use super::errors::store_error;
 use super::replies::{Reply, ReplyChannels, WriteResult};
 use super::writer::session::Session;
 
-/// Room for 64 MiB of each class, counted in KiB …
-const ROOM_KIB: usize = 64 << 10;
-/// … and for 4,096 writes of each class, because each takes at least this much of it.
+/// Permits of each class, in KiB: 64 MiB …
+const PERMITS_KIB: usize = 64 << 10;
+/// … and 4,096 writes, because each takes at least this much.
 const LEAST_KIB: usize = 16;
-/// One transaction takes at most so many writes …
+/// One group commit takes at most so many writes …
 const BATCH_WRITES: usize = 512;
 /// … or about so many bytes, so that the first of them does not wait for ever.
 const BATCH_BYTES: usize = 8 << 20;
-/// How often the writer tries by itself whether it can write again.
+/// How often the writer probes whether it can write again.
 pub(crate) const PROBE_EVERY: Duration = Duration::from_secs(1);
 
-/// A write that has its own transaction; replies to whoever asked, and returns the error for the writer to judge.
+/// A write with its own transaction. It replies to its caller itself, and returns the error for the writer.
 pub(crate) type ExclusiveWrite = Box<dyn FnOnce(&mut Session<'_>) -> Option<rusqlite::Error> + Send>;
 
-/// A write that is no append and shares its commit. It is run again if what it shared the first commit with broke that.
+/// A write other than an append in a group commit. It runs again if another write of the first commit failed.
 pub(crate) type SharedWrite = Box<dyn Fn(&mut Session<'_>) -> rusqlite::Result<()> + Send>;
 
-/// What shares a commit with whatever else is to be written.
+/// A write in a group commit.
 #[expect(clippy::large_enum_variant, reason = "nearly every write is an append")]
 pub(crate) enum Write {
     Append(Append),
@@ -46,7 +47,7 @@ impl Write {
         }
     }
 
-    /// Whether it may be refused when the store is behind.
+    /// Whether it may be refused by load shedding.
     fn is_refusable(&self) -> bool {
         match self {
             Self::Append(append) => append.refusable,
@@ -55,13 +56,13 @@ impl Write {
     }
 }
 
-/// A write and who waits for it.
+/// A write and its waiting caller.
 pub(crate) struct Queued {
     pub(crate) write: Write,
     pub(crate) reply: Reply,
     queued_at: Instant,
-    /// Given back when the write has been answered.
-    _room: OwnedSemaphorePermit,
+    /// Released when the write has been answered.
+    _permit: OwnedSemaphorePermit,
 }
 
 #[expect(clippy::large_enum_variant, reason = "nearly every job is an append")]
@@ -71,28 +72,28 @@ enum Job {
     Close(oneshot::Sender<()>),
 }
 
-/// What the writer does next.
+/// The next work of the writer thread.
 pub(crate) enum Work {
     Writes(Vec<Queued>),
     Exclusive(ExclusiveWrite),
-    /// Everything before it is written; end cleanly and tell.
+    /// Everything before it is written; close cleanly and reply.
     Close(oneshot::Sender<()>),
     /// End now, as if the process had died.
     Stop,
-    /// Nothing came for a while and the last write had failed: try one.
+    /// The queue is empty and the last write failed: try one.
     Probe,
 }
 
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// When the oldest write was queued that the writer has taken and not yet answered.
+    /// When the oldest write that is taken and not answered was queued.
     in_flight_since: Option<Instant>,
     writer_sleeps: bool,
-    /// No more jobs are taken.
+    /// No more jobs are accepted.
     closing: bool,
     stop: bool,
-    /// What the last write came to, if it failed.
+    /// The error of the last write, if it failed.
     failure: Option<StoreError>,
 }
 
@@ -112,7 +113,7 @@ impl State {
     }
 }
 
-/// The queue between the async world and the writer thread.
+/// The queue between async callers and the writer thread.
 pub(crate) struct WriteQueue {
     state: Mutex<State>,
     wake: Condvar,
@@ -127,28 +128,63 @@ impl WriteQueue {
         Self {
             state: Mutex::default(),
             wake: Condvar::new(),
-            new_work: Arc::new(Semaphore::new(ROOM_KIB)),
-            reserve: Arc::new(Semaphore::new(ROOM_KIB)),
+            new_work: Arc::new(Semaphore::new(PERMITS_KIB)),
+            reserve: Arc::new(Semaphore::new(PERMITS_KIB)),
             max_delay,
             reply_channels: ReplyChannels::default(),
         }
     }
 
-    /// Writes events.
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, StoreError> {
         let appended = self.write(Write::Append(append)).await?;
         appended.ok_or_else(|| self.lost())
     }
 
-    /// Does something else in one commit with what is written at that moment; `bytes` is about what it writes.
-    pub(crate) async fn shared(&self, work: SharedWrite, bytes: usize) -> Result<(), StoreError> {
-        self.write(Write::Shared { work, bytes }).await.map(|_| ())
+    /// Runs a write in a group commit; `bytes` is about what it writes. It may run twice, and the second result counts.
+    pub(crate) fn write_shared<T: Send + 'static>(
+        queue: Arc<Self>,
+        bytes: usize,
+        work: impl Fn(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        Box::pin(async move {
+            let result = Arc::new(Mutex::new(None));
+            let slot = Arc::clone(&result);
+            let work: SharedWrite = Box::new(move |session| {
+                *slot.lock() = Some(work(session)?);
+                Ok(())
+            });
+            queue.write(Write::Shared { work, bytes }).await?;
+            let value = result.lock().take();
+            value.ok_or_else(|| queue.lost())
+        })
     }
 
-    /// Waits for room, then for the commit. Once queued it is written even if the caller stops waiting.
+    /// Runs a write in a transaction of its own, between two group commits.
+    pub(crate) fn write_exclusive<T: Send + 'static>(
+        queue: Arc<Self>,
+        work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<T> + Send + 'static,
+    ) -> StoreFuture<T> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let work: ExclusiveWrite = Box::new(move |session| {
+                let result = work(session);
+                let (result, error) = match result {
+                    Ok(value) => (Ok(value), None),
+                    Err(error) => (Err(store_error(&error)), Some(error)),
+                };
+                // A caller that has gone away needs no answer.
+                reply.send(result).ok();
+                error
+            });
+            queue.push_exclusive(work)?;
+            answer.await.unwrap_or_else(|_| Err(queue.lost()))
+        })
+    }
+
+    /// Waits for a permit, then for the commit. Once queued it is written even if the caller stops waiting.
     async fn write(&self, write: Write) -> WriteResult {
         let refusable = write.is_refusable();
-        let room = self.room(write.bytes(), refusable).await?;
+        let permit = self.permit(write.bytes(), refusable).await?;
         let (reply, answer) = self.reply_channels.reply();
         {
             let mut state = self.state.lock();
@@ -159,19 +195,19 @@ impl WriteQueue {
             if refusable && let Some(error) = state.overload(queued_at, self.max_delay) {
                 return Err(error);
             }
-            state.jobs.push_back(Job::Write(Queued { write, reply, queued_at, _room: room }));
+            state.jobs.push_back(Job::Write(Queued { write, reply, queued_at, _permit: permit }));
             self.wake_writer(state);
         }
         answer.await.unwrap_or_else(|_| Err(self.lost()))
     }
 
-    async fn room(&self, bytes: usize, refusable: bool) -> Result<OwnedSemaphorePermit, StoreError> {
-        let kib = u32::try_from((bytes / 1024).clamp(LEAST_KIB, ROOM_KIB)).unwrap_or(u32::MAX);
-        let room = if refusable { &self.new_work } else { &self.reserve };
-        if let Ok(permit) = Arc::clone(room).try_acquire_many_owned(kib) {
+    async fn permit(&self, bytes: usize, refusable: bool) -> Result<OwnedSemaphorePermit, StoreError> {
+        let kib = u32::try_from((bytes / 1024).clamp(LEAST_KIB, PERMITS_KIB)).unwrap_or(u32::MAX);
+        let permits = if refusable { &self.new_work } else { &self.reserve };
+        if let Ok(permit) = Arc::clone(permits).try_acquire_many_owned(kib) {
             return Ok(permit);
         }
-        let wait = Arc::clone(room).acquire_many_owned(kib);
+        let wait = Arc::clone(permits).acquire_many_owned(kib);
         if !refusable {
             return wait.await.map_err(|_| StoreError::Closed);
         }
@@ -181,8 +217,7 @@ impl WriteQueue {
         }
     }
 
-    /// Queues a write that has its own transaction.
-    pub(crate) fn exclusive(&self, work: ExclusiveWrite) -> Result<(), StoreError> {
+    fn push_exclusive(&self, work: ExclusiveWrite) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         if state.closing {
             return Err(StoreError::Closed);
@@ -192,7 +227,7 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Takes no more jobs and tells when the writer has ended; at once if it has ended before.
+    /// Accepts no more jobs; the receiver resolves when the writer has ended.
     pub(crate) fn close(&self) -> oneshot::Receiver<()> {
         let (reply, answer) = oneshot::channel();
         let mut state = self.state.lock();
@@ -204,7 +239,7 @@ impl WriteQueue {
         answer
     }
 
-    /// Ends the writer after what it is doing now; what is queued is dropped.
+    /// Ends the writer after its current work; queued jobs are dropped.
     pub(crate) fn stop(&self) {
         let mut state = self.state.lock();
         state.closing = true;
@@ -212,7 +247,7 @@ impl WriteQueue {
         self.wake.notify_all();
     }
 
-    /// Called when the writer thread ends for whatever reason: nobody may wait for it any more.
+    /// Called when the writer thread ends, also by a panic: no caller may wait for it any more.
     pub(crate) fn end(&self) {
         let dropped = {
             let mut state = self.state.lock();
@@ -237,21 +272,21 @@ impl WriteQueue {
         state.overload(Instant::now(), self.max_delay).map_or(Ok(()), Err)
     }
 
-    /// Why an answer never came.
+    /// The error of a write whose answer never came.
     pub(crate) fn lost(&self) -> StoreError {
         self.state.lock().failure.clone().unwrap_or(StoreError::Closed)
     }
 
-    /// The writer tells what its last transaction came to.
+    /// The writer reports its last transaction.
     pub(crate) fn finished(&self, failure: Option<StoreError>) {
         let mut state = self.state.lock();
         state.in_flight_since = None;
         state.failure = failure;
-        // Here and not where work is taken: what is taken does not wait any more, and at rest nothing does.
+        // Here and not where work is taken: writes that are taken no longer wait, and at rest none do.
         metrics::gauge!(crate::metric_definitions::QUEUE_DEPTH).set(state.jobs.len() as f64);
     }
 
-    /// Blocks the writer until there is something to do.
+    /// Blocks the writer thread until there is work.
     pub(crate) fn take(&self) -> Work {
         let mut state = self.state.lock();
         loop {
@@ -276,8 +311,8 @@ impl WriteQueue {
         self.take_jobs(self.wait_for_group(state))
     }
 
-    /// On a busy core the writer is often woken between the first and the second of many senders. Standing back while
-    /// the queue still grows makes one commit of what would be many; on an idle core it costs a microsecond.
+    /// Group commit: on a busy core the writer is often woken between the first and the second of many senders. Yielding
+    /// while the queue still grows makes one commit of what would be many; on an idle core it costs a microsecond.
     fn wait_for_group<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let mut seen = 0;
         while state.jobs.len() > seen && state.jobs.len() < BATCH_WRITES {
@@ -349,14 +384,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_append_joins_the_commit_of_the_appends_around_it() {
+    async fn shared_writes_join_the_group_commit_of_the_appends_around_them() {
         let queue = WriteQueue::new(Duration::ZERO);
-        let shared = |bytes| queue.shared(Box::new(|_| Ok(())), bytes);
-        // Each is queued when it is first asked how far it is.
+        let queue = Arc::new(queue);
+        let shared = |bytes| WriteQueue::write_shared(Arc::clone(&queue), bytes, |_| Ok(()));
+        // Each is queued when it is first polled.
         assert!(queue.append(append()).now_or_never().is_none());
         assert!(shared(100).now_or_never().is_none());
         assert!(shared(BATCH_BYTES).now_or_never().is_none());
-        // The store is behind by now, which keeps new work out and nothing else.
+        // The store is behind by now, which sheds new work and nothing else.
         while queue.ready().is_ok() {}
         assert!(matches!(queue.append(append()).now_or_never(), Some(Err(StoreError::Overloaded { .. }))));
         assert!(shared(100).now_or_never().is_none());

@@ -1,5 +1,5 @@
-//! The only thread that writes. It commits whatever has queued since the last commit in one transaction, and answers
-//! nobody before that commit. It also owns the end of the store, because it is the last one to touch the file.
+//! The writer thread. It writes everything queued since the last commit in one transaction (group commit) and replies only
+//! after the commit. It also closes the store, because it is the last one to touch the file.
 
 pub(crate) mod append;
 pub(crate) mod callbacks;
@@ -34,7 +34,7 @@ use super::replies::send_replies;
 use super::write_queue::{PROBE_EVERY, Work, WriteQueue};
 use super::{Options, connection};
 
-/// Everything the writer thread works with and puts away at the end.
+/// What the writer thread uses, and closes at the end.
 pub(crate) struct Writer {
     pub(crate) queue: Arc<WriteQueue>,
     pub(crate) path: PathBuf,
@@ -45,7 +45,6 @@ pub(crate) struct Writer {
     pub(crate) lock: Arc<Mutex<Option<DirectoryLock>>>,
 }
 
-/// How serving on one connection ended.
 enum End {
     Close(oneshot::Sender<()>),
     Stop,
@@ -53,12 +52,10 @@ enum End {
 }
 
 impl Writer {
-    /// Starts the thread.
     pub(crate) fn spawn(self) -> std::io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            let nobody_waits_for_ever = EndQueueOnDrop(Arc::clone(&self.queue));
+            let _end_queue = EndQueueOnDrop(Arc::clone(&self.queue));
             self.run();
-            drop(nobody_waits_for_ever);
         })
     }
 
@@ -78,12 +75,12 @@ impl Writer {
         };
         self.readers.stop();
         self.checkpointer.stop();
-        // The last connection to go moves the log into the file.
+        // Closing the last connection checkpoints the write-ahead log.
         drop(last_connection);
         self.lock.lock().take();
         self.queue.end();
         if let Some(told) = told {
-            // Whoever closed the store may have stopped waiting for it.
+            // The caller of close may have gone away.
             told.send(()).ok();
         }
     }
@@ -129,7 +126,7 @@ impl Writer {
                 self.checkpointer.committed(log_pages.load(Ordering::Relaxed));
                 continue;
             };
-            // Nothing was committed, so that the log is idle: it is emptied even while a full disk is tried every second.
+            // Without a commit the checkpointer sees an idle log, and empties it even while a full disk is probed every second.
             tracing::error!(%error, "the store could not write");
             if needs_reopening(&error) {
                 return End::Reopen;
@@ -137,8 +134,8 @@ impl Writer {
         }
     }
 
-    /// Without a usable connection everything is refused, until it is time to try to open it again. The clock is this
-    /// one's own: the queue probes only while nobody asks for anything, and whoever is refused asks again.
+    /// Refuses all writes without a usable connection until it is time to open it again. It keeps the time itself, because
+    /// the queue probes only while it is empty, and refused callers retry.
     fn refuse(&self, error: &rusqlite::Error) -> End {
         let failure = store_error(error);
         tracing::error!(%error, "the store cannot open its file for writing");
@@ -152,7 +149,7 @@ impl Writer {
                 Work::Writes(writes) => {
                     send_replies(writes.into_iter().map(|queued| (queued.reply, Err(failure.clone()))));
                 }
-                // Dropping it tells whoever waits to look at the failure.
+                // Dropped without a reply, its caller reads the failure from the queue.
                 Work::Exclusive(work) => drop(work),
                 Work::Probe => return End::Reopen,
                 Work::Stop => return End::Stop,

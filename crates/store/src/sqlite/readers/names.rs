@@ -1,11 +1,11 @@
-//! The dictionary of callers and agents as a reader knows it. Names are never changed or deleted, and a reader sees
-//! committed ones only, so what it remembers stays true.
+//! A reader's cache of the name dictionary, which numbers callers and agents. Names are never changed or deleted, and a
+//! reader sees committed ones only, so the cache never goes stale.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension};
 
-/// Beyond this the memory of names starts anew.
+/// Beyond this the cache is cleared.
 const CACHED: usize = 65_536;
 
 #[derive(Default)]

@@ -1,7 +1,6 @@
-//! One append: whether the writer may, then the event row, the task's row, the idempotency key, the webhook and the
-//! counters.
+//! One append: its guard, then the event row, the task's row, the idempotency key, the webhook and the counters.
 //!
-//! Everything that can refuse it is looked at before anything is written, so that a refusal leaves no trace.
+//! Everything that can refuse it is checked before anything is written, so that a refusal leaves no trace.
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_engine::ids::{Fence, Seq, TaskKey};
@@ -12,21 +11,16 @@ use super::session::Session;
 use crate::sqlite::columns::{Identifier, phase_number, state_number};
 
 /// Why an append was not written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(crate) enum AppendFailure {
-    /// It may not be; nothing has been touched.
+    /// By a guard or limit; nothing was written.
     Refused(StoreError),
-    /// The database said no, perhaps halfway through.
-    Database(rusqlite::Error),
+    /// Perhaps halfway through.
+    Database(#[from] rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for AppendFailure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error)
-    }
-}
-
-/// A task's row as far as the next append has to know it.
+/// The columns of a task that the next append needs.
 struct Found {
     counter: CounterKey,
     status_at: i64,
@@ -57,7 +51,7 @@ impl Session<'_> {
                 if Seq(found.last_seq.cast_unsigned()) != *version {
                     return Err(AppendFailure::Refused(StoreError::Stale));
                 }
-                // Nothing follows the end, whoever asks.
+                // Nothing follows the terminal event.
                 if found.phase == phase_number(Phase::Done) && append.count > 0 {
                     return Err(AppendFailure::Refused(StoreError::Fenced));
                 }
@@ -117,7 +111,7 @@ impl Session<'_> {
         let snapshot_row = match (&append.snapshot, event) {
             (None, _) => None,
             (Some(_), Some(event)) => Some(event),
-            // Only the row changes, yet the fold is worth keeping: it is as of the last event there is.
+            // Without events the snapshot is as of the last event there is.
             (Some(snapshot), None) => {
                 let row = params![key.0, &snapshot[..]];
                 self.statements.set_snapshot.query_row(row, |row| row.get::<_, i64>(0)).optional()?
@@ -219,7 +213,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Refuses an idempotency key that is taken; else the number of its owner.
+    /// Refuses an idempotency key that is taken; returns the number of its owner.
     fn check_send(&mut self, send: Option<&SendRecord>) -> Result<i64, AppendFailure> {
         let Some(send) = send else { return Ok(0) };
         let scope = &send.scope;
@@ -237,7 +231,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Only a running turn holds a lease, and only as long as this process lives.
+    /// Only a running turn holds a lease, and only until the next start.
     fn lease(&self, row: &RowState) -> Option<i64> {
         (row.phase == Phase::Running).then_some(self.start.number)
     }

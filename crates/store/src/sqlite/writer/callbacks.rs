@@ -1,4 +1,4 @@
-//! What somebody outside tells of a task: each update once, in the order it came, until it is taken.
+//! Updates of a callback receiver: deduplicated by id, in the order of arrival, until they are taken.
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::{TaskId, Timestamp};
@@ -8,10 +8,10 @@ use switchboard_engine::store::callbacks::Added;
 use super::session::Session;
 use crate::sqlite::columns::Identifier;
 
-/// Ids that are remembered of each task: more than anybody would send again.
+/// Ids remembered for deduplication per task.
 const KNOWN_IDS: i64 = 1_000;
 
-/// What may wait of one task.
+/// The most updates of one task that may wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) updates: usize,
@@ -19,8 +19,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Whether a body may wait beside so many others of so many bytes. Alone it always fits: it would never come in
-    /// otherwise.
+    /// Whether a body may wait too. The only one always may, or a large one could never be received.
     fn admit(self, waiting: i64, waiting_bytes: i64, body: &[u8]) -> bool {
         let bytes = waiting_bytes.unsigned_abs().saturating_add(body.len() as u64);
         usize::try_from(waiting).is_ok_and(|waiting| waiting < self.updates) && (waiting == 0 || bytes <= self.bytes)
@@ -34,7 +33,7 @@ impl Session<'_> {
         Ok(self.execute(sql, (Identifier::new(task.as_str()), &digest[..]))? > 0)
     }
 
-    /// Nothing if the task has no callback (any more).
+    /// `None` if the task has no callback (any more).
     pub(crate) fn add_update(
         &mut self,
         task: TaskKey,
@@ -75,7 +74,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The task is evicted.
     pub(crate) fn evict_callback(&mut self, task: i64) -> rusqlite::Result<()> {
         if self.execute("DELETE FROM callback WHERE task_key = ?1", [task])? > 0 {
             self.execute("DELETE FROM callback_update WHERE task_key = ?1", [task])?;

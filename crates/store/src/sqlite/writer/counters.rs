@@ -1,11 +1,10 @@
-//! Counters per owner, agent and state. Changes are gathered in memory and written once per transaction, so a batch of
-//! five hundred tasks of one caller costs one row.
+//! Task counters per owner, agent and state, in the table `tally`. Changes are collected in memory and written once per
+//! transaction, so a batch of five hundred tasks of one caller costs one row.
 
 use std::collections::HashMap;
 
 use rusqlite::Statement;
 
-/// What is counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CounterKey {
     pub(crate) owner: i64,
@@ -15,7 +14,7 @@ pub(crate) struct CounterKey {
     pub(crate) parked: bool,
 }
 
-/// The changes of the transaction that is open.
+/// The changes of the open transaction.
 #[derive(Default)]
 pub(crate) struct TaskCounters {
     changes: HashMap<CounterKey, i64>,
@@ -38,7 +37,7 @@ impl TaskCounters {
         self.changes.clear();
     }
 
-    /// Writes the changes into the open transaction; says which counters they touched.
+    /// Writes the changes into the open transaction; returns the counters they touched.
     pub(crate) fn write(&mut self, count: &mut Statement<'_>) -> rusqlite::Result<Vec<CounterKey>> {
         let mut touched = Vec::with_capacity(self.changes.len());
         for (counter, by) in self.changes.drain() {

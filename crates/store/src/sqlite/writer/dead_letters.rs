@@ -1,4 +1,4 @@
-//! What becomes of deliveries that were given up: sent once more, or deleted when they are old or too many.
+//! Dead letters: replayed, or pruned when they are old or too many.
 
 use rusqlite::OptionalExtension;
 use switchboard_a2a::Timestamp;
@@ -10,7 +10,7 @@ use super::session::Session;
 pub(crate) const PRUNED_AT_ONCE: usize = 64;
 
 impl Session<'_> {
-    /// Makes a delivered or dead delivery pending beside what comes in order; one that is so already is due now.
+    /// Makes a delivered or dead delivery a pending replay; one that is a replay already becomes due now.
     pub(crate) fn replay(&mut self, delivery: DeliveryKey, now: Timestamp) -> rusqlite::Result<bool> {
         let sql = "SELECT webhook, state FROM delivery WHERE key = ?1 AND (state <> 0 OR replay = 1)";
         let mut find = self.connection.prepare_cached(sql)?;
@@ -21,13 +21,13 @@ impl Session<'_> {
                    endpoint = (SELECT endpoint FROM webhook WHERE webhook.key = delivery.webhook) WHERE key = ?1";
         self.execute(sql, (delivery.0, now.0))?;
         if state == 1 {
-            // It counts again once it is delivered again.
+            // It counts again once the replay is delivered.
             self.execute("UPDATE webhook SET delivered = delivered - 1 WHERE key = ?1", [webhook])?;
         }
         Ok(true)
     }
 
-    /// Deletes some dead letters, oldest first; says how many. Fewer than [`PRUNED_AT_ONCE`] are all.
+    /// Deletes dead letters, oldest first; returns how many, fewer than [`PRUNED_AT_ONCE`] if all.
     pub(crate) fn prune_dead_letters(
         &mut self,
         died_before: Timestamp,

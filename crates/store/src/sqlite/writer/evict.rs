@@ -1,4 +1,4 @@
-//! Deletes ended tasks, a few per transaction, and gives the space back to the file system.
+//! Eviction of ended tasks, a few per transaction, and incremental vacuum.
 
 use rusqlite::OptionalExtension;
 use switchboard_engine::store::Phase;
@@ -7,13 +7,13 @@ use super::counters::CounterKey;
 use super::session::Session;
 use crate::sqlite::columns::phase_number;
 
-/// Pages moved and cut off per transaction: about a millisecond.
+/// Pages freed per transaction: about a millisecond.
 const VACUUM_PAGES: i64 = 256;
-/// Free pages are the cheapest room for new tasks, so a few are left.
+/// Free pages left in the file, the cheapest space for new tasks.
 const SPARE_PAGES: i64 = 256;
 
 impl Session<'_> {
-    /// Deletes those of the tasks that have ended and have nobody left to tell, in one transaction; says how many there were.
+    /// Deletes those of the tasks that have ended and have no open webhook, in one transaction; returns how many.
     pub(crate) fn evict(&mut self, keys: &[i64]) -> rusqlite::Result<usize> {
         self.transaction(|session| {
             session.save_highest_keys()?;
@@ -28,7 +28,7 @@ impl Session<'_> {
         })
     }
 
-    /// Gives a few free pages back; says whether there are more to give.
+    /// Returns a few free pages to the file system; returns whether there are more.
     pub(crate) fn vacuum_step(&mut self) -> rusqlite::Result<bool> {
         let free: i64 = self.connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
         if free <= SPARE_PAGES {
@@ -58,9 +58,9 @@ impl Session<'_> {
             return Ok(false);
         };
         self.counters.add(counter, -1);
-        connection.prepare_cached("DELETE FROM event WHERE id = ?1")?.execute([first_row])?;
-        connection.prepare_cached("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1")?.execute([key])?;
-        connection.prepare_cached("DELETE FROM send WHERE task_key = ?1")?.execute([key])?;
+        self.execute("DELETE FROM event WHERE id = ?1", [first_row])?;
+        self.execute("DELETE FROM event WHERE task_key = ?1 AND first_seq > 1", [key])?;
+        self.execute("DELETE FROM send WHERE task_key = ?1", [key])?;
         self.evict_callback(key)?;
         if webhooks > 0 {
             self.evict_webhooks(key)?;
@@ -68,12 +68,11 @@ impl Session<'_> {
         Ok(true)
     }
 
-    /// Callers come and go; their empty counters go with their last task.
+    /// Deletes a counter with the last of its tasks, because callers come and go.
     fn drop_empty_counter(&self, counter: CounterKey) -> rusqlite::Result<()> {
         let CounterKey { owner, agent, state, hidden, parked } = counter;
         let sql = "DELETE FROM tally WHERE owner = ?1 AND agent = ?2 AND state = ?3 AND hidden = ?4 AND parked = ?5 AND n = 0";
-        self.connection.prepare_cached(sql)?.execute((owner, agent, state, hidden, parked))?;
-        Ok(())
+        self.execute(sql, (owner, agent, state, hidden, parked)).map(drop)
     }
 }
 
@@ -88,7 +87,7 @@ mod tests {
     use crate::{Options, SqliteStore};
 
     #[tokio::test]
-    async fn a_webhook_that_is_set_after_a_task_was_chosen_saves_it() {
+    async fn a_webhook_set_after_a_task_was_selected_keeps_it_from_eviction() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path(), Options::default()).unwrap();
         let id = TaskId::generate();

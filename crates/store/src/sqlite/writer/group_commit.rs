@@ -1,5 +1,5 @@
-//! Many writes, one commit. One that may not be written fails alone; an error of the disk fails all of them, and
-//! nobody is told of a success before the commit.
+//! Group commit: many writes in one transaction. A write that is refused fails alone, a disk error fails all of them, and
+//! no success is reported before the commit.
 
 use std::time::Instant;
 
@@ -15,12 +15,12 @@ use crate::sqlite::write_queue::{Queued, Write, WriteQueue};
 type WriteResults = Vec<WriteResult>;
 
 impl Session<'_> {
-    /// Writes and answers a batch; returns the error if none of it could be written.
+    /// Writes a batch and replies; returns the error if the whole batch failed.
     pub(crate) fn write(&mut self, writes: Vec<Queued>, queue: &WriteQueue) -> Option<rusqlite::Error> {
         let begun = Instant::now();
         let mut result = self.transaction(|session| session.write_all(&writes));
         if result.as_ref().is_err_and(affects_one_write) {
-            // Savepoints cost on every write what this costs once in a blue moon: write all again, each one apart.
+            // Rare, so the batch is written again with savepoints rather than paying for them on every write.
             result = self.transaction(|session| session.write_with_savepoints(&writes));
         }
         metrics::histogram!(COMMIT_SECONDS).record(begun.elapsed().as_secs_f64());
@@ -38,7 +38,6 @@ impl Session<'_> {
         }
     }
 
-    /// What it came to: nothing but itself if it was no append.
     fn write_one(&mut self, write: &Write) -> Result<Option<Appended>, AppendFailure> {
         match write {
             Write::Append(append) => self.append(append).map(Some),

@@ -1,4 +1,4 @@
-//! The dictionary of callers and agents as the writer knows it.
+//! The writer's cache of the name dictionary, which numbers callers and agents.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use rusqlite::OptionalExtension;
 
 use super::statements::Statements;
 
-/// Enough for every agent and all callers that are active at a time; beyond it the cache starts anew.
+/// Enough for every agent and all callers active at a time; beyond it the cache is cleared.
 const CACHED: usize = 65_536;
 
-/// Numbers by name. Holds numbers of the open transaction too, so it must be forgotten when that is rolled back.
+/// Numbers by name, also those of the open transaction, so it is cleared when that is rolled back.
 #[derive(Default)]
 pub(crate) struct Names {
     numbers: HashMap<Box<str>, i64>,
 }
 
 impl Names {
-    /// The number of a name, given now if it has none.
+    /// The number of a name; a new name is inserted.
     pub(crate) fn number(&mut self, statements: &mut Statements<'_>, text: &str) -> rusqlite::Result<i64> {
         if let Some(number) = self.numbers.get(text) {
             return Ok(*number);

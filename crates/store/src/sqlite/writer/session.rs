@@ -1,4 +1,4 @@
-//! The writer's state on one connection: prepared statements, the next numbers, the caches of the open transaction.
+//! The writer's state on one connection: prepared statements, the next keys, the caches of the open transaction.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::names::Names;
 use super::statements::Statements;
 use crate::sqlite::open::{Start, meta, set_meta};
 
-/// An ordinary append is smaller than this, so if so much can be written, the store works again.
+/// An ordinary append is smaller, so the store works again once this much can be written.
 const PROBE_BYTES: i64 = 64 << 10;
 
 pub(crate) struct Session<'c> {
@@ -19,7 +19,7 @@ pub(crate) struct Session<'c> {
     pub(crate) names: Names,
     pub(crate) counters: TaskCounters,
     pub(crate) start: Start,
-    /// Numbers are never given twice, not even after the row that had the highest one is evicted: [`Self::save_highest_keys`].
+    /// Keys are never reused, not even that of an evicted row: [`Self::save_highest_keys`].
     pub(crate) next_task: i64,
     pub(crate) next_event: i64,
     pub(crate) next_webhook: i64,
@@ -30,21 +30,20 @@ pub(crate) struct Session<'c> {
 
 impl<'c> Session<'c> {
     pub(crate) fn new(connection: &'c Connection, start: Start, gate: Arc<Mutex<()>>) -> rusqlite::Result<Self> {
-        let highest = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, Option<i64>>(0));
-        let task = highest("SELECT max(key) FROM task")?.max(meta(connection, "highest_task")?);
-        let event = highest("SELECT max(id) FROM event")?.max(meta(connection, "highest_event")?);
-        let webhook = highest("SELECT max(key) FROM webhook")?.max(meta(connection, "highest_webhook")?);
-        let delivery = highest("SELECT max(key) FROM delivery")?.max(meta(connection, "highest_delivery")?);
+        let next = |sql: &str, saved: &str| -> rusqlite::Result<i64> {
+            let highest: Option<i64> = connection.query_row(sql, [], |row| row.get(0))?;
+            Ok(highest.max(meta(connection, saved)?).unwrap_or(0) + 1)
+        };
         Ok(Self {
             connection,
             statements: Statements::prepare(connection)?,
             names: Names::default(),
             counters: TaskCounters::default(),
             start,
-            next_task: task.unwrap_or(0) + 1,
-            next_event: event.unwrap_or(0) + 1,
-            next_webhook: webhook.unwrap_or(0) + 1,
-            next_delivery: delivery.unwrap_or(0) + 1,
+            next_task: next("SELECT max(key) FROM task", "highest_task")?,
+            next_event: next("SELECT max(id) FROM event", "highest_event")?,
+            next_webhook: next("SELECT max(key) FROM webhook", "highest_webhook")?,
+            next_delivery: next("SELECT max(key) FROM delivery", "highest_delivery")?,
             gate,
         })
     }
@@ -68,7 +67,7 @@ impl<'c> Session<'c> {
         result
     }
 
-    /// Runs a statement that is not on the path of every append; it stays prepared all the same.
+    /// Runs a cached statement that is not on the hot path.
     pub(crate) fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
         self.connection.prepare_cached(sql)?.execute(params)
     }
@@ -78,21 +77,21 @@ impl<'c> Session<'c> {
         self.counters.write(&mut self.statements.count)
     }
 
-    /// Remembers the highest numbers given, in the transaction that may delete the rows that have them.
+    /// Saves the highest keys, in the transaction that may delete the rows that have them.
     pub(crate) fn save_highest_keys(&self) -> rusqlite::Result<()> {
         set_meta(self.connection, "highest_task", self.next_task - 1)?;
         set_meta(self.connection, "highest_event", self.next_event - 1)?;
         self.save_highest_webhook_keys()
     }
 
-    /// The same for what deletes no tasks.
+    /// The same for a transaction that deletes no tasks.
     pub(crate) fn save_highest_webhook_keys(&self) -> rusqlite::Result<()> {
         set_meta(self.connection, "highest_webhook", self.next_webhook - 1)?;
         set_meta(self.connection, "highest_delivery", self.next_delivery - 1)?;
         Ok(())
     }
 
-    /// Finds out whether an ordinary write would succeed.
+    /// Tries whether an ordinary write would succeed.
     pub(crate) fn probe(&mut self) -> rusqlite::Result<()> {
         self.transaction(|session| {
             let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(?1))";

@@ -1,4 +1,4 @@
-//! The generations of the secrets that deliveries are signed with.
+//! Rotation of the signing secrets: their generations.
 
 use rusqlite::{Connection, OptionalExtension};
 use switchboard_a2a::Timestamp;
@@ -28,7 +28,7 @@ impl Session<'_> {
     }
 }
 
-/// As it stands; nothing is stored before the first rotation.
+/// The current generations; nothing is stored before the first rotation.
 pub(crate) fn signing(connection: &Connection) -> rusqlite::Result<Signing> {
     let generation = meta(connection, "signing_generation")?.unwrap_or(1).cast_unsigned();
     let sql = "SELECT value FROM meta WHERE name = 'signing_previous'";

@@ -1,4 +1,4 @@
-//! Every statement of the writer's hot path, prepared once per connection.
+//! The prepared statements of the writer's hot path, once per connection.
 
 use rusqlite::{Connection, PrepFlags, Statement};
 
@@ -11,12 +11,11 @@ pub(crate) struct Statements<'c> {
     pub(crate) release: Statement<'c>,
     pub(crate) find_task: Statement<'c>,
     pub(crate) insert_task: Statement<'c>,
-    /// Everything that may change about a task.
     pub(crate) update_task: Statement<'c>,
-    /// The columns that are in no index: what most output changes. SQLite rewrites an index entry whenever one of its
-    /// columns is named in the statement, changed or not.
+    /// Sets only columns without an index, which is enough for most output. SQLite rewrites an index entry whenever one of
+    /// its columns is named in the statement, changed or not.
     pub(crate) extend_task: Statement<'c>,
-    /// What a task says to later ones of its conversation. Few do, so it is no part of the statements above.
+    /// Apart from the statements above, because few tasks have a note.
     pub(crate) note_task: Statement<'c>,
     pub(crate) insert_event: Statement<'c>,
     /// For a task that was created without events.

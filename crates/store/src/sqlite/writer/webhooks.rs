@@ -1,6 +1,6 @@
-//! Webhooks as rows: set with an append, deleted, paused, and gone with their task.
+//! Webhook rows: set with an append, paused, resumed, deleted, and evicted with their task.
 //!
-//! What an append does about its webhook is decided before anything is written, like everything that can refuse it.
+//! What an append does about its webhook is planned before anything is written, like everything that can refuse it.
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::Timestamp;
@@ -15,7 +15,7 @@ use crate::sqlite::columns::webhook_state_number;
 /// What an append does about webhooks.
 pub(crate) enum WebhookPlan<'a> {
     Nothing,
-    /// The task ends unseen: nobody may hear of it.
+    /// The task ends hidden, and no endpoint may be told about it.
     DeleteAll,
     Insert {
         new: &'a NewWebhook,
@@ -23,13 +23,13 @@ pub(crate) enum WebhookPlan<'a> {
     Replace {
         key: i64,
         new: &'a NewWebhook,
-        /// It had come to its end or was disabled.
+        /// It was finished or disabled, and begins again.
         again: bool,
     },
 }
 
 impl Session<'_> {
-    /// Refuses one webhook too many. The task is known with the number of its webhooks unless it is new.
+    /// Refuses one webhook too many. `task` is its key and number of webhooks, unless the append creates it.
     pub(crate) fn plan_webhook<'a>(
         &mut self,
         task: Option<(TaskKey, i64)>,
@@ -56,18 +56,18 @@ impl Session<'_> {
         })
     }
 
-    /// Does what was planned, once the task's row is there.
+    /// Carries out the plan, once the task's row is there.
     pub(crate) fn write_webhook(&mut self, task: i64, plan: WebhookPlan<'_>) -> rusqlite::Result<()> {
         match plan {
             WebhookPlan::Nothing => Ok(()),
             WebhookPlan::DeleteAll => self.delete_webhook_rows(task),
             WebhookPlan::Insert { new } => self.insert_webhook(task, new),
             WebhookPlan::Replace { key, new, again } => {
-                // What was made in another form would be sent under a name that stands for that.
+                // A delivery in another form would be sent under the `webhook-id` of that form.
                 let sql = "DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0 \
                            AND (SELECT form FROM webhook WHERE key = ?1) <> ?2";
                 self.execute(sql, (key, new.form))?;
-                // Who sets what is set already, as some do with every message, changes nothing for what is under way.
+                // Setting the same configuration again, as some clients do with every message, keeps the revision.
                 let sql = "UPDATE webhook SET config = ?2, endpoint = ?3, form = ?4, \
                            revision = revision + (?6 OR config <> ?2 OR endpoint <> ?3 OR form <> ?4), \
                            moved = iif(?6 OR endpoint <> ?3 OR form <> ?4 \
@@ -79,10 +79,10 @@ impl Session<'_> {
                     let sql = "UPDATE webhook SET cursor = ?2, late = ?3, state = 0, began_at = max(began_at + 1, ?4) \
                                WHERE key = ?1";
                     self.execute(sql, (key, new.cursor.0.cast_signed(), new.late, new.at.0))?;
-                    // What was left over when it was disabled lies before its new beginning.
+                    // A delivery left over from before it was disabled lies before its new beginning.
                     self.execute("DELETE FROM delivery WHERE webhook = ?1 AND state = 0 AND replay = 0", [key])?;
                 }
-                // Whoever sets it again may have mended what was wrong, so there is nothing to wait for.
+                // The caller may have fixed the endpoint, so the backoff is skipped.
                 let sql = "UPDATE delivery SET endpoint = ?2, due_at = min(due_at, ?3), not_before = 0 \
                            WHERE webhook = ?1 AND state = 0";
                 self.execute(sql, (key, &new.endpoint, new.at.0))?;
@@ -102,7 +102,6 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The key and the state of a webhook of a task.
     fn webhook_by_name(&self, task: TaskKey, id: &str) -> rusqlite::Result<Option<(i64, i64)>> {
         let sql = "SELECT key, state FROM webhook WHERE task_key = ?1 AND id = ?2";
         let mut statement = self.connection.prepare_cached(sql)?;
@@ -126,10 +125,10 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// The task is evicted: dead letters stay, and so do those that an operator sends once more just now.
+    /// When a task is evicted, dead letters and pending replays stay.
     pub(crate) fn evict_webhooks(&mut self, task: i64) -> rusqlite::Result<()> {
         for key in self.webhooks_of(task)? {
-            // A body that is to be made anew of the log can no longer be made.
+            // A body that is not stored can no longer be rendered from the log.
             let sql =
                 "DELETE FROM delivery WHERE webhook = ?1 AND (state = 0 AND replay = 0 OR state <> 1 AND body IS NULL)";
             self.execute(sql, [key])?;
@@ -144,7 +143,7 @@ impl Session<'_> {
         keys.collect()
     }
 
-    /// A webhook whose task is gone is only there for its dead letters: its history goes, and with the last of them all of it.
+    /// Deletes the history of a webhook whose task is evicted, and the webhook itself with its last dead letter.
     pub(crate) fn delete_if_orphaned(&self, key: i64) -> rusqlite::Result<()> {
         let sql =
             "SELECT EXISTS (SELECT 1 FROM task JOIN webhook ON webhook.task_key = task.key WHERE webhook.key = ?1)";
@@ -172,7 +171,7 @@ impl Session<'_> {
     ) -> rusqlite::Result<bool> {
         match state {
             WebhookState::Active => {
-                // Of a task that is gone there is nothing more to tell.
+                // There is nothing more to deliver of an evicted task.
                 let sql = "UPDATE webhook SET state = 0 WHERE key = ?1 AND state IN (1, 2) \
                            AND EXISTS (SELECT 1 FROM task WHERE task.key = task_key)";
                 if self.execute(sql, [webhook.0])? == 0 {
@@ -193,7 +192,7 @@ impl Session<'_> {
         }
     }
 
-    /// What comes next waits until the webhook is active again.
+    /// Holds the next delivery until the webhook is active again.
     pub(crate) fn hold_head(&self, webhook: i64) -> rusqlite::Result<()> {
         self.execute("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])?;
         Ok(())
