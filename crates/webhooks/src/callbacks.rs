@@ -1,7 +1,7 @@
-//! The receiving end: what another server tells about work that one of our tasks has given to it.
+//! The callback receiver: push notifications of other servers about work that a task has delegated to them.
 //!
-//! A task's callback has an address and a token, both as long-lived as the task. What arrives is stored before it is
-//! acknowledged and handed, in order and once, to whoever follows; who comes later, say after a restart, finds it waiting.
+//! The callback of a task has an address and a token, both as long-lived as the task. An update is stored before it is
+//! acknowledged and handed to the follower in order and once; a follower that starts later, say after a restart, finds it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -24,15 +24,14 @@ use uuid::Uuid;
 
 use crate::metric_definitions as metric;
 
-/// Where callbacks come in, in front of the task's id.
+/// The path of a callback, before the task's id.
 pub const CALLBACK_PATH: &str = "/api/a2a/callback/";
-/// How many updates of one task may wait; a sender that is told so comes again.
+/// The most updates of one task that may wait; beyond it senders have to retry.
 const MOST_WAITING: usize = 1_000;
-/// The same in bytes.
 const MOST_WAITING_BYTES: u64 = 64 << 20;
-/// The longest name of an update that is kept as it is.
+/// The longest id that is used for deduplication.
 const ID_BYTES: usize = 256;
-/// How many are handed over from one read.
+/// Updates read at once.
 const STEP: usize = 64;
 
 /// The callbacks of all tasks. Clones share them.
@@ -47,19 +46,19 @@ struct Inner {
     followers: Mutex<HashMap<TaskId, Weak<Notify>>>,
 }
 
-/// What became of an update that was let in.
+/// What became of an update of an admitted sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It is kept.
+    /// It is stored.
     New,
-    /// It came before.
+    /// Its id is known.
     Known,
 }
 
-/// Why an update was not let in.
+/// Why an update was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// Nothing is expected for this task.
+    /// The task has no callback.
     #[error("no callback is expected for task {0}")]
     Unknown(TaskId),
     /// The token is missing or another one.
@@ -67,10 +66,10 @@ pub enum ReceiveError {
         "the token is missing or wrong, send it as Authorization: Bearer TOKEN or as X-A2A-Notification-Token: TOKEN"
     )]
     Token,
-    /// It is nothing that a server would tell about a task.
+    /// The body is no update of a task.
     #[error("the body must be a task, a status update, an artifact update or a message in JSON: {0}")]
     Body(String),
-    /// Nobody has taken what came before.
+    /// Too many updates wait for the follower.
     #[error("too many updates of this task wait to be taken, try again later")]
     Full,
     /// The store does not work.
@@ -101,12 +100,12 @@ pub struct Admitted {
     key: TaskKey,
 }
 
-/// What a remote server told.
+/// One update of a remote server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteUpdate {
-    /// What its sender calls it, or what stands for it.
+    /// The sender's id, or a generated one.
     pub id: String,
-    /// What it says.
+    /// The update.
     pub update: StreamResponse,
 }
 
@@ -116,8 +115,8 @@ impl Callbacks {
         Self { inner: Arc::new(Inner { store, clock, followers: Mutex::default() }) }
     }
 
-    /// Makes a token for the callback of a task: 256 random bits, of which only a digest is kept. A second one takes the
-    /// place of the first.
+    /// Creates the token of a task's callback: 256 random bits, of which only a digest is stored. A second one replaces
+    /// the first.
     pub async fn open(&self, task: &TaskId) -> Result<String, ReceiveError> {
         let mut random = [0; 32];
         getrandom::fill(&mut random).map_err(|error| StoreError::Failed(error.to_string()))?;
@@ -128,13 +127,12 @@ impl Callbacks {
         }
     }
 
-    /// The address to give to a remote server. Which of our own addresses that server can reach is for whoever calls it
-    /// to say; it is not guessed.
+    /// The URL for a remote server. The caller knows the base URL at which that server reaches this one.
     pub fn address(base: &str, task: &TaskId) -> String {
         format!("{}{CALLBACK_PATH}{task}", base.trim_end_matches('/'))
     }
 
-    /// Whether a sender may tell anything about a task. Asked before its body is read, so that nobody else's is.
+    /// Authenticates a sender, before its body is read.
     pub async fn admit(&self, task: &TaskId, token: Option<&str>) -> Result<Admitted, ReceiveError> {
         let callback = self.inner.store.callback(task).await;
         let admitted = callback.map_err(ReceiveError::from).and_then(|callback| {
@@ -146,7 +144,7 @@ impl Callbacks {
         admitted.inspect_err(|error| count(error.label()))
     }
 
-    /// Takes an update in. When this returns, it is stored.
+    /// Stores an update.
     pub async fn receive(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
         let received = self.take_in(by, id, body).await;
         count(match &received {
@@ -162,7 +160,7 @@ impl Callbacks {
         let update = read(body).map_err(ReceiveError::Body)?;
         let id = match (id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES), status_of(&update)) {
             (Some(id), _) => id.to_owned(),
-            // How a task stands is the same however often it is said; two equal pieces of an artifact are two.
+            // Equal status updates are duplicates; equal artifact chunks are not.
             (None, Some(_)) => URL_SAFE_NO_PAD.encode(Sha256::digest(body)),
             (None, None) => Uuid::now_v7().to_string(),
         };
@@ -179,20 +177,17 @@ impl Callbacks {
         }
     }
 
-    /// Follows what is told about a task's remote work. There should be one follower at a time.
+    /// Follows the updates of a task. There should be one follower at a time.
     pub async fn follow(&self, task: &TaskId) -> Result<Follower, ReceiveError> {
         let callback = self.inner.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
         let woken = {
             let mut followers = self.inner.followers.lock();
             followers.retain(|_, woken| woken.strong_count() > 0);
-            match followers.get(task).and_then(Weak::upgrade) {
-                Some(woken) => woken,
-                None => {
-                    let woken = Arc::new(Notify::new());
-                    followers.insert(task.clone(), Arc::downgrade(&woken));
-                    woken
-                }
-            }
+            followers.get(task).and_then(Weak::upgrade).unwrap_or_else(|| {
+                let woken = Arc::new(Notify::new());
+                followers.insert(task.clone(), Arc::downgrade(&woken));
+                woken
+            })
         };
         let store = Arc::clone(&self.inner.store);
         Ok(Follower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
@@ -207,17 +202,17 @@ impl Inner {
     }
 }
 
-/// Whoever waits for what a remote server tells.
+/// Reads the updates of one task.
 pub struct Follower {
     store: Arc<dyn CallbackStore>,
     key: TaskKey,
     woken: Arc<Notify>,
-    /// The last update that was looked at.
+    /// The number of the last update read.
     after: i64,
     newest: Newest,
 }
 
-/// How far the remote task is known to have come.
+/// The newest known state of the remote task.
 #[derive(Default)]
 struct Newest {
     cursor: Option<Cursor>,
@@ -226,8 +221,8 @@ struct Newest {
 }
 
 impl Follower {
-    /// The next update that tells something new; waits for it. What is older than what was handed over is left out. An
-    /// update stays in the store until [`Self::taken`].
+    /// Waits for the next update, leaving out those older than one that was returned. An update stays in the store until
+    /// [`Self::taken`].
     pub async fn next(&mut self) -> Result<RemoteUpdate, StoreError> {
         loop {
             for waiting in self.store.updates(self.key, self.after, STEP).await? {
@@ -241,14 +236,14 @@ impl Follower {
         }
     }
 
-    /// What was handed over has been dealt with and need not come again after a restart.
+    /// Acknowledges the returned updates, so that they do not come again after a restart.
     pub async fn taken(&self) -> Result<(), StoreError> {
         self.store.take_updates(self.key, self.after).await
     }
 }
 
 impl Newest {
-    /// Whether an update is newer than all before it; it is the newest from then on.
+    /// Records an update; returns whether it is newer than all before it.
     fn moves_to(&mut self, id: &str, update: &StreamResponse) -> bool {
         if self.ended {
             return false;
@@ -257,13 +252,13 @@ impl Newest {
         let status = status_of(update);
         let at = status.and_then(|status| status.timestamp);
         let place = |cursor: Cursor| (cursor.epoch.0, cursor.seq.0);
-        // A remote clock may be set back; the numbers of a log only rise.
+        // Sequence numbers only rise, whereas a remote clock may be set back.
         let is_older = match (self.cursor, cursor) {
             (Some(known), Some(found)) => place(found) < place(known),
             _ => matches!((self.status_at, at), (Some(known), Some(found)) if found < known),
         };
         self.ended = status.is_some_and(|status| status.state.is_terminal());
-        // Nothing comes after the end, so it is never older, whatever its time says; without it we would wait for ever.
+        // A terminal state is never older, whatever its time says; without it the follower would wait for ever.
         if is_older && !self.ended {
             return false;
         }
@@ -273,8 +268,8 @@ impl Newest {
     }
 }
 
-/// The place in the remote log, if the name is one that our own kind gives to a delivery:
-/// `TASK:NAME:NUMBER-TIME:EPOCH.SEQ`, of the task that the update is about. What others put into a name is theirs.
+/// The cursor in the remote log, if the id has the form of our own deliveries, `TASK:NAME:NUMBER-TIME:EPOCH.SEQ`, with
+/// the task of the update.
 fn cursor_of(id: &str, update: &StreamResponse) -> Option<Cursor> {
     let task = match update {
         StreamResponse::Task(task) => &task.id,
@@ -301,7 +296,7 @@ fn status_of(update: &StreamResponse) -> Option<&TaskStatus> {
     }
 }
 
-/// Reads a body, whichever way its sender writes: with or without an envelope, in any version.
+/// Parses a body of any version, with or without an envelope.
 fn read(body: &[u8]) -> Result<StreamResponse, String> {
     let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
     let event = Event { data: text.to_owned(), ..Event::default() };
