@@ -29,11 +29,11 @@ pub enum BackupError {
     Locked,
 }
 
-/// Copies the database of a data directory to a file that must not exist yet. The copy is as of one moment; it counts as
-/// not cleanly ended, so a server that is started on it writes in a new epoch. Blocks until it is done.
+/// Copies the database of a data directory to a file that must not exist yet. The copy is one snapshot, marked as not
+/// cleanly closed, so that a server started on it writes in a new epoch. Blocks until it is done.
 pub fn backup(directory: &Path, destination: &Path) -> Result<(), BackupError> {
     let source = connection::open_for_reading(&database_path(directory))?;
-    // A copy of everybody's tasks is its owner's alone, like the data directory.
+    // Readable by its owner alone, like the database.
     OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -1,5 +1,5 @@
-//! Looks for damage in a database file: what SQLite can see, and what only we know must hold. Reads one moment of the
-//! file, beside a running server if there is one.
+//! The integrity check of a database file: SQLite's own, and the invariants of the store. It reads one snapshot of the
+//! file, also while a server runs.
 
 mod logs;
 pub(crate) mod quick;
@@ -36,7 +36,7 @@ pub enum CheckError {
         /// What this program knows.
         known: i64,
     },
-    /// It is so damaged that nothing more can be said.
+    /// SQLite cannot read it.
     #[error("the database file is damaged beyond reading ({0})")]
     Damaged(#[source] rusqlite::Error),
     /// It cannot be read.
@@ -53,12 +53,12 @@ impl From<rusqlite::Error> for CheckError {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Tasks looked at.
+    /// Tasks checked.
     pub tasks: u64,
-    /// Event rows looked at.
+    /// Event rows checked.
     pub event_rows: u64,
     /// One line each, naming the task where there is one; empty if all is well.
     pub problems: Vec<String>,

@@ -1,8 +1,8 @@
-//! Moves the write-ahead log into the file, off the writer's path, on a thread and connection of its own.
+//! Checkpoints: moves the write-ahead log into the file, on a thread and connection of its own.
 //!
 //! A passive checkpoint never blocks the writer, but while the writer goes on it never catches up either, and the log
-//! would grow without end. So passive rounds do the bulk of the work, and then the writer is held for the moment that
-//! the rest takes, after which it begins the log anew in the same space.
+//! would grow without end. So passive checkpoints do the bulk of the work, and then the writer is held for the moment
+//! that the remainder takes, after which it restarts the log in the same space.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,28 +12,39 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 
-/// 8 MiB of log: large enough that pages written again and again are moved once, small enough that a round takes a few
-/// milliseconds of a busy core and nobody waits long behind it.
+/// 8 MiB of log: large enough that pages written again and again are moved once, small enough that a checkpoint takes a
+/// few milliseconds of a busy core.
 const RESTART_PAGES: i32 = 1024;
-/// After a round that could not finish, the next one comes when the log has grown by this.
+/// After a checkpoint that could not finish, the next one is due when the log has grown by this.
 const RETRY_PAGES: i32 = 512;
-/// The rest that the writer may be held for: about a millisecond of copying.
+/// What the writer may be held for: about a millisecond of copying.
 const REMAINDER_PAGES: i64 = 256;
-/// Passive rounds before the rest is taken as it is.
+/// Passive checkpoints before the remainder is taken as it is.
 const ROUNDS: usize = 4;
-/// Without a commit for so long, the log is emptied altogether.
+/// Without a commit for so long, the log is truncated.
 const IDLE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 struct State {
     /// Pages in the log, as of the last commit.
     pages: i32,
-    /// The next round is due at this many.
+    /// The next checkpoint is due at this many.
     due: i32,
     commits: u64,
-    /// Something has been committed since the log was last emptied.
+    /// There was a commit since the log was last truncated.
     dirty: bool,
     stop: bool,
+}
+
+impl State {
+    fn finish(&mut self, done: bool) {
+        if done {
+            self.pages = 0;
+            self.due = RESTART_PAGES;
+        } else {
+            self.due = self.pages + RETRY_PAGES;
+        }
+    }
 }
 
 #[derive(Default)]
@@ -49,7 +60,7 @@ enum CheckpointMode {
     Truncate,
 }
 
-/// The thread and how to talk to it.
+/// The checkpoint thread.
 pub(crate) struct Checkpointer {
     shared: Arc<CheckpointState>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -72,12 +83,12 @@ impl Checkpointer {
         Ok(Self { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// What the writer holds during a transaction.
+    /// The mutex that the writer holds during a transaction.
     pub(crate) fn gate(&self) -> Arc<Mutex<()>> {
         Arc::clone(&self.shared.gate)
     }
 
-    /// The writer has committed and the log now has so many pages.
+    /// Called by the writer after a commit, with the size of the log.
     pub(crate) fn committed(&self, pages: i32) {
         let mut state = self.shared.state.lock();
         state.pages = pages;
@@ -111,18 +122,17 @@ impl Drop for Checkpointer {
 impl CheckpointState {
     fn run(&self, mut round: impl FnMut(CheckpointMode) -> rusqlite::Result<()>) {
         while let Some(due) = self.wait() {
-            // Without this thread the log would grow until the disk is full, so no round may end it.
+            // Without this thread the log would grow until the disk is full, so no panic may end it.
             match catch_unwind(AssertUnwindSafe(|| round(due))) {
                 Ok(Ok(())) => continue,
-                // The log stays and is tried again; the writer reports a full disk by itself.
+                // The log stays for the next checkpoint; the writer reports a full disk itself.
                 Ok(Err(error)) => {
                     tracing::warn!(%error, "the write-ahead log could not be moved into the database file");
                 }
-                // What held the writer was let go on the way here.
+                // Unwinding has released the writer.
                 Err(_) => tracing::error!("moving the write-ahead log into the database file panicked"),
             }
-            let mut state = self.state.lock();
-            state.due = state.pages + RETRY_PAGES;
+            self.state.lock().finish(false);
         }
     }
 
@@ -133,7 +143,7 @@ impl CheckpointState {
         }
     }
 
-    /// Blocks until a round is due; nothing once the thread is to end.
+    /// Blocks until a checkpoint is due; `None` once the thread is to end.
     fn wait(&self) -> Option<CheckpointMode> {
         let mut state = self.state.lock();
         loop {
@@ -164,23 +174,16 @@ impl CheckpointState {
         }
         let _writer_waits = self.gate.lock();
         let done = !checkpoint(connection, "RESTART")?.busy;
-        let mut state = self.state.lock();
-        if done {
-            state.pages = 0;
-            state.due = RESTART_PAGES;
-        } else {
-            state.due = state.pages + RETRY_PAGES;
-        }
+        self.state.lock().finish(done);
         Ok(())
     }
 
     fn truncate(&self, connection: &Connection) -> rusqlite::Result<()> {
         let _writer_waits = self.gate.lock();
         let done = !checkpoint(connection, "TRUNCATE")?.busy;
-        let mut state = self.state.lock();
         if done {
-            state.pages = 0;
-            state.due = RESTART_PAGES;
+            let mut state = self.state.lock();
+            state.finish(done);
             state.dirty = false;
         }
         Ok(())
@@ -188,7 +191,7 @@ impl CheckpointState {
 }
 
 struct CheckpointResult {
-    /// Somebody was in the way, so not everything asked for was done.
+    /// Another connection was in the way, so it is incomplete.
     busy: bool,
     log: i64,
     moved: i64,
@@ -207,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_that_panics_lets_the_writer_go_on_and_is_not_the_last_one() {
+    fn a_checkpoint_that_panics_releases_the_writer_and_is_not_the_last_one() {
         let (sender, rounds) = mpsc::channel();
         let mut first = true;
         let checkpointer = Checkpointer::spawn_with(move |shared, _| {

@@ -1,4 +1,4 @@
-//! How each role opens the file. One place, so that a setting that matters for durability is never forgotten by one of them.
+//! How each role opens the file, in one place, so that no role forgets a setting that matters for durability.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -8,9 +8,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::{Durability, Options};
 
-/// A reader never waits for the writer; this covers the moments in which the log is restarted.
+/// Readers never wait for the writer; this covers the moments in which the log is restarted.
 const READER_BUSY: Duration = Duration::from_secs(5);
-/// Other writers are foreign tools only, so the writer may wait for them.
+/// The only other writers are foreign tools, so the writer may wait for them.
 const WRITER_BUSY: Duration = Duration::from_secs(5);
 /// The checkpointer waits for readers while the writer waits for it, so it gives up quickly and comes back later.
 const CHECKPOINTER_BUSY: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ const PAGE_BYTES: i64 = 8192;
 const WRITER_CACHE_KIB: i64 = 8192;
 /// Readers lean on the operating system's cache.
 const READER_CACHE_KIB: i64 = 4096;
-/// Everything that is written beside appends stays prepared; appends have their own statements.
+/// Enough for all statements besides those of appends, which are not cached here.
 const WRITER_STATEMENTS: usize = 64;
 /// A log that grew beyond this is cut when it is restarted.
 const JOURNAL_LIMIT_BYTES: i64 = 64 << 20;
@@ -101,7 +101,7 @@ pub(crate) fn open_at_rest(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Opens the file for moving the log into it.
+/// Opens the file for checkpoints.
 pub(crate) fn open_for_checkpoints(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;

@@ -1,5 +1,5 @@
-//! One process per data directory. The operating system gives the lock up when the process dies, so whoever holds it
-//! knows that every lease written by earlier processes is void.
+//! The file lock: one process per data directory. The operating system releases it when the process dies, so its holder
+//! knows that every lease of earlier processes is void.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -30,7 +30,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Who holds a data directory now; nobody if there is no such directory.
+/// The process that holds a data directory; `None` without a lock or a directory.
 pub fn holder(directory: &Path) -> std::io::Result<Option<Holder>> {
     let path = directory.join(FILE_NAME);
     let mut file = match File::open(path) {
@@ -38,7 +38,7 @@ pub fn holder(directory: &Path) -> std::io::Result<Option<Holder>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    // Shared, so that two askers do not take each other for the holder.
+    // Shared, so that two callers do not take each other for the holder.
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(read_holder(&mut file))),
@@ -54,7 +54,7 @@ pub(crate) struct DirectoryLock {
 }
 
 impl DirectoryLock {
-    /// Takes the lock or says who has it.
+    /// Takes the lock; the error names its holder.
     pub(crate) fn take(directory: &Path, note: &str) -> Result<Self, OpenError> {
         let path = directory.join(FILE_NAME);
         let open = OpenOptions::new().create(true).read(true).write(true).truncate(false).open(&path);
@@ -71,7 +71,7 @@ impl DirectoryLock {
         Ok(lock)
     }
 
-    /// Replaces what the lock says about its holder.
+    /// Writes the process id and a note into the lock file.
     pub(crate) fn set_note(&mut self, note: &str) -> Result<(), OpenError> {
         let note = note.replace(['\r', '\n'], " ");
         let text = format!("{}\n{note}\n", std::process::id());
@@ -85,7 +85,7 @@ impl DirectoryLock {
     }
 }
 
-/// Somebody who only asks for the holder has the file for a moment, so one refusal proves nothing.
+/// [`holder`] takes a shared lock for a moment, so one refusal proves nothing.
 fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match file.try_lock() {
@@ -98,7 +98,7 @@ fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
 
 fn read_holder(file: &mut File) -> Holder {
     let mut text = String::new();
-    // The holder's name is a courtesy: without it the refusal still stands.
+    // Without a readable name the refusal still stands.
     if file.take(4096).read_to_string(&mut text).is_err() {
         text.clear();
     }

@@ -1,5 +1,5 @@
-//! Brings a database file to this binary's schema. Migrations are numbered, run forward only, each in one transaction
-//! with its number, so that a crash leaves the file before or after one of them, never inside.
+//! Schema migrations: numbered, forward only, each in one transaction with its number, so that a crash leaves the file
+//! before or after one of them, never inside.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -17,7 +17,7 @@ const MIGRATIONS: [&str; 5] = [
 /// The schema this binary writes.
 pub(crate) const SCHEMA: i64 = MIGRATIONS.len() as i64;
 
-/// What both who opens a file and who checks one say of a schema that a later program wrote.
+/// The message of [`OpenError`] and of the check for the schema of a later program.
 pub(crate) fn newer_schema(found: i64, known: i64) -> String {
     format!("the database has schema {found}, this program knows up to {known}")
 }

@@ -1,4 +1,4 @@
-//! From a directory to a store that may be written: lock, file, schema, and the counters that tell this start from earlier ones.
+//! Opening a data directory: file lock, database file, migration, and the start counters (epoch, lease).
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -51,14 +51,14 @@ pub fn database_path(directory: &Path) -> PathBuf {
     directory.join("switchboard.db")
 }
 
-/// A file that is ours to write.
+/// A locked and migrated database.
 pub(crate) struct Opened {
     pub(crate) lock: DirectoryLock,
     pub(crate) path: PathBuf,
     pub(crate) start: Start,
 }
 
-/// What tells this start from the others.
+/// What identifies this start of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     /// Rises at each unclean start; stamped on event rows.
@@ -69,7 +69,7 @@ pub(crate) struct Start {
     pub(crate) secret: [u8; 32],
 }
 
-/// Takes the directory and prepares the file; the writer then opens its own connection.
+/// Locks the directory and prepares the file; the writer then opens its own connection.
 pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenError> {
     let file_error = |source| OpenError::File { path: directory.to_owned(), source };
     std::fs::create_dir_all(directory).map_err(file_error)?;
@@ -82,8 +82,8 @@ pub(crate) fn open(directory: &Path, options: &Options) -> Result<Opened, OpenEr
     Ok(Opened { lock, path, start })
 }
 
-/// Everybody's tasks are their owner's alone, wherever the directory is; SQLite gives its other files the mode of this
-/// one. A file that is there keeps the mode that somebody gave it.
+/// Creates the file readable by its owner alone; SQLite gives its other files the same mode. An existing file keeps its
+/// mode.
 pub(crate) fn create(path: &Path) -> Result<(), OpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),

@@ -1,7 +1,7 @@
-//! Puts a backup in the place of a data directory's database: checked first, and the data from before kept beside it.
+//! Restore: replaces the database of a data directory by a backup, after a check, and keeps the old database beside it.
 //!
-//! Whenever the machine stops, `switchboard.db` is either the old file or the new one, whole: the copy is written and
-//! checked under another name, synced, and renamed over the old file, of which a second name is made before.
+//! At every moment `switchboard.db` is either the whole old file or the whole new one: the copy is written and checked
+//! under another name, synced, and renamed over the old file, which has a second hard link by then.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ pub enum RestoreError {
         /// What is wrong with it.
         source: CheckError,
     },
-    /// The backup was looked at and is damaged.
+    /// The integrity check found problems.
     #[error("{} cannot be restored: {} problems, the first: {first}", file.display(), count)]
     Damaged {
         /// The backup.
@@ -60,16 +60,16 @@ pub enum RestoreError {
 /// What was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// What is in it.
+    /// The integrity check of the backup.
     pub report: Report,
-    /// The schema that the backup had; this program's is written now.
+    /// The schema of the backup, before its migration.
     pub schema: i64,
-    /// Where the data from before is; nothing if there was none.
+    /// Where the old database is, if there was one.
     pub before: Option<PathBuf>,
 }
 
-/// Replaces the database of a data directory by a backup. `stamp` tells the data from before apart from those of earlier
-/// restores, and is part of its name. Blocks until it is done.
+/// Replaces the database of a data directory by a backup. `stamp` is part of the new name of the old database, so that
+/// several restores can be told apart. Blocks until it is done.
 pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, RestoreError> {
     let target = database_path(directory);
     if !file.exists() {
@@ -80,7 +80,7 @@ pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, R
     }
     let _lock = DirectoryLock::take(directory, "switchboard db restore")?;
     let copy = with_suffix(&target, ".restoring");
-    // Of a restore that was cut short.
+    // Left over from an interrupted restore.
     remove(&copy)?;
     let prepared = prepare(file, &copy, &target);
     let (report, schema) = match prepared {
@@ -94,7 +94,7 @@ pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, R
     Ok(Restored { report, schema, before })
 }
 
-/// Copies the backup, brings the copy to this program's schema, and checks it.
+/// Copies the backup, migrates the copy, and checks it.
 fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), RestoreError> {
     let unusable = |source: CheckError| RestoreError::Unusable { file: file.to_owned(), source };
     let source = connection::open_at_rest(file).map_err(|error| unusable(error.into()))?;
@@ -119,14 +119,14 @@ fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), Res
         return Err(RestoreError::Damaged { file: file.to_owned(), count, first });
     }
     raise_epoch(&connection, target)?;
-    // Moves everything out of the write-ahead log, so that one file is all there is.
+    // A full checkpoint, so that one file is all there is.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     drop(connection);
     sync(copy)?;
     Ok((report, found))
 }
 
-/// The next start must not repeat an epoch of the data from before: event ids that callers hold would mean other events.
+/// The next start must not repeat an epoch of the old database: event ids that callers hold would mean other events.
 fn raise_epoch(connection: &Connection, target: &Path) -> rusqlite::Result<()> {
     let Ok(old) = connection::open_for_reading(target) else { return Ok(()) };
     for name in ["epoch", "start"] {
@@ -138,7 +138,7 @@ fn raise_epoch(connection: &Connection, target: &Path) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Puts the copy where the database is, and says where that is now.
+/// Renames the copy to the database, and returns the new name of the old one.
 fn replace_database(copy: &Path, target: &Path, stamp: &str) -> Result<Option<PathBuf>, RestoreError> {
     let file_error = |path: &Path| {
         let path = path.to_owned();
@@ -148,7 +148,7 @@ fn replace_database(copy: &Path, target: &Path, stamp: &str) -> Result<Option<Pa
     if target.exists() {
         let kept = with_suffix(target, &format!(".before-restore-{stamp}"));
         checkpoint_old(target);
-        // A log that could not be moved into the old file goes with it: beside the new one it would destroy it.
+        // A log that could not be checkpointed moves along: beside the new file it would destroy that.
         for suffix in ["-wal", "-shm"] {
             let (from, to) = (with_suffix(target, suffix), with_suffix(&kept, suffix));
             match std::fs::rename(&from, &to) {
@@ -158,7 +158,7 @@ fn replace_database(copy: &Path, target: &Path, stamp: &str) -> Result<Option<Pa
         }
         match std::fs::hard_link(target, &kept) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(file_error(&kept)(error)),
-            // Not every file system has second names; then there is a moment without a database, and none without its data.
+            // Without hard links there is a moment without a database, but none without its data.
             Err(_) => std::fs::rename(target, &kept).map_err(file_error(&kept))?,
             Ok(()) => {}
         }
@@ -171,7 +171,7 @@ fn replace_database(copy: &Path, target: &Path, stamp: &str) -> Result<Option<Pa
     Ok(before)
 }
 
-/// Moves the write-ahead log of the old database into it, if that is possible: it may be damaged, which is why it is replaced.
+/// Checkpoints the old database if possible; it may be damaged, which may be why it is replaced.
 fn checkpoint_old(path: &Path) {
     if let Ok(connection) = connection::open_for_writing(path, &Options::default()) {
         let settled = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row};
 use super::Report;
 use crate::sqlite::columns::IdentifierText;
 
-/// What the events of one task add up to.
+/// The sums over the events of one task.
 struct Log {
     id: String,
     found_seq: i64,

@@ -1,5 +1,5 @@
-//! The part of a check that a server can afford at every start: it looks at both ends of every table and at the newest
-//! tasks, so that its cost does not grow with the file. That the file is not cut off SQLite sees when it opens it.
+//! The quick check at every start: it reads both ends of every table and the newest tasks, so that its cost does not grow
+//! with the file. SQLite itself sees a truncated file when it opens it.
 
 use std::path::Path;
 
@@ -10,7 +10,6 @@ use crate::sqlite::columns::IdentifierText;
 use crate::sqlite::connection;
 use crate::sqlite::open::database_path;
 
-/// The newest tasks that are looked at.
 const TASKS: i64 = 20;
 
 /// Looks for damage in the database of a data directory, without reading all of it. An error means that the file cannot be
@@ -47,7 +46,7 @@ fn primary_key(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Str
     columns.query_map([table], |row| row.get(0))?.collect()
 }
 
-/// The newest tasks are those that a crash could have hurt: each has its first events.
+/// Checks that the newest tasks, which a crash could have damaged, have their first events.
 fn newest(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut tasks = connection.prepare(
         "SELECT id FROM (SELECT * FROM task ORDER BY key DESC LIMIT ?1) AS task WHERE first_row IS NOT NULL \

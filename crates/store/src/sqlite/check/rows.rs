@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::Report;
 use crate::sqlite::columns::{IdentifierText, TERMINAL_STATES};
 
-/// Conditions on a task's row that must never hold, and how to say that one does.
+/// Conditions that must not hold for any task, and the problem if one does.
 const TASK_VIOLATIONS: [(&str, &str); 7] = [
     ("phase <> 4 AND {terminal}", "it is in a terminal state but not done"),
     ("phase = 4 AND hidden = 0 AND NOT {terminal}", "it is done but not in a terminal state"),

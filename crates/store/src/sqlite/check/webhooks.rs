@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::Report;
 
-/// Conditions on a webhook that must never hold, and how to say that one does. Its task, if there is one, is joined.
+/// Conditions that must not hold for any webhook, joined with its task, and the problem if one does.
 const WEBHOOK_VIOLATIONS: [(&str, &str); 4] = [
     ("webhook.cursor > task.last_seq", "it was told of events that its task does not have"),
     (
