@@ -1,4 +1,4 @@
-//! Who asks. The server takes a token from the request; an [`Authenticator`] knows whose it is.
+//! The caller of a request. The server takes a token from the request; an [`Authenticator`] finds whose it is.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use tokio_util::sync::CancellationToken;
 
 use crate::response_budget::CallerUsage;
 
-/// Knows the callers. Asked on every request, so it answers from memory; it compares in constant time.
+/// Finds the caller of a token. Called on every request, so it answers from memory; it compares in constant time.
 pub trait Authenticator: Send + Sync + 'static {
-    /// Whose token it is, if it is anybody's and still good.
+    /// The caller of a token, if there is one and it is still good.
     fn authenticate(&self, token: &str) -> Option<Arc<Identity>>;
 }
 
 /// A caller and the end of its credentials. One value per key, shared by all its requests.
 #[derive(Debug)]
 pub struct Identity {
-    /// Who.
+    /// The caller.
     pub caller: Caller,
     /// Cancelled when the key is revoked or has expired; open streams end then.
     pub revoked: CancellationToken,
-    /// What the caller has in flight of responses.
-    pub(crate) account: CallerUsage,
+    /// The caller's part of the response budget.
+    pub(crate) usage: CallerUsage,
 }
 
 impl Identity {
@@ -32,18 +32,18 @@ impl Identity {
 
     /// A caller whose credentials are good until the token is cancelled.
     pub fn until(caller: Caller, revoked: CancellationToken) -> Self {
-        Self { caller, revoked, account: CallerUsage::default() }
+        Self { caller, revoked, usage: CallerUsage::default() }
     }
 
-    /// Somebody without a key, who may see what is public and nothing else.
+    /// A caller without a key, who may see what is public and nothing else.
     pub(crate) fn anonymous() -> Self {
-        // Public cards are for everybody, the names of all agents are not.
+        // Public cards need no key, the names of all agents do.
         let scopes = Scopes { agents: AgentScope::Only(Vec::new()), admin: false };
         Self::new(Caller { id: CallerId::from("anonymous"), scopes })
     }
 }
 
-/// The authenticator of a server that runs open: nobody has a key, and nobody needs one.
+/// The authenticator of a server that runs open: there are no keys, and none is needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenDoor;
 

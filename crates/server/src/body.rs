@@ -1,8 +1,8 @@
-//! A response body: bytes that are there, or bytes still to come. An own type, because nearly every answer is one
-//! buffer and should not cost a box.
+//! A response body: complete, or a stream. A type of its own, because nearly every response is one buffer and should not
+//! cost a box.
 //!
-//! A large body is handed out piece by piece as the client makes room. The pieces are buffers of their own, so that the
-//! memory of each, and its part of the caller's budget, is free as soon as it is on the wire.
+//! A large body is sent piece by piece as the client reads. The pieces are buffers of their own, so that the memory of
+//! each, and its part of the response budget, is free as soon as it is on the wire.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,29 +20,28 @@ use crate::response_budget::ReservedBytes;
 /// The size of a piece, and what is sent as one.
 const PIECE: usize = 64 << 10;
 
-/// A response body.
 pub(crate) struct Body {
     content: Content,
-    /// The part of the caller's budget that belongs to what is still to be handed over.
+    /// The reserved bytes of what is still to be sent.
     reserved: Option<ReservedBytes>,
-    /// Held until the last byte is handed over: the connection is not idle before.
+    /// Held until the last byte is sent: the connection is not idle before.
     in_flight: Option<InFlight>,
     /// Held as long: the slot of the client's address, behind a proxy.
     address_slot: Option<AddressSlot>,
-    /// Held while there is something to hand over, or there may be. Only a body that was asked and had nothing waits
-    /// for us; any other waits for the client to make room.
+    /// Held while there is something to send, or there may be. Only a body that was polled and had nothing waits for the
+    /// server; any other waits for a slow client.
     unsent: Option<UnsentPiece>,
 }
 
-/// Bytes on their way out. HTTP/2 keeps them until the client has made room, and only they know when that is.
+/// Bytes on their way out. HTTP/2 keeps them until the client's flow-control window opens, and only they see when.
 pub(crate) struct Piece {
     bytes: Bytes,
     unsent: Option<UnsentPiece>,
-    /// Given back when the piece has gone out.
+    /// Given back when the piece is sent.
     _reserved: Option<ReservedBytes>,
 }
 
-/// Bytes of a stream, and their part of the caller's budget.
+/// Bytes of a stream, and their part of the response budget.
 pub(crate) type StreamItem = (Bytes, Option<ReservedBytes>);
 
 enum Content {
@@ -61,7 +60,6 @@ impl Body {
         Self { content, reserved: None, in_flight: None, address_slot: None, unsent: None }
     }
 
-    /// One buffer.
     pub(crate) fn full(bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         Self::of(if bytes.is_empty() { Content::Empty } else { Content::Full(bytes) })
@@ -72,18 +70,17 @@ impl Body {
         Self::of(Content::Stream(Box::pin(stream)))
     }
 
-    /// Buffers that are there, each written out when there is room for it.
+    /// Complete buffers, each written out when the client has room for it.
     pub(crate) fn pieces(pieces: VecDeque<Bytes>) -> Self {
         Self::of(if pieces.is_empty() { Content::Empty } else { Content::Pieces(pieces) })
     }
 
-    /// The same body, counted.
+    /// The same body, with its reserved bytes.
     pub(crate) fn counted(mut self, reserved: Option<ReservedBytes>) -> Self {
         self.reserved = reserved;
         self
     }
 
-    /// The number of bytes, if it is known.
     pub(crate) fn length(&self) -> Option<usize> {
         match &self.content {
             Content::Empty => Some(0),
@@ -93,7 +90,7 @@ impl Body {
         }
     }
 
-    /// The same body, keeping its connection busy until it is sent.
+    /// The same body, which keeps its connection busy until it is sent.
     pub(crate) fn holding(mut self, in_flight: InFlight, address_slot: Option<AddressSlot>) -> Self {
         if !matches!(self.content, Content::Empty) {
             self.unsent = Some(in_flight.begin_piece());

@@ -1,4 +1,4 @@
-//! What operators and their machines ask the server: is it there, would it take work, how is it doing.
+//! Health checks (liveness, readiness) and metrics, for operators and their machines.
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
@@ -8,18 +8,16 @@ use crate::edge::json_response;
 use crate::metric_definitions as metric;
 use crate::{Body, Identity, State};
 
-/// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HealthCheck {
     /// Whether the process listens.
     Alive,
     /// Whether new work would be accepted.
     Ready,
-    /// Every metric.
     Metrics,
 }
 
-/// The addresses; the unabbreviated ones are those of other servers.
+/// The paths; the unabbreviated ones are those of other servers.
 pub(crate) fn find(path: &str) -> Option<HealthCheck> {
     match path {
         "/healthz" | "/health" => Some(HealthCheck::Alive),
@@ -29,19 +27,19 @@ pub(crate) fn find(path: &str) -> Option<HealthCheck> {
     }
 }
 
-/// Whether a path is asked every few seconds by a machine.
+/// Whether a path is probed every few seconds by a machine.
 pub(crate) fn is_probe(path: &str) -> bool {
     find(path).is_some()
 }
 
 impl HealthCheck {
-    /// Whether anybody may ask.
+    /// Whether no key is needed.
     pub(crate) fn is_public(self) -> bool {
         self != Self::Metrics
     }
 }
 
-/// Answers; who asks matters for metrics only.
+/// Answers; the caller matters for metrics only.
 pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &Identity) -> Response<Body> {
     match check {
         HealthCheck::Alive => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),

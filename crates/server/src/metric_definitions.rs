@@ -23,7 +23,7 @@ pub const UNREAD_CONNECTIONS: &str = "a2a_unread_connections_total";
 /// Connections that ended before TLS was agreed on.
 pub const FAILED_HANDSHAKES: &str = "a2a_failed_handshakes_total";
 
-/// What each metric tells, for the exporter.
+/// The description of each metric, for the exporter.
 pub const DESCRIPTIONS: &[(&str, &str)] = &[
     (AGENT_UP, "1 for every agent that is served"),
     (REQUESTS, "A2A requests by operation, agent and outcome"),
@@ -57,7 +57,7 @@ pub fn install_metrics() -> Result<PrometheusHandle, MetricsError> {
     Ok(handle)
 }
 
-/// Tells the recorder what the metrics of the server, the kernel and the webhooks mean.
+/// Describes the metrics of the server, the kernel and the webhooks.
 pub fn describe_metrics() {
     for (name, description) in DESCRIPTIONS.iter().chain(switchboard_engine::metric_definitions::DESCRIPTIONS) {
         match () {

@@ -1,4 +1,4 @@
-//! Everything the server can be told, with its defaults. The configuration file spells these the same way.
+//! The server's options and their defaults. The configuration file spells these the same way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::Tls;
 
-/// What the server can be told.
+/// The server's options.
 #[derive(Clone)]
 pub struct Options {
-    /// What cards say in front of every path, without a slash at its end. Also a name this server answers to.
+    /// The base of every URL on cards, without a slash at its end. Its host is also accepted in `Host`.
     pub public_base_url: String,
     /// Whether it runs without keys, which is for loopback only: then Host must be a loopback name or the public base.
     pub open: bool,
@@ -21,28 +21,28 @@ pub struct Options {
     pub allowed_origins: Vec<String>,
     /// Reverse proxies whose forwarding headers count.
     pub trusted_proxies: Vec<IpNet>,
-    /// Whether a request must name its protocol version.
+    /// Whether a request of version 1.0 must name its version: there is no default version then.
     pub strict_version: bool,
-    /// The card for those who do not say which version they read.
+    /// The default version of the card, for requests that name none.
     pub card_default: CardDefault,
-    /// Time a client has to send its request headers, and before that to agree on TLS; also the longest pause within
-    /// its body.
+    /// Time for a client's request headers, and before that for the TLS handshake; also the longest pause within its
+    /// body.
     pub header_timeout: Duration,
-    /// Time a client has to send its request body. What it has sent buys it more, see `edge/request_body.rs`, so that a
-    /// large body may come over a slow line.
+    /// Time for a client's request body. The bytes it has sent extend it, see `edge/request_body.rs`, so that a large body
+    /// may come over a slow line.
     pub body_timeout: Duration,
-    /// How long a client may take nothing of an answer that is ready. Then its connection is cut.
+    /// How long a slow client may read nothing of a response that is ready. Then its connection is cut.
     pub write_timeout: Duration,
     /// How long a connection may stay open without a request. Longer than the pools of common clients keep theirs, so
     /// that it is the client that closes.
     pub idle_timeout: Duration,
-    /// How long a stop waits for open requests. A little longer than the kernel's drain time, so that blocked senders
-    /// get their answer.
+    /// How long graceful shutdown waits for open requests. A little longer than the kernel's drain time, so that blocked
+    /// senders get their answer.
     pub drain: Duration,
     /// Open connections.
     pub connections: usize,
-    /// Of these, for one address, of IPv6 for one /64 network. Trusted proxies are exempt: there it is requests under way
-    /// of one client of theirs.
+    /// Of these, for one address, of IPv6 for one /64 network. Trusted proxies are exempt: there it limits the requests in
+    /// flight of each of their clients.
     pub connections_per_address: usize,
     /// Whether that does not hold for loopback. Tests have no other address.
     pub loopback_is_exempt: bool,
@@ -50,7 +50,8 @@ pub struct Options {
     pub streams: usize,
     /// Of these, for one caller.
     pub streams_per_caller: usize,
-    /// Bytes of large responses that clients have not taken yet. Beyond them responses wait before they are rendered.
+    /// The response budget: bytes of large responses that clients have not read yet. Beyond it responses wait before they
+    /// are rendered.
     pub response_bytes: usize,
     /// The same for one caller. A single larger response is sent when nothing else of its caller is in flight.
     pub response_bytes_per_caller: usize,
@@ -66,13 +67,13 @@ pub struct Options {
     pub max_depth: usize,
     /// Bytes of a page of tasks, unless its one task is larger. What does not fit begins the next page.
     pub page: usize,
-    /// Time without a frame after which a stream sends a comment.
+    /// SSE keep-alive: time without a frame after which a stream sends a comment.
     pub ping: Duration,
-    /// Renders `/metrics`; without it that address says that metrics are off.
+    /// Renders `/metrics`; without it that path is not found.
     pub metrics: Option<PrometheusHandle>,
 }
 
-/// The card for those who do not say which version they read.
+/// The card for requests that name no version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CardDefault {
     /// One document that readers of both versions understand.

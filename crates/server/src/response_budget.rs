@@ -1,12 +1,12 @@
-//! Memory and processor time of responses, shared fairly between callers.
+//! The response budget: memory and processor time of responses, shared fairly between callers.
 //!
-//! A client that asks and does not read makes the server keep its responses. So every result is counted from before it is
-//! rendered until the client has taken it, by caller and in all; who has too much in flight waits for its own clients to
-//! read (backpressure), and the other callers go on. Large results are also rendered a few at a time, off the async
-//! threads, and callers take turns at that: one that asks for a thousand large pages delays only itself.
+//! A slow client, which does not read, makes the server keep its responses. So every result is counted from before it is
+//! rendered until the client has taken it, per caller and in total; a caller with too many bytes in flight waits for its
+//! own clients to read (backpressure), and the other callers go on. Large results are also rendered a few at a time, off
+//! the async threads, fairly between callers: one that asks for a thousand large pages delays only itself.
 //!
-//! Small results are counted apart, with a quarter of what a caller may have, so that its events and short answers go on
-//! while a large one of its own takes its time.
+//! Small results have a budget of their own, a quarter of a caller's, so that its events and short answers go on while a
+//! large one takes its time.
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -19,10 +19,10 @@ use crate::{Identity, Options};
 /// A result of up to so many bytes is small: it is rendered at once, and never waits for the results of other callers.
 pub(crate) const SMALL: usize = 64 << 10;
 
-/// What a caller may have in flight of large results even while the others use up the total.
+/// Bytes of large results that a caller may have in flight even while the others use up the total.
 const ALWAYS: usize = 1 << 20;
 
-/// What a caller has in flight. One value per key, beside its identity.
+/// What a caller has in flight. One value per API key, beside its identity.
 #[derive(Debug, Default)]
 pub(crate) struct CallerUsage {
     small: Share,
@@ -30,14 +30,13 @@ pub(crate) struct CallerUsage {
     rendering: Share,
 }
 
-/// What all callers have in flight.
 pub(crate) struct ResponseBudget {
     small: Arc<FairSemaphore<CallerId>>,
     large: Arc<FairSemaphore<CallerId>>,
     rendering: Arc<FairSemaphore<CallerId>>,
 }
 
-/// How much is in flight, for tests and metrics.
+/// Reads how much is in flight, for tests and metrics.
 #[derive(Clone)]
 pub struct ResponseGauge(Arc<ResponseBudget>);
 
@@ -56,7 +55,7 @@ impl ResponseGauge {
 /// Bytes of one response; given back as the client takes them.
 pub(crate) struct ReservedBytes(Permit<CallerId>);
 
-/// Leave to read and render one large result; given back when dropped.
+/// A permit to read and render one large result; given back when dropped.
 pub(crate) struct RenderSlot {
     _permit: Permit<CallerId>,
 }
@@ -82,7 +81,6 @@ impl ResponseBudget {
         ResponseGauge(Arc::clone(self))
     }
 
-    /// The bytes of all responses in flight.
     pub(crate) fn bytes(&self) -> usize {
         self.small.taken() + self.large.taken()
     }
@@ -92,19 +90,19 @@ impl ResponseBudget {
         self.small.waiting() + self.large.waiting() + self.rendering.waiting()
     }
 
-    /// Counts a response of about so many bytes, if there is room for it at once.
+    /// Reserves about so many bytes, if the budget has them at once.
     pub(crate) fn try_reserve(&self, identity: &Identity, bytes: usize) -> Option<ReservedBytes> {
         let (semaphore, share) = self.class(identity, bytes);
         semaphore.try_acquire(share, bytes).map(ReservedBytes)
     }
 
-    /// Counts a response of about so many bytes as soon as there is room for it.
+    /// Reserves about so many bytes as soon as the budget has them.
     pub(crate) async fn reserve(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
         ReservedBytes(semaphore.acquire(&identity.caller.id, share, bytes).await)
     }
 
-    /// Counts a response that cannot wait.
+    /// Reserves bytes of a response that cannot wait, whatever the limits.
     pub(crate) fn force(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
         ReservedBytes(semaphore.force(share, bytes))
@@ -112,23 +110,23 @@ impl ResponseBudget {
 
     /// Waits for the caller's turn to have a large result rendered.
     pub(crate) async fn render_slot(&self, identity: &Identity) -> RenderSlot {
-        let account = &identity.account;
-        RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &account.rendering, 1).await }
+        let usage = &identity.usage;
+        RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &usage.rendering, 1).await }
     }
 
     fn class<'a>(&'a self, identity: &'a Identity, bytes: usize) -> (&'a Arc<FairSemaphore<CallerId>>, &'a Share) {
-        let account = &identity.account;
-        if bytes <= SMALL { (&self.small, &account.small) } else { (&self.large, &account.large) }
+        let usage = &identity.usage;
+        if bytes <= SMALL { (&self.small, &usage.small) } else { (&self.large, &usage.large) }
     }
 }
 
 impl ReservedBytes {
-    /// Says how many bytes it turned out to have.
+    /// Corrects the estimate to the real length.
     pub(crate) fn resize(&mut self, bytes: usize) {
         self.0.resize(bytes);
     }
 
-    /// Takes off what belongs to one piece; to the last one belongs all that is left.
+    /// Takes off the part of one piece; the last piece has all that is left.
     pub(crate) fn split(&mut self, bytes: usize) -> Self {
         Self(self.0.split(bytes))
     }

@@ -1,4 +1,7 @@
-//! Which version of A2A a request speaks. Decided once, from the method or path and the `A2A-Version` header.
+//! Version negotiation: the dialect of a request, decided once, from the method or path and the `A2A-Version` header.
+//!
+//! The default version, for a request without that header: the version of the JSON-RPC method's name, and for REST 0.3
+//! below `/v1` and 1.0 elsewhere. With `strict_version` a request of version 1.0 has no default.
 
 use http::HeaderMap;
 use switchboard_a2a::{
@@ -10,14 +13,13 @@ use super::percent;
 /// The header, and the query parameter that counts as one.
 pub(super) const VERSION: &str = "a2a-version";
 
-/// What the caller says it speaks.
+/// The version that a request names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RequestedVersion {
-    /// Nothing.
+    /// None, so that the default version counts.
     Unspecified,
-    /// This version.
     Number(VersionNumber),
-    /// Something that is no version.
+    /// A text that is no version.
     Invalid(String),
 }
 
@@ -36,7 +38,7 @@ impl RequestedVersion {
         parse_version(text).map_or_else(|| Self::Invalid(text.chars().take(40).collect()), Self::Number)
     }
 
-    /// The version, if it is spoken here.
+    /// The version, if it is supported here.
     pub(super) fn supported(&self) -> Option<Version> {
         match self {
             Self::Number(number) => number.spoken(),
@@ -44,7 +46,7 @@ impl RequestedVersion {
         }
     }
 
-    /// In words.
+    /// For error messages.
     fn describe(&self) -> String {
         match self {
             Self::Unspecified => "the request names no A2A-Version".to_owned(),
@@ -58,10 +60,10 @@ impl RequestedVersion {
     }
 }
 
-/// A request that cannot be served, and the dialect to say so in.
+/// Why a version is refused, and the dialect to respond in.
 pub(super) type UnsupportedVersion = (Dialect, Error);
 
-/// The dialect of a JSON-RPC method. Its name says the version; what the caller asks for must agree.
+/// The dialect of a JSON-RPC method. Its name is of one version, which is the default; a requested one must agree.
 pub(super) fn of_method(
     method: Version,
     operation: Operation,
@@ -74,7 +76,7 @@ pub(super) fn of_method(
         Version::V1 => match requested {
             RequestedVersion::Unspecified if !strict => Ok(dialect),
             _ if requested.supported() == Some(Version::V1) => Ok(dialect),
-            // It is no version's own, so it is answered in the one that is requested, as the card itself is.
+            // This method belongs to no version, so it is answered in the one that is requested, as the card itself is.
             _ if requested.supported() == Some(Version::V03) && operation == Operation::GetCard => Ok(Dialect::V03Rpc),
             _ if requested.supported() == Some(Version::V03) => {
                 let other = operation.method(Version::V03);
@@ -122,7 +124,7 @@ pub(super) fn of_path(
     }
 }
 
-/// The dialect to answer a JSON-RPC body in that named no method we know.
+/// The dialect of the response to a JSON-RPC body without a known method.
 pub(super) fn of_unknown_method(method: &str, requested: &RequestedVersion) -> Dialect {
     match requested.supported() {
         Some(version) => version.rpc_dialect(),

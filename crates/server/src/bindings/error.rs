@@ -1,11 +1,11 @@
-//! The kernel's refusals as the protocol's errors.
+//! Converts errors of the kernel into errors of the protocol.
 
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::{Error as Refusal, state_label};
 
 use super::truncate;
 
-/// What the caller is told.
+/// The protocol's error for a kernel's.
 pub(super) fn from_engine(refusal: Refusal) -> Error {
     let message = refusal.to_string();
     match refusal {
@@ -29,7 +29,7 @@ pub(super) fn from_engine(refusal: Refusal) -> Error {
     }
 }
 
-/// What a caller without a key is told of an address without an agent.
+/// The error for a caller without a key at an address without an agent: it does not list agents.
 pub(super) fn unnamed_agent(asked: &str) -> Error {
     let message = match asked {
         "" => "no agent is the default here; name one: a key shows those it may call".to_owned(),

@@ -1,4 +1,4 @@
-//! Extensions: what the caller declares, what the agent insists on, and what is active in the end.
+//! Extensions: which the caller declares, which the agent requires, and which are active.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::extension::{IDEMPOTENCY, RESUMPTION};
@@ -26,7 +26,7 @@ impl DeclaredExtensions {
         Self(uris)
     }
 
-    /// Refuses a caller that does not know what the agent insists on.
+    /// Refuses a caller that does not declare a required extension.
     pub(super) fn check(&self, manifest: &Manifest) -> Result<(), Error> {
         let required = manifest.extensions.iter().filter(|extension| extension.required);
         for extension in required {

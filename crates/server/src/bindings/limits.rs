@@ -13,7 +13,6 @@ pub(super) fn depth(options: &Options, field: &str, json: &[u8]) -> Result<(), E
     Err(Error::invalid_field(field, format!("is nested deeper than the limit of {} levels", options.max_depth)))
 }
 
-/// Refuses a message of too many parts.
 pub(super) fn parts(options: &Options, message: &Message) -> Result<(), Error> {
     let (count, limit) = (message.parts.len(), options.max_parts);
     if count <= limit {

@@ -1,5 +1,4 @@
-//! Reading many tasks, a page at a time, and of a page one task at a time: what is in memory at once is one task and what
-//! is already written.
+//! Listing tasks, a page at a time, and of a page one task at a time: memory holds one task and what is already written.
 
 use switchboard_a2a::encode::ListWriter;
 use switchboard_a2a::{Error, ListRequest, rest_files};
@@ -17,7 +16,7 @@ use crate::response_budget::SMALL;
 /// How many tasks a page holds if the caller does not say.
 const PAGE_SIZE: u32 = 50;
 
-/// Writes a page. Version 0.3 names the operation and leaves its form open: there it is the page of 1.0 with tasks of 0.3.
+/// Writes a page. Version 0.3 leaves its form open: there it is the page of 1.0 with tasks of 0.3.
 pub(super) async fn answer(
     call: &mut OperationCall<'_>,
     request: ListRequest,
@@ -99,8 +98,8 @@ impl Page {
     }
 }
 
-/// Renders a page of more than a few bytes. Callers take turns at each portion of it: a page that needs a gigabyte to be
-/// read, and be it for a few small tasks, delays the others by one portion.
+/// Renders a large page, portion by portion, with a render slot for each: a page that needs a gigabyte to be read delays
+/// other callers by one portion.
 async fn render_large(
     call: &mut OperationCall<'_>,
     mut page: Page,

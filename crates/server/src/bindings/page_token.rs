@@ -1,9 +1,9 @@
-//! Where the next page begins, as a text that only fits the question it was given for and tells its reader nothing: task
-//! keys are counted over all callers, so one that could be read would tell how many tasks everybody has.
+//! Page tokens: the position of the next page, encrypted and bound to the query it was given for. Task keys are counted
+//! over all callers, so a readable one would tell how many tasks there are.
 //!
-//! A token is a tag and the place, hidden. The tag is a keyed hash of the question and the place; a second keyed hash, of
-//! the tag, hides the place. So the same place looks different in every question, and a token that was changed by one bit,
-//! made up, or given by another server is refused.
+//! A token is a tag and the encrypted position. The tag is a keyed hash (MAC) of the query and the position; a second keyed
+//! hash, of the tag, is the key stream. So the same position looks different in every query, and a token that was changed
+//! by one bit, made up, or given by another server is refused.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,20 +13,20 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::Place;
 use switchboard_engine::{Address, CallerId};
 
-/// Bytes of the tag, and of a place.
+/// Bytes of the tag, and of a position.
 const HALF: usize = 16;
 
 type Half = [u8; HALF];
 
-/// The tokens of one question.
+/// The tokens of one query.
 pub struct Tokens {
     secret: [u8; 32],
-    /// The hash of the question: who asks, where, and for what.
-    question: [u8; 32],
+    /// The hash of the query: caller, address and filter.
+    query: [u8; 32],
 }
 
 impl Tokens {
-    /// The question for tasks, and the secret that no caller knows.
+    /// The tokens of a query for tasks, keyed by a secret that no caller knows.
     pub fn new(secret: [u8; 32], caller: &CallerId, address: &Address, request: &ListRequest) -> Self {
         let context = request.context_id.as_ref().map(|context| context.as_str());
         let state = request.status.map(switchboard_engine::state_label);
@@ -35,8 +35,8 @@ impl Tokens {
         Self::of(secret, &texts)
     }
 
-    /// The question for the webhooks of a task, whose places have no time. It has fewer texts than the one for tasks, so
-    /// that neither takes the other's tokens.
+    /// The tokens of a query for the webhooks of a task, whose positions have no time. It hashes fewer texts than the one
+    /// for tasks, so that neither takes the other's tokens.
     pub(super) fn of_webhooks(secret: [u8; 32], caller: &CallerId, address: &Address, task: &TaskId) -> Self {
         Self::of(secret, &[Some(caller.as_str()), Some(address.as_str()), Some(task.as_str())])
     }
@@ -48,24 +48,24 @@ impl Tokens {
             hasher.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
             hasher.update(text.unwrap_or_default());
         }
-        Self { secret, question: hasher.finalize().into() }
+        Self { secret, query: hasher.finalize().into() }
     }
 
     /// Writes a token.
     pub fn write(&self, (at, key): Place) -> String {
         let place = (i128::from(at.0) << 64 | i128::from(key.0.cast_unsigned())).to_be_bytes();
         let tag = self.tag(&place);
-        URL_SAFE_NO_PAD.encode([tag, mask(place, self.veil(&tag))].concat())
+        URL_SAFE_NO_PAD.encode([tag, xor(place, self.key_stream(&tag))].concat())
     }
 
-    /// Reads a token that was given for the same question.
+    /// Reads a token that was given for the same query.
     pub fn read(&self, token: &str) -> Result<Place, Error> {
         let problem = "is not a token of this server for this question: ask again without it";
         let invalid = || Error::invalid_field("pageToken", problem);
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;
         let Some((tag, hidden)) = bytes.split_first_chunk::<HALF>() else { return Err(invalid()) };
         let hidden = Half::try_from(hidden).map_err(|_| invalid())?;
-        let place = mask(hidden, self.veil(tag));
+        let place = xor(hidden, self.key_stream(tag));
         if self.tag(&place) != *tag {
             return Err(invalid());
         }
@@ -75,14 +75,14 @@ impl Tokens {
     }
 
     fn tag(&self, place: &Half) -> Half {
-        self.keyed(0, &[&self.question, place.as_slice()].concat())
+        self.keyed(0, &[&self.query, place.as_slice()].concat())
     }
 
-    fn veil(&self, tag: &Half) -> Half {
+    fn key_stream(&self, tag: &Half) -> Half {
         self.keyed(1, tag)
     }
 
-    /// What is hashed for one use always has the same length, so nobody can go on hashing where this ends.
+    /// The hashed bytes of one use always have the same length, which rules out length extension.
     fn keyed(&self, usage: u8, bytes: &[u8]) -> Half {
         let mut hasher = Sha256::new();
         hasher.update(self.secret);
@@ -93,8 +93,8 @@ impl Tokens {
     }
 }
 
-fn mask(bytes: Half, veil: Half) -> Half {
-    std::array::from_fn(|index| bytes[index] ^ veil[index])
+fn xor(bytes: Half, key_stream: Half) -> Half {
+    std::array::from_fn(|index| bytes[index] ^ key_stream[index])
 }
 
 #[cfg(test)]

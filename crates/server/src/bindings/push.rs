@@ -19,7 +19,7 @@ const STEP: usize = 100;
 /// What the kernel calls a webhook as a whole where it refuses one.
 const WHOLE: &str = "pushNotificationConfig";
 
-/// The task that a request is about. Without one it is about a task that nobody has.
+/// The task of a request; an empty id, which no task has, if it names none.
 pub(super) fn task_of(request: &PushRequest) -> TaskId {
     match request {
         PushRequest::Create(config) => TaskId::from(config.task_id.clone().unwrap_or_default()),
@@ -29,7 +29,7 @@ pub(super) fn task_of(request: &PushRequest) -> TaskId {
     }
 }
 
-/// Does what is asked with a task's webhooks.
+/// Performs an operation on a task's webhooks.
 pub(super) async fn answer(call: &OperationCall<'_>, request: PushRequest, out: &mut Vec<u8>) -> Result<Reply, Error> {
     let webhooks = offered(call)?;
     let (address, caller, dialect) = (&call.address, &call.identity.caller, call.dialect);
@@ -90,8 +90,8 @@ async fn list(
 /// A webhook that came with a message: as it was sent, and ready to be stored with the message.
 type Inline = (Option<PushConfig>, Option<NewWebhook>);
 
-/// Checks the webhook of a message. What is wrong with it is wrong with the message, unless the message was sent before:
-/// then it was right, and its webhook is set.
+/// Checks the webhook of a message. An invalid one makes the message invalid, unless the message is a repeated one: then it
+/// was valid, and its webhook is set.
 pub(super) async fn inline(
     call: &OperationCall<'_>,
     config: PushConfig,
@@ -100,8 +100,8 @@ pub(super) async fn inline(
 ) -> Result<Box<Inline>, Error> {
     let webhooks = offered(call)?;
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
-    // Whose task and whose agent it is comes first: nobody is to have names looked up for what is not theirs. That there
-    // is no such agent for this caller is the kernel's to say, and the message is not taken then.
+    // Authorization comes first: no host name is resolved for a task of another caller. A missing agent is reported by
+    // the kernel, and the message is refused then.
     match task {
         Some(task) => drop(engine.find(&call.address, caller, &task).await.map_err(from_engine)?),
         None if call.hosted.is_none() => return Ok(Box::new((Some(config), None))),
@@ -117,17 +117,15 @@ pub(super) async fn inline(
     Ok(Box::new((Some(config), Some(webhook))))
 }
 
-/// Where a caller has written down a webhook.
+/// Where a request holds a webhook.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConfigLocation {
-    /// In a request of its own.
     Request,
-    /// In the configuration of a message.
     Message,
 }
 
 impl ConfigLocation {
-    /// What the caller is told, in the names that its dialect has for things.
+    /// The error, with the field names of the caller's dialect.
     fn refusal(self, dialect: Dialect, refusal: Refusal) -> Error {
         match refusal {
             Refusal::Invalid { field, problem } => Error::invalid_field(self.field(dialect, field), problem),
@@ -153,7 +151,7 @@ impl ConfigLocation {
     }
 }
 
-/// What the sender of a message is told that the kernel refuses, also for its webhook's sake.
+/// The error of a message that the kernel refuses, perhaps because of its webhook.
 pub(super) fn refused_message(dialect: Dialect, refusal: Refusal) -> Error {
     match &refusal {
         Refusal::Invalid { field, .. } if *field == WHOLE => ConfigLocation::Message.refusal(dialect, refusal),

@@ -1,4 +1,4 @@
-//! How files are encoded in requests of v0.3 REST: base64 once, as the format says, or twice, as Python's SDK does in both
+//! How files are encoded in v0.3 REST: base64 once, as the format says, or twice, as Python's SDK does in both
 //! directions ([`switchboard_a2a::rest_files`]).
 //!
 //! With `v03.restFiles: auto` a request is read as encoded twice if two signs agree: it comes from httpx, the HTTP client of

@@ -1,7 +1,7 @@
-//! Event streams: the one read of a task's log, written as server-sent events.
+//! Event streams (SSE): a subscription to a task's log, written as server-sent events.
 //!
-//! Everything the log gives at once goes out in one buffer. The stored line of an event is its v1.0 frame, so v1.0
-//! readers get it as it is; for v0.3 it is translated once and shared by all readers.
+//! All events that are ready go out in one buffer. The stored line of an event is its v1.0 frame, so v1.0 readers get it
+//! as it is; for v0.3 it is translated once and shared by all readers.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,38 +24,38 @@ use crate::edge::stream_slots::StreamSlot;
 use crate::response_budget::{ReservedBytes, ResponseBudget, SMALL};
 use crate::{Body, Identity, State};
 
-/// Tells a reader that the server stops: come back in a second.
+/// Sent at graceful shutdown: reconnect in a second.
 const RECONNECT: &[u8] = b"retry: 1000\n\n";
-/// Keeps proxies and readers from thinking the stream is dead.
+/// The SSE keep-alive, which keeps proxies and readers from timing out.
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 
-/// What stands around an event in its frame, about.
+/// About the bytes around an event in its frame.
 const AROUND_EVENT: usize = 128;
 
-/// What an operation gives to be streamed.
+/// The stream of an operation.
 pub(super) struct Events {
     pub(super) source: Source,
-    /// When it ends by itself; v0.3 marks that event as the last.
+    /// The event after which it ends; v0.3 marks that event as final.
     pub(super) until: Until,
-    /// How much history the first frame holds.
     pub(super) history_length: Option<u32>,
     /// Whether the reader expects base64 of base64.
     pub(super) files_twice: bool,
-    /// The stream's place, given back at its end.
+    /// The stream slot, given back at its end.
     pub(super) slot: StreamSlot,
-    /// Room for the first frame, where it is large.
+    /// Reserved bytes for the first frame, where it is large.
     pub(super) reserved: Option<ReservedBytes>,
 }
 
-/// Where the events come from.
 pub(super) enum Source {
-    /// The agent has not yet said whether it answers with a task or a message.
+    /// The agent has not yet chosen between a task and a message.
     Undecided(BoxFuture<'static, Streamed>),
-    /// A direct reply.
     Message(Box<Message>),
     /// A task, and the number that was sent last.
-    Task { first: Option<Box<(Cursor, Task)>>, stream: TaskStream, last_sent: Seq },
-    /// Nothing more.
+    Task {
+        first: Option<Box<(Cursor, Task)>>,
+        stream: TaskStream,
+        last_sent: Seq,
+    },
     Over,
 }
 
@@ -71,7 +71,6 @@ impl From<Streamed> for Source {
     }
 }
 
-/// The response that carries the events.
 pub(super) fn response(
     state: &State,
     identity: &Arc<Identity>,
@@ -80,19 +79,20 @@ pub(super) fn response(
     events: Events,
 ) -> Response<Body> {
     let ping = state.options.ping;
+    let Events { source, until, history_length, files_twice, slot, reserved } = events;
     let stream = EventStream {
-        source: events.source,
-        until: events.until,
-        history_length: events.history_length,
-        frames: Frames { files_twice: events.files_twice, ..Frames::new(dialect, binding) },
+        source,
+        until,
+        history_length,
+        frames: Frames { files_twice, ..Frames::new(dialect, binding) },
         identity: identity.clone(),
         drained: state.engine.drained().clone(),
         ended: false,
         ping,
         quiet_until: Instant::now() + ping,
         responses: Arc::clone(&state.responses),
-        reserved: events.reserved,
-        _slot: events.slot,
+        reserved,
+        _slot: slot,
     };
     let chunks = futures_util::stream::unfold(stream, |mut stream| async move {
         let chunk = stream.next().await?;
@@ -122,19 +122,19 @@ struct EventStream {
     ping: Duration,
     quiet_until: Instant,
     responses: Arc<ResponseBudget>,
-    /// Room for what comes next.
+    /// Reserved bytes for the next chunk.
     reserved: Option<ReservedBytes>,
     _slot: StreamSlot,
 }
 
-/// What a source has to say.
+/// What a source yields.
 enum SourceUpdate {
     Decided(Source),
     Events(Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>),
 }
 
 impl Source {
-    /// Waits for something new. Nothing is lost if the wait is given up.
+    /// Waits for the next update. Cancellation-safe.
     async fn next_update(&mut self) -> SourceUpdate {
         match self {
             Self::Undecided(decision) => SourceUpdate::Decided(Source::from(decision.await)),
@@ -143,7 +143,7 @@ impl Source {
         }
     }
 
-    /// Goes on to an event; returns the number that was sent before it.
+    /// Advances to an event; returns the number that was sent before it.
     fn advance(&mut self, seq: Seq) -> Seq {
         match self {
             Self::Task { last_sent, .. } => std::mem::replace(last_sent, seq),
@@ -167,7 +167,7 @@ impl EventStream {
                 () = self.identity.revoked.cancelled() => return None,
                 next_update = self.source.next_update() => next_update,
                 () = tokio::time::sleep_until(self.quiet_until) => {
-                    // What was read was not for the wire, and what comes next may take hours.
+                    // What was read was not for this stream, and the next event may take hours.
                     self.reserved = None;
                     return Some((PING, None));
                 }
@@ -186,8 +186,8 @@ impl EventStream {
         }
     }
 
-    /// Room for what will be copied next: the first frame, or events that memory does not hold any more. Events that it
-    /// holds are shared by all streams, and room for them is made when they come.
+    /// Reserves what will be copied next: the first frame, or events that are no longer in memory. Those in memory are
+    /// shared by all streams, and reserved when they come.
     async fn reserve_next(&mut self) -> Option<()> {
         let bytes = match &self.source {
             Source::Task { first: Some(_), stream, .. } => usize::try_from(stream.task_bytes()).unwrap_or(usize::MAX),
@@ -197,7 +197,7 @@ impl EventStream {
         self.reserve(bytes).await
     }
 
-    /// Waits for room unless there is some; none if the stream has to end instead.
+    /// Reserves bytes unless some are reserved; none if the stream has to end instead.
     async fn reserve(&mut self, bytes: usize) -> Option<()> {
         if bytes == 0 || self.reserved.is_some() {
             return Some(());
@@ -228,7 +228,7 @@ impl EventStream {
         (bytes.into(), reserved)
     }
 
-    /// The first frame, and whatever else is there already.
+    /// The first frame, and the events that are ready with it.
     async fn first_frame(&mut self) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let dialect = self.frames.dialect;
@@ -276,7 +276,7 @@ impl EventStream {
         Some(bytes)
     }
 
-    /// A stopping server lets its tasks end if they can, so a stream goes on until the kernel has drained.
+    /// During graceful shutdown tasks may still end, so a stream goes on until the kernel has drained.
     fn write(&mut self, events: Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
@@ -342,7 +342,7 @@ impl Frames {
             Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")
         })?;
         if event.seq > before.plus(1) {
-            // Readers know from this that nothing was lost in between. Writing to memory cannot fail.
+            // Readers know from this that no event was lost in between. Writing to memory cannot fail.
             let _ = writeln!(out, "after: {}", before.0);
         }
         self.result(Some(event.cursor()), &frame, out);

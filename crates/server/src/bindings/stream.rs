@@ -1,4 +1,4 @@
-//! Sending a message and watching what follows.
+//! Sending a message and streaming what follows.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -18,7 +18,7 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendReques
     }
     let slot = call.state.streams.take(&call.identity.caller.id)?;
     let history_length = request.configuration.as_ref().and_then(|configuration| configuration.history_length);
-    // The first frame of a follow-up is a copy of its task, so there must be room for it before it is made.
+    // The first frame of a follow-up is a copy of its task, so its bytes are reserved before it is made.
     let reserved = match &request.message.task_id {
         Some(id) => call.reserve_for(id).await?,
         None => None,
@@ -31,7 +31,7 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, mut request: SendReques
     call.hosted = hosted;
     let streamed = submitted.stream(until, call.cursor());
     let source = if may_reply {
-        // The agent may take its time to decide; the caller already has its headers and hears pings.
+        // The agent may take its time to decide; the caller already has its headers and gets keep-alives.
         Source::Undecided(streamed.boxed())
     } else {
         Source::from(streamed.await)

@@ -1,4 +1,4 @@
-//! Watching a task that exists.
+//! Subscribing to a task.
 
 use switchboard_a2a::{Error, TaskId};
 use switchboard_engine::Streamed;
@@ -15,12 +15,12 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<
         until = call.until(hosted);
         until
     };
-    // The first frame is a copy of the task, so there must be room for it before it is made.
+    // The first frame is a copy of the task, so its bytes are reserved before it is made.
     let reserved = call.reserve_for(id).await?;
     let engine = &call.state.engine;
     let subscribed = engine.subscribe(&call.address, &call.identity.caller, id, call.cursor(), choose).await;
     let subscription = subscribed.map_err(from_engine)?;
-    // A stream that is taken up again has no first frame, and makes room for what it missed itself.
+    // A resumed stream has no first frame, and reserves what it missed itself.
     let reserved = reserved.filter(|_| subscription.first.is_some());
     let hosted = subscription.stream.hosted().cloned();
     if let Some(hosted) = hosted.as_ref().filter(|hosted| !hosted.manifest.streaming) {

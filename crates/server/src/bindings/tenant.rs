@@ -1,4 +1,4 @@
-//! Which agent is meant, where the path and the request may both say so.
+//! The tenant: selects the agent where the path does not.
 
 use switchboard_a2a::Error;
 use switchboard_engine::Address;

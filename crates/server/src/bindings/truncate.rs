@@ -1,16 +1,16 @@
-//! What a caller sent, quoted back to it in an error, is cut: a question of megabytes must not get an answer of megabytes.
+//! Truncates what errors quote from a request: a request of megabytes must not get a response of megabytes.
 
 use std::borrow::Cow;
 
 use switchboard_a2a::Error;
 
-/// Characters of a name: more than any of ours, and enough to recognise one's own by.
+/// Characters of a name: more than any of ours has, and enough to recognise it.
 const NAME: usize = 200;
 
-/// Bytes of any one text in an error. Room for the names of all the agents there are, on all but the largest servers.
+/// Bytes of any one text in an error: enough for the names of all agents, on all but the largest servers.
 const TEXT: usize = 8 << 10;
 
-/// A name from outside, such as a task's.
+/// A name from a request, such as a task's.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(NAME) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -18,7 +18,7 @@ pub(super) fn name(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The error with its long texts cut in the middle, since what would be right often stands at the end.
+/// The error with its long texts cut in the middle, since the advice often stands at the end.
 pub(super) fn within(error: &Error) -> Cow<'_, Error> {
     let described = error.violations.iter().flat_map(|violation| [&violation.field, &violation.description]);
     let mut texts = error.metadata.iter().map(|(_, value)| value).chain(described).chain([&error.message]);

@@ -1,4 +1,4 @@
-//! One line per request: who asked for what, and how it went. Never bodies, keys or query strings.
+//! The access log: one line per request, never with bodies, keys or query strings.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use http::{HeaderValue, Method, StatusCode, Uri};
 
-/// More of a path tells nobody anything, and anybody can send one as long as the headers may be.
+/// The longest path that is logged; a client can send one as long as the headers may be.
 const LONGEST_PATH: usize = 256;
 
-/// What the line will say of a request, kept aside because the request itself is used up. Nothing is kept if nobody
-/// listens.
+/// What the line needs of a request, kept because the request itself is used up. Nothing is kept if the log is off.
 pub(crate) struct AccessLog(Option<(Method, Uri, IpAddr)>);
 
 impl AccessLog {
@@ -19,7 +18,6 @@ impl AccessLog {
         Self(listening.then(|| (method.clone(), uri.clone(), client)))
     }
 
-    /// The response is ready.
     pub(crate) fn write(self, status: StatusCode, duration: Duration, caller: &str, request_id: &HeaderValue) {
         let Some((method, uri, client)) = self.0 else { return };
         let path = &*shortened(uri.path());

@@ -1,38 +1,37 @@
-//! What a connection is doing, so that slow peers and forgotten connections can be told from busy ones.
+//! The activity of a connection, which tells slow clients and idle keep-alive connections from busy ones.
 //!
-//! The connection's own tasks note it here; one timer per connection checks it now and then (`slow_client`). That is cheaper
-//! than a timer per request, and unlike one it also sees a client that never finishes its first bytes or never takes
-//! its answer, and leaves an idle keep-alive connection alone.
+//! The connection's own tasks note it here; one timer per connection checks it now and then (`slow_client`). That is
+//! cheaper than a timer per request, and unlike one it also sees a client that never finishes its first request head or
+//! never reads its response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 
-/// What a connection is doing. Each field is read for itself, so no ordering is needed between them.
+/// What a connection does. Each field is read for itself, so no ordering is needed between them.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// Requests whose response is not yet handed over.
+    /// Requests whose response is not yet sent.
     in_flight: AtomicUsize,
-    /// Requests so far.
     requests: AtomicUsize,
-    /// Whether bytes came that belong to no request yet: a head that is not complete.
+    /// Whether bytes of an incomplete request head were read.
     partial: AtomicBool,
     /// Whether it speaks HTTP/2, where bytes between requests are ordinary.
     multiplexed: AtomicBool,
-    /// Pieces of response bodies that are ready and that the peer has not made room for.
+    /// Pieces of response bodies that are ready and not yet sent.
     unsent: AtomicUsize,
-    /// Changes whenever some of that goes out. What HTTP/2 says about itself does not count: a peer that takes no
-    /// answers may well go on asking whether we are alive.
+    /// Changes whenever some of these bytes are sent. HTTP/2 control frames do not count: a client that reads no
+    /// responses may well go on sending pings.
     progress: AtomicUsize,
     /// Whether the socket took no more bytes when it was last given some.
     blocked: AtomicBool,
     /// Changes whenever the socket takes bytes.
     written: AtomicUsize,
-    /// Bytes to take and throw away at the end, because the client was refused in the middle of sending them.
+    /// Bytes to read and discard in the lingering close, because the client was refused while sending them.
     linger: AtomicUsize,
 }
 
-/// What a look at a connection sees.
+/// The activity at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ActivitySnapshot {
     pub(super) in_flight: usize,
@@ -45,10 +44,10 @@ pub(crate) struct ActivitySnapshot {
     pub(super) written: usize,
 }
 
-/// A request under way; dropped when its response is handed over.
+/// A request in flight; dropped when its response is sent.
 pub(crate) struct InFlight(Arc<Activity>);
 
-/// A piece of a response that is ready; dropped when it has gone out.
+/// A piece of a response that is ready; dropped when it is sent.
 pub(crate) struct UnsentPiece(Arc<Activity>);
 
 impl Activity {
@@ -68,27 +67,26 @@ impl Activity {
         self.partial.store(false, Ordering::Relaxed);
     }
 
-    /// The client is refused while it is still sending, so the connection ends, and in a way that lets it read why.
+    /// Asks for a lingering close: the client is refused while it is still sending, and should be able to read why.
     pub(super) fn linger(&self, bytes: usize) {
         self.linger.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether the connection ends like that. HTTP/2 ends the one request and not the connection.
+    /// Whether the connection ends with a lingering close. HTTP/2 ends the one request and not the connection.
     pub(super) fn is_lingering(&self) -> bool {
         self.linger.load(Ordering::Relaxed) > 0 && !self.multiplexed.load(Ordering::Relaxed)
     }
 
-    /// The bytes to take and throw away then.
+    /// The bytes to discard then.
     pub(super) fn lingering_bytes(&self) -> usize {
         self.linger.load(Ordering::Relaxed)
     }
 
-    /// Whether neither a request is under way nor anything left to send of a response.
+    /// Whether no request is in flight and nothing of a response left to send.
     pub(super) fn is_between_requests(&self) -> bool {
         self.in_flight.load(Ordering::Relaxed) == 0 && self.unsent.load(Ordering::Relaxed) == 0
     }
 
-    /// How it stands now.
     pub(super) fn snapshot(&self) -> ActivitySnapshot {
         ActivitySnapshot {
             in_flight: self.in_flight.load(Ordering::Relaxed),
@@ -102,12 +100,10 @@ impl Activity {
         }
     }
 
-    /// Bytes came.
     pub(super) fn note_read(&self) {
         self.partial.store(true, Ordering::Relaxed);
     }
 
-    /// The socket was given bytes.
     pub(super) fn note_write(&self, took: &Poll<std::io::Result<usize>>) {
         self.blocked.store(took.is_pending(), Ordering::Relaxed);
         if matches!(took, Poll::Ready(Ok(1..))) {
@@ -117,7 +113,6 @@ impl Activity {
 }
 
 impl InFlight {
-    /// A piece of the response is ready.
     pub(crate) fn begin_piece(&self) -> UnsentPiece {
         self.0.unsent.fetch_add(1, Ordering::Relaxed);
         UnsentPiece(Arc::clone(&self.0))
@@ -131,7 +126,6 @@ impl Drop for InFlight {
 }
 
 impl UnsentPiece {
-    /// Some of it goes out.
     pub(crate) fn note_progress(&self) {
         self.0.progress.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The slots for connections of one address, so that no single peer can hold all of `limits.connections`. An IPv6 peer has
-//! a whole /64 network to itself, so it is that which is counted.
+//! Connection slots per address, so that no single peer can hold all of `limits.connections`. An IPv6 peer has a whole /64
+//! network to itself, so the network is counted.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,7 +11,6 @@ use crate::Options;
 /// The bits of an IPv6 address that name a network; the others are its owner's to choose.
 const NETWORK_BITS: u32 = 64;
 
-/// The slots for connections of each address.
 pub(crate) struct AddressSlots {
     slots: KeyedCounter<IpAddr>,
     loopback_is_exempt: bool,

@@ -1,4 +1,4 @@
-//! Whose request it is: the key is in `Authorization: Bearer` or in `X-API-Key`.
+//! Authenticates a request by its key, in `Authorization: Bearer` or in `X-API-Key`.
 
 use std::sync::Arc;
 
@@ -11,10 +11,9 @@ use crate::{Identity, State};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Why nobody in particular asks.
+/// Why a request has no caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthError {
-    /// No key.
     Missing,
     /// A key that is not good, or no longer.
     Unknown,
@@ -22,7 +21,7 @@ pub(crate) enum AuthError {
     Ambiguous,
 }
 
-/// Whose request it is.
+/// The caller of a request.
 pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, AuthError> {
     if is_ambiguous(headers) {
         return Err(AuthError::Ambiguous);
@@ -35,7 +34,6 @@ pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identit
     state.authenticator.authenticate(token).ok_or(AuthError::Unknown)
 }
 
-/// What the bearer of a request shows.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -48,7 +46,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     token.filter(|token| !token.is_empty())
 }
 
-/// Whether there are credentials that another program on the way may have read otherwise: a header twice, or two keys.
+/// Whether a proxy may have read other credentials than we do: a header twice, or two keys.
 fn is_ambiguous(headers: &HeaderMap) -> bool {
     let is_repeated = |name: HeaderName| headers.get_all(name).iter().nth(1).is_some();
     if is_repeated(AUTHORIZATION) || is_repeated(X_API_KEY) {
@@ -59,17 +57,16 @@ fn is_ambiguous(headers: &HeaderMap) -> bool {
     both.is_some_and(|(bearer, api_key)| bearer != api_key)
 }
 
-/// What programs are told whose key is good and not for this.
+/// The challenge for a caller whose key is good and not for this (RFC 6750).
 pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"switchboard\", error=\"insufficient_scope\"");
 
 impl AuthError {
-    /// What somebody has become whose credentials ended during a request. Who had none until then needs a key now.
+    /// The error of a caller whose credentials ended during a request. One that had none until then needs a key now.
     pub(crate) fn since(identity: &Identity) -> Self {
         if identity.caller.id == Caller::local().id { Self::Missing } else { Self::Unknown }
     }
 
-    /// The error in words for the caller.
     pub(crate) fn error(self) -> Error {
         let message = match self {
             Self::Missing => "a key is needed, send it as Authorization: Bearer KEY or as X-API-Key: KEY",
@@ -81,7 +78,7 @@ impl AuthError {
         Error::with_message(ErrorKind::Unauthenticated, message)
     }
 
-    /// The same for programs (RFC 6750).
+    /// The `WWW-Authenticate` header (RFC 6750).
     pub(crate) fn challenge(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Missing => "Bearer realm=\"switchboard\"",

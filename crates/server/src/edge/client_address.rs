@@ -1,8 +1,8 @@
-//! Which address a request comes from. Behind a reverse proxy that is what its forwarding headers say, if the proxy is
-//! trusted; anybody can send such headers, so those of others say nothing.
+//! The client's address. Behind a trusted reverse proxy that is what its forwarding headers say; those of other peers are
+//! ignored, because any client can send them.
 //!
-//! Each proxy adds the address it heard from at the end. So the list is read from its end, past the trusted proxies: the
-//! first address that is none of theirs is the last one that a trusted proxy vouches for.
+//! Each proxy appends the address it heard from. So the list is read from its end, past the trusted proxies: the first
+//! address that is none of theirs is the last one that a trusted proxy vouches for.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,6 @@ use ipnet::IpNet;
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// Who is connected, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClientAddress {
     /// Where the request comes from.
@@ -22,7 +21,7 @@ pub(super) struct ClientAddress {
     pub(super) is_forwarded: bool,
 }
 
-/// Where a request comes from that came over a connection from `peer`.
+/// The client of a request that came over a connection from `peer`.
 pub(super) fn of_request(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> ClientAddress {
     let peer = peer.to_canonical();
     let is_trusted = |address: &IpAddr| trusted.iter().any(|proxies| proxies.contains(address));

@@ -1,5 +1,5 @@
-//! One connection from its first byte to its end: HTTP/1.1 with keep-alive, or HTTP/2, as the client begins; inside TLS
-//! if the server has a certificate.
+//! One connection from its first byte to its graceful close: HTTP/1.1 with keep-alive, or HTTP/2, as the client begins;
+//! inside TLS if the server has a certificate.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -28,17 +28,16 @@ use crate::{CurrentState, Options};
 /// hyper refuses smaller ones; a request with a few headers would not fit.
 const SMALLEST_BUFFER: usize = 8 << 10;
 
-/// Requests at a time on one HTTP/2 connection. Each may leave a whole answer in memory until the client takes it, so
-/// this is also what one connection can cost.
+/// Requests at a time on one HTTP/2 connection. Each may keep a whole response in memory until the client takes it, so
+/// this also limits what one connection can cost.
 const CONCURRENT_STREAMS: u32 = 64;
 
-/// How the whole server is doing, as its connections see it.
+/// The phases of graceful shutdown, as connections see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Serving,
-    /// Answer what is under way and close.
+    /// Answer the requests in flight and close.
     Stopping,
-    /// Close.
     Over,
 }
 
@@ -53,7 +52,7 @@ impl Protocols {
     pub(super) fn new(options: &Options) -> Self {
         let (mut http1, mut http2) = (http1::Builder::new(), http2::Builder::new(TokioExecutor::new()));
         let header_bytes = options.request_headers.saturating_mul(LET_PASS).max(SMALLEST_BUFFER);
-        // Slow heads are the watch's affair: a timer per request costs more and closes idle connections too early.
+        // `slow_client` handles slow heads: a timer per request costs more and closes idle connections too early.
         http1.max_buf_size(header_bytes).header_read_timeout(None);
         http1.max_headers(options.headers.saturating_mul(LET_PASS));
         let list_size = u32::try_from(options.request_headers.saturating_mul(LET_PASS_HTTP2)).unwrap_or(u32::MAX);
@@ -64,9 +63,7 @@ impl Protocols {
 
 /// What a connection holds until its end.
 pub(super) struct ConnectionSlot {
-    /// Of all connections.
     pub(super) _slot: OwnedSemaphorePermit,
-    /// Of those of its address.
     pub(super) _of_address: AddressSlot,
 }
 
@@ -89,7 +86,7 @@ pub(super) async fn serve(
     let Some((transport, speaks_http2)) = begun else { return };
     let watch = SlowClientGuard::new(Arc::clone(&activity), options);
     let io = TokioIo::new(transport);
-    // Boxed: the connection keeps room for it as long as it lives, and a stream is open for long after its request.
+    // Boxed: the connection keeps its memory as long as it lives, and a stream is open for long after its request.
     let service =
         service_fn(|request| Box::pin(handle(Arc::clone(current_state.get()), Arc::clone(&activity), peer, request)));
     if speaks_http2 {
@@ -99,7 +96,7 @@ pub(super) async fn serve(
     }
 }
 
-/// Lets a connection go on until it ends or has to.
+/// Serves a connection until it ends, times out or the server stops.
 async fn serve_until_closed<C>(connection: C, mut watch: SlowClientGuard, mut phase: watch::Receiver<Phase>)
 where
     C: GracefulConnection,
@@ -119,7 +116,7 @@ where
             }
             changed = phase.changed() => match changed.map(|()| *phase.borrow_and_update()) {
                 Ok(Phase::Serving) => {}
-                // Whoever is still writing its request could only be refused.
+                // A client that is still writing its request could only be refused.
                 Ok(Phase::Stopping) if watch.has_only_partial_head() => return,
                 Ok(Phase::Stopping) => connection.as_mut().graceful_shutdown(),
                 Ok(Phase::Over) | Err(_) => return,
@@ -145,8 +142,7 @@ where
     }
 }
 
-/// What HTTP is to be spoken over, and whether it is HTTP/2; nothing if it does not come to that. A peer that has not
-/// asked anything yet is owed nothing by a server that stops.
+/// The transport of HTTP, and whether it is HTTP/2; none if the client sends nothing in time, or the server stops first.
 async fn begin(
     stream: TcpStream,
     options: &Options,
@@ -180,7 +176,6 @@ async fn begin(
     }
 }
 
-/// A connection in the gauge.
 struct Counted;
 
 impl Counted {

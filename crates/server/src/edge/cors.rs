@@ -1,4 +1,4 @@
-//! Tells browsers that a configured origin may call. Nothing here lets anybody in: that is the guard's.
+//! CORS: tells browsers that a configured origin may call. Whether it may is decided by the request guard.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -12,7 +12,7 @@ const METHODS: &str = "GET, HEAD, POST, DELETE, OPTIONS";
 /// What A2A clients in a browser send.
 const REQUEST_HEADERS: &str = "accept, authorization, content-type, x-api-key, a2a-version, a2a-extensions, \
      x-a2a-extensions, idempotency-key, last-event-id, x-request-id, cache-control, traceparent, tracestate";
-/// What they need to read.
+/// What they read.
 const RESPONSE_HEADERS: &str =
     "a2a-version, a2a-extensions, x-a2a-extensions, etag, retry-after, www-authenticate, x-request-id";
 /// Seconds a browser may remember; origins change only with a restart.
@@ -21,12 +21,11 @@ const MAX_AGE: &str = "600";
 const REQUEST_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 const ALLOW_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Whether a browser asks for permission to send the real request.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Grants it.
+/// The response that permits the real request.
 pub(crate) fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

@@ -1,23 +1,21 @@
-//! How many headers a request may have, and how large they may be. The HTTP library lets somewhat more pass than is
-//! allowed, so that whoever sends too much is told which setting it is.
+//! Header limits: how many headers a request may have, and how large they may be. The HTTP library lets somewhat more pass
+//! than is allowed, so that the error can name the setting.
 
 use http::request::Parts;
 use switchboard_a2a::{Error, ErrorKind};
 
 use crate::Options;
 
-/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers by itself, and `parse_errors` says
-/// which settings there are.
+/// What the HTTP library lets pass, as a multiple of the limit. Beyond that it answers by itself, see `parse_errors`.
 pub(super) const LET_PASS: usize = 2;
 
-/// The same for the bytes of headers over HTTP/2, where the answer of the library cannot be replaced. It packs headers and
-/// refuses one request rather than the connection, so this is what a client gets to hear the reason up to.
+/// The same for the bytes of headers over HTTP/2, where the answer of the library cannot be replaced; up to here the
+/// client gets the reason. HTTP/2 refuses one request rather than the connection, so more is safe.
 pub(super) const LET_PASS_HTTP2: usize = 16;
 
-/// What stands around a header on the wire: a colon, a space and the end of the line.
+/// Bytes around a header on the wire: a colon, a space and the end of the line.
 const AROUND: usize = 4;
 
-/// Refuses a head beyond the limits.
 pub(super) fn check(parts: &Parts, options: &Options) -> Result<(), Error> {
     let count = parts.headers.len();
     if count > options.headers {

@@ -1,4 +1,4 @@
-//! `Strict-Transport-Security`: browsers that have once been here over TLS are not to come without it again.
+//! HSTS (`Strict-Transport-Security`): browsers that have once been here over TLS do not come without it again.
 
 use http::header::HOST;
 use http::request::Parts;
@@ -6,14 +6,13 @@ use http::{HeaderName, HeaderValue};
 
 use super::request_guard::host_of;
 
-/// The header.
 pub(super) const NAME: HeaderName = http::header::STRICT_TRANSPORT_SECURITY;
 
-/// A year, which is what the lists of browsers ask for. Nothing is promised for the names below ours.
+/// A year, as the preload lists of browsers demand; without subdomains.
 pub(super) const A_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Whether to promise it to whoever asked. The promise is made for a name and all its ports, so under `localhost` it
-/// would shut every other server on a developer's machine.
+/// Whether to send the header. It holds for a name and all its ports, so under `localhost` it would shut every other
+/// server on a developer's machine.
 pub(super) fn is_due(parts: &Parts) -> bool {
     let named = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).map(host_of);
     let host = named.or_else(|| parts.uri.host()).unwrap_or_default();

@@ -1,13 +1,12 @@
-//! The first bytes of a connection, which tell HTTP/2 from HTTP/1.
+//! The HTTP/2 connection preface, which tells HTTP/2 from HTTP/1.
 //!
-//! They are kept in place until the protocol reads them, together with whatever follows them on the socket.
+//! The bytes are kept and replayed to the protocol, together with what follows them on the socket.
 
 use tokio::io::ReadBuf;
 
 /// What every HTTP/2 connection begins with, and no HTTP/1 request does.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The bytes so far.
 #[derive(Default)]
 pub(super) struct Http2Preface {
     bytes: [u8; PREFACE.len()],
@@ -16,22 +15,20 @@ pub(super) struct Http2Preface {
 }
 
 impl Http2Preface {
-    /// Whether nothing so far speaks against HTTP/2.
+    /// Whether the bytes so far are the beginning of the preface.
     pub(super) fn may_be_http2(&self) -> bool {
         PREFACE.starts_with(&self.bytes[..self.length])
     }
 
-    /// Whether all of it is there.
     pub(super) fn is_complete(&self) -> bool {
         self.length == PREFACE.len()
     }
 
-    /// Where the next bytes go.
     pub(super) fn rest(&mut self) -> &mut [u8] {
         &mut self.bytes[self.length..]
     }
 
-    /// Gives to a reader what it has not had yet, as far as it has room.
+    /// Gives the kept bytes to a reader, as far as it has room.
     pub(super) fn replay(&mut self, buffer: &mut ReadBuf<'_>) {
         let end = self.length.min(self.replayed + buffer.remaining());
         buffer.put_slice(&self.bytes[self.replayed..end]);

@@ -1,4 +1,5 @@
-//! What a person sees who opens an A2A address in a browser: what this is, who is served, where the cards are.
+//! The landing page, for people who open an A2A address in a browser: what this is, which agents there are, where the
+//! cards are.
 
 use std::fmt::Write;
 
@@ -9,13 +10,12 @@ use switchboard_engine::{Address, Caller};
 use super::json_response;
 use crate::{Body, Identity, State};
 
-/// Whether a browser asks, for a page.
+/// Whether a browser requests a page.
 pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
     let accepts = |value: &HeaderValue| value.as_bytes().windows(9).any(|word| word.eq_ignore_ascii_case(b"text/html"));
     method == Method::GET && headers.get_all(ACCEPT).iter().any(accepts)
 }
 
-/// The page.
 pub(super) fn page(state: &State, identity: &Identity) -> Response<Body> {
     let mut html = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Switchboard</title>\

@@ -1,7 +1,7 @@
-//! The end of a connection whose client is still sending: a refused body, most often. Closing at once would make the
-//! system answer the next bytes with a reset, and a reset destroys the answer before the client has read it.
+//! Lingering close, for a client that is still sending, most often a refused body. Closing at once would make the system
+//! answer the next bytes with a reset, which destroys the response before the client has read it.
 //!
-//! So our side is closed first, and what still comes is thrown away, for a bounded time and size.
+//! So our side is closed first, and what still comes is discarded, for a bounded time and size.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,18 +11,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A client that says nothing for so long is not sending.
+/// A client that is silent for so long is not sending.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// However busily it sends, its place is wanted by others.
+/// However busily it sends, its connection slot is needed.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Bytes thrown away at a time.
 const PIECE: usize = 16 << 10;
 
-/// Throws away what a client still sends.
+/// Discards what a client still sends.
 pub(super) struct LingeringClose {
-    /// Bytes it may still send.
     left: usize,
     pause: Duration,
     silence: Pin<Box<Sleep>>,
@@ -40,7 +38,7 @@ impl LingeringClose {
         Self { left: bytes, pause, silence, end, piece: vec![0; PIECE].into() }
     }
 
-    /// Ready when the client is done, or has had its chance.
+    /// Ready when the client is done, or the limits are reached.
     pub(super) fn poll(&mut self, stream: &mut (impl AsyncRead + Unpin), context: &mut Context<'_>) -> Poll<()> {
         loop {
             if self.end.as_mut().poll(context).is_ready() {

@@ -1,4 +1,4 @@
-//! Reads a request's body, within limits, and only if it is what A2A sends: plain JSON.
+//! Reads a request's body within its size limit and deadline (slow client protection), and only if it is plain JSON.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,25 @@ use switchboard_a2a::{Error, ErrorKind};
 
 use super::activity::Activity;
 
-/// How long a refused client may go on sending before it is cut off. Cutting at once would often destroy the response
-/// on its way, and the client would never learn why.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long a refused client may go on sending before the response. Closing at once would often destroy the response on its
+/// way.
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 
-/// What a refused client may send after its answer at least, and as a multiple of the largest body. Who sends far more
-/// than that has not read what is allowed.
+/// What a lingering close discards at least, and as a multiple of the largest body. A client that sends far more does not
+/// read its response.
 const LINGER: usize = 32 << 20;
 const LINGER_BODIES: usize = 4;
 
-/// What is kept of a refused request; enough for any envelope.
+/// What is kept of a refused request; enough for any JSON-RPC envelope.
 const KEPT: usize = 64 << 10;
 
-/// Bytes that buy a client one second more. Slower lines than this are not worth a place.
+/// The slowest useful transfer rate: so many bytes extend the deadline by a second.
 const BYTES_PER_SECOND: usize = 32 << 10;
 
-/// How long a body is waited for. Time only counts once there is something to wait for.
+/// The deadline of a body. Time only counts once it has to be waited for.
 pub(crate) struct BodyDeadline {
-    /// The longest pause.
     pause: Duration,
-    /// All the time there is for an empty body.
+    /// The time for the whole body, before extensions.
     whole: Duration,
     began: Option<Instant>,
 }
@@ -41,7 +40,7 @@ impl BodyDeadline {
         Self { pause, whole, began: None }
     }
 
-    /// How long the next piece may take after so many bytes, and what it means if it does not come.
+    /// How long the next piece may take after so many bytes, and the error if it does not come.
     fn left(&mut self, received: usize, now: Instant) -> (Duration, BodyError) {
         let began = *self.began.get_or_insert(now);
         let bought = Duration::from_secs((received / BYTES_PER_SECOND) as u64);
@@ -53,19 +52,17 @@ impl BodyDeadline {
 /// Why a body was not read.
 #[derive(Debug)]
 pub(crate) enum BodyError {
-    /// The caller is told; what was already read may name the request.
+    /// What is wrong, and what was already read, which may hold the request's id.
     Refused(Error, Bytes),
-    /// The client paused too long.
     Paused,
-    /// The client never paused for long and was not done in time.
+    /// The client missed the deadline without a long pause.
     TooSlow,
-    /// The client is gone, or what it sent is no HTTP.
+    /// The client is gone, or what it sent is not HTTP.
     Broken,
     /// The server has stopped in the meantime.
     Stopping,
 }
 
-/// Reads the whole body.
 pub(crate) async fn read(
     method: &Method,
     headers: &HeaderMap,
@@ -110,8 +107,8 @@ pub(crate) async fn read(
     Ok(whole.freeze())
 }
 
-/// Takes what a refused client still sends. A small body is handed out, because the refusal can name its request then;
-/// a large one is forgotten. What has not come by then is thrown away after the answer.
+/// Reads what a refused client still sends. A small body is returned, because the error can name its request then; a
+/// large one is discarded. The rest is discarded by the lingering close, after the response.
 pub(crate) async fn drain_refused(
     activity: &Activity,
     headers: &HeaderMap,
@@ -123,8 +120,8 @@ pub(crate) async fn drain_refused(
         return Some(already_read);
     }
     let linger = || activity.linger(limit.saturating_mul(LINGER_BODIES).max(LINGER));
-    // A client that waits for permission has sent nothing and must not be given it. One that is going to send too much
-    // may stop as soon as it has the answer.
+    // A client that waits for `100 Continue` has sent nothing and must not be told to. One that is going to send too much
+    // may stop as soon as it has the response.
     if headers.contains_key(EXPECT) || body.size_hint().lower() > limit as u64 {
         linger();
         return None;
@@ -144,8 +141,8 @@ pub(crate) async fn drain_refused(
         }
         Some(())
     };
-    // Whether it finished or not, the response goes out now.
-    if tokio::time::timeout(FAREWELL, rest).await.ok().flatten().is_none() {
+    // The response goes out now in any case.
+    if tokio::time::timeout(DRAIN_TIME, rest).await.ok().flatten().is_none() {
         linger();
         return None;
     }

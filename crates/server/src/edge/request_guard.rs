@@ -1,4 +1,4 @@
-//! Keeps web pages from driving the server through somebody's browser.
+//! The request guard (Host and Origin): keeps web pages from driving the server through a user's browser.
 //!
 //! A page can send a request anywhere, and a name it controls can be made to point at loopback. So a foreign `Origin`
 //! is refused unless it is configured, and while the server runs without keys `Host` must be a name that no stranger
@@ -12,10 +12,9 @@ use http::{HeaderMap, Uri};
 use super::client_address::forwarding_header;
 use crate::Options;
 
-/// What the guard knows, read once from the options.
 pub(crate) struct RequestGuard {
     open: bool,
-    /// What stands in front of a host in an address of this very server.
+    /// The scheme of this server's own URLs.
     scheme: &'static str,
     base: Option<WebOrigin>,
     allowed: Vec<String>,
@@ -27,13 +26,11 @@ pub(crate) struct RequestGuard {
 pub(crate) enum Origin {
     /// Not from a web page, as far as one can tell.
     None,
-    /// From a page of this very server.
     Same,
     /// From a page of a configured origin, which must be told so.
     Allowed,
 }
 
-/// Why a request is refused, in words for whoever reads the response.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardRefusal {
     #[error(
@@ -66,7 +63,7 @@ impl RequestGuard {
         Self { open: options.open, scheme, base: WebOrigin::parse(&options.public_base_url), allowed, any }
     }
 
-    /// Lets a request pass, and says where it comes from.
+    /// Checks a request, and tells which page it comes from.
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<Origin, GuardRefusal> {
         if self.open {
             // Every client of the proxy would be taken for a caller on this machine.
@@ -113,14 +110,14 @@ impl RequestGuard {
         if web_origin.is_some() && web_origin == self.base {
             return Ok(Origin::Same);
         }
-        // While open, Host has been found to be nobody else's name, so a page at that very address is ours.
+        // While open, Host has been found to be a name of ours, so a page at that very address is ours.
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         let host = host.or_else(|| uri.authority().map(http::uri::Authority::as_str));
         let own = host.and_then(|host| WebOrigin::parse(&format!("{}://{host}", self.scheme)));
         if self.open && web_origin.is_some() && web_origin == own {
             return Ok(Origin::Same);
         }
-        // The names of loopback are nobody else's either, so all of them with our port are this server.
+        // All names of loopback with our port are this server.
         if let (Some(web_origin), Some(own)) = (web_origin, own)
             && (web_origin.scheme == own.scheme && web_origin.port == own.port)
             && (is_loopback(&web_origin.host) && is_loopback(&own.host))

@@ -1,17 +1,16 @@
-//! Names for requests: the caller's own if it is sane, else a new one. The same name is in the response and the log.
+//! Request ids: the caller's own if it is sane, else a new one. The same id is in the response and the log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The header both ways.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longer names are replaced: they would fill the log.
+/// Longer ids are replaced: they would fill the log.
 const LONGEST: usize = 128;
 
-/// Makes names that no other process makes: a random beginning and a number. No randomness is needed per request.
+/// Makes ids that no other process makes: a random prefix and a number. No randomness is needed per request.
 pub(crate) struct RequestIds {
     prefix: String,
     next: AtomicU64,
@@ -25,7 +24,6 @@ impl RequestIds {
         Self { prefix, next: AtomicU64::new(1) }
     }
 
-    /// The name of a request.
     pub(crate) fn name(&self, headers: &HeaderMap) -> HeaderValue {
         match headers.get(X_REQUEST_ID) {
             Some(given) if is_sane(given.as_bytes()) => given.clone(),

@@ -1,5 +1,5 @@
-//! The timer's side of a connection: it checks what the connection is doing and says when that has gone on for too
-//! long. Times are counted in ticks, so a limit is kept to within one tick.
+//! Slow client (slowloris) protection: header timeout, write timeout and idle timeout of a connection, checked by one
+//! timer. Times are counted in ticks, so a timeout is kept to within one tick.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,38 +7,35 @@ use std::time::Duration;
 use super::activity::{Activity, ActivitySnapshot};
 use crate::Options;
 
-/// How often a connection is looked at, at most and at least. A timer can neither be set to nothing nor beyond the end
-/// of time.
+/// The shortest and the longest tick: a timer can neither be set to zero nor beyond the end of time.
 const SHORTEST_TICK: Duration = Duration::from_millis(1);
 const LONGEST_TICK: Duration = Duration::from_secs(60 * 60);
 
-/// Looks at a connection once per tick and says when it has waited long enough.
+/// Checks a connection once per tick.
 pub(super) struct SlowClientGuard {
     activity: Arc<Activity>,
     tick: Duration,
     header_timeout: Duration,
     idle_timeout: Duration,
     write_timeout: Duration,
-    /// What was seen at the last look.
+    /// The activity at the last tick.
     last: ActivitySnapshot,
-    /// For how long nothing was asked.
+    /// For how long there was no request.
     waited: Duration,
-    /// For how long a head has been incomplete, once that is seen.
+    /// For how long a request head has been incomplete.
     partial_for: Option<Duration>,
-    /// For how long the peer has taken nothing of what is ready for it.
+    /// For how long the client has read nothing of what is ready for it.
     stalled_for: Duration,
 }
 
-/// What to do about a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ClientVerdict {
-    /// It is in order.
     Fine,
     /// The client takes too long to send its headers.
     HeaderTimeout,
-    /// The client does not take its answers.
+    /// The client does not read its responses.
     WriteTimeout,
-    /// Nothing has been asked for a long time.
+    /// There was no request for the idle timeout.
     Idle,
     /// It was asked to close long ago and has not.
     IgnoresClose,
@@ -60,23 +57,20 @@ impl SlowClientGuard {
         }
     }
 
-    /// The time between two ticks.
     pub(super) fn tick(&self) -> Duration {
         self.tick
     }
 
-    /// Whether all there is on the connection is the first part of a request's head.
+    /// Whether the connection holds nothing but an incomplete request head.
     pub(super) fn has_only_partial_head(&self) -> bool {
         let seen = self.activity.snapshot();
         seen.partial && !seen.multiplexed && seen.in_flight == 0 && seen.unsent == 0 && !seen.blocked
     }
 
-    /// Judges what happened since the last look.
     pub(super) fn check(&mut self) -> ClientVerdict {
         let seen = self.activity.snapshot();
         let last = std::mem::replace(&mut self.last, seen);
-        // The piece that is waiting now may be younger than the last look, so the first one without progress counts
-        // from here.
+        // The piece that waits now may be younger than the last tick, so its time counts from here.
         let stalled = (seen.unsent > 0 && last.unsent > 0 && seen.progress == last.progress)
             || (seen.blocked && last.blocked && seen.written == last.written);
         self.stalled_for = if stalled { self.stalled_for + self.tick } else { Duration::ZERO };
@@ -109,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A look every ten seconds; a connection is idle after thirty, and answers may wait twenty.
+    /// A tick every ten seconds; a connection is idle after thirty, and responses may wait twenty.
     fn watch(activity: &Arc<Activity>) -> SlowClientGuard {
         let options = Options {
             header_timeout: Duration::from_secs(10),
@@ -183,7 +177,7 @@ mod tests {
         activity.note_write(&Poll::Ready(Ok(17)));
         assert_eq!(watch.check(), ClientVerdict::WriteTimeout);
         drop(unsent);
-        assert_eq!(watch.check(), ClientVerdict::Fine, "nothing waits, so nobody is late");
+        assert_eq!(watch.check(), ClientVerdict::Fine, "nothing waits");
 
         activity.note_write(&Poll::Pending);
         let verdicts = [(); 3].map(|()| watch.check());

@@ -1,4 +1,4 @@
-//! A connection's socket, below TLS if there is TLS: it notes when the peer takes bytes, and ends politely.
+//! A connection's socket, below TLS if there is TLS: notes written bytes in the activity, and closes lingeringly.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 use super::activity::Activity;
 use super::lingering_close::LingeringClose;
 
-/// A socket that notes when bytes go.
 pub(super) struct Socket {
     stream: TcpStream,
     activity: Arc<Activity>,

@@ -10,10 +10,8 @@ use crate::metric_definitions as metric;
 /// When a refused caller may try again: streams come and go in seconds.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// The slots for open streams.
 pub(crate) struct StreamSlots(KeyedCounter<CallerId>);
 
-/// One slot; given back when dropped.
 pub(crate) struct StreamSlot {
     _permit: KeyedPermit<CallerId>,
 }
@@ -23,7 +21,6 @@ impl StreamSlots {
         Self(KeyedCounter::new(total, per_caller))
     }
 
-    /// Takes a slot for one stream.
     pub(crate) fn take(&self, caller: &CallerId) -> Result<StreamSlot, Error> {
         let permit = self.0.try_acquire(caller).map_err(|reached| {
             let message = match reached {

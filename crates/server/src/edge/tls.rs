@@ -1,7 +1,7 @@
-//! The certificate this server shows to whoever connects, and the private key that belongs to it.
+//! The server's TLS certificate and private key, reloaded when their files change.
 //!
-//! Certificates are renewed every few weeks, and nobody should have to restart for that. So the files are read
-//! again by the handshakes, now and then; a pair that cannot be used leaves the one before in force.
+//! Certificates are renewed every few weeks, which should need no restart. So handshakes check the files now and then; a
+//! pair that cannot be used leaves the one before in use.
 
 mod certificate_files;
 mod error;
@@ -18,7 +18,7 @@ use self::certificate_files::{CertificateFiles, ContentDigest};
 pub use self::error::{TlsError, TlsPart};
 
 /// Two small files a second are nothing beside a handshake, and a renewed certificate is shown soon after.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
 /// Certificate and private key, from two PEM files that may change.
 pub struct Tls {
@@ -42,7 +42,7 @@ impl Tls {
         let (found, config) = files.read();
         Ok(Self {
             files,
-            look_every: LOOK_EVERY,
+            look_every: RELOAD_EVERY,
             checked_at: Mutex::new(Instant::now()),
             found: Mutex::new(found),
             current: Mutex::new(Arc::new(config?)),
@@ -55,7 +55,7 @@ impl Tls {
         Self { look_every, ..self }
     }
 
-    /// What a new connection gets. The connection that finds it is time to look waits for that; the others do not.
+    /// The configuration of a new connection. The one that finds a reload due waits for it; the others do not.
     pub(super) async fn current(self: &Arc<Self>) -> Arc<ServerConfig> {
         if self.is_reload_due() {
             let tls = Arc::clone(self);
@@ -79,7 +79,7 @@ impl Tls {
 
     /// Takes over what is new in the files. What is wrong with them is reported only once.
     fn reload(&self) -> Reload {
-        // Whoever still looks, on a disk that hangs perhaps, needs no company.
+        // Another connection still reads, perhaps from a disk that hangs.
         let Some(mut found) = self.found.try_lock() else { return Reload::None };
         let (attempt, config) = self.files.read_unless(&found);
         let Some(config) = config else { return Reload::None };
@@ -109,7 +109,6 @@ impl Tls {
     }
 }
 
-/// What a look at the files brought.
 #[derive(Debug)]
 enum Reload {
     None,

@@ -1,7 +1,6 @@
-//! What HTTP is spoken over: the bare socket, or TLS on it.
+//! The transport of HTTP: the bare socket, or TLS on it.
 //!
-//! Bytes that come are noted here and not at the socket, because TLS has things of its own to say, and those are no
-//! beginning of a request.
+//! Bytes that are read are noted here and not at the socket, because bytes of the TLS handshake do not begin a request.
 
 use std::future::poll_fn;
 use std::io::{ErrorKind, IoSlice, Result};
@@ -21,15 +20,14 @@ use super::socket::Socket;
 /// What a client may still be sending of a request that could not be read.
 const LINGERING_BYTES: usize = 1 << 20;
 
-/// The bytes of HTTP, in and out.
 pub(super) struct Transport {
     layer: Layer,
     activity: Arc<Activity>,
-    /// What was read to find out which HTTP it is, and is yet to be handed on.
+    /// What was read to tell HTTP/2 from HTTP/1, and is yet to be replayed.
     preface: Http2Preface,
-    /// What to say instead of the HTTP library where that cannot read a request.
+    /// Replacements of the HTTP library's own errors.
     parse_errors: Option<Arc<ParseErrors>>,
-    /// Such an answer on its way: what is left of it, and how many bytes it stands for.
+    /// A replacement on its way: what is left of it, and how many bytes it stands for.
     replacement: Option<(Bytes, usize)>,
 }
 
@@ -52,7 +50,7 @@ impl Transport {
         Self { layer, activity, preface: Http2Preface::default(), parse_errors: None, replacement: None }
     }
 
-    /// From now on the HTTP library's own answers are replaced by these.
+    /// From now on the HTTP library's own errors are replaced.
     pub(super) fn replace_parse_errors(&mut self, parse_errors: &Arc<ParseErrors>) {
         self.parse_errors = Some(Arc::clone(parse_errors));
     }
@@ -67,7 +65,7 @@ impl Transport {
             return false;
         };
         let Some(answer) = parse_errors.instead_of(bytes) else { return false };
-        // What the client is still sending must not destroy the answer on its way.
+        // What the client is still sending must not destroy the response on its way.
         self.activity.linger(LINGERING_BYTES);
         self.replacement = Some((answer, bytes.len()));
         true
