@@ -1,11 +1,9 @@
-//! What the server offers beside A2A, under `/api`: operators look after webhooks here, and other servers tell what has
-//! become of work that was given to them. Plain JSON both ways, and the paths that belong to each.
+//! The operator API under `/api`: webhooks for operators, and the callback endpoint for other servers' notifications.
+//! Plain JSON both ways.
 
 mod callback;
-mod deliveries;
 mod error;
 mod parameters;
-mod secrets;
 mod webhooks;
 
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
@@ -23,27 +21,13 @@ pub(crate) use self::callback::{admit, answer as receive};
 
 const WEBHOOKS: &str = "/api/webhooks";
 
-/// What was found at a path.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RouteMatch {
-    /// This.
-    Route(Route),
-    /// Something, but only for these methods.
-    WrongMethod(&'static str),
-    /// Nothing of ours.
-    None,
-}
-
-/// What answers at a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The webhooks, and what is asked about them.
     Webhooks(WebhookRequest),
-    /// The callback of a task.
     Callback(TaskId),
 }
 
-/// What can be asked about webhooks.
+/// A request about webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WebhookRequest {
     List,
@@ -58,7 +42,6 @@ pub(crate) enum WebhookRequest {
 }
 
 impl WebhookRequest {
-    /// The parameters it takes.
     fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::List => &["task", "taskId", "state", "after", "pageSize"],
@@ -70,29 +53,23 @@ impl WebhookRequest {
     }
 }
 
-/// Finds what a path stands for.
-pub(crate) fn find(path: &str, method: &Method) -> RouteMatch {
+/// Finds the route of a path, and its method.
+pub(crate) fn find(path: &str) -> Option<(Method, Route)> {
     if !path.starts_with("/api/") {
-        return RouteMatch::None;
+        return None;
     }
     let path = path.strip_suffix('/').unwrap_or(path);
-    let found = if let Some(id) = path.strip_prefix(CALLBACK_PATH) {
+    if let Some(id) = path.strip_prefix(CALLBACK_PATH) {
         let id = percent::decode(id).filter(|_| !id.is_empty() && !id.contains('/'));
         id.map(|id| (Method::POST, Route::Callback(TaskId::from(id.into_owned()))))
     } else {
-        // No name of a caller's is in these, so that all of it can be decoded at once.
+        // These paths hold no id that may contain a slash, so they can be decoded at once.
         let below = path.strip_prefix(WEBHOOKS).and_then(percent::decode);
-        below.and_then(|below| asked(&below)).map(|(method, request)| (method, Route::Webhooks(request)))
-    };
-    match found {
-        Some((offered, route)) if offered == *method => RouteMatch::Route(route),
-        Some((Method::GET, _)) => RouteMatch::WrongMethod("GET, HEAD"),
-        Some(_) => RouteMatch::WrongMethod("POST"),
-        None => RouteMatch::None,
+        below.and_then(|below| webhook_request(&below)).map(|(method, request)| (method, Route::Webhooks(request)))
     }
 }
 
-fn asked(below: &str) -> Option<(Method, WebhookRequest)> {
+fn webhook_request(below: &str) -> Option<(Method, WebhookRequest)> {
     if below.is_empty() {
         return Some((Method::GET, WebhookRequest::List));
     }
@@ -128,7 +105,7 @@ impl Route {
     }
 }
 
-/// Answers somebody with a key who asks about webhooks. All but their own secret is for operators.
+/// Answers a caller with a key. All but the caller's own secret is for operators.
 pub(crate) async fn answer(state: &State, request: WebhookRequest, uri: &Uri, identity: &Identity) -> Response<Body> {
     perform(state, request, uri, identity).await.unwrap_or_else(|problem| problem.response())
 }
@@ -151,23 +128,23 @@ async fn perform(
         WebhookRequest::Show(webhook) => webhooks::show(&desk, webhook).await,
         WebhookRequest::Pause(webhook) => webhooks::pause(&desk, webhook).await,
         WebhookRequest::Resume(webhook) => webhooks::resume(&desk, webhook, waits).await,
-        WebhookRequest::DeadLetters => deliveries::dead_letters(&desk, &parameters).await,
-        WebhookRequest::Retry(delivery) => deliveries::retry(&desk, delivery, waits).await,
-        WebhookRequest::RetryDead => deliveries::retry_dead(&desk, &parameters, waits).await,
-        WebhookRequest::Secret => secrets::show(&desk, &identity.caller).await,
-        WebhookRequest::Rotate => secrets::rotate(&desk, &parameters).await,
+        WebhookRequest::DeadLetters => webhooks::dead_letters(&desk, &parameters).await,
+        WebhookRequest::Retry(delivery) => webhooks::retry(&desk, delivery, waits).await,
+        WebhookRequest::RetryDead => webhooks::retry_dead(&desk, &parameters, waits).await,
+        WebhookRequest::Secret => webhooks::secret(&desk, &identity.caller).await,
+        WebhookRequest::Rotate => webhooks::rotate(&desk, &parameters).await,
     }
 }
 
-/// An answer that says what keeps it from happening now, if something does.
-fn promise(mut answer: Value, waits: Option<&str>) -> Response<Body> {
+/// A response that says what delays its effect, if something does.
+fn accepted(mut answer: Value, waits: Option<&str>) -> Response<Body> {
     if let Some(waits) = waits {
         answer["waits"] = waits.into();
     }
     json_response::json(StatusCode::OK, &answer)
 }
 
-/// The token of a request, under the name that notifications have for it or as any other bearer's.
+/// The token of a notification: in its own header, or as a bearer token.
 fn notification_token(headers: &HeaderMap) -> Option<&str> {
     let own = headers.get("x-a2a-notification-token").and_then(|value| value.to_str().ok()).map(str::trim);
     own.filter(|token| !token.is_empty()).or_else(|| crate::edge::authenticate::bearer(headers))
@@ -193,12 +170,7 @@ mod tests {
             (Method::POST, "/api/webhooks/secret:rotate", Route::Webhooks(WebhookRequest::Rotate)),
             (Method::POST, "/api/a2a/callback/t%2F1", task()),
         ] {
-            let (other, allow) = match method {
-                Method::GET => (Method::POST, "GET, HEAD"),
-                _ => (Method::GET, "POST"),
-            };
-            assert_eq!(find(path, &method), RouteMatch::Route(route), "{path}");
-            assert_eq!(find(path, &other), RouteMatch::WrongMethod(allow), "{path}");
+            assert_eq!(find(path), Some((method, route)), "{path}");
         }
         for path in [
             "/api/webhook",
@@ -216,7 +188,7 @@ mod tests {
             "/api/a2a/callback/%ff",
             "/api/webhooks/%ff",
         ] {
-            assert_eq!(find(path, &Method::GET), RouteMatch::None, "{path}");
+            assert_eq!(find(path), None, "{path}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A2A on HTTP: JSON-RPC and REST of both versions, event streams and cards.
 //!
 //! The edge has found the route and the caller and has read the body. A binding reads the request in its dialect, one
-//! file per operation does what it asks, and the answer goes back in the same dialect.
+//! file per operation performs it, and the response goes back in the same dialect.
 
 mod cached_document;
 mod cancel;
@@ -35,14 +35,33 @@ mod truncate;
 
 use std::sync::Arc;
 
-use http::Response;
+use bytes::Bytes;
+use http::{HeaderMap, Response, Uri};
 
-use self::routes::{Route, Target};
-use crate::{Body, RequestContext, State};
+use self::routes::Route;
+use crate::{Body, Identity, State};
 
 pub(crate) use self::rejection::{no_agent_at, reject};
 
-/// What is kept between requests.
+/// A request that has passed every guard: its caller is known and its body is read.
+pub(crate) struct RequestContext {
+    /// As it was sent; its route is found already.
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    /// Empty if there is none; within the limit, and of a JSON media type if not empty.
+    pub(crate) body: Bytes,
+    /// On public routes perhaps the anonymous one.
+    pub(crate) identity: Arc<Identity>,
+}
+
+impl RequestContext {
+    /// What follows the question mark, percent-encoded.
+    pub(crate) fn query(&self) -> Option<&str> {
+        self.uri.query()
+    }
+}
+
+/// Public documents that are kept between requests.
 #[derive(Default)]
 pub(crate) struct DocumentCache {
     cards: card::Cards,
@@ -51,10 +70,10 @@ pub(crate) struct DocumentCache {
 
 /// Answers a request that has passed every guard.
 pub(crate) async fn answer(state: &Arc<State>, route: Route, context: RequestContext) -> Response<Body> {
-    match route.target {
-        Target::Rpc { address } => jsonrpc::answer(state, address, context).await,
-        Target::Rest(path) => rest::answer(state, path, context).await,
-        Target::Card { address } => card::answer(state, &address, &context),
-        Target::OpenApi => openapi::answer(state, &context),
+    match route {
+        Route::Rpc(address) => jsonrpc::answer(state, address, context).await,
+        Route::Rest(path) => rest::answer(state, path, context).await,
+        Route::Card(address) => card::answer(state, &address, &context),
+        Route::OpenApi => openapi::answer(state, &context),
     }
 }

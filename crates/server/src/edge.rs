@@ -1,9 +1,8 @@
-//! The edge of the server: it takes connections in, and turns away what should not reach a binding.
+//! The edge of the server: it accepts connections, and refuses what should not reach a binding.
 //!
-//! The accept loop is our own, because caps, timeouts and an orderly stop are ours to keep. Everything is passed in:
-//! the listener, the stop signal, the kernel and those who know the callers.
+//! The accept loop is our own, because limits, timeouts and graceful shutdown are ours to keep. The listener, the stop
+//! signal, the kernel and the authenticator are passed in.
 
-mod accept_errors;
 mod accept_loop;
 pub(crate) mod access_log;
 pub(crate) mod activity;
@@ -53,45 +52,45 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for a kernel. With [`Options::open`] nobody is asked for a key.
+    /// A server for a kernel. With [`Options::open`] no key is needed.
     pub fn new(engine: Engine, options: Options, authenticator: Arc<dyn Authenticator>) -> Self {
         Self { state: State::new(engine, options, authenticator) }
     }
 
-    /// Lets callers set webhooks, and operators look after them. Without this, or while they are not enabled, callers are
-    /// told that there are none.
+    /// Lets callers set webhooks, and operators manage them. Without this, or while they are not enabled, callers get
+    /// the protocol's error for an unsupported feature.
     #[must_use]
     pub fn with_webhooks(mut self, webhooks: Webhooks) -> Self {
         self.state.outbox = Some(webhooks);
         self
     }
 
-    /// Takes in what other servers tell about work that was given to them.
+    /// Receives push notifications of other servers about work that was delegated to them.
     #[must_use]
     pub fn with_callbacks(mut self, callbacks: Callbacks) -> Self {
         self.state.callbacks = Some(callbacks);
         self
     }
 
-    /// Makes an open server one that needs keys as soon as `keyed` is cancelled. Whatever callers without a key have
-    /// open ends then as if a key of theirs had been revoked.
+    /// Makes an open server one that needs keys as soon as `keyed` is cancelled. Requests and streams of callers without
+    /// a key end then as if their key had been revoked.
     #[must_use]
     pub fn open_until(mut self, keyed: CancellationToken) -> Self {
         self.state.local = Arc::new(Identity::until(Caller::local(), keyed));
         self
     }
 
-    /// What is in flight of responses, also while it serves.
+    /// The bytes of responses in flight, readable while the server runs.
     pub fn responses(&self) -> ResponseGauge {
         self.state.responses.gauge()
     }
 
-    /// Serves until `shutdown` resolves. Then the kernel begins to close: no new work is taken, which those who come
-    /// are told, and what runs may end and be watched to its end. Once the kernel has drained nobody is let in any
-    /// more, streams end, and requests under way are answered. What is still open [`Options::drain`] after the
-    /// stop is cut.
+    /// Serves until `shutdown` resolves, then shuts down gracefully: the kernel begins to close, new work is refused with
+    /// the retryable error, and running tasks may end and be watched to their end. Once the kernel has drained no more
+    /// connections are accepted, streams end, and requests in flight are answered. Connections still open
+    /// [`Options::drain`] after the signal are cut.
     ///
-    /// The kernel's own shutdown is to be started by the same signal, beside this and not after it.
+    /// The kernel's own graceful shutdown is to be started by the same signal, beside this and not after it.
     pub async fn run(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let current_state = Arc::new(CurrentState::new(self.state));
         let state = current_state.get();

@@ -1,7 +1,7 @@
 //! The A2A server: an accept loop, guards and callers in `edge`, the protocol's bindings in `bindings`.
 //!
-//! A request walks one way: bytes, guards, caller, binding, engine. [`Server`] is all of it; whoever starts it passes
-//! the listener, the kernel, the callers and the stop signal in.
+//! A request passes through bytes, guards, caller, binding, engine. [`Server`] is all of it; its owner passes the
+//! listener, the kernel, the authenticator and the stop signal in.
 
 mod api;
 mod authenticator;
@@ -11,7 +11,6 @@ mod edge;
 mod health;
 pub mod metric_definitions;
 mod options;
-mod request_context;
 mod response_budget;
 mod state;
 
@@ -24,6 +23,7 @@ pub use metric_definitions::{MetricsError, describe_metrics, install_metrics};
 pub use options::{CardDefault, Options};
 pub use response_budget::ResponseGauge;
 
+pub(crate) use bindings::RequestContext;
 pub(crate) use body::Body;
-pub(crate) use request_context::{RequestContext, RequestLabels};
+pub(crate) use edge::request_metrics::RequestLabels;
 pub(crate) use state::{CurrentState, State};

@@ -1,5 +1,5 @@
-//! The receiving end: another server tells what has become of work that a task of ours has given to it. Who it is shows
-//! in its token, which is the task's own, so that no key is needed here.
+//! The callback receiver: push notifications of other servers about work that a task of ours has delegated. The sender
+//! shows the task's own token, so no key is needed here.
 
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, Response, StatusCode};
@@ -12,10 +12,10 @@ use crate::edge::authenticate::AuthError;
 use crate::edge::json_response;
 use crate::{Body, State};
 
-/// When a sender should come again whose news nobody takes at present.
+/// When a sender should retry while the receiver is full.
 const FULL_RETRY_SECONDS: u64 = 30;
 
-/// Whether the sender may tell anything about the task; what it is answered if not. Its body is not read before.
+/// Checks the sender's token before its body is read.
 pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<Admitted, Response<Body>> {
     let Some(callbacks) = &state.callbacks else {
         return Err(json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
@@ -24,7 +24,7 @@ pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> 
     callbacks.admit(task, token).await.map_err(|problem| refusal(&problem, token.is_some()))
 }
 
-/// Takes an update in. One that came before is as welcome as a new one.
+/// Receives a notification. A repeated one is acknowledged like a new one.
 pub(crate) async fn answer(state: &State, by: Admitted, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
     let Some(callbacks) = &state.callbacks else {
         return json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks");

@@ -1,4 +1,4 @@
-//! Why something under `/api` is not done, in words for whoever asked.
+//! Errors of the operator API.
 
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
@@ -7,7 +7,7 @@ use switchboard_engine::store::StoreError;
 use crate::Body;
 use crate::edge::json_response;
 
-/// Why it is not done.
+/// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApiError {
     #[error("{0} for keys with the admin scope")]
@@ -31,7 +31,6 @@ pub(super) enum ApiError {
 }
 
 impl ApiError {
-    /// The answer.
     pub(super) fn response(&self) -> Response<Body> {
         let status = match self {
             Self::NotAdmin(_) => StatusCode::FORBIDDEN,
@@ -53,7 +52,7 @@ fn offered(known: &[&str]) -> String {
     }
 }
 
-/// The store does not work now, and may soon.
+/// 503: the store does not work now, and may soon.
 pub(super) fn unavailable(error: &StoreError) -> Response<Body> {
     let milliseconds = match error {
         StoreError::Overloaded { delay_ms } => *delay_ms,
@@ -62,7 +61,7 @@ pub(super) fn unavailable(error: &StoreError) -> Response<Body> {
     later(&error.to_string(), milliseconds.div_ceil(1_000).max(1))
 }
 
-/// Not now, but after so many seconds.
+/// 503 with `Retry-After`.
 pub(super) fn later(message: &str, seconds: u64) -> Response<Body> {
     let mut response = json_response::error(StatusCode::SERVICE_UNAVAILABLE, message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));

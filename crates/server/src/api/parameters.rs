@@ -8,12 +8,11 @@ use switchboard_webhooks::state_named;
 use super::error::ApiError;
 use crate::bindings::percent;
 
-/// What a value is cut to where it is said.
+/// What a value is cut to in an error.
 const QUOTED: usize = 80;
 /// Both name the task: the second is what answers call it.
 const TASK: [&str; 2] = ["task", "taskId"];
 
-/// The pairs of a query.
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -44,7 +43,7 @@ impl Parameters {
         }
     }
 
-    /// The same where all tasks are too many to stand for one whose id got lost.
+    /// The same, but an empty id is an error: retrying all tasks because one id got lost would be too much.
     pub(super) fn task_unless_empty(&self) -> Result<Option<TaskId>, ApiError> {
         match self.0.iter().find_map(|(key, value)| TASK.into_iter().find(|name| key == name && value.is_empty())) {
             Some(name) => Err(wrong(name, "", "the id of a task, or left out for all tasks")),

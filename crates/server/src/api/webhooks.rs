@@ -1,40 +1,53 @@
-//! Webhooks as operators see them, and holding one back.
+//! Webhooks, dead letters and signing secrets, as operators see them.
+
+use std::time::Duration;
 
 use http::{Response, StatusCode};
+use serde::Serialize;
 use serde_json::json;
+use switchboard_engine::Caller;
 use switchboard_webhooks::{WebhookDesk, WebhookView};
 
+use super::accepted;
 use super::error::ApiError;
 use super::parameters::Parameters;
-use super::promise;
 use crate::Body;
 use crate::edge::json_response;
 
-/// A page of webhooks.
-pub(super) async fn list(desk: &WebhookDesk, parameters: &Parameters) -> Result<Response<Body>, ApiError> {
+type Answer = Result<Response<Body>, ApiError>;
+
+pub(super) async fn list(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
     let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let mut found = desk.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
-    let next = (found.len() > size).then(|| {
-        found.truncate(size);
-        found.last().map_or(after, |last| last.webhook)
-    });
-    Ok(json_response::json(StatusCode::OK, &json!({ "webhooks": found, "next": next })))
+    let found = desk.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
+    Ok(page("webhooks", found, size, |last| last.webhook))
+}
+
+pub(super) async fn dead_letters(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
+    let (after, size) = (parameters.after()?, parameters.page_size()?);
+    let found = desk.dead_letters(after, size + 1).await?;
+    Ok(page("deadLetters", found, size, |last| last.delivery))
+}
+
+/// A page of what was found; one item more than its size tells that there is a next page, which begins behind its last.
+fn page<T: Serialize>(name: &str, mut found: Vec<T>, size: usize, number: fn(&T) -> i64) -> Response<Body> {
+    let has_more = found.len() > size;
+    found.truncate(size);
+    let next = found.last().filter(|_| has_more).map(number);
+    json_response::json(StatusCode::OK, &json!({ name: found, "next": next }))
 }
 
 /// One webhook and its newest deliveries.
-pub(super) async fn show(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, ApiError> {
+pub(super) async fn show(desk: &WebhookDesk, webhook: i64) -> Answer {
     let (view, deliveries) = desk.show(webhook).await?.ok_or(missing(webhook))?;
     Ok(json_response::json(StatusCode::OK, &json!({ "webhook": view, "deliveries": deliveries })))
 }
 
-/// Holds a webhook back.
-pub(super) async fn pause(desk: &WebhookDesk, webhook: i64) -> Result<Response<Body>, ApiError> {
+pub(super) async fn pause(desk: &WebhookDesk, webhook: i64) -> Answer {
     let paused = desk.pause(webhook).await?;
     changed(paused, view(desk, webhook).await?, None, "an active one", "paused")
 }
 
-/// Lets a webhook go on.
-pub(super) async fn resume(desk: &WebhookDesk, webhook: i64, waits: Option<&str>) -> Result<Response<Body>, ApiError> {
+pub(super) async fn resume(desk: &WebhookDesk, webhook: i64, waits: Option<&str>) -> Answer {
     let resumed = desk.resume(webhook).await?;
     changed(resumed, view(desk, webhook).await?, waits, "a paused or disabled one", "resumed")
 }
@@ -45,9 +58,9 @@ fn changed(
     waits: Option<&str>,
     wanted: &'static str,
     done: &'static str,
-) -> Result<Response<Body>, ApiError> {
+) -> Answer {
     if was_changed {
-        return Ok(promise(json!({ "webhook": view }), waits));
+        return Ok(accepted(json!({ "webhook": view }), waits));
     }
     Err(ApiError::WrongState { webhook: view.webhook, state: view.state, wanted, done })
 }
@@ -59,4 +72,31 @@ async fn view(desk: &WebhookDesk, webhook: i64) -> Result<WebhookView, ApiError>
 
 fn missing(webhook: i64) -> ApiError {
     ApiError::Missing { what: "webhook", number: webhook }
+}
+
+/// Retries one delivery.
+pub(super) async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<&str>) -> Answer {
+    match desk.retry(delivery).await? {
+        true => Ok(accepted(json!({ "delivery": delivery }), waits)),
+        false => Err(ApiError::Missing { what: "delivery to send again under number", number: delivery }),
+    }
+}
+
+/// Retries every dead letter, or those of one task.
+pub(super) async fn retry_dead(desk: &WebhookDesk, parameters: &Parameters, waits: Option<&str>) -> Answer {
+    let retried = desk.retry_dead(parameters.task_unless_empty()?.as_ref()).await?;
+    Ok(accepted(json!({ "retried": retried }), waits.filter(|_| retried > 0)))
+}
+
+/// The caller's own signing secrets. Those of others are not shown: any name has one, and this API does not know which
+/// names are callers.
+pub(super) async fn secret(desk: &WebhookDesk, caller: &Caller) -> Answer {
+    Ok(json_response::json(StatusCode::OK, &desk.secret(&caller.id).await?))
+}
+
+/// Rotates the secrets of all callers.
+pub(super) async fn rotate(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
+    let overlap = Duration::from_secs(parameters.overlap_seconds()?);
+    let previous_until = desk.rotate_secrets(overlap).await?;
+    Ok(json_response::json(StatusCode::OK, &json!({ "previousUntil": previous_until })))
 }

@@ -1,16 +1,15 @@
-//! A public JSON document: kept here as bytes, and cached by whoever asks for it.
+//! A public JSON document: kept here as bytes, with the validators of HTTP caching (`ETag`, `Last-Modified`).
 
-mod conditional;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LAST_MODIFIED};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::response;
 use crate::{Body, State};
 
-/// A document as bytes.
 pub(super) struct CachedDocument {
     body: Bytes,
     etag: HeaderValue,
@@ -21,20 +20,19 @@ impl CachedDocument {
         Self { etag: etag(&body), body: Bytes::from(body) }
     }
 
-    /// All of it.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.body
     }
 
-    /// The document, or nothing but its tag for those who have it already.
+    /// The document, or 304 without a body if the client has it already.
     pub(super) fn response(&self, state: &State, request: &HeaderMap) -> Response<Body> {
-        let fresh = conditional::is_fresh(request, &self.etag, state.started);
-        let mut response = Response::new(if fresh { Body::empty() } else { Body::full(self.body.clone()) });
-        if fresh {
+        let is_fresh = is_fresh(request, &self.etag, state.started);
+        let mut response = Response::new(if is_fresh { Body::empty() } else { Body::full(self.body.clone()) });
+        if is_fresh {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         }
         let headers = response.headers_mut();
-        if !fresh {
+        if !is_fresh {
             headers.insert(CONTENT_TYPE, response::JSON);
         }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));
@@ -50,4 +48,39 @@ fn etag(body: &[u8]) -> HeaderValue {
     let hash: [u8; 32] = Sha256::digest(body).into();
     let digits: String = hash[..12].iter().map(|byte| format!("{byte:02x}")).collect();
     HeaderValue::from_str(&format!("\"{digits}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// Whether the client's copy is current. Tags go before times, and are compared weakly, as for every GET.
+fn is_fresh(headers: &HeaderMap, etag: &HeaderValue, modified: SystemTime) -> bool {
+    if headers.contains_key(IF_NONE_MATCH) {
+        let values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
+        return tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == etag.as_bytes());
+    }
+    let since = headers.get(IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
+    let since = since.and_then(|text| httpdate::parse_http_date(text).ok());
+    // The header has whole seconds only.
+    since.is_some_and(|since| modified < since + Duration::from_secs(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_go_before_times() {
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_millis(1_500);
+        let etag = HeaderValue::from_static("\"a\"");
+        let fresh = |pairs: &[(http::HeaderName, &'static str)]| {
+            let pairs = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            is_fresh(&pairs.collect(), &etag, modified)
+        };
+        assert!(!fresh(&[]));
+        assert!(fresh(&[(IF_NONE_MATCH, "\"b\", W/\"a\"")]));
+        assert!(fresh(&[(IF_NONE_MATCH, "*")]));
+        assert!(!fresh(&[(IF_NONE_MATCH, "\"b\""), (IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:09 GMT")]));
+        assert!(fresh(&[(IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:01 GMT")]));
+        assert!(!fresh(&[(IF_MODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT")]));
+        assert!(!fresh(&[(IF_MODIFIED_SINCE, "yesterday")]));
+    }
 }

@@ -1,4 +1,4 @@
-//! The public card: negotiated by version, cached here and by whoever asks.
+//! The public agent card: negotiated by version, cached here and by clients.
 
 pub(super) mod describe;
 
@@ -18,13 +18,12 @@ use super::rejection::unknown_agent;
 use super::response::{self, Binding};
 use crate::{Body, CardDefault, RequestContext, RequestLabels, State};
 
-/// Cards that have been written once, kept as long as they describe the same agent.
+/// Encoded cards, kept as long as they describe the same agent.
 #[derive(Default)]
 pub(super) struct Cards(Mutex<Vec<(Address, CardForm, Arc<Written>)>>);
 
-/// A card as bytes.
 struct Written {
-    /// What it describes; a card of another agent is another card.
+    /// The agent it describes; after a reload it is another one.
     hosted: Arc<Hosted>,
     document: CachedDocument,
 }
@@ -44,7 +43,7 @@ pub(super) fn answer(state: &State, address: &Address, context: &RequestContext)
     measured(response, None)
 }
 
-/// Writes the card into an answer of another kind, and tells whose it is.
+/// Writes the card into another response, and returns its agent.
 pub(super) fn write(
     state: &State,
     address: &Address,
@@ -79,12 +78,12 @@ fn found(state: &State, context: &RequestContext, form: CardForm, card: &Written
     response
 }
 
-/// The card as bytes, written now if it was not yet.
+/// The card as bytes, encoded now if it was not yet.
 fn written(state: &State, address: &Address, form: CardForm, caller: &Caller) -> Result<Arc<Written>, Error> {
     let directory = state.engine.directory();
-    // The public card is the same for everybody, so it is found with nobody's limits. Where no agent answers at the
-    // root there is no card either: its addresses would work for nobody, and whoever follows the first address of a
-    // card for many agents reaches one of them by chance.
+    // The public card does not depend on the caller, so it is resolved without a caller's scopes. Where no agent answers
+    // at the root there is no card either: its interfaces would not work, and a client of a card for many agents would
+    // reach one of them by chance.
     let resolved = directory.resolve(address, &Caller::local(), None);
     let hosted =
         resolved.map_err(|refusal| unknown_agent(state, address, caller).unwrap_or_else(|| from_engine(refusal)))?;

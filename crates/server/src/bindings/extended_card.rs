@@ -1,4 +1,4 @@
-//! The card for known callers: private skills too. An open server knows nobody, so it has none.
+//! The extended card, for authenticated callers: private skills too. An open server has no keys and so no such card.
 
 use switchboard_a2a::card::CardForm;
 use switchboard_a2a::{Dialect, Error, ErrorKind};
@@ -6,10 +6,9 @@ use switchboard_engine::Address;
 
 use super::card::{self, describe};
 use super::error::from_engine;
-use super::operation::OperationCall;
+use super::operation::{OperationCall, Reply};
 
-/// Writes the card.
-pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<Reply, Error> {
     let directory = call.state.engine.directory();
     let caller = &call.identity.caller;
     let options = &call.state.options;
@@ -26,15 +25,15 @@ pub(super) fn answer(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<
     let card = describe::agent(call.state, &call.address, &hosted, true);
     call.hosted = Some(hosted);
     out.extend_from_slice(&card.encode(form(call.dialect)));
-    Ok(())
+    Ok(Reply::Written)
 }
 
 /// Writes the card that the caller may have: this one, or else the public one of the address.
-pub(super) fn answer_or_public(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn answer_or_public(call: &mut OperationCall<'_>, out: &mut Vec<u8>) -> Result<Reply, Error> {
     if answer(call, out).is_err() {
         call.hosted = Some(card::write(call.state, &call.address, form(call.dialect), &call.identity.caller, out)?);
     }
-    Ok(())
+    Ok(Reply::Written)
 }
 
 fn form(dialect: Dialect) -> CardForm {

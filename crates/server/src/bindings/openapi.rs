@@ -1,5 +1,5 @@
-//! `/openapi.json`: what this server serves over HTTP, as an OpenAPI document, for those who generate clients from it
-//! or read on. Only what works here is in it, as on the cards; see `openapi/assemble.rs` for what that depends on.
+//! `/openapi.json`: what this server serves over HTTP, as an OpenAPI document. Only what works here is in it, as on the
+//! cards; see `openapi/assemble.rs` for what that depends on.
 //!
 //! Version 3.1 has no word for the items of a stream. An event stream is described by the object of one event, which is
 //! how 3.2 does it under `itemSchema`, and the JSON inside `data` by `contentSchema`.
@@ -16,11 +16,10 @@ use super::cached_document::CachedDocument;
 use super::response::{self, Binding};
 use crate::{Body, RequestContext, RequestLabels, State};
 
-/// The document, written when it is first asked for: a start need not wait for it.
+/// The document, assembled on the first request: start-up need not wait for it.
 #[derive(Default)]
 pub(super) struct Description(OnceLock<Option<CachedDocument>>);
 
-/// Answers with the document.
 pub(super) fn answer(state: &State, context: &RequestContext) -> Response<Body> {
     let features = Features {
         webhooks: state.webhooks().is_some(),

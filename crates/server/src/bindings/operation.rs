@@ -1,5 +1,5 @@
-//! One operation, whatever binding it came by: the agent is found, the rules that hold for all are applied, and the
-//! operation's own file does the rest.
+//! One operation, whatever its binding: resolves the agent, checks what holds for all operations, and calls the file of
+//! the operation.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -16,9 +16,9 @@ use super::sse::Events;
 use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe};
 use crate::edge::authenticate::AuthError;
 use crate::response_budget::ReservedBytes;
-use crate::{Identity, State};
+use crate::{Identity, RequestContext, State};
 
-/// One operation and who asks for it.
+/// One operation and its caller.
 pub(super) struct OperationCall<'a> {
     pub(super) state: &'a Arc<State>,
     pub(super) address: Address,
@@ -26,71 +26,90 @@ pub(super) struct OperationCall<'a> {
     pub(super) operation: Operation,
     pub(super) identity: &'a Arc<Identity>,
     pub(super) headers: &'a HeaderMap,
-    /// The JSON of the parameters, where an operation must look twice. Let go once the message is submitted: a response
-    /// that waits for its turn must not keep the request in memory.
+    /// The JSON of the parameters, for what the decoder leaves out. Dropped once the message is submitted: a response that
+    /// waits for the budget must not keep the request in memory.
     pub(super) json: Bytes,
     pub(super) declared: DeclaredExtensions,
-    /// The agent, once it is known.
     pub(super) hosted: Option<Arc<Hosted>>,
-    /// The part of the caller's budget that the result takes, once that is known.
+    /// The bytes of the response budget that the result takes, once that is known.
     pub(super) reserved: Option<ReservedBytes>,
     /// A file of the request was base64 once, though its sender might have been one that encodes twice.
     pub(super) sent_files_once: bool,
 }
 
-/// How an operation is answered.
+/// What an operation answers.
 pub(super) enum Reply {
     /// The result was written to the buffer.
     Written,
     /// The result and what was in the buffer before it, in pieces.
     Large(VecDeque<Bytes>),
-    /// It is done, and there is nothing to say.
     Nothing,
-    /// The result comes in pieces.
     Events(Box<Events>),
 }
 
-impl OperationCall<'_> {
-    /// Does what is asked. A result that is there at once goes to `out`.
+impl<'a> OperationCall<'a> {
+    pub(super) fn new(
+        state: &'a Arc<State>,
+        address: Address,
+        dialect: Dialect,
+        operation: Operation,
+        context: &'a RequestContext,
+        json: Bytes,
+    ) -> Self {
+        Self {
+            state,
+            address,
+            dialect,
+            operation,
+            identity: &context.identity,
+            headers: &context.headers,
+            json,
+            declared: DeclaredExtensions::read(&context.headers),
+            hosted: None,
+            reserved: None,
+            sent_files_once: false,
+        }
+    }
+
+    /// Performs the operation. A small result goes to `out`.
     ///
     /// Sending is the hot path; the others are boxed so that their size is not carried along with every message.
     pub(super) async fn perform(&mut self, request: Request, out: &mut Vec<u8>) -> Result<Reply, Error> {
         match request {
-            Request::Send(request) => match self.operation {
-                Operation::SendStreamingMessage => return Box::pin(stream::answer(self, request)).await.map(events),
-                _ => return send::answer(self, request, out).await,
-            },
+            Request::Send(request) if self.operation == Operation::SendStreamingMessage => {
+                Box::pin(stream::answer(self, request)).await.map(events)
+            }
+            Request::Send(request) => send::answer(self, request, out).await,
             Request::Get { id, history_length, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                return Box::pin(get::answer(self, &id, history_length, out)).await;
+                Box::pin(get::answer(self, &id, history_length, out)).await
             }
             Request::List(request) => {
-                // At the root nobody insists: the list is of many agents' tasks, and one of them must not take the list
-                // of the others away.
+                // At the root no extension is required: the list is of many agents' tasks, and one agent must not hide
+                // those of the others.
                 self.find_agent()?;
-                return Box::pin(list::answer(self, request, out)).await;
+                Box::pin(list::answer(self, request, out)).await
             }
             Request::Cancel { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                return Box::pin(cancel::answer(self, &id, out)).await;
+                Box::pin(cancel::answer(self, &id, out)).await
             }
             Request::Subscribe { id, .. } => {
                 Box::pin(self.find_agent_of(&id)).await?;
-                return Box::pin(subscribe::answer(self, &id)).await.map(events);
+                Box::pin(subscribe::answer(self, &id)).await.map(events)
             }
             Request::Push(request) => {
                 Box::pin(self.find_agent_of(&push::task_of(&request))).await?;
-                return Box::pin(push::answer(self, request, out)).await;
+                Box::pin(push::answer(self, request, out)).await
             }
-            Request::ExtendedCard { .. } => match self.operation {
-                Operation::GetCard => extended_card::answer_or_public(self, out)?,
-                _ => extended_card::answer(self, out)?,
-            },
+            Request::ExtendedCard { .. } if self.operation == Operation::GetCard => {
+                extended_card::answer_or_public(self, out)
+            }
+            Request::ExtendedCard { .. } => extended_card::answer(self, out),
         }
-        Ok(Reply::Written)
     }
 
-    /// At an agent's own address the agent must exist, be the caller's to use, and be understood.
+    /// At an agent's own address the agent must exist, be in the caller's scope, and its required extensions declared.
     fn find_agent(&mut self) -> Result<(), Error> {
         if self.address == Address::Root {
             return Ok(());
@@ -102,8 +121,8 @@ impl OperationCall<'_> {
         Ok(())
     }
 
-    /// The same for an operation on one task. At the root that is the agent of the task, if it insists on anything:
-    /// looking is left out where no agent does, because it costs as much as the reading itself.
+    /// The same for an operation on one task. At the root that is the agent of the task, looked up only if some agent
+    /// requires anything, because the look-up costs as much as the reading itself.
     async fn find_agent_of(&mut self, id: &TaskId) -> Result<(), Error> {
         if self.address != Address::Root {
             return self.find_agent();
@@ -125,18 +144,18 @@ impl OperationCall<'_> {
 
     /// The agent that works on a task the caller can see here.
     pub(super) async fn agent_of(&self, id: &TaskId) -> Option<Arc<Hosted>> {
-        // That the task is not there is told by whatever is done with it next.
+        // A missing task is reported by the operation itself.
         self.state.engine.agent_of(&self.address, &self.identity.caller, id).await.ok().flatten()
     }
 
-    /// Where a stream is to go on. A cursor that cannot be read is one no log knows.
+    /// The cursor of a resumption. One that cannot be read becomes one that no log has.
     pub(super) fn cursor(&self) -> Option<Cursor> {
         let header = self.headers.get("last-event-id").filter(|value| !value.is_empty())?;
         let unknown = || Cursor { epoch: switchboard_engine::ids::Epoch(0), seq: switchboard_engine::Seq(0) };
         Some(header.to_str().ok().and_then(Cursor::parse).unwrap_or_else(unknown))
     }
 
-    /// When a stream to this caller ends by itself.
+    /// The event after which a stream to this caller ends.
     pub(super) fn until(&self, hosted: Option<&Arc<Hosted>>) -> Until {
         let switches = hosted.map(|hosted| hosted.switches.clone()).unwrap_or_default();
         match (self.dialect.version(), self.operation) {
@@ -152,8 +171,8 @@ impl OperationCall<'_> {
     }
 }
 
-/// Goes on with an operation for as long as its caller's key is good. What it has begun in the kernel goes on without
-/// the caller, as it would if the connection were lost.
+/// Runs an operation until its caller's key is revoked. What it has begun in the kernel goes on, as if the connection were
+/// lost.
 pub(super) async fn until_revoked(
     identity: &Identity,
     // By reference: a future that is passed on by value is kept, and copied, twice.
@@ -166,7 +185,7 @@ pub(super) async fn until_revoked(
     }
 }
 
-/// What an agent that does not stream answers to those who want one.
+/// The error of an agent that does not stream.
 pub(super) fn no_streaming(hosted: &Hosted) -> Error {
     let message = format!("This operation is not supported: agent {} does not stream", hosted.name);
     Error::with_message(ErrorKind::UnsupportedOperation, message)

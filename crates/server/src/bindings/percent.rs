@@ -1,19 +1,17 @@
-//! Percent-encoding of paths and queries, undone. What is not UTF-8 afterwards is nobody's name, and a query that holds
-//! it is refused: a filter that is left out would show more than was asked for.
+//! Percent-decoding of paths and queries. What is not UTF-8 afterwards is no name of ours, and a query that holds it is
+//! refused: a filter that is left out would show more than was asked for.
 
 use std::borrow::Cow;
 
+use percent_encoding::percent_decode_str;
 use switchboard_a2a::Error;
 
-/// What a parameter's name is cut to where it is said.
+/// What a parameter's name is cut to in an error.
 const LONGEST_NAME: usize = 80;
 
 /// Decodes one path segment. A `%` without two digits stands for itself.
 pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
-    match bytes(text) {
-        Cow::Borrowed(_) => Some(Cow::Borrowed(text)),
-        Cow::Owned(decoded) => String::from_utf8(decoded).ok().map(Cow::Owned),
-    }
+    percent_decode_str(text).decode_utf8().ok()
 }
 
 /// The pairs of a query, in order; `+` is a space there.
@@ -21,14 +19,14 @@ pub(crate) fn query(query: Option<&str>) -> Result<Vec<(String, String)>, Error>
     let read = |(key, value): (&str, &str)| match (form(key), form(value)) {
         (Some(key), Some(value)) => Ok((key, value)),
         _ => {
-            let named: String = lossy(key).chars().take(LONGEST_NAME).collect();
-            Err(Error::invalid_field(named, "is not UTF-8 once its percent-encoding is undone"))
+            let name: String = lossy(key).chars().take(LONGEST_NAME).collect();
+            Err(Error::invalid_field(name, "is not UTF-8 once its percent-encoding is undone"))
         }
     };
     pairs(query).map(read).collect()
 }
 
-/// The first value under a name, in any case. What is not UTF-8 in it is replaced, and so is nothing anybody expects.
+/// The first value under a name, in any case. What is not UTF-8 in it is replaced, so it equals no expected value.
 pub(super) fn find(query: Option<&str>, name: &str) -> Option<String> {
     let found = pairs(query).find(|(key, _)| form(key).is_some_and(|key| key.eq_ignore_ascii_case(name)));
     found.map(|(_, value)| lossy(value))
@@ -44,34 +42,7 @@ fn form(text: &str) -> Option<String> {
 }
 
 fn lossy(text: &str) -> String {
-    String::from_utf8_lossy(&bytes(&text.replace('+', " "))).into_owned()
-}
-
-fn bytes(text: &str) -> Cow<'_, [u8]> {
-    let bytes = text.as_bytes();
-    if !bytes.contains(&b'%') {
-        return Cow::Borrowed(bytes);
-    }
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let digits = bytes.get(at + 1..at + 3).filter(|_| byte == b'%');
-        match digits.and_then(|digits| Some((digit(digits[0])?, digit(digits[1])?))) {
-            Some((high, low)) => {
-                decoded.push(high << 4 | low);
-                at += 3;
-            }
-            None => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    Cow::Owned(decoded)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

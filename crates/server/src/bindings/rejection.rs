@@ -1,4 +1,4 @@
-//! What the edge refuses, said in the body format of the address that was called.
+//! Rejections by the edge, in the body format of the binding that was called.
 
 use http::{HeaderMap, Response};
 use switchboard_a2a::jsonrpc::{self, RpcId};
@@ -8,10 +8,10 @@ use switchboard_engine::{Address, Caller, Error as Refusal};
 use super::dialect::{self, RequestedVersion};
 use super::error::{from_engine, unnamed_agent};
 use super::response::{self, Binding};
-use super::routes::{Route, Target};
+use super::routes::Route;
 use crate::{Body, State};
 
-/// The response to a request that does not get as far as a binding. With a body the answer finds its id and version.
+/// The response to a request that does not reach its binding. With a body it has the request's id and version.
 pub(crate) fn reject(
     state: &State,
     route: &Route,
@@ -20,22 +20,22 @@ pub(crate) fn reject(
     error: &Error,
 ) -> Response<Body> {
     let requested = RequestedVersion::read(headers, None);
-    let (binding, dialect, operation) = match &route.target {
-        Target::Rpc { .. } => {
+    let (binding, dialect, operation) = match route {
+        Route::Rpc(_) => {
             let (id, dialect, operation) = envelope(body, &requested);
             (Binding::Rpc(id), dialect, operation)
         }
-        Target::Rest(path) => {
+        Route::Rest(path) => {
             let chosen = dialect::of_path(path.prefixed, &requested, state.options.strict_version);
             let dialect = chosen.unwrap_or_else(|(dialect, _)| dialect);
             (Binding::Rest, dialect, Some(path.operation))
         }
-        Target::Card { .. } | Target::OpenApi => (Binding::Rest, Dialect::V1, None),
+        Route::Card(_) | Route::OpenApi => (Binding::Rest, Dialect::V1, None),
     };
     response::measure(binding.failure(dialect, error), operation, None, Some(error.kind))
 }
 
-/// The response at the address of an agent that does not exist: whatever the method.
+/// The response at the address of an agent that does not exist, whatever the method.
 pub(crate) fn no_agent_at(state: &State, address: &Address, caller: &Caller) -> Option<Response<Body>> {
     if *address == Address::Root {
         return None;
@@ -44,8 +44,8 @@ pub(crate) fn no_agent_at(state: &State, address: &Address, caller: &Caller) -> 
     Some(Binding::Rest.failure(Dialect::V1, &refusal))
 }
 
-/// The error at an address where no agent is. Whether one is there does not depend on who asks; which other ones are is for
-/// callers who may call them.
+/// The error at an address without an agent. Whether there is one does not depend on the caller; the other agents are only
+/// listed to callers in whose scope they are.
 pub(super) fn unknown_agent(state: &State, address: &Address, caller: &Caller) -> Option<Error> {
     let directory = state.engine.directory();
     let for_all = directory.resolve(address, &Caller::local(), None).err()?;

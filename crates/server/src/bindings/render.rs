@@ -1,20 +1,21 @@
-//! Results and their part of the caller's budget. A small result is rendered at once; a large one waits until there is
-//! room for it, then for its turn, and is read and rendered where it delays no other request.
+//! Renders results within the response budget. A small result is rendered at once; a large one waits until the budget has
+//! room for it, then for its render slot, and is read and rendered off the async threads.
+
+use std::collections::VecDeque;
 
 use bytes::Bytes;
-use std::collections::VecDeque;
 use switchboard_a2a::{Error, ErrorKind, TaskId};
 use switchboard_engine::TaskReading;
 
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
-use super::task::{self, TaskForm};
+use super::task::{self, TaskStyle};
 use crate::body::split_into_pieces;
 use crate::response_budget::{RenderSlot, ReservedBytes, SMALL};
 use crate::state::stopping;
 
 impl OperationCall<'_> {
-    /// Room for a result of about so many bytes, as soon as the caller's budget has it.
+    /// Reserves about so many bytes, as soon as the caller's budget has them.
     pub(super) async fn reserve(&self, bytes: u64) -> Result<ReservedBytes, Error> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         if let Some(reserved) = self.state.responses.try_reserve(self.identity, bytes) {
@@ -24,22 +25,22 @@ impl OperationCall<'_> {
         self.unless_stopping(Box::pin(self.state.responses.reserve(self.identity, bytes))).await
     }
 
-    /// The caller's turn to have a large result rendered.
+    /// Waits for the caller's turn to have a large result rendered.
     pub(super) async fn render_slot(&self) -> Result<RenderSlot, Error> {
         self.unless_stopping(self.state.responses.render_slot(self.identity)).await
     }
 
-    /// Room for the first frame of a stream of a task that exists, where it is large.
+    /// Reserves the first frame of a stream of a task that exists, where it is large.
     pub(super) async fn reserve_for(&self, id: &TaskId) -> Result<Option<ReservedBytes>, Error> {
         let size = self.state.engine.size(&self.address, &self.identity.caller, id).await;
         match size {
             Ok(bytes) if bytes > SMALL as u64 => self.reserve(bytes).await.map(Some),
-            // That the task is not there is told by whatever is done with it next.
+            // A missing task is reported by the operation itself.
             _ => Ok(None),
         }
     }
 
-    /// What waits for clients to read must not keep the server from stopping.
+    /// A wait for slow clients must not delay graceful shutdown.
     async fn unless_stopping<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Error> {
         tokio::select! {
             biased;
@@ -47,54 +48,55 @@ impl OperationCall<'_> {
             () = self.state.engine.drained().cancelled() => Err(stopping()),
         }
     }
+
+    async fn read(&self, id: &TaskId) -> Result<TaskReading, Error> {
+        self.state.engine.get(&self.address, &self.identity.caller, id).await.map_err(from_engine)
+    }
 }
 
-/// Writes a task that is known by its id and size: it is read once there is room for it.
-pub(super) async fn task(
+/// Renders a large task that is known by its id and size: it is read once the budget has room for it.
+pub(super) async fn large_task(
     call: &mut OperationCall<'_>,
     id: &TaskId,
     bytes: u64,
-    history_length: Option<u32>,
+    style: TaskStyle,
     out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
     let reserved = call.reserve(bytes).await?;
     let slot = call.render_slot().await?;
-    let reading = call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(from_engine)?;
-    render_task(call, (reserved, slot), TaskForm::Bare, reading, history_length, out).await
+    let reading = call.read(id).await?;
+    render_task(call, (reserved, Some(slot)), style, reading, out).await
 }
 
-/// Writes the task that an operation has come to. It is done, so the caller gets it even from a server that stops; if a
-/// large one has to wait for room, it is let go and read again, so that what waits holds no memory.
-pub(super) async fn outcome(
+/// Renders the task that an operation has come to. It is done, so the caller gets it even during a graceful shutdown; a
+/// large one that has to wait for the budget is dropped and read again, so that waiting responses hold no memory.
+pub(super) async fn task(
     call: &mut OperationCall<'_>,
     id: &TaskId,
-    form: TaskForm,
+    style: TaskStyle,
     reading: TaskReading,
-    history_length: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
     let bytes = reading.bytes();
-    if bytes <= SMALL as u64 {
-        let reserved = call.reserve(bytes).await;
-        let reserved = reserved.unwrap_or_else(|_| call.state.responses.force(call.identity, SMALL));
-        task::write(call.wire(), form, reading, history_length, out)?;
-        return Ok(written(call, reserved, out));
+    if bytes > SMALL as u64 {
+        return Box::pin(large_outcome(call, id, style, reading, out)).await;
     }
-    Box::pin(large_outcome(call, id, form, reading, history_length, out)).await
+    let reserved = call.reserve(bytes).await;
+    let reserved = reserved.unwrap_or_else(|_| call.state.responses.force(call.identity, SMALL));
+    task::write(call.wire(), style, reading, out)?;
+    Ok(written(call, reserved, out))
 }
 
 async fn large_outcome(
     call: &mut OperationCall<'_>,
     id: &TaskId,
-    form: TaskForm,
+    style: TaskStyle,
     reading: TaskReading,
-    history_length: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
     let bytes = usize::try_from(reading.bytes()).unwrap_or(usize::MAX);
     let responses = &call.state.responses;
-    let at_once = responses.try_reserve(call.identity, bytes);
-    let (reserved, reading) = match at_once {
+    let (reserved, reading) = match responses.try_reserve(call.identity, bytes) {
         Some(reserved) => (reserved, Some(reading)),
         None => {
             drop(reading);
@@ -105,23 +107,22 @@ async fn large_outcome(
     let slot = call.render_slot().await.ok();
     let reading = match reading {
         Some(reading) => reading,
-        None => call.state.engine.get(&call.address, &call.identity.caller, id).await.map_err(from_engine)?,
+        None => call.read(id).await?,
     };
-    render_task(call, (reserved, slot), form, reading, history_length, out).await
+    render_task(call, (reserved, slot), style, reading, out).await
 }
 
 async fn render_task(
     call: &mut OperationCall<'_>,
-    room: (ReservedBytes, impl Send + 'static),
-    form: TaskForm,
+    (reserved, slot): (ReservedBytes, Option<RenderSlot>),
+    style: TaskStyle,
     reading: TaskReading,
-    history_length: Option<u32>,
     out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
-    let (wire, (reserved, slot)) = (call.wire(), room);
+    let wire = call.wire();
     let mut bytes = std::mem::take(out);
     let pieces = off_thread(move || {
-        task::write(wire, form, reading, history_length, &mut bytes)?;
+        task::write(wire, style, reading, &mut bytes)?;
         let pieces = split_into_pieces(bytes);
         drop(slot);
         Ok(pieces)
@@ -129,7 +130,7 @@ async fn render_task(
     Ok(in_pieces(call, reserved, pieces.await?))
 }
 
-/// Does what takes the processor for a while, where that delays no other request.
+/// Runs what takes the processor for a while off the async threads.
 pub(super) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,13 +1,18 @@
-//! Responses: the headers every answer has, and errors in the body format of their binding.
+//! Responses: the headers that all of them have, and results and errors in the body format of their binding.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use std::sync::LazyLock;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use switchboard_a2a::jsonrpc::RpcId;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Version};
 use switchboard_engine::AgentName;
 
 use super::dialect::VERSION;
-use super::truncate;
+use super::operation::{OperationCall, Reply};
+use super::{sse, truncate};
+use crate::edge::json_response::retry_after;
 use crate::{Body, RequestLabels};
 
 /// JSON-RPC, cards and everything of v0.3.
@@ -16,7 +21,7 @@ pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub(super) const A2A_JSON: HeaderValue = HeaderValue::from_static("application/a2a+json");
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How an answer goes back: as JSON-RPC under an id, or as REST.
+/// The binding of a response: JSON-RPC under an id, or REST.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
     Rpc(RpcId),
@@ -32,17 +37,16 @@ impl Binding {
         }
     }
 
-    /// The status of an error. On JSON-RPC an error is an answer, unless it is HTTP that refuses.
+    /// The HTTP status of an error. On JSON-RPC most errors are answers with status 200.
     fn status(&self, dialect: Dialect, kind: ErrorKind) -> u16 {
         match self {
             Self::Rest => kind.http_status(dialect),
-            // The address itself names nobody.
+            // The address itself names no agent.
             Self::Rpc(_) if kind == ErrorKind::AgentNotFound => kind.http_status(dialect),
             Self::Rpc(_) => kind.rpc_http_status(),
         }
     }
 
-    /// An error as this binding writes it.
     pub(super) fn encode(&self, dialect: Dialect, error: &Error) -> Vec<u8> {
         let error = truncate::within(error);
         match self {
@@ -51,26 +55,22 @@ impl Binding {
         }
     }
 
-    /// A result that is all there.
     pub(super) fn success(&self, dialect: Dialect, body: Body) -> Response<Body> {
         plain(StatusCode::OK, self.media_type(dialect), dialect.version(), body)
     }
 
-    /// An error. One that is worth another try says when.
+    /// An error; a retryable one says when to retry.
     pub(super) fn failure(&self, dialect: Dialect, error: &Error) -> Response<Body> {
         let status =
             StatusCode::from_u16(self.status(dialect, error.kind)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = Body::full(self.encode(dialect, error));
         let mut response = plain(status, self.media_type(dialect), dialect.version(), body);
-        let wait = error.metadata.iter().find(|(key, _)| key == "retryAfterMs");
-        if let Some(milliseconds) = wait.and_then(|(_, value)| value.parse::<u64>().ok()) {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1_000)));
-        }
+        response.headers_mut().extend(retry_after(error));
         response
     }
 }
 
-/// A stream of events. Nothing on the way may keep or delay it.
+/// An event stream, which no proxy may cache or buffer.
 pub(super) fn events(version: Version, body: Body) -> Response<Body> {
     let mut response = plain(StatusCode::OK, EVENT_STREAM, version, body);
     let headers = response.headers_mut();
@@ -88,7 +88,52 @@ fn plain(status: StatusCode, media_type: HeaderValue, version: Version, body: Bo
     response
 }
 
-/// Tells the metrics what became of a request.
+pub(super) fn finish(
+    mut call: OperationCall<'_>,
+    binding: Binding,
+    result: Result<Reply, Error>,
+    mut out: Vec<u8>,
+) -> Response<Body> {
+    let (dialect, operation) = (call.dialect, call.operation);
+    let is_rest = matches!(binding, Binding::Rest);
+    // The end of the envelope that the result stands in.
+    let suffix: &'static [u8] = if is_rest { b"" } else { b"}" };
+    let (mut response, failed) = match result {
+        Ok(Reply::Written) => {
+            out.extend_from_slice(suffix);
+            (binding.success(dialect, Body::full(out).counted(call.reserved.take())), None)
+        }
+        Ok(Reply::Large(mut pieces)) => {
+            pieces.extend((!is_rest).then_some(Bytes::from_static(suffix)));
+            (binding.success(dialect, Body::pieces(pieces).counted(call.reserved.take())), None)
+        }
+        Ok(Reply::Nothing) => {
+            out.extend_from_slice(if is_rest { b"{}" } else { b"null}" });
+            (binding.success(dialect, Body::full(out)), None)
+        }
+        Ok(Reply::Events(events)) => (sse::response(call.state, call.identity, dialect, binding, *events), None),
+        // v0.3 readers of a stream take nothing but a stream.
+        Err(error) if dialect == Dialect::V03Rpc && operation.is_streaming() && is_rpc_answer(&error) => {
+            (sse::failure(dialect, binding, &error), Some(error.kind))
+        }
+        Err(error) => (binding.failure(dialect, &error), Some(error.kind)),
+    };
+    if is_rest && operation == Operation::GetExtendedCard && failed.is_none() {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=60"));
+    }
+    if let Some((name, value)) = call.activated() {
+        response.headers_mut().insert(name, value);
+    }
+    let agent = call.hosted.as_ref().map(|hosted| hosted.name.clone());
+    measure(response, Some(operation), agent, failed)
+}
+
+/// Whether JSON-RPC sends the error as an answer with status 200.
+fn is_rpc_answer(error: &Error) -> bool {
+    error.kind.rpc_http_status() == 200 && error.kind != ErrorKind::AgentNotFound
+}
+
+/// Labels a response for the metrics.
 pub(super) fn measure(
     mut response: Response<Body>,
     operation: Option<Operation>,
@@ -103,40 +148,7 @@ pub(super) fn measure(
 
 /// An error's reason in lower case.
 pub(super) fn outcome(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Parse => "parse_error",
-        ErrorKind::InvalidRequest => "invalid_request",
-        ErrorKind::MethodNotFound => "method_not_found",
-        ErrorKind::InvalidParams => "invalid_params",
-        ErrorKind::Internal => "internal_error",
-        ErrorKind::TaskNotFound => "task_not_found",
-        ErrorKind::TaskNotCancelable => "task_not_cancelable",
-        ErrorKind::PushNotSupported => "push_notification_not_supported",
-        ErrorKind::UnsupportedOperation => "unsupported_operation",
-        ErrorKind::ContentTypeNotSupported => "content_type_not_supported",
-        ErrorKind::InvalidAgentResponse => "invalid_agent_response",
-        ErrorKind::ExtendedCardNotConfigured => "extended_agent_card_not_configured",
-        ErrorKind::ExtensionRequired => "extension_support_required",
-        ErrorKind::VersionNotSupported => "version_not_supported",
-        ErrorKind::Unauthenticated => "unauthenticated",
-        ErrorKind::PermissionDenied => "permission_denied",
-        ErrorKind::AgentNotFound => "agent_not_found",
-        ErrorKind::TooLarge => "request_too_large",
-        ErrorKind::HeadersTooLarge => "request_headers_too_large",
-        ErrorKind::RequestTimeout => "request_timeout",
-        ErrorKind::Overloaded => "overloaded",
-        ErrorKind::IdempotencyKeyReused => "idempotency_key_reused",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn outcomes_are_the_reasons() {
-        for kind in ErrorKind::ALL {
-            assert_eq!(outcome(kind), kind.entry().reason.to_lowercase());
-        }
-    }
+    static OUTCOMES: LazyLock<Vec<(ErrorKind, String)>> =
+        LazyLock::new(|| ErrorKind::ALL.map(|kind| (kind, kind.entry().reason.to_lowercase())).into());
+    OUTCOMES.iter().find(|(of, _)| *of == kind).map_or("internal_error", |(_, outcome)| outcome)
 }

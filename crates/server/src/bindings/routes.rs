@@ -1,7 +1,7 @@
-//! The one table of A2A addresses: which operation a method and path stand for, and for which agent.
+//! The one table of A2A routes: which operation a method and path stand for, and for which agent.
 //!
-//! A path is split before it is decoded, so that an id may hold a slash or a colon in its encoded form. Which version
-//! is spoken is not decided here: the header has the first word on that.
+//! A path is split before it is decoded, so that an id may hold a slash or a colon in its encoded form. The version is
+//! not decided here: the `A2A-Version` header goes first.
 
 use http::Method;
 use switchboard_a2a::Operation;
@@ -9,74 +9,50 @@ use switchboard_engine::{Address, AgentName};
 
 use super::percent;
 
-/// What was found at a path.
+/// The route of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RouteMatch {
-    /// This.
     Route(Route),
-    /// Something, but not for this method.
-    WrongMethod {
-        /// For the `Allow` header.
-        allow: &'static str,
-        /// Whose address it is, if there is such an agent.
-        address: Address,
-    },
-    /// Nothing of A2A.
+    /// Only other methods are possible: the `Allow` header, and the agent's address.
+    WrongMethod(&'static str, Address),
+    /// No route of A2A.
     None,
 }
 
-/// One address of A2A.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Route {
-    /// What answers there.
-    pub(crate) target: Target,
-    /// Whether no key is needed.
-    pub(crate) public: bool,
-}
-
-/// What answers at an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// JSON-RPC.
-    Rpc {
-        /// For which agent.
-        address: Address,
-    },
-    /// One operation of REST.
+pub(crate) enum Route {
+    Rpc(Address),
     Rest(Rest),
-    /// The public card.
-    Card {
-        /// Of which agent.
-        address: Address,
-    },
-    /// The description of everything that is served.
+    Card(Address),
     OpenApi,
 }
 
-/// One operation of REST, as the path says it.
+impl Route {
+    /// Whether no key is needed.
+    pub(crate) fn is_public(&self) -> bool {
+        matches!(self, Self::Card(_) | Self::OpenApi)
+    }
+}
+
+/// One operation of REST, as its path names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rest {
-    /// For which agent.
     pub(crate) address: Address,
     /// Whether the path has the `/v1` of version 0.3.
     pub(crate) prefixed: bool,
-    /// What to do.
     pub(crate) operation: Operation,
-    /// With which task.
     pub(crate) task_id: Option<String>,
-    /// With which webhook.
     pub(crate) config_id: Option<String>,
 }
 
-/// What may be done at one path of REST.
+/// The operations of one path of REST.
 pub(super) struct RestPath {
     /// Below an address; `{id}` is a task's and `{configId}` a webhook's.
     pub(super) path: &'static str,
-    /// Each with its method.
     pub(super) operations: &'static [(Method, Operation)],
 }
 
-/// Every path of REST. The first one that fits is meant, so what says more comes first.
+/// Every path of REST. The first match counts, so the more specific ones come first.
 pub(super) const REST: [RestPath; 9] = [
     RestPath { path: "/message:send", operations: &[(Method::POST, Operation::SendMessage)] },
     RestPath { path: "/message:stream", operations: &[(Method::POST, Operation::SendStreamingMessage)] },
@@ -111,21 +87,20 @@ const RESERVED: [&str; 8] =
 /// Words that mean something else at the root, where agents are only reached as a tenant.
 const ROOT_RESERVED: [&str; 3] = ["a2a", "api", "console"];
 
-/// Finds what a path stands for.
+/// Finds the route of a path.
 pub(crate) fn find(path: &str, method: &Method) -> RouteMatch {
     let path = path.strip_prefix('/').unwrap_or(path);
     let path = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
     match segments.as_slice() {
-        ["openapi.json"] => public(Target::OpenApi, Address::Root, method),
+        ["openapi.json"] => public(Route::OpenApi, Address::Root, method),
         ["api", "a2a", "agent-card.json"] => card(Address::Root, method),
         [".well-known", file] | ["a2a", ".well-known", file] if CARD_FILES.contains(file) => {
             card(Address::Root, method)
         }
-        ["a2a", agent, ".well-known", file] if CARD_FILES.contains(file) => match agent_name(agent) {
-            Some(name) => card(Address::Agent(name), method),
-            None => RouteMatch::None,
-        },
+        ["a2a", agent, ".well-known", file] if CARD_FILES.contains(file) => {
+            agent_name(agent).map_or(RouteMatch::None, |name| card(Address::Agent(name), method))
+        }
         [] | ["a2a"] | ["a2a", "jsonrpc"] => rpc(Address::Root, method),
         ["a2a", agent] | ["a2a", agent, "jsonrpc"] if agent_name(agent).is_some() => match agent_name(agent) {
             Some(name) => rpc(Address::Agent(name), method),
@@ -166,20 +141,19 @@ fn tenant_name(segment: &str) -> Option<AgentName> {
 
 fn rpc(address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::POST => RouteMatch::Route(Route { target: Target::Rpc { address }, public: false }),
-        _ => RouteMatch::WrongMethod { allow: "POST", address },
+        Method::POST => RouteMatch::Route(Route::Rpc(address)),
+        _ => RouteMatch::WrongMethod("POST", address),
     }
 }
 
 fn card(address: Address, method: &Method) -> RouteMatch {
-    public(Target::Card { address: address.clone() }, address, method)
+    public(Route::Card(address.clone()), address, method)
 }
 
-/// A document for everybody.
-fn public(target: Target, address: Address, method: &Method) -> RouteMatch {
+fn public(route: Route, address: Address, method: &Method) -> RouteMatch {
     match *method {
-        Method::GET | Method::HEAD => RouteMatch::Route(Route { target, public: true }),
-        _ => RouteMatch::WrongMethod { allow: "GET, HEAD", address },
+        Method::GET | Method::HEAD => RouteMatch::Route(route),
+        _ => RouteMatch::WrongMethod("GET, HEAD", address),
     }
 }
 
@@ -195,15 +169,14 @@ fn rest(address: Address, segments: &[&str], method: &Method) -> RouteMatch {
         return RouteMatch::None;
     };
     let Some((_, operation)) = rest_path.operations.iter().find(|(offered, _)| offered == method) else {
-        return RouteMatch::WrongMethod { allow: allow(rest_path.operations), address };
+        return RouteMatch::WrongMethod(allow(rest_path.operations), address);
     };
     let decoded = |segment: &str| percent::decode(segment).map(std::borrow::Cow::into_owned);
     let (task_id, config_id) = match ids.map(|id| id.map(decoded)) {
         [Some(None), _] | [_, Some(None)] => return RouteMatch::None,
         [task, config] => (task.flatten(), config.flatten()),
     };
-    let target = Target::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id });
-    RouteMatch::Route(Route { target, public: false })
+    RouteMatch::Route(Route::Rest(Rest { address, prefixed, operation: *operation, task_id, config_id }))
 }
 
 /// The ids that stand in the segments, still encoded, if these fit the path.
@@ -242,7 +215,7 @@ mod tests {
 
     fn rest_at(method: Method, path: &str) -> (String, bool, Operation, Option<String>, Option<String>) {
         match find(path, &method) {
-            RouteMatch::Route(Route { target: Target::Rest(rest), public: false }) => {
+            RouteMatch::Route(Route::Rest(rest)) => {
                 let Rest { address, prefixed, operation, task_id, config_id } = rest;
                 (address.as_str().to_owned(), prefixed, operation, task_id, config_id)
             }
@@ -250,20 +223,16 @@ mod tests {
         }
     }
 
-    fn wrong_method(allow: &'static str, address: Address) -> RouteMatch {
-        RouteMatch::WrongMethod { allow, address }
-    }
-
     fn rpc_at(path: &str) -> Address {
         match find(path, &Method::POST) {
-            RouteMatch::Route(Route { target: Target::Rpc { address }, public: false }) => address,
+            RouteMatch::Route(Route::Rpc(address)) => address,
             other => panic!("POST {path}: {other:?}"),
         }
     }
 
     fn card_at(path: &str) -> Address {
         match find(path, &Method::GET) {
-            RouteMatch::Route(Route { target: Target::Card { address }, public: true }) => address,
+            RouteMatch::Route(Route::Card(address)) => address,
             other => panic!("GET {path}: {other:?}"),
         }
     }
@@ -276,8 +245,8 @@ mod tests {
         for path in ["/a2a/echo", "/a2a/echo/", "/a2a/echo/jsonrpc"] {
             assert_eq!(rpc_at(path), Address::Agent("echo".into()), "{path}");
         }
-        assert_eq!(find("/a2a", &Method::GET), wrong_method("POST", Address::Root));
-        assert_eq!(find("/a2a/nope", &Method::GET), wrong_method("POST", Address::Agent("nope".into())));
+        assert_eq!(find("/a2a", &Method::GET), RouteMatch::WrongMethod("POST", Address::Root));
+        assert_eq!(find("/a2a/nope", &Method::GET), RouteMatch::WrongMethod("POST", Address::Agent("nope".into())));
         assert_eq!(find("/echo", &Method::POST), RouteMatch::None);
     }
 
@@ -293,11 +262,10 @@ mod tests {
             assert_eq!(card_at(path), Address::Root, "{path}");
         }
         assert_eq!(card_at("/a2a/echo/.well-known/agent-card.json"), Address::Agent("echo".into()));
-        assert_eq!(find("/.well-known/agent.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
+        assert_eq!(find("/.well-known/agent.json", &Method::POST), RouteMatch::WrongMethod("GET, HEAD", Address::Root));
         assert_eq!(find("/.well-known/other.json", &Method::GET), RouteMatch::None);
-        let described = RouteMatch::Route(Route { target: Target::OpenApi, public: true });
-        assert_eq!(find("/openapi.json", &Method::GET), described);
-        assert_eq!(find("/openapi.json", &Method::POST), wrong_method("GET, HEAD", Address::Root));
+        assert_eq!(find("/openapi.json", &Method::GET), RouteMatch::Route(Route::OpenApi));
+        assert_eq!(find("/openapi.json", &Method::POST), RouteMatch::WrongMethod("GET, HEAD", Address::Root));
     }
 
     #[test]
@@ -348,8 +316,8 @@ mod tests {
             assert_eq!(find(path, &Method::GET), RouteMatch::None, "{path}");
         }
         assert_eq!(find("/tasks/%ff", &Method::GET), RouteMatch::None);
-        assert_eq!(find("/tasks", &Method::POST), wrong_method("GET", Address::Root));
-        assert_eq!(find("/message:send", &Method::GET), wrong_method("POST", Address::Root));
-        assert_eq!(find("/tasks/t:subscribe", &Method::PUT), wrong_method("GET, POST", Address::Root));
+        assert_eq!(find("/tasks", &Method::POST), RouteMatch::WrongMethod("GET", Address::Root));
+        assert_eq!(find("/message:send", &Method::GET), RouteMatch::WrongMethod("POST", Address::Root));
+        assert_eq!(find("/tasks/t:subscribe", &Method::PUT), RouteMatch::WrongMethod("GET, POST", Address::Root));
     }
 }

@@ -1,4 +1,4 @@
-//! Sending a message and waiting for one answer. What streaming needs of it is here too.
+//! Blocking send: sending a message and waiting for one answer. Streaming shares parts of it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files
 use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
 
 use super::operation::{OperationCall, Reply};
-use super::task::TaskForm;
+use super::task::{TaskForm, TaskStyle};
 use super::{limits, push, render};
 
 /// The longest idempotency key that is kept.
@@ -31,9 +31,10 @@ pub(super) async fn answer(
     match answer {
         Answer::Task(reading) => {
             let id = submitted.id().clone();
-            // It holds the task in memory.
+            // Dropped because it holds the task in memory.
             drop(submitted);
-            render::outcome(call, &id, TaskForm::Sent, reading, history_length, out).await
+            let style = TaskStyle { form: TaskForm::Sent, history_length };
+            render::task(call, &id, style, reading, out).await
         }
         Answer::Message(mut message) => {
             if call.writes_files_twice() {
@@ -45,8 +46,8 @@ pub(super) async fn answer(
     }
 }
 
-/// Finds the agent that will get the message and checks what it insists on. That there is none is left to the kernel,
-/// which first looks whether the message was sent before.
+/// Finds the agent that will get the message and checks its required extensions. A missing agent is reported by the kernel,
+/// which first looks for a repeated message.
 pub(super) async fn find_agent(call: &mut OperationCall<'_>, request: &SendRequest) -> Result<(), Error> {
     let message = &request.message;
     call.hosted = match (&call.address, &message.task_id) {
@@ -115,7 +116,7 @@ fn dedupes(hosted: Option<&Arc<Hosted>>) -> bool {
 fn key(call: &OperationCall<'_>) -> Result<Option<String>, Error> {
     let mut values = call.headers.get_all("idempotency-key").iter();
     let Some(value) = values.next() else { return Ok(None) };
-    // Which of them a proxy on the way has kept for itself is not to be guessed, not even if they are equal.
+    // A proxy may have used another one of them, so none is picked, not even if they are equal.
     if values.next().is_some() {
         return Err(Error::invalid_field("Idempotency-Key", "is there more than once: send it once"));
     }

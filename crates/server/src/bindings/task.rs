@@ -14,6 +14,13 @@ pub(super) enum TaskForm {
     Sent,
 }
 
+/// How a task is rendered: its form, and how much history it keeps.
+#[derive(Clone, Copy)]
+pub(super) struct TaskStyle {
+    pub(super) form: TaskForm,
+    pub(super) history_length: Option<u32>,
+}
+
 /// How a task is written for a caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WireFormat {
@@ -23,19 +30,12 @@ pub(super) struct WireFormat {
 }
 
 /// Writes a task. v1.0 with its whole history goes out as it is stored.
-pub(super) fn write(
-    wire: WireFormat,
-    form: TaskForm,
-    reading: TaskReading,
-    history_length: Option<u32>,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
+pub(super) fn write(wire: WireFormat, style: TaskStyle, reading: TaskReading, out: &mut Vec<u8>) -> Result<(), Error> {
+    let TaskStyle { form, history_length } = style;
     let dialect = wire.dialect;
     if let (Dialect::V1, TaskReading::Encoded(json), None) = (dialect, &reading, history_length) {
         out.reserve(json.len() + 16);
-        open(form, out);
-        out.extend_from_slice(json);
-        close(form, out);
+        write_v1(form, json, out);
         return Ok(());
     }
     let mut task = reading.into_task().map_err(from_engine)?;
@@ -44,11 +44,7 @@ pub(super) fn write(
         rest_files::add_layer(&mut task);
     }
     match (dialect, form) {
-        (Dialect::V1, _) => {
-            open(form, out);
-            out.extend_from_slice(&encode::encode_task(dialect, &task));
-            close(form, out);
-        }
+        (Dialect::V1, _) => write_v1(form, &encode::encode_task(dialect, &task), out),
         (_, TaskForm::Bare) => out.extend_from_slice(&encode::encode_task(dialect, &task)),
         (_, TaskForm::Sent) => out.extend_from_slice(&encode::encode_send_task(dialect, &task)),
     }
@@ -63,13 +59,11 @@ pub(super) fn trim(task: &mut Task, history_length: Option<u32>) {
     task.history.drain(..surplus);
 }
 
-fn open(form: TaskForm, out: &mut Vec<u8>) {
+fn write_v1(form: TaskForm, json: &[u8], out: &mut Vec<u8>) {
     if form == TaskForm::Sent {
         out.extend_from_slice(b"{\"task\":");
     }
-}
-
-fn close(form: TaskForm, out: &mut Vec<u8>) {
+    out.extend_from_slice(json);
     if form == TaskForm::Sent {
         out.push(b'}');
     }

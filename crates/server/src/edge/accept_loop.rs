@@ -1,4 +1,4 @@
-//! The accept loop: whoever connects gets a connection of their own, as long as there are connection slots.
+//! The accept loop: each connection gets a task of its own while there are connection slots; beyond them load is shed.
 
 use std::convert::Infallible;
 use std::io;
@@ -10,7 +10,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::task::TaskTracker;
 
-use super::accept_errors::AcceptErrors;
 use super::connection::{self, ConnectionSlot, Phase, Protocols};
 use super::load_shedding;
 use crate::CurrentState;
@@ -19,10 +18,10 @@ use crate::metric_definitions as metric;
 /// After a failed accept, most often for lack of file descriptors: long enough for some to be given back.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 
-/// How often collected samples are folded into their buckets when nobody reads the metrics.
+/// How often collected samples are folded into their buckets when nothing reads the metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Lets connections in and knows those that are open.
+/// Accepts connections and tracks those that are open.
 pub(super) struct AcceptLoop {
     current_state: Arc<CurrentState>,
     protocols: Arc<Protocols>,
@@ -30,7 +29,6 @@ pub(super) struct AcceptLoop {
     connection_slots: Arc<Semaphore>,
     rejection_slots: Arc<Semaphore>,
     accept_errors: AcceptErrors,
-    /// Everything that is open.
     pub(super) connections: TaskTracker,
 }
 
@@ -48,7 +46,7 @@ impl AcceptLoop {
         }
     }
 
-    /// Lets connections in for as long as it is polled.
+    /// Accepts connections for as long as it is polled.
     pub(super) async fn run(&mut self, listener: &TcpListener) -> Infallible {
         let mut upkeep = tokio::time::interval(UPKEEP);
         loop {
@@ -78,19 +76,12 @@ impl AcceptLoop {
     fn serve(&self, stream: TcpStream, peer: IpAddr) {
         let state = self.current_state.get();
         let options = &state.options;
-        let of_address = state.addresses.take(peer);
-        let full = match (of_address, Arc::clone(&self.connection_slots).try_acquire_owned()) {
+        let message = match (state.addresses.take(peer), Arc::clone(&self.connection_slots).try_acquire_owned()) {
             (Some(of_address), Ok(slot)) => {
                 let (current_state, protocols) = (Arc::clone(&self.current_state), Arc::clone(&self.protocols));
                 let slot = ConnectionSlot { _slot: slot, _of_address: of_address };
-                self.connections.spawn(connection::serve(
-                    stream,
-                    peer,
-                    current_state,
-                    protocols,
-                    self.phase.clone(),
-                    slot,
-                ));
+                let phase = self.phase.clone();
+                self.connections.spawn(connection::serve(stream, peer, current_state, protocols, phase, slot));
                 return;
             }
             (None, _) => load_shedding::address_limit_message(options.connections_per_address),
@@ -101,7 +92,7 @@ impl AcceptLoop {
         if options.tls.is_none()
             && let Ok(slot) = Arc::clone(&self.rejection_slots).try_acquire_owned()
         {
-            self.connections.spawn(load_shedding::reject(stream, full, slot));
+            self.connections.spawn(load_shedding::reject(stream, message, slot));
         }
     }
 }
@@ -110,4 +101,44 @@ impl AcceptLoop {
 fn is_connection_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Limits the log of failed accepts. They come by the dozen each second while file descriptors are short, and a full disk
+/// would be the next failure.
+#[derive(Default)]
+struct AcceptErrors {
+    logged_at: Option<Instant>,
+    unlogged: u64,
+}
+
+impl AcceptErrors {
+    /// At most one line in this time.
+    const LOG_EVERY: Duration = Duration::from_secs(1);
+
+    /// One more failure. If it is to be logged: how many before it were not.
+    fn note(&mut self, now: Instant) -> Option<u64> {
+        if self.logged_at.is_some_and(|logged| now.saturating_duration_since(logged) < Self::LOG_EVERY) {
+            self.unlogged += 1;
+            return None;
+        }
+        self.logged_at = Some(now);
+        Some(std::mem::take(&mut self.unlogged))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_a_second_says_how_many_there_were() {
+        let mut errors = AcceptErrors::default();
+        let began = Instant::now();
+        let after = |milliseconds: u64| began + Duration::from_millis(milliseconds);
+        assert_eq!(errors.note(after(0)), Some(0));
+        assert_eq!([50, 500, 999].map(|at| errors.note(after(at))), [None; 3]);
+        assert_eq!(errors.note(after(1_000)), Some(3));
+        assert_eq!(errors.note(after(1_050)), None);
+        assert_eq!(errors.note(after(9_000)), Some(1));
+    }
 }

@@ -1,4 +1,5 @@
-//! One request, from its head to its response: guards, caller, body, binding; then the traces it leaves.
+//! The handler of one request, from its head to its response: guards, caller, body, binding; then metrics and access
+//! log.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -30,7 +31,6 @@ use crate::{Body, Identity, RequestContext, RequestLabels, State, api, bindings}
 /// When a client that has too many requests under way may try again: most take less.
 const OVERLOADED_RETRY_MS: u64 = 1_000;
 
-/// What stands at a path.
 enum Endpoint {
     A2a(Route),
     Health(HealthCheck),
@@ -40,17 +40,17 @@ enum Endpoint {
     Nothing,
 }
 
-/// A response and what the traces need to know of its request.
+/// A response and what metrics, access log and CORS need to know of its request.
 struct HandledRequest {
     response: Response<Body>,
-    /// Once it is known who asked.
+    /// Once the caller is authenticated.
     identity: Option<Arc<Identity>>,
     /// Whether it counts as an A2A request.
     counted: bool,
     origin: Origin,
 }
 
-/// Answers one request. Whatever happens behind this, there is an answer.
+/// Answers one request; a panic behind this becomes a response too.
 pub(super) async fn handle(
     state: Arc<State>,
     activity: Arc<Activity>,
@@ -63,7 +63,7 @@ pub(super) async fn handle(
     let request_id = state.request_ids.name(&parts.headers);
     let client = client_address::of_request(peer, &parts.headers, &state.options.trusted_proxies);
     let log = AccessLog::begin(&parts.method, &parts.uri, client.address);
-    // Over a proxy's connection come the requests of many; each address has its slots all the same.
+    // A proxy's connection carries the requests of many clients; each address has its slots all the same.
     let slot = match client.is_forwarded {
         true => state.addresses.take(client.address).map(Some).ok_or(client.address),
         false => Ok(None),
@@ -117,35 +117,26 @@ async fn answer(
         parts.method = Method::GET;
     }
     let endpoint = find(parts.uri.path(), &parts.method);
-    let (limit, read) = (state.options.request_body, Bytes::new());
-    let origin = match state.guard.check(&parts.uri, &parts.headers) {
-        Ok(origin) => origin,
-        Err(intrusion) => {
-            let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
-            let error = Error::with_message(ErrorKind::PermissionDenied, intrusion.to_string());
-            return refused(state, &endpoint, &parts, sent.as_deref(), Origin::None, &error);
+    let limit = state.options.request_body;
+    let (identity, origin) = match admit(state, &parts, &endpoint, over_limit) {
+        Ok((Some(identity), origin)) => (identity, origin),
+        Ok((None, origin)) => {
+            let response = cors::preflight(&parts.headers);
+            return HandledRequest { response, identity: None, counted: false, origin };
         }
-    };
-    if let Err(error) = header_limits::check(&parts, &state.options) {
-        let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
-        return refused(state, &endpoint, &parts, sent.as_deref(), origin, &error);
-    }
-    if let Some(address) = over_limit {
-        let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
-        return refused(state, &endpoint, &parts, sent.as_deref(), origin, &too_many_requests(address, state));
-    }
-    if cors::is_preflight(&parts.method, &parts.headers) {
-        return HandledRequest { response: cors::preflight(&parts.headers), identity: None, counted: false, origin };
-    }
-    let identity = match (identify(state, &parts.headers), &endpoint) {
-        (Ok(identity), _) => identity,
-        (Err(error), endpoint) if !endpoint.is_public() || error == AuthError::Ambiguous => {
-            let sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
-            let mut handled = refused(state, endpoint, &parts, sent.as_deref(), origin, &error.error());
-            handled.response.headers_mut().insert(WWW_AUTHENTICATE, error.challenge());
-            return handled;
+        Err(refused) => {
+            let sent = request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
+            let (mut response, counted) = match &endpoint {
+                Endpoint::A2a(route) => {
+                    (bindings::reject(state, route, &parts.headers, sent.as_deref(), &refused.error), true)
+                }
+                _ => (json_response::refusal(&refused.error), false),
+            };
+            if let Some(challenge) = refused.challenge {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            }
+            return HandledRequest { response, identity: None, counted, origin: refused.origin };
         }
-        (Err(_), _) => Arc::clone(&state.anonymous),
     };
     let (mut response, counted) = match endpoint {
         Endpoint::A2a(route) => (dispatch_to_binding(state, activity, route, parts, body, &identity).await, true),
@@ -154,7 +145,7 @@ async fn answer(
             (Box::pin(receive_callback(state, activity, &task, parts, body)).await, false)
         }
         other => {
-            request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
+            request_body::drain_refused(activity, &parts.headers, Bytes::new(), &mut body, limit).await;
             (serve_own_endpoint(state, other, &parts, &identity).await, false)
         }
     };
@@ -165,10 +156,47 @@ async fn answer(
         _ => None,
     };
     if let Some(challenge) = challenge {
-        // Where another token is wanted, that has been said.
+        // Where another token is wanted, the challenge is there already.
         response.headers_mut().entry(WWW_AUTHENTICATE).or_insert(challenge);
     }
     HandledRequest { response, identity: Some(identity), counted, origin }
+}
+
+/// A request that is refused before its body is read.
+struct Refused {
+    error: Error,
+    origin: Origin,
+    challenge: Option<HeaderValue>,
+}
+
+/// The guards, in order, and the caller; no caller if the request is a CORS preflight.
+fn admit(
+    state: &State,
+    parts: &Parts,
+    endpoint: &Endpoint,
+    over_limit: Option<IpAddr>,
+) -> Result<(Option<Arc<Identity>>, Origin), Box<Refused>> {
+    let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
+        let error = Error::with_message(ErrorKind::PermissionDenied, refusal.to_string());
+        Box::new(Refused { error, origin: Origin::None, challenge: None })
+    })?;
+    let within_limits = header_limits::check(parts, &state.options).and_then(|()| match over_limit {
+        Some(address) => Err(too_many_requests(address, state)),
+        None => Ok(()),
+    });
+    if let Err(error) = within_limits {
+        return Err(Box::new(Refused { error, origin, challenge: None }));
+    }
+    if cors::is_preflight(&parts.method, &parts.headers) {
+        return Ok((None, origin));
+    }
+    match identify(state, &parts.headers) {
+        Ok(identity) => Ok((Some(identity), origin)),
+        Err(error) if !endpoint.is_public() || error == AuthError::Ambiguous => {
+            Err(Box::new(Refused { error: error.error(), origin, challenge: Some(error.challenge()) }))
+        }
+        Err(_) => Ok((Some(Arc::clone(&state.anonymous)), origin)),
+    }
 }
 
 fn find(path: &str, method: &Method) -> Endpoint {
@@ -178,14 +206,15 @@ fn find(path: &str, method: &Method) -> Endpoint {
             _ => Endpoint::WrongMethod("GET, HEAD", Address::Root),
         };
     }
-    match api::find(path, method) {
-        api::RouteMatch::Route(route) => return Endpoint::Api(route),
-        api::RouteMatch::WrongMethod(allow) => return Endpoint::WrongMethod(allow, Address::Root),
-        api::RouteMatch::None => {}
+    match api::find(path) {
+        Some((offered, route)) if offered == *method => return Endpoint::Api(route),
+        Some((Method::GET, _)) => return Endpoint::WrongMethod("GET, HEAD", Address::Root),
+        Some(_) => return Endpoint::WrongMethod("POST", Address::Root),
+        None => {}
     }
     match routes::find(path, method) {
         RouteMatch::Route(route) => Endpoint::A2a(route),
-        RouteMatch::WrongMethod { allow, address } => Endpoint::WrongMethod(allow, address),
+        RouteMatch::WrongMethod(allow, address) => Endpoint::WrongMethod(allow, address),
         RouteMatch::None => Endpoint::Nothing,
     }
 }
@@ -194,7 +223,7 @@ impl Endpoint {
     /// Whether no key is needed.
     fn is_public(&self) -> bool {
         match self {
-            Self::A2a(route) => route.public,
+            Self::A2a(route) => route.is_public(),
             Self::Health(check) => check.is_public(),
             Self::Api(route) => route.is_public(),
             Self::WrongMethod(..) | Self::Nothing => true,
@@ -223,7 +252,7 @@ async fn dispatch_to_binding(
     bindings::answer(state, route, context).await
 }
 
-/// What another server tells about a task.
+/// A push notification of another server about a task of ours.
 async fn receive_callback(
     state: &Arc<State>,
     activity: &Activity,
@@ -245,7 +274,6 @@ async fn receive_callback(
     }
 }
 
-/// Reads the body.
 async fn read(
     state: &State,
     activity: &Activity,
@@ -268,16 +296,16 @@ async fn read(
     }
 }
 
-/// Answers of the server itself.
+/// Health checks, the operator API, the landing page, and what is not there.
 async fn serve_own_endpoint(state: &State, endpoint: Endpoint, parts: &Parts, identity: &Identity) -> Response<Body> {
     let path = parts.uri.path();
     match endpoint {
         Endpoint::Health(check) => health::answer(state, check, identity).await,
         Endpoint::WrongMethod(allow, address) => {
-            let nobody = bindings::no_agent_at(state, &address, &identity.caller);
-            // People open A2A addresses with a browser; what is under /api they have from the manual.
+            let no_agent = bindings::no_agent_at(state, &address, &identity.caller);
+            // People open A2A addresses with a browser, but not those under /api.
             let is_for_people = landing_page::is_wanted(&parts.method, &parts.headers) && !path.starts_with("/api/");
-            nobody.unwrap_or_else(|| match is_for_people {
+            no_agent.unwrap_or_else(|| match is_for_people {
                 true => landing_page::page(state, identity),
                 false => json_response::wrong_method(path, &parts.method, allow),
             })
@@ -292,12 +320,11 @@ struct RejectedBody {
     error: Error,
     /// Where it is not the status of the error: the body did not come to its end then.
     status: Option<StatusCode>,
-    /// What there is of a small body.
     sent: Option<Bytes>,
 }
 
 impl RejectedBody {
-    /// The response, once it says what is wrong.
+    /// Completes a response that says what is wrong.
     fn finish(&self, parts: &Parts, mut response: Response<Body>) -> Response<Body> {
         if let Some(status) = self.status {
             *response.status_mut() = status;
@@ -357,23 +384,7 @@ fn late(message: String, limit: &str) -> Error {
     Error::with_message(ErrorKind::RequestTimeout, message).detail("limit", limit)
 }
 
-/// A refusal, in the form of the binding where there is one.
-fn refused(
-    state: &State,
-    endpoint: &Endpoint,
-    parts: &Parts,
-    sent: Option<&[u8]>,
-    origin: Origin,
-    error: &Error,
-) -> HandledRequest {
-    let (response, counted) = match endpoint {
-        Endpoint::A2a(route) => (bindings::reject(state, route, &parts.headers, sent, error), true),
-        _ => (json_response::refusal(error), false),
-    };
-    HandledRequest { response, identity: None, counted, origin }
-}
-
-/// The hook has printed where; this ties it to the request.
+/// The panic hook has logged where; this ties it to the request.
 fn panicked(request_id: &HeaderValue) -> HandledRequest {
     let request_id = request_id.to_str().unwrap_or_default();
     tracing::error!(request_id, "a request panicked, this is a bug");
@@ -381,7 +392,7 @@ fn panicked(request_id: &HeaderValue) -> HandledRequest {
     HandledRequest { response, identity: None, counted: true, origin: Origin::None }
 }
 
-/// A response that no binding has named.
+/// The labels of a response that no binding has labelled.
 fn unnamed(status: StatusCode) -> RequestLabels {
     RequestLabels { method: "unknown", agent: None, outcome: if status.is_success() { "ok" } else { "error" } }
 }

@@ -1,14 +1,13 @@
-//! Answers of the server itself, where no binding is concerned: small JSON documents.
+//! Small JSON responses of the server itself, outside the bindings.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use switchboard_a2a::Error;
 
 use crate::Body;
 
-/// A body of a media type.
 pub(crate) fn body(status: StatusCode, media_type: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::full(bytes));
     *response.status_mut() = status;
@@ -17,12 +16,11 @@ pub(crate) fn body(status: StatusCode, media_type: &'static str, bytes: impl Int
     response
 }
 
-/// Any JSON.
 pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> Response<Body> {
     body(status, "application/json", serde_json::to_vec(value).unwrap_or_default())
 }
 
-/// An error in the form of REST's errors, with the words a person needs.
+/// An error in the form of REST's errors.
 pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
     let name = match status {
         StatusCode::UNAUTHORIZED => "UNAUTHENTICATED",
@@ -39,18 +37,22 @@ pub(crate) fn error(status: StatusCode, message: &str) -> Response<Body> {
     json(status, &serde_json::json!({ "error": error }))
 }
 
-/// A refusal of the edge, which says when to come again if that helps.
+/// A refusal by the edge, with `Retry-After` if it is retryable.
 pub(crate) fn refusal(refused: &Error) -> Response<Body> {
     let status = StatusCode::from_u16(refused.kind.entry().http).unwrap_or(StatusCode::FORBIDDEN);
     let mut response = error(status, &refused.message);
-    let wait = refused.metadata.iter().find(|(key, _)| key == "retryAfterMs");
-    if let Some(milliseconds) = wait.and_then(|(_, value)| value.parse::<u64>().ok()) {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(milliseconds.div_ceil(1_000)));
-    }
+    response.headers_mut().extend(retry_after(refused));
     response
 }
 
-/// Something is there, but not for this method.
+/// The `Retry-After` header of a retryable error.
+pub(crate) fn retry_after(error: &Error) -> Option<(HeaderName, HeaderValue)> {
+    let (_, milliseconds) = error.metadata.iter().find(|(key, _)| key == "retryAfterMs")?;
+    let seconds = milliseconds.parse::<u64>().ok()?.div_ceil(1_000);
+    Some((RETRY_AFTER, HeaderValue::from(seconds)))
+}
+
+/// 405: the path has other methods.
 pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str) -> Response<Body> {
     let mut response =
         error(StatusCode::METHOD_NOT_ALLOWED, &format!("{asked} is not possible at {path}, only {allow}"));
@@ -58,7 +60,7 @@ pub(crate) fn wrong_method(path: &str, asked: &http::Method, allow: &'static str
     response
 }
 
-/// Nothing is there; this is what exists.
+/// 404, with what exists.
 pub(crate) fn not_found(path: &str) -> Response<Body> {
     let message = format!(
         "nothing is at {path}; the card is at /.well-known/agent-card.json, JSON-RPC at POST /a2a and POST /a2a/AGENT, \

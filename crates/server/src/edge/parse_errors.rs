@@ -1,14 +1,14 @@
-//! What is said to a client whose request the HTTP library cannot read. The library answers by itself, with a bare status;
-//! here that answer is replaced by one that says what was wrong and which setting it is.
+//! Parse errors: where the HTTP library cannot read a request it answers by itself, with a bare status. That answer is
+//! replaced by one that says what was wrong and which setting it is.
 
 use bytes::Bytes;
 
+use super::early_response;
 use crate::Options;
 
 /// Every response of ours has it, and none of the library's.
 const OURS: &[u8] = b"x-request-id:";
 
-/// The answers, written once.
 pub(super) struct ParseErrors {
     malformed: Bytes,
     address_too_long: Bytes,
@@ -49,14 +49,7 @@ impl ParseErrors {
 }
 
 fn answer(status: &str, name: &str, message: &str) -> Bytes {
-    let code: u16 = status.get(..3).and_then(|code| code.parse().ok()).unwrap_or(400);
-    let error = serde_json::json!({ "error": { "code": code, "status": name, "message": message } }).to_string();
-    let length = error.len();
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\nconnection: close\r\n\
-         content-length: {length}\r\n\r\n"
-    );
-    Bytes::from(head + &error)
+    Bytes::from(early_response::render(status, "cache-control: no-store\r\n", name, message))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Counts requests. The counters of one combination of labels are looked up once and kept, because making a labelled
+//! Request metrics. The counters of one combination of labels are looked up once and kept, because making a labelled
 //! metric costs more than counting it.
 
 use std::collections::HashMap;
@@ -8,49 +8,41 @@ use metrics::{Counter, Histogram, SharedString};
 use parking_lot::RwLock;
 use switchboard_engine::AgentName;
 
-use crate::RequestLabels;
 use crate::metric_definitions as metric;
 
-/// Counts requests.
+/// The labels of a request. A binding puts them into the extensions of its response.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct RequestLabels {
+    /// The operation's v1.0 name, `card`, `openapi`, or `unknown`.
+    pub(crate) method: &'static str,
+    /// The agent that was called, once it is known to exist.
+    pub(crate) agent: Option<AgentName>,
+    /// `ok`, or the reason of the error in lower case.
+    pub(crate) outcome: &'static str,
+}
+
 #[derive(Default)]
 pub(crate) struct RequestMetrics {
     /// Labels come from fixed lists and the served agents, so this stays small.
-    handles: RwLock<HashMap<Labels, Handles>>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct Labels {
-    method: &'static str,
-    outcome: &'static str,
-    agent: Option<AgentName>,
-}
-
-struct Handles {
-    requests: Counter,
-    duration: Histogram,
-}
-
-impl Handles {
-    fn count(&self, duration: Duration) {
-        self.requests.increment(1);
-        self.duration.record(duration.as_secs_f64());
-    }
+    handles: RwLock<HashMap<RequestLabels, (Counter, Histogram)>>,
 }
 
 impl RequestMetrics {
-    /// One request is answered.
-    pub(crate) fn count(&self, measured: RequestLabels, duration: Duration) {
-        let RequestLabels { method, agent, outcome } = measured;
-        let labels = Labels { method, outcome, agent };
-        if let Some(handles) = self.handles.read().get(&labels) {
-            return handles.count(duration);
-        }
-        let agent: SharedString = labels.agent.as_ref().map_or("", AgentName::as_str).to_owned().into();
-        let handles = Handles {
-            requests: metrics::counter!(metric::REQUESTS, "method" => method, "agent" => agent, "outcome" => outcome),
-            duration: metrics::histogram!(metric::REQUEST_DURATION, "method" => method),
+    pub(crate) fn count(&self, labels: RequestLabels, duration: Duration) {
+        let count = |(requests, durations): &(Counter, Histogram)| {
+            requests.increment(1);
+            durations.record(duration.as_secs_f64());
         };
-        handles.count(duration);
+        if let Some(handles) = self.handles.read().get(&labels) {
+            return count(handles);
+        }
+        let (method, outcome) = (labels.method, labels.outcome);
+        let agent: SharedString = labels.agent.as_ref().map_or("", AgentName::as_str).to_owned().into();
+        let handles = (
+            metrics::counter!(metric::REQUESTS, "method" => method, "agent" => agent, "outcome" => outcome),
+            metrics::histogram!(metric::REQUEST_DURATION, "method" => method),
+        );
+        count(&handles);
         self.handles.write().insert(labels, handles);
     }
 }

@@ -1,5 +1,5 @@
-//! The beginning of a TLS connection, off the accept loop and with a time limit, so that a peer that does not finish
-//! it holds one place for a while and delays nobody.
+//! The TLS handshake, off the accept loop and with a time limit, so that a client that does not finish it holds one
+//! connection slot for a while and delays no other.
 
 use std::io;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::activity::Activity;
-use super::early_response::{self, EarlyResponse};
+use super::early_response::{render, send_and_close};
 use super::socket::Socket;
 use super::tls::Tls;
 use super::transport::Transport;
 use crate::metric_definitions as metric;
 
-/// Agrees on keys with the peer; nothing if that fails, which is then noted.
+/// Accepts a TLS connection; none if the handshake fails, which is then logged.
 pub(super) async fn accept_tls(
     stream: TcpStream,
     tls: &Arc<Tls>,
@@ -25,7 +25,7 @@ pub(super) async fn accept_tls(
     let failure = match tokio::time::timeout(limit, begin(stream, tls, activity)).await {
         Ok(Ok(Beginning::Tls(transport))) => return Some(transport),
         Ok(Ok(Beginning::Plain(stream))) => {
-            say_https(stream).await;
+            reject_plain_http(stream).await;
             "it began as plain HTTP".to_owned()
         }
         Ok(Err(error)) => error.to_string(),
@@ -38,7 +38,7 @@ pub(super) async fn accept_tls(
 
 enum Beginning {
     Tls(Transport),
-    /// Somebody wrote http:// instead of https://.
+    /// The client wrote http:// instead of https://.
     Plain(TcpStream),
 }
 
@@ -57,8 +57,7 @@ fn is_http(first: u8) -> bool {
     first.is_ascii_alphabetic()
 }
 
-async fn say_https(stream: TcpStream) {
-    const BODY: &str = "{\"error\":{\"code\":400,\"status\":\"INVALID_ARGUMENT\",\"message\":\"this port speaks TLS, and the \
-                        request came without it: write https:// instead of http://\"}}";
-    early_response::send(stream, EarlyResponse { status: "400 Bad Request", headers: "", body: BODY.to_owned() }).await;
+async fn reject_plain_http(stream: TcpStream) {
+    let message = "this port speaks TLS, and the request came without it: write https:// instead of http://";
+    send_and_close(stream, render("400 Bad Request", "", "INVALID_ARGUMENT", message)).await;
 }

@@ -1,4 +1,4 @@
-//! What a card says: an agent's manifest, where it listens, and what works here.
+//! The content of an agent card: the agent's manifest, its interfaces, and the server's capabilities.
 
 use switchboard_a2a::card::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentSkill, SecurityRequirement, SecurityScheme,
@@ -8,44 +8,32 @@ use switchboard_engine::{Address, Hosted, Skill};
 
 use crate::{Options, State};
 
-/// The card of one agent at an address. Private skills are for known callers.
+/// The card of one agent at an address. Private skills are for authenticated callers.
 pub(in crate::bindings) fn agent(state: &State, address: &Address, hosted: &Hosted, with_private: bool) -> AgentCard {
-    let manifest = &hosted.manifest;
-    let mut extensions: Vec<AgentExtension> = Vec::new();
-    for extension in &manifest.extensions {
-        extensions.push(AgentExtension {
-            uri: extension.uri.clone(),
-            description: Some(extension.description.clone()).filter(|text| !text.is_empty()),
-            required: extension.required,
-            params: None,
-        });
-    }
+    let (options, manifest) = (&state.options, &hosted.manifest);
+    let own = manifest.extensions.iter().map(|extension| AgentExtension {
+        uri: extension.uri.clone(),
+        description: Some(extension.description.clone()).filter(|text| !text.is_empty()),
+        required: extension.required,
+        params: None,
+    });
     let resumption = (RESUMPTION, "Last-Event-ID on a stream goes on exactly after that event");
     let idempotency = (IDEMPOTENCY, "A message with an Idempotency-Key is acted on once, however often it arrives");
-    extensions.extend(manifest.streaming.then(|| ours(resumption)));
-    extensions.push(ours(idempotency));
-    let shown = manifest.skills.iter().filter(|skill| with_private || !skill.private);
-    AgentCard {
+    let common = [manifest.streaming.then_some(resumption), Some(idempotency)].into_iter().flatten();
+    let skills = manifest.skills.iter().filter(|skill| with_private || !skill.private);
+    let mut card = AgentCard {
         name: manifest.name.clone(),
         description: manifest.description.clone(),
         version: manifest.version.clone(),
         default_input_modes: manifest.input_modes.clone(),
         default_output_modes: manifest.output_modes.clone(),
-        skills: shown.map(described).collect(),
-        ..base(state, address, manifest.streaming, extensions)
-    }
-}
-
-/// What every card here has: its interfaces, its capabilities and its ways to authenticate.
-fn base(state: &State, address: &Address, streaming: bool, extensions: Vec<AgentExtension>) -> AgentCard {
-    let options = &state.options;
-    let mut card = AgentCard {
+        skills: skills.map(described).collect(),
         supported_interfaces: interfaces(options, address),
         capabilities: AgentCapabilities {
-            streaming: Some(streaming),
+            streaming: Some(manifest.streaming),
             push_notifications: Some(state.webhooks().is_some()),
-            extensions,
-            // It is for callers that showed a key, and an open server takes none.
+            extensions: own.chain(common.map(common_extension)).collect(),
+            // It is for callers with a key, and an open server has none.
             extended_agent_card: Some(!options.open),
         },
         ..AgentCard::default()
@@ -83,8 +71,8 @@ fn interfaces(options: &Options, address: &Address) -> Vec<AgentInterface> {
     ]
 }
 
-/// Something that works with every agent here.
-fn ours((uri, description): (&str, &str)) -> AgentExtension {
+/// An extension that every agent here has.
+fn common_extension((uri, description): (&str, &str)) -> AgentExtension {
     AgentExtension { uri: uri.to_owned(), description: Some(description.to_owned()), required: false, params: None }
 }
 

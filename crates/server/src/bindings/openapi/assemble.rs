@@ -1,6 +1,6 @@
 //! Puts the document together from the JSON files beside this one.
 //!
-//! Each file is a part of the document and is laid over those before it. `mounted` is ours: what stands there is served
+//! Each file is a part of the document and is merged into those before it. `mounted` is ours: what stands there is served
 //! at every A2A address, so it is written once and goes below each of them.
 //!
 //! Keys are described only where the server takes them. A client generator asks its user for every scheme that is
@@ -23,42 +23,28 @@ const PARTS: [&str; 10] = [
     include_str!("schemas/card.json"),
 ];
 
-/// What a server with keys has besides: ways to show them, and the card for known callers.
-const KEYS: &str = include_str!("keys.json");
-
-/// What a server that collects metrics has besides.
-const METRICS: &str = include_str!("metrics.json");
-
-/// What a server has besides where callers may set webhooks.
-const WEBHOOKS: &str = include_str!("webhooks.json");
-
-/// And for those who look after them.
-const OPERATORS: &str = include_str!("operators.json");
-
-/// What a server has besides that takes callbacks.
-const CALLBACKS: &str = include_str!("callbacks.json");
-
-/// What else is there, apart from what the options say.
+/// Features that the options do not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Features {
-    /// Callers may set webhooks.
     pub(super) webhooks: bool,
     /// There are webhooks to look after.
     pub(super) outbox: bool,
-    /// Callbacks are taken.
     pub(super) callbacks: bool,
 }
 
-/// The document of a server with these options and what else there is.
+/// The document of a server with these options and features.
 pub(super) fn document(options: &Options, features: Features) -> Result<Value, serde_json::Error> {
-    let keys = (!options.open).then_some(KEYS);
-    let metrics = options.metrics.is_some().then_some(METRICS);
+    let optional = [
+        // The security schemes, and the extended card.
+        (!options.open, include_str!("keys.json")),
+        (options.metrics.is_some(), include_str!("metrics.json")),
+        (features.webhooks, include_str!("webhooks.json")),
+        (features.outbox, include_str!("operators.json")),
+        (features.callbacks, include_str!("callbacks.json")),
+    ];
+    let optional = optional.into_iter().filter_map(|(is_present, part)| is_present.then_some(part));
     let mut document = json!({});
-    let webhooks = features.webhooks.then_some(WEBHOOKS);
-    let operators = features.outbox.then_some(OPERATORS);
-    let callbacks = features.callbacks.then_some(CALLBACKS);
-    let more = [keys, metrics, webhooks, operators, callbacks].into_iter().flatten();
-    for part in PARTS.into_iter().chain(more) {
+    for part in PARTS.into_iter().chain(optional) {
         merge(&mut document, serde_json::from_str(part)?);
     }
     let base = options.public_base_url.trim_end_matches('/');
@@ -110,7 +96,7 @@ fn mount(document: &mut Value) {
     }
 }
 
-/// Every operation that is not for everybody may find that the key is missing.
+/// Every operation that needs a key may find that it is missing.
 fn expect_keys(document: &mut Value) {
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
     for operation in
@@ -144,7 +130,6 @@ mod tests {
         Options { open: false, metrics: Some(recorder.handle()), ..Options::default() }
     }
 
-    /// Every method and path of a document.
     fn offered(document: &Value) -> BTreeSet<(String, String)> {
         let paths = document["paths"].as_object().unwrap();
         let pairs = paths.iter().flat_map(|(path, item)| {
@@ -166,7 +151,7 @@ mod tests {
             let path = path.replace("{number}", "1").replace("{task}", "t1");
             let method: Method = method.parse().unwrap();
             let routed = matches!(routes::find(&path, &method), RouteMatch::Route(_));
-            let routed = routed || matches!(api::find(&path, &method), api::RouteMatch::Route(_));
+            let routed = routed || api::find(&path).is_some_and(|(offered, _)| offered == method);
             assert!(routed || health::find(&path).is_some() && method == Method::GET, "{method} {path}");
         }
     }
