@@ -1,11 +1,10 @@
-//! The bindings through the public door: a whole server in process, real sockets, a real store.
+//! The bindings through the public API: a whole server in process, real sockets, a real store.
 
 mod agents;
 mod cards;
 pub(crate) mod client;
-mod closing;
+pub(crate) mod dialects;
 mod direct;
-pub(crate) mod doors;
 mod errors;
 mod extensions;
 mod idempotency;
@@ -16,6 +15,7 @@ mod operations;
 mod rest_files;
 mod resume;
 mod routing;
+mod stream_end;
 mod tenants;
 mod turns;
 mod versions;

@@ -1,4 +1,4 @@
-//! The front door through its public door: a whole server in this process, on a port of its own, spoken to in bytes.
+//! The server through its public API: a whole server in this process, on a port of its own, spoken to in bytes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

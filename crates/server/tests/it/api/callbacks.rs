@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use switchboard_a2a::{StreamResponse, TaskId};
 
 use crate::bindings::client::{Ask, Reply};
-use crate::bindings::doors::{Door, Operation};
+use crate::bindings::dialects::{Operation, TestDialect};
 use crate::bindings::webhooks::hook::busy_task;
 use crate::bindings::world::{Plan, World};
 
@@ -159,11 +159,11 @@ async fn a_server_without_callbacks_says_so_and_one_with_them_hears_another() {
     let (world, task, token) = opened().await;
     let teller = Plan::default().and_webhooks().start().await;
     let url = switchboard_webhooks::Callbacks::address(&format!("http://{}", world.address), &task);
-    for door in [Door::RpcV1, Door::RpcV03] {
-        let configuration = door.with_hook(json!({"url": url, "token": token}));
-        let params = json!({"message": door.message("hello"), "configuration": configuration});
-        let sent = door.ask(&teller, "", Operation::Send(params)).reply().await;
-        let remote = door.sent_task(&sent)["id"].clone();
+    for dialect in [TestDialect::RpcV1, TestDialect::RpcV03] {
+        let configuration = dialect.with_hook(json!({"url": url, "token": token}));
+        let params = json!({"message": dialect.message("hello"), "configuration": configuration});
+        let sent = dialect.ask(&teller, "", Operation::Send(params)).reply().await;
+        let remote = dialect.sent_task(&sent)["id"].clone();
         let mut follower = world.callbacks.follow(&task).await.unwrap();
         loop {
             let update = follower.next().await.unwrap().update;
@@ -172,7 +172,7 @@ async fn a_server_without_callbacks_says_so_and_one_with_them_hears_another() {
                 StreamResponse::StatusUpdate(update) => (update.task_id.to_string(), Some(update.status.state)),
                 _ => continue,
             };
-            assert_eq!(remote, id.as_str(), "{door:?}");
+            assert_eq!(remote, id.as_str(), "{dialect:?}");
             if state.is_some_and(|state| state.is_terminal()) {
                 break;
             }

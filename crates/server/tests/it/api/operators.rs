@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use switchboard_a2a::TaskId;
 
 use crate::bindings::client::{Ask, Reply};
-use crate::bindings::doors::Door;
+use crate::bindings::dialects::TestDialect;
 use crate::bindings::webhooks::hook::{Hook, busy_task};
 use crate::bindings::webhooks::receiver::Receiver;
 use crate::bindings::world::{Plan, World};
 
-const DOOR: Door = Door::RestV1;
+const DOOR: TestDialect = TestDialect::RestV1;
 
 async fn get(world: &World, path: &str) -> Value {
     let reply = world.get(&format!("/api/webhooks{path}")).key("operator").reply().await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_server::CardDefault;
 
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
 
 const ROOT: &str = "/.well-known/agent-card.json";
@@ -80,18 +80,18 @@ async fn the_addresses_of_a_card_answer() {
         for interface in card["supportedInterfaces"].as_array().unwrap() {
             let mount = interface["url"].as_str().unwrap().strip_prefix("http://agents.test").unwrap();
             let version = interface["protocolVersion"].as_str().unwrap();
-            let (door, body, path) = match (interface["protocolBinding"].as_str().unwrap(), version) {
-                ("JSONRPC", "1.0") => (Door::RpcV1, "SendMessage", mount.to_owned()),
-                ("JSONRPC", _) => (Door::RpcV03, "message/send", mount.to_owned()),
-                (_, "1.0") => (Door::RestV1, "", format!("{mount}/message:send")),
-                _ => (Door::RestV03, "", format!("{mount}/v1/message:send")),
+            let (dialect, body, path) = match (interface["protocolBinding"].as_str().unwrap(), version) {
+                ("JSONRPC", "1.0") => (TestDialect::RpcV1, "SendMessage", mount.to_owned()),
+                ("JSONRPC", _) => (TestDialect::RpcV03, "message/send", mount.to_owned()),
+                (_, "1.0") => (TestDialect::RestV1, "", format!("{mount}/message:send")),
+                _ => (TestDialect::RestV03, "", format!("{mount}/v1/message:send")),
             };
-            let params = json!({"message": door.message("hello")});
+            let params = json!({"message": dialect.message("hello")});
             let body = match body {
                 "" => params,
                 method => json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}),
             };
-            door.result(&world.post(&path, &body).version(version).reply().await);
+            dialect.result(&world.post(&path, &body).version(version).reply().await);
         }
     }
 }
@@ -176,21 +176,21 @@ async fn a_server_with_keys_says_how_to_show_them_and_keeps_private_skills_for_k
         skills.iter().map(|skill| skill["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(skills(&public), ["talk"]);
-    for door in ALL {
+    for dialect in ALL {
         for agent in ["", "talker"] {
-            let reply = door.ask(&world, agent, Operation::ExtendedCard).key("ann").reply().await;
-            let card = door.result(&reply);
-            assert_eq!(skills(&card), ["talk", "secret"], "{door:?}");
-            assert_eq!(card.get("protocolVersion").is_some(), !door.is_v1());
-            let bearer = match door {
-                Door::RpcV1 | Door::RestV1 => json!({"httpAuthSecurityScheme": {"scheme": "Bearer"}}),
-                Door::RpcV03 => json!({"type": "http", "scheme": "Bearer"}),
-                Door::RestV03 => {
+            let reply = dialect.ask(&world, agent, Operation::ExtendedCard).key("ann").reply().await;
+            let card = dialect.result(&reply);
+            assert_eq!(skills(&card), ["talk", "secret"], "{dialect:?}");
+            assert_eq!(card.get("protocolVersion").is_some(), !dialect.is_v1());
+            let bearer = match dialect {
+                TestDialect::RpcV1 | TestDialect::RestV1 => json!({"httpAuthSecurityScheme": {"scheme": "Bearer"}}),
+                TestDialect::RpcV03 => json!({"type": "http", "scheme": "Bearer"}),
+                TestDialect::RestV03 => {
                     json!({"type": "http", "scheme": "Bearer", "httpAuthSecurityScheme": {"scheme": "Bearer"}})
                 }
             };
-            assert_eq!(card["securitySchemes"]["bearer"], bearer, "{door:?}");
-            if !door.is_rpc() {
+            assert_eq!(card["securitySchemes"]["bearer"], bearer, "{dialect:?}");
+            if !dialect.is_rpc() {
                 assert_eq!(reply.header("cache-control"), "private, max-age=60");
             }
         }
@@ -212,9 +212,9 @@ async fn without_an_agent_at_the_root_there_is_no_card_there_and_the_names_are_t
         let reply = world.get(ROOT).version(version).key("guest").reply().await;
         assert_eq!(reply.json()["error"]["details"][0]["metadata"]["agents"], "talker", "{version:?}");
     }
-    let extended = Door::RestV1.ask(&world, "", Operation::ExtendedCard).key("guest").reply().await;
-    assert_eq!(Door::RestV1.error(&extended).0, 404);
-    let reply = Door::RpcV1.send(&world, "hello").key("guest").reply().await;
+    let extended = TestDialect::RestV1.ask(&world, "", Operation::ExtendedCard).key("guest").reply().await;
+    assert_eq!(TestDialect::RestV1.error(&extended).0, 404);
+    let reply = TestDialect::RpcV1.send(&world, "hello").key("guest").reply().await;
     assert_eq!(reply.status, 404);
     let json = reply.json();
     assert_eq!(json["error"]["data"][0]["reason"], "AGENT_NOT_FOUND");
@@ -222,9 +222,9 @@ async fn without_an_agent_at_the_root_there_is_no_card_there_and_the_names_are_t
     assert_eq!(json["error"]["message"], "no agent is the default here; name one: talker");
     // Each agent has its card, and at the root the tenant names it.
     assert_eq!(card(&world, &format!("/a2a/talker{ROOT}"), "1.0").await["name"], "talker");
-    let named = Operation::Send(json!({"tenant": "talker", "message": Door::RpcV1.message("say")}));
-    let reply = Door::RpcV1.ask(&world, "", named).key("guest").reply().await;
-    assert_eq!(Door::RpcV1.result(&reply)["message"]["parts"][0]["text"], "said directly");
+    let named = Operation::Send(json!({"tenant": "talker", "message": TestDialect::RpcV1.message("say")}));
+    let reply = TestDialect::RpcV1.ask(&world, "", named).key("guest").reply().await;
+    assert_eq!(TestDialect::RpcV1.result(&reply)["message"]["parts"][0]["text"], "said directly");
 }
 
 #[tokio::test]

@@ -2,36 +2,37 @@
 
 use serde_json::{Value, json};
 
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
 
 /// The expectation for one error: code, reason, and the HTTP statuses of v1.0 and v0.3 REST.
 struct Expected(i64, &'static str, u16, u16);
 
 #[track_caller]
-fn check(door: Door, found: (u16, i64, String), expected: &Expected) {
+fn check(dialect: TestDialect, found: (u16, i64, String), expected: &Expected) {
     let Expected(code, reason, rest_v1, rest_v03) = *expected;
-    let wanted = match door {
-        Door::RpcV1 => (200, code, reason.to_owned()),
-        Door::RpcV03 => (200, code, String::new()),
-        Door::RestV1 => (rest_v1, 0, reason.to_owned()),
-        Door::RestV03 => (rest_v03, code, String::new()),
+    let wanted = match dialect {
+        TestDialect::RpcV1 => (200, code, reason.to_owned()),
+        TestDialect::RpcV03 => (200, code, String::new()),
+        TestDialect::RestV1 => (rest_v1, 0, reason.to_owned()),
+        TestDialect::RestV03 => (rest_v03, code, String::new()),
     };
-    assert_eq!(found, wanted, "{door:?}");
+    assert_eq!(found, wanted, "{dialect:?}");
 }
 
 #[tokio::test]
 async fn unknown_tasks_are_not_found() {
     let world = World::start().await;
     let expected = Expected(-32001, "TASK_NOT_FOUND", 404, 404);
-    for door in ALL {
+    for dialect in ALL {
         for operation in [Operation::Get("nothing", None), Operation::Cancel("nothing")] {
-            let reply = door.ask(&world, "", operation).reply().await;
-            check(door, door.error(&reply), &expected);
+            let reply = dialect.ask(&world, "", operation).reply().await;
+            check(dialect, dialect.error(&reply), &expected);
         }
         for send in [Operation::Send, Operation::Stream] {
-            let reply = door.ask(&world, "", send(json!({"message": door.answer("hi", "nothing")}))).reply().await;
-            check(door, door.error(&reply), &expected);
+            let reply =
+                dialect.ask(&world, "", send(json!({"message": dialect.answer("hi", "nothing")}))).reply().await;
+            check(dialect, dialect.error(&reply), &expected);
         }
     }
 }
@@ -39,11 +40,11 @@ async fn unknown_tasks_are_not_found() {
 #[tokio::test]
 async fn an_unknown_subscription_is_json_except_where_readers_take_only_streams() {
     let world = World::start().await;
-    for door in [Door::RpcV1, Door::RestV1, Door::RestV03] {
-        let reply = door.ask(&world, "", Operation::Subscribe("nothing")).reply().await;
-        check(door, door.error(&reply), &Expected(-32001, "TASK_NOT_FOUND", 404, 404));
+    for dialect in [TestDialect::RpcV1, TestDialect::RestV1, TestDialect::RestV03] {
+        let reply = dialect.ask(&world, "", Operation::Subscribe("nothing")).reply().await;
+        check(dialect, dialect.error(&reply), &Expected(-32001, "TASK_NOT_FOUND", 404, 404));
     }
-    let frames = Door::RpcV03.ask(&world, "", Operation::Subscribe("nothing")).events().await.rest().await;
+    let frames = TestDialect::RpcV03.ask(&world, "", Operation::Subscribe("nothing")).events().await.rest().await;
     assert_eq!(frames.len(), 1);
     assert_eq!((&frames[0].id, &frames[0].event), (&None, &None));
     assert_eq!(frames[0].data["id"], json!(7));
@@ -53,18 +54,18 @@ async fn an_unknown_subscription_is_json_except_where_readers_take_only_streams(
 #[tokio::test]
 async fn ended_tasks_take_no_cancel_no_message_and_no_subscription() {
     let world = World::start().await;
-    for door in ALL {
-        let task = door.sent_task(&door.send(&world, "hello").reply().await);
+    for dialect in ALL {
+        let task = dialect.sent_task(&dialect.send(&world, "hello").reply().await);
         let id = task["id"].as_str().unwrap();
-        let reply = door.ask(&world, "", Operation::Cancel(id)).reply().await;
-        check(door, door.error(&reply), &Expected(-32002, "TASK_NOT_CANCELABLE", 400, 409));
+        let reply = dialect.ask(&world, "", Operation::Cancel(id)).reply().await;
+        check(dialect, dialect.error(&reply), &Expected(-32002, "TASK_NOT_CANCELABLE", 400, 409));
         let unsupported = Expected(-32004, "UNSUPPORTED_OPERATION", 400, 400);
-        let message = json!({"message": door.answer("more", id)});
-        let reply = door.ask(&world, "", Operation::Send(message)).reply().await;
-        check(door, door.error(&reply), &unsupported);
-        if door != Door::RpcV03 {
-            let reply = door.ask(&world, "", Operation::Subscribe(id)).reply().await;
-            check(door, door.error(&reply), &unsupported);
+        let message = json!({"message": dialect.answer("more", id)});
+        let reply = dialect.ask(&world, "", Operation::Send(message)).reply().await;
+        check(dialect, dialect.error(&reply), &unsupported);
+        if dialect != TestDialect::RpcV03 {
+            let reply = dialect.ask(&world, "", Operation::Subscribe(id)).reply().await;
+            check(dialect, dialect.error(&reply), &unsupported);
         }
     }
 }
@@ -80,25 +81,25 @@ async fn webhooks_are_not_supported_and_say_so() {
 
 async fn no_webhooks(world: &World) {
     let expected = Expected(-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", 400, 400);
-    for door in ALL {
-        let task = door.sent_task(&door.send(world, "hello").reply().await);
+    for dialect in ALL {
+        let task = dialect.sent_task(&dialect.send(world, "hello").reply().await);
         let id = task["id"].as_str().unwrap();
         for operation in
             [Operation::CreatePush(id), Operation::GetPush(id), Operation::ListPush(id), Operation::DeletePush(id)]
         {
-            let reply = door.ask(world, "", operation.clone()).reply().await;
-            let found = door.error(&reply);
-            check(door, found, &expected);
+            let reply = dialect.ask(world, "", operation.clone()).reply().await;
+            let found = dialect.error(&reply);
+            check(dialect, found, &expected);
         }
-        let member = match door {
-            Door::RpcV1 | Door::RestV1 => "taskPushNotificationConfig",
-            Door::RpcV03 => "pushNotificationConfig",
-            Door::RestV03 => "pushNotification",
+        let member = match dialect {
+            TestDialect::RpcV1 | TestDialect::RestV1 => "taskPushNotificationConfig",
+            TestDialect::RpcV03 => "pushNotificationConfig",
+            TestDialect::RestV03 => "pushNotification",
         };
         let params =
-            json!({"message": door.message("hello"), "configuration": {member: {"url": "https://hook.test/"}}});
-        let reply = door.ask(world, "", Operation::Send(params)).reply().await;
-        check(door, door.error(&reply), &expected);
+            json!({"message": dialect.message("hello"), "configuration": {member: {"url": "https://hook.test/"}}});
+        let reply = dialect.ask(world, "", Operation::Send(params)).reply().await;
+        check(dialect, dialect.error(&reply), &expected);
     }
 }
 
@@ -106,42 +107,42 @@ async fn no_webhooks(world: &World) {
 async fn media_types_the_agent_does_not_know_are_refused() {
     let world = World::start().await;
     let expected = Expected(-32005, "CONTENT_TYPE_NOT_SUPPORTED", 400, 400);
-    for door in ALL {
+    for dialect in ALL {
         let params = json!({
-            "message": door.message("hello"),
+            "message": dialect.message("hello"),
             "configuration": {"acceptedOutputModes": ["image/png"], "blocking": true},
         });
-        let reply = door.ask(&world, "", Operation::Send(params)).reply().await;
-        check(door, door.error(&reply), &expected);
+        let reply = dialect.ask(&world, "", Operation::Send(params)).reply().await;
+        check(dialect, dialect.error(&reply), &expected);
     }
-    let mut message = Door::RpcV1.message("hello");
+    let mut message = TestDialect::RpcV1.message("hello");
     message["parts"] = json!([{"text": "<x/>", "mediaType": "text/xml"}]);
-    let reply = Door::RpcV1.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
-    check(Door::RpcV1, Door::RpcV1.error(&reply), &expected);
+    let reply = TestDialect::RpcV1.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+    check(TestDialect::RpcV1, TestDialect::RpcV1.error(&reply), &expected);
 }
 
 #[tokio::test]
 async fn wrong_parameters_are_named() {
     let world = World::start().await;
     let expected = Expected(-32602, "INVALID_PARAMS", 400, 400);
-    for door in ALL {
-        let parts = if door == Door::RestV03 { "content" } else { "parts" };
-        let mut empty = door.message("hello");
+    for dialect in ALL {
+        let parts = if dialect == TestDialect::RestV03 { "content" } else { "parts" };
+        let mut empty = dialect.message("hello");
         empty[parts] = json!([]);
-        let mut mine = door.message("hello");
-        mine["role"] = json!(if door == Door::RpcV03 { "agent" } else { "ROLE_AGENT" });
+        let mut mine = dialect.message("hello");
+        mine["role"] = json!(if dialect == TestDialect::RpcV03 { "agent" } else { "ROLE_AGENT" });
         for (message, field) in [(json!(null), "message"), (empty, "message.parts"), (mine, "message.role")] {
-            let reply = door.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+            let reply = dialect.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
-            check(door, door.error(&reply), &expected);
-            assert!(body.contains(field), "{door:?} does not name {field}: {body}");
+            check(dialect, dialect.error(&reply), &expected);
+            assert!(body.contains(field), "{dialect:?} does not name {field}: {body}");
         }
         // A context that is not the task's.
-        let task = door.sent_task(&door.send(&world, "ask").reply().await);
-        let mut message = door.answer("Rome", task["id"].as_str().unwrap());
+        let task = dialect.sent_task(&dialect.send(&world, "ask").reply().await);
+        let mut message = dialect.answer("Rome", task["id"].as_str().unwrap());
         message["contextId"] = json!("elsewhere");
-        let reply = door.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
-        check(door, door.error(&reply), &expected);
+        let reply = dialect.ask(&world, "", Operation::Send(json!({"message": message}))).reply().await;
+        check(dialect, dialect.error(&reply), &expected);
     }
     let reply = world.get("/a2a/tasks?pageSize=150").version("1.0").reply().await;
     assert_eq!(reply.status, 400);
@@ -186,16 +187,17 @@ async fn bodies_that_are_no_request_are_answered_all_the_same() {
 #[tokio::test]
 async fn a_message_without_an_id_is_refused_and_starts_nothing() {
     let world = World::start().await;
-    for (door, send, stream) in
-        [(Door::RpcV1, "SendMessage", "SendStreamingMessage"), (Door::RpcV03, "message/send", "message/stream")]
-    {
+    for (dialect, send, stream) in [
+        (TestDialect::RpcV1, "SendMessage", "SendStreamingMessage"),
+        (TestDialect::RpcV03, "message/send", "message/stream"),
+    ] {
         let body =
-            |method: &str| json!({"jsonrpc": "2.0", "method": method, "params": {"message": door.message("hi")}});
+            |method: &str| json!({"jsonrpc": "2.0", "method": method, "params": {"message": dialect.message("hi")}});
         let refused = |json: &Value| {
-            assert_eq!((&json["id"], &json["error"]["code"]), (&Value::Null, &json!(-32600)), "{door:?}");
+            assert_eq!((&json["id"], &json["error"]["code"]), (&Value::Null, &json!(-32600)), "{dialect:?}");
         };
         refused(&world.post("/a2a", &body(send)).reply().await.json());
-        match door.is_v1() {
+        match dialect.is_v1() {
             true => refused(&world.post("/a2a", &body(stream)).reply().await.json()),
             false => refused(&world.post("/a2a", &body(stream)).events().await.rest().await[0].data),
         }
@@ -208,15 +210,15 @@ async fn a_message_without_an_id_is_refused_and_starts_nothing() {
 async fn an_open_server_has_no_extended_card() {
     let plan = Plan { default_agent: None, ..Plan::default() };
     let (world, without_root) = (World::start().await, plan.start().await);
-    for door in ALL {
-        let expected = match door.is_v1() {
+    for dialect in ALL {
+        let expected = match dialect.is_v1() {
             true => Expected(-32004, "UNSUPPORTED_OPERATION", 400, 0),
             false => Expected(-32007, "", 0, 404),
         };
         for (world, agent) in [(&world, ""), (&world, "talker"), (&without_root, "")] {
-            let reply = door.ask(world, agent, Operation::ExtendedCard).reply().await;
-            check(door, door.error(&reply), &expected);
-            assert!(String::from_utf8_lossy(&reply.body).contains("this server has no keys"), "{door:?}");
+            let reply = dialect.ask(world, agent, Operation::ExtendedCard).reply().await;
+            check(dialect, dialect.error(&reply), &expected);
+            assert!(String::from_utf8_lossy(&reply.body).contains("this server has no keys"), "{dialect:?}");
         }
     }
 }
@@ -224,16 +226,16 @@ async fn an_open_server_has_no_extended_card() {
 #[tokio::test]
 async fn agents_that_do_not_exist_are_answered_with_those_that_do() {
     let world = World::start().await;
-    for door in ALL {
+    for dialect in ALL {
         for operation in [
-            Operation::Send(json!({"message": door.message("hi")})),
+            Operation::Send(json!({"message": dialect.message("hi")})),
             Operation::Get("x", None),
             Operation::ExtendedCard,
         ] {
-            let reply = door.ask(&world, "nobody", operation).reply().await;
+            let reply = dialect.ask(&world, "nobody", operation).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
-            assert_eq!(reply.status, 404, "{door:?}: {body}");
-            assert!(body.contains("worker, talker, either"), "{door:?}: {body}");
+            assert_eq!(reply.status, 404, "{dialect:?}: {body}");
+            assert!(body.contains("worker, talker, either"), "{dialect:?}: {body}");
         }
     }
     let reply = world.get("/a2a/nobody/.well-known/agent-card.json").reply().await;
@@ -244,23 +246,23 @@ async fn agents_that_do_not_exist_are_answered_with_those_that_do() {
 async fn keys_open_only_the_agents_in_their_scope() {
     let (plan, _) = Plan::with_keys();
     let world = plan.start().await;
-    for door in ALL {
+    for dialect in ALL {
         for operation in [
-            Operation::Send(json!({"message": door.message("hi")})),
+            Operation::Send(json!({"message": dialect.message("hi")})),
             Operation::Get("x", None),
             Operation::ExtendedCard,
         ] {
-            let reply = door.ask(&world, "worker", operation).key("guest").reply().await;
-            let (status, _, reason) = door.error(&reply);
-            assert_eq!(status, 403, "{door:?}");
-            if door.is_v1() {
+            let reply = dialect.ask(&world, "worker", operation).key("guest").reply().await;
+            let (status, _, reason) = dialect.error(&reply);
+            assert_eq!(status, 403, "{dialect:?}");
+            if dialect.is_v1() {
                 assert_eq!(reason, "PERMISSION_DENIED");
             }
         }
-        let allowed = door.ask(&world, "talker", Operation::Send(json!({"message": door.message("say")})));
-        assert_eq!(allowed.key("guest").reply().await.status, 200, "{door:?}");
-        let stranger = door.ask(&world, "talker", Operation::ExtendedCard).reply().await;
-        assert_eq!(door.error(&stranger).0, 401, "{door:?}");
+        let allowed = dialect.ask(&world, "talker", Operation::Send(json!({"message": dialect.message("say")})));
+        assert_eq!(allowed.key("guest").reply().await.status, 200, "{dialect:?}");
+        let stranger = dialect.ask(&world, "talker", Operation::ExtendedCard).reply().await;
+        assert_eq!(dialect.error(&stranger).0, 401, "{dialect:?}");
     }
 }
 
@@ -270,16 +272,16 @@ async fn a_full_queue_is_a_retryable_error() {
     plan.settings.running_tasks = 0;
     plan.settings.queued_turns = 0;
     let world = plan.start().await;
-    for door in ALL {
-        let reply = door.send(&world, "hello").reply().await;
-        check(door, door.error(&reply), &Expected(-32603, "OVERLOADED", 503, 503));
-        assert_eq!(reply.header("retry-after"), "1", "{door:?}");
+    for dialect in ALL {
+        let reply = dialect.send(&world, "hello").reply().await;
+        check(dialect, dialect.error(&reply), &Expected(-32603, "OVERLOADED", 503, 503));
+        assert_eq!(reply.header("retry-after"), "1", "{dialect:?}");
         let json = reply.json();
-        let told = match door {
-            Door::RpcV1 => &json["error"]["data"][0]["metadata"]["retryAfterMs"],
-            Door::RestV1 => &json["error"]["details"][0]["metadata"]["retryAfterMs"],
-            Door::RpcV03 => &json["error"]["data"]["retryAfterMs"],
-            Door::RestV03 => &json["data"]["retryAfterMs"],
+        let told = match dialect {
+            TestDialect::RpcV1 => &json["error"]["data"][0]["metadata"]["retryAfterMs"],
+            TestDialect::RestV1 => &json["error"]["details"][0]["metadata"]["retryAfterMs"],
+            TestDialect::RpcV03 => &json["error"]["data"]["retryAfterMs"],
+            TestDialect::RestV03 => &json["data"]["retryAfterMs"],
         };
         assert_eq!(told, "1000", "{json}");
     }
@@ -290,7 +292,7 @@ async fn an_error_does_not_send_back_all_that_was_sent() {
     let world = World::start().await;
     let large = "x".repeat(200_000);
     let rpc = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let message = Door::RpcV1.message("hi");
+    let message = TestDialect::RpcV1.message("hi");
     let mut other_state = message.clone();
     other_state["taskId"] = large.as_str().into();
     for (method, params) in [

@@ -4,7 +4,7 @@ use serde_json::json;
 use switchboard_engine::{Extension, Hosted, Replies};
 
 use super::agents::{Obedient, manifest};
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
 
 const TRACE: &str = "https://ext.test/trace/v1";
@@ -24,24 +24,24 @@ async fn insisting(plan: Plan) -> World {
 #[tokio::test]
 async fn what_is_declared_and_known_is_echoed_under_the_dialects_name() {
     let world = insisting(Plan::default()).await;
-    for door in ALL {
+    for dialect in ALL {
         for header in ["a2a-extensions", "x-a2a-extensions"] {
             let declared = format!("{TRACE}, https://ext.test/unknown,{RESUMPTION} ,{TRACE}");
-            let send = Operation::Send(json!({"message": door.message("hello")}));
-            let reply = door.ask(&world, "strict", send).header(header, &declared).reply().await;
-            door.sent_task(&reply);
-            let (echoed, other) = match door.is_v1() {
+            let send = Operation::Send(json!({"message": dialect.message("hello")}));
+            let reply = dialect.ask(&world, "strict", send).header(header, &declared).reply().await;
+            dialect.sent_task(&reply);
+            let (echoed, other) = match dialect.is_v1() {
                 true => ("a2a-extensions", "x-a2a-extensions"),
                 false => ("x-a2a-extensions", "a2a-extensions"),
             };
-            assert_eq!(reply.header(echoed), format!("{TRACE},{RESUMPTION}"), "{door:?}");
+            assert_eq!(reply.header(echoed), format!("{TRACE},{RESUMPTION}"), "{dialect:?}");
             assert_eq!(reply.header(other), "");
         }
-        let reply = door.send(&world, "hello").reply().await;
+        let reply = dialect.send(&world, "hello").reply().await;
         assert!(!reply.headers.contains_key("a2a-extensions") && !reply.headers.contains_key("x-a2a-extensions"));
-        let stream = Operation::Stream(json!({"message": door.message("hello")}));
-        let events = door.ask(&world, "strict", stream).header("a2a-extensions", TRACE).events().await;
-        assert!(events.headers.values().any(|value| value == TRACE), "{door:?}");
+        let stream = Operation::Stream(json!({"message": dialect.message("hello")}));
+        let events = dialect.ask(&world, "strict", stream).header("a2a-extensions", TRACE).events().await;
+        assert!(events.headers.values().any(|value| value == TRACE), "{dialect:?}");
     }
 }
 
@@ -49,33 +49,33 @@ async fn what_is_declared_and_known_is_echoed_under_the_dialects_name() {
 async fn what_the_agent_insists_on_must_be_declared() {
     let world = insisting(Plan::default()).await;
     let with_keys = insisting(Plan::with_keys().0).await;
-    for door in ALL {
+    for dialect in ALL {
         for operation in [
-            Operation::Send(json!({"message": door.message("hello")})),
-            Operation::Stream(json!({"message": door.message("hello")})),
+            Operation::Send(json!({"message": dialect.message("hello")})),
+            Operation::Stream(json!({"message": dialect.message("hello")})),
             Operation::Get("x", None),
         ] {
-            let reply = door.ask(&world, "strict", operation).header("a2a-extensions", TIMES).reply().await;
+            let reply = dialect.ask(&world, "strict", operation).header("a2a-extensions", TIMES).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
-            assert!(body.contains(TRACE), "{door:?}: {body}");
-            let expected = match door {
-                Door::RpcV1 => (200, -32008, "EXTENSION_SUPPORT_REQUIRED"),
-                Door::RestV1 => (400, 0, "EXTENSION_SUPPORT_REQUIRED"),
-                Door::RpcV03 => (200, -32603, ""),
-                Door::RestV03 => (500, -32603, ""),
+            assert!(body.contains(TRACE), "{dialect:?}: {body}");
+            let expected = match dialect {
+                TestDialect::RpcV1 => (200, -32008, "EXTENSION_SUPPORT_REQUIRED"),
+                TestDialect::RestV1 => (400, 0, "EXTENSION_SUPPORT_REQUIRED"),
+                TestDialect::RpcV03 => (200, -32603, ""),
+                TestDialect::RestV03 => (500, -32603, ""),
             };
-            assert_eq!(door.error(&reply), (expected.0, expected.1, expected.2.to_owned()), "{door:?}: {body}");
+            assert_eq!(dialect.error(&reply), (expected.0, expected.1, expected.2.to_owned()), "{dialect:?}: {body}");
         }
         // The card says what is needed, so it is there without.
-        let card = door.ask(&with_keys, "strict", Operation::ExtendedCard).key("ann").reply().await;
-        assert_eq!(door.result(&card)["name"], "strict", "{door:?}");
+        let card = dialect.ask(&with_keys, "strict", Operation::ExtendedCard).key("ann").reply().await;
+        assert_eq!(dialect.result(&card)["name"], "strict", "{dialect:?}");
     }
     // At the root it counts for everything that names one of its tasks.
-    let send = Operation::Send(json!({"message": Door::RpcV1.message("ask")}));
-    let reply = Door::RpcV1.ask(&world, "strict", send).header("a2a-extensions", TRACE).reply().await;
-    let task = Door::RpcV1.sent_task(&reply);
+    let send = Operation::Send(json!({"message": TestDialect::RpcV1.message("ask")}));
+    let reply = TestDialect::RpcV1.ask(&world, "strict", send).header("a2a-extensions", TRACE).reply().await;
+    let task = TestDialect::RpcV1.sent_task(&reply);
     let id = task["id"].as_str().unwrap();
-    for door in ALL {
+    for dialect in ALL {
         for operation in [
             Operation::Get(id, None),
             Operation::Cancel(id),
@@ -85,21 +85,25 @@ async fn what_the_agent_insists_on_must_be_declared() {
             Operation::ListPush(id),
             Operation::DeletePush(id),
         ] {
-            let reply = door.ask(&world, "", operation.clone()).reply().await;
+            let reply = dialect.ask(&world, "", operation.clone()).reply().await;
             let body = String::from_utf8_lossy(&reply.body).into_owned();
-            assert!(body.contains(TRACE), "{door:?} {operation:?}: {body}");
+            assert!(body.contains(TRACE), "{dialect:?} {operation:?}: {body}");
         }
-        let reply = door.ask(&world, "", Operation::Get(id, None)).header("a2a-extensions", TRACE).reply().await;
-        assert_eq!(door.result(&reply)["id"], id, "{door:?}");
+        let reply = dialect.ask(&world, "", Operation::Get(id, None)).header("a2a-extensions", TRACE).reply().await;
+        assert_eq!(dialect.result(&reply)["id"], id, "{dialect:?}");
     }
-    let list = Door::RestV1.ask(&world, "", Operation::List).reply().await;
-    assert_eq!(Door::RestV1.result(&list)["tasks"][0]["id"], id, "the list is of all agents, nobody insists there");
-    let others = Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
-    let reply = Door::RestV1.ask(&world, "", Operation::Get(others["id"].as_str().unwrap(), None)).reply().await;
-    assert_eq!(Door::RestV1.result(&reply)["id"], others["id"], "another agent's task");
-    let answer = Operation::Send(json!({"message": Door::RpcV1.answer("Rome", id)}));
-    let reply = Door::RpcV1.ask(&world, "", answer.clone()).reply().await;
-    assert_eq!(Door::RpcV1.error(&reply).1, -32008);
-    let reply = Door::RpcV1.ask(&world, "", answer).header("a2a-extensions", TRACE).reply().await;
-    assert_eq!(Door::RpcV1.sent_task(&reply)["status"]["state"], "TASK_STATE_COMPLETED");
+    let list = TestDialect::RestV1.ask(&world, "", Operation::List).reply().await;
+    assert_eq!(
+        TestDialect::RestV1.result(&list)["tasks"][0]["id"],
+        id,
+        "the list is of all agents, nobody insists there"
+    );
+    let others = TestDialect::RestV1.sent_task(&TestDialect::RestV1.send(&world, "hello").reply().await);
+    let reply = TestDialect::RestV1.ask(&world, "", Operation::Get(others["id"].as_str().unwrap(), None)).reply().await;
+    assert_eq!(TestDialect::RestV1.result(&reply)["id"], others["id"], "another agent's task");
+    let answer = Operation::Send(json!({"message": TestDialect::RpcV1.answer("Rome", id)}));
+    let reply = TestDialect::RpcV1.ask(&world, "", answer.clone()).reply().await;
+    assert_eq!(TestDialect::RpcV1.error(&reply).1, -32008);
+    let reply = TestDialect::RpcV1.ask(&world, "", answer).header("a2a-extensions", TRACE).reply().await;
+    assert_eq!(TestDialect::RpcV1.sent_task(&reply)["status"]["state"], "TASK_STATE_COMPLETED");
 }

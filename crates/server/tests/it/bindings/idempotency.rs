@@ -5,11 +5,11 @@ use switchboard_engine::{Hosted, Replies, Switches};
 
 use super::agents::{Obedient, manifest};
 use super::client::Ask;
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
 
-fn keyed(world: &World, door: Door, text: &str, key: &str) -> Ask {
-    door.send(world, text).header("idempotency-key", key)
+fn keyed(world: &World, dialect: TestDialect, text: &str, key: &str) -> Ask {
+    dialect.send(world, text).header("idempotency-key", key)
 }
 
 async fn total(world: &World) -> Value {
@@ -19,12 +19,12 @@ async fn total(world: &World) -> Value {
 #[tokio::test]
 async fn the_same_key_twice_at_once_is_one_task() {
     let world = World::start().await;
-    for (number, door) in ALL.into_iter().enumerate() {
+    for (number, dialect) in ALL.into_iter().enumerate() {
         let key = format!("key {number}");
         let (first, second) =
-            tokio::join!(keyed(&world, door, "hello", &key).reply(), keyed(&world, door, "hello", &key).reply());
-        let (first, second) = (door.sent_task(&first), door.sent_task(&second));
-        assert_eq!(first, second, "{door:?}");
+            tokio::join!(keyed(&world, dialect, "hello", &key).reply(), keyed(&world, dialect, "hello", &key).reply());
+        let (first, second) = (dialect.sent_task(&first), dialect.sent_task(&second));
+        assert_eq!(first, second, "{dialect:?}");
         assert_eq!(total(&world).await, json!(number + 1));
     }
 }
@@ -32,20 +32,20 @@ async fn the_same_key_twice_at_once_is_one_task() {
 #[tokio::test]
 async fn a_duplicate_acts_as_the_original_whatever_its_dialect() {
     let world = World::start().await;
-    let original = Door::RpcV1.sent_task(&keyed(&world, Door::RpcV1, "hello", "k").reply().await);
+    let original = TestDialect::RpcV1.sent_task(&keyed(&world, TestDialect::RpcV1, "hello", "k").reply().await);
     let id = original["id"].as_str().unwrap();
     // The digest is of the message as the model has it, so another dialect says the same thing.
-    for door in ALL {
-        let again = door.sent_task(&keyed(&world, door, "hello", "k").reply().await);
-        assert_eq!(again["id"], id, "{door:?}");
-        let stream = Operation::Stream(json!({"message": door.message("hello")}));
-        let frames = door.ask(&world, "", stream).header("idempotency-key", "k").events().await.rest().await;
+    for dialect in ALL {
+        let again = dialect.sent_task(&keyed(&world, dialect, "hello", "k").reply().await);
+        assert_eq!(again["id"], id, "{dialect:?}");
+        let stream = Operation::Stream(json!({"message": dialect.message("hello")}));
+        let frames = dialect.ask(&world, "", stream).header("idempotency-key", "k").events().await.rest().await;
         let told = ["task submitted", "statusUpdate working", "artifactUpdate", "statusUpdate completed"];
-        assert_eq!(door.story(&frames), told, "{door:?}");
-        let stream = Operation::Stream(json!({"message": door.message("hello")}));
+        assert_eq!(dialect.story(&frames), told, "{dialect:?}");
+        let stream = Operation::Stream(json!({"message": dialect.message("hello")}));
         let seen = frames[1].id.as_deref().unwrap();
-        let ask = door.ask(&world, "", stream).header("idempotency-key", "k").header("last-event-id", seen);
-        assert_eq!(ask.events().await.rest().await, frames[2..], "{door:?}");
+        let ask = dialect.ask(&world, "", stream).header("idempotency-key", "k").header("last-event-id", seen);
+        assert_eq!(ask.events().await.rest().await, frames[2..], "{dialect:?}");
     }
     assert_eq!(total(&world).await, json!(1));
 }
@@ -53,51 +53,51 @@ async fn a_duplicate_acts_as_the_original_whatever_its_dialect() {
 #[tokio::test]
 async fn a_direct_reply_is_remembered_for_its_key() {
     let world = World::start().await;
-    let door = Door::RestV1;
+    let dialect = TestDialect::RestV1;
     let ask = || {
-        let send = Operation::Send(json!({"message": door.message("say")}));
-        door.ask(&world, "talker", send).header("idempotency-key", "k").reply()
+        let send = Operation::Send(json!({"message": dialect.message("say")}));
+        dialect.ask(&world, "talker", send).header("idempotency-key", "k").reply()
     };
-    let first = door.result(&ask().await);
+    let first = dialect.result(&ask().await);
     assert!(first["message"]["messageId"].is_string());
-    assert_eq!(door.result(&ask().await), first);
+    assert_eq!(dialect.result(&ask().await), first);
 }
 
 #[tokio::test]
 async fn another_body_under_the_same_key_is_refused() {
     let world = World::start().await;
-    for (number, door) in ALL.into_iter().enumerate() {
+    for (number, dialect) in ALL.into_iter().enumerate() {
         let key = format!("key {number}");
-        keyed(&world, door, "hello", &key).reply().await;
-        let reply = keyed(&world, door, "something else", &key).reply().await;
-        let (status, code, reason) = door.error(&reply);
-        assert_eq!(status, if door.is_rpc() { 200 } else { 409 }, "{door:?}");
-        assert!(code == -32602 || reason == "IDEMPOTENCY_KEY_REUSED", "{door:?}: {code} {reason}");
+        keyed(&world, dialect, "hello", &key).reply().await;
+        let reply = keyed(&world, dialect, "something else", &key).reply().await;
+        let (status, code, reason) = dialect.error(&reply);
+        assert_eq!(status, if dialect.is_rpc() { 200 } else { 409 }, "{dialect:?}");
+        assert!(code == -32602 || reason == "IDEMPOTENCY_KEY_REUSED", "{dialect:?}: {code} {reason}");
         let json = reply.json();
-        let told = match door {
-            Door::RpcV1 => &json["error"]["data"][0]["reason"],
-            Door::RestV1 => &json["error"]["details"][0]["reason"],
-            Door::RpcV03 => &json["error"]["data"]["reason"],
-            Door::RestV03 => &json["data"]["reason"],
+        let told = match dialect {
+            TestDialect::RpcV1 => &json["error"]["data"][0]["reason"],
+            TestDialect::RestV1 => &json["error"]["details"][0]["reason"],
+            TestDialect::RpcV03 => &json["error"]["data"]["reason"],
+            TestDialect::RestV03 => &json["data"]["reason"],
         };
-        assert_eq!(told, "IDEMPOTENCY_KEY_REUSED", "{door:?}: {json}");
-        if door == Door::RestV1 {
+        assert_eq!(told, "IDEMPOTENCY_KEY_REUSED", "{dialect:?}: {json}");
+        if dialect == TestDialect::RestV1 {
             assert_eq!(reply.json()["error"]["status"], "ALREADY_EXISTS");
         }
         // The same key at another address is another key.
-        let elsewhere = Operation::Send(json!({"message": door.message("something else")}));
-        let reply = door.ask(&world, "worker", elsewhere).header("idempotency-key", &key).reply().await;
-        assert_eq!(reply.status, 200, "{door:?}");
+        let elsewhere = Operation::Send(json!({"message": dialect.message("something else")}));
+        let reply = dialect.ask(&world, "worker", elsewhere).header("idempotency-key", &key).reply().await;
+        assert_eq!(reply.status, 200, "{dialect:?}");
     }
     let long = "k".repeat(256);
-    assert_eq!(keyed(&world, Door::RestV1, "hello", &long).reply().await.status, 400);
+    assert_eq!(keyed(&world, TestDialect::RestV1, "hello", &long).reply().await.status, 400);
 }
 
 #[tokio::test]
 async fn message_ids_are_keys_only_where_the_agent_is_switched() {
     let world = World::start().await;
-    let door = Door::RpcV1;
-    let send = async |world: &World| door.sent_task(&door.send(world, "hello").reply().await)["id"].clone();
+    let dialect = TestDialect::RpcV1;
+    let send = async |world: &World| dialect.sent_task(&dialect.send(world, "hello").reply().await)["id"].clone();
     assert_ne!(send(&world).await, send(&world).await);
     let plan = Plan::default();
     let agent = Obedient { manifest: manifest("worker", Replies::Task), gate: plan.gate.clone() };
@@ -105,25 +105,25 @@ async fn message_ids_are_keys_only_where_the_agent_is_switched() {
     let plan = Plan { agents: Some(vec![Hosted::new("worker", agent).switches(switches)]), ..plan };
     let world = plan.start().await;
     assert_eq!(send(&world).await, send(&world).await);
-    for door in ALL {
-        let reply = door.send(&world, "something else").reply().await;
+    for dialect in ALL {
+        let reply = dialect.send(&world, "something else").reply().await;
         let json = reply.json();
-        let error = if door == Door::RestV03 { &json } else { &json["error"] };
+        let error = if dialect == TestDialect::RestV03 { &json } else { &json["error"] };
         let message = error["message"].as_str().unwrap();
-        assert!(message.contains("messageId \"m1\"") && !message.contains("idempotency"), "{door:?}: {message}");
-        assert_eq!(door.error(&reply).0, if door.is_rpc() { 200 } else { 409 }, "{door:?}");
+        assert!(message.contains("messageId \"m1\"") && !message.contains("idempotency"), "{dialect:?}: {message}");
+        assert_eq!(dialect.error(&reply).0, if dialect.is_rpc() { 200 } else { 409 }, "{dialect:?}");
     }
 }
 
 #[tokio::test]
 async fn a_key_that_is_sent_twice_is_refused_even_if_both_are_equal() {
     let world = World::start().await;
-    for (door, second) in ALL.into_iter().flat_map(|door| [(door, "k"), (door, "other"), (door, "")]) {
-        let reply = keyed(&world, door, "hello", "k").header("idempotency-key", second).reply().await;
-        let (status, code, reason) = door.error(&reply);
-        assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?}");
-        assert!(code == -32602 || reason == "INVALID_PARAMS", "{door:?}: {code} {reason}");
-        assert!(reply.json().to_string().contains("Idempotency-Key"), "{door:?}: {}", reply.json());
+    for (dialect, second) in ALL.into_iter().flat_map(|dialect| [(dialect, "k"), (dialect, "other"), (dialect, "")]) {
+        let reply = keyed(&world, dialect, "hello", "k").header("idempotency-key", second).reply().await;
+        let (status, code, reason) = dialect.error(&reply);
+        assert_eq!(status, if dialect.is_rpc() { 200 } else { 400 }, "{dialect:?}");
+        assert!(code == -32602 || reason == "INVALID_PARAMS", "{dialect:?}: {code} {reason}");
+        assert!(reply.json().to_string().contains("Idempotency-Key"), "{dialect:?}: {}", reply.json());
     }
     assert_eq!(total(&world).await, json!(0));
 }

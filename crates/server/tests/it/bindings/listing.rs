@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::{Plan, World};
 
 async fn list(world: &World, key: &str, query: &str) -> Value {
@@ -15,10 +15,10 @@ async fn list(world: &World, key: &str, query: &str) -> Value {
 }
 
 async fn send(world: &World, key: &str, text: &str, context: &str) -> Value {
-    let mut message = Door::RestV1.message(text);
+    let mut message = TestDialect::RestV1.message(text);
     message["contextId"] = context.into();
     let reply = world.post("/a2a/message:send", &json!({"message": message})).version("1.0").key(key).reply().await;
-    Door::RestV1.sent_task(&reply)
+    TestDialect::RestV1.sent_task(&reply)
 }
 
 fn ids(page: &Value) -> Vec<String> {
@@ -119,7 +119,7 @@ async fn callers_see_their_own_tasks_only() {
     }
     // Somebody else's task is as good as none, whatever one does with it.
     let id = anns["id"].as_str().unwrap();
-    let answer = json!({"message": Door::RestV1.answer("Rome", id)});
+    let answer = json!({"message": TestDialect::RestV1.answer("Rome", id)});
     let foreign = world.get(&format!("/a2a/tasks/{id}")).version("1.0").key("bob").reply().await;
     let missing = world.get("/a2a/tasks/none").version("1.0").key("bob").reply().await;
     assert_eq!(foreign.json().to_string().replace(id, "none"), missing.json().to_string());
@@ -135,11 +135,16 @@ async fn callers_see_their_own_tasks_only() {
 #[tokio::test]
 async fn a_parameter_that_is_no_text_is_refused_and_not_left_out() {
     let world = World::start().await;
-    Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
+    TestDialect::RestV1.sent_task(&TestDialect::RestV1.send(&world, "hello").reply().await);
     for (query, name) in [("contextId=%ff", "contextId"), ("pageSize=5&status=%C3%28", "status"), ("a%20b=%80", "a b")]
     {
         let reply = world.get(&format!("/a2a/tasks?{query}")).version("1.0").reply().await;
-        assert_eq!(Door::RestV1.error(&reply), (400, 0, "INVALID_PARAMS".to_owned()), "{query}: {}", reply.json());
+        assert_eq!(
+            TestDialect::RestV1.error(&reply),
+            (400, 0, "INVALID_PARAMS".to_owned()),
+            "{query}: {}",
+            reply.json()
+        );
         assert_eq!(reply.json()["error"]["details"][1]["fieldViolations"][0]["field"], name, "{query}");
     }
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": "ListTasks", "params": {}});
@@ -147,7 +152,7 @@ async fn a_parameter_that_is_no_text_is_refused_and_not_left_out() {
     assert_eq!(reply.json()["error"]["code"], -32602, "{}", reply.json());
     assert!(reply.json()["error"]["message"].as_str().unwrap().contains("tenant"), "{}", reply.json());
     let reply = world.get("/a2a/tasks?a2a-version=%ff").reply().await;
-    assert_eq!(Door::RestV1.error(&reply), (400, 0, "VERSION_NOT_SUPPORTED".to_owned()));
+    assert_eq!(TestDialect::RestV1.error(&reply), (400, 0, "VERSION_NOT_SUPPORTED".to_owned()));
     for path in ["/a2a/tasks/%ff", "/a2a/%ff/tasks", "/a2a/%ff/.well-known/agent-card.json"] {
         assert_eq!(world.get(path).version("1.0").reply().await.status, 404, "{path}");
     }
@@ -156,20 +161,24 @@ async fn a_parameter_that_is_no_text_is_refused_and_not_left_out() {
 #[tokio::test]
 async fn every_door_lists_tasks_in_its_own_form() {
     let world = World::start().await;
-    let sent = Door::RestV1.sent_task(&Door::RestV1.send(&world, "hello").reply().await);
-    for door in ALL {
-        let page = door.result(&door.ask(&world, "", Operation::List).reply().await);
+    let sent = TestDialect::RestV1.sent_task(&TestDialect::RestV1.send(&world, "hello").reply().await);
+    for dialect in ALL {
+        let page = dialect.result(&dialect.ask(&world, "", Operation::List).reply().await);
         let (token, size, total) = (&page["nextPageToken"], &page["pageSize"], &page["totalSize"]);
-        assert_eq!((token, size, total), (&json!(""), &json!(50), &json!(1)), "{door:?}");
+        assert_eq!((token, size, total), (&json!(""), &json!(50), &json!(1)), "{dialect:?}");
         let task = &page["tasks"][0];
-        assert_eq!((&task["id"], &task["status"]["state"]), (&sent["id"], &json!(door.state("completed"))), "{door:?}");
-        assert!(task.get("artifacts").is_none(), "{door:?}: {task}");
-        let kind = if door == Door::RpcV03 { json!("task") } else { Value::Null };
-        let parts = if door == Door::RestV03 { "content" } else { "parts" };
+        assert_eq!(
+            (&task["id"], &task["status"]["state"]),
+            (&sent["id"], &json!(dialect.state("completed"))),
+            "{dialect:?}"
+        );
+        assert!(task.get("artifacts").is_none(), "{dialect:?}: {task}");
+        let kind = if dialect == TestDialect::RpcV03 { json!("task") } else { Value::Null };
+        let parts = if dialect == TestDialect::RestV03 { "content" } else { "parts" };
         assert_eq!(
             (&task["kind"], &task["history"][0][parts][0]["text"]),
             (&kind, &json!("hello")),
-            "{door:?}: {task}"
+            "{dialect:?}: {task}"
         );
     }
 }
@@ -183,7 +192,7 @@ async fn version_0_3_lists_by_filter_and_page_too() {
     }
     let rpc = async |params: Value| {
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tasks/list", "params": params});
-        Door::RpcV03.result(&world.post("/a2a", &body).key("ann").reply().await)
+        TestDialect::RpcV03.result(&world.post("/a2a", &body).key("ann").reply().await)
     };
     let first = rpc(json!({"contextId": "red", "pageSize": 2, "includeArtifacts": true})).await;
     assert_eq!((ids(&first).len(), &first["totalSize"]), (2, &json!(3)));
@@ -195,9 +204,9 @@ async fn version_0_3_lists_by_filter_and_page_too() {
     assert_eq!(ids(&rpc(json!({"status": "input-required"})).await), ids(&first)[..1]);
 
     let rest = world.get("/a2a/v1/tasks?contextId=red&status=TASK_STATE_INPUT_REQUIRED").key("ann").reply().await;
-    assert_eq!(ids(&Door::RestV03.result(&rest)), ids(&first)[..1]);
+    assert_eq!(ids(&TestDialect::RestV03.result(&rest)), ids(&first)[..1]);
     let others = world.get("/a2a/v1/tasks").key("bob").reply().await;
-    assert_eq!(Door::RestV03.result(&others)["totalSize"], 0);
+    assert_eq!(TestDialect::RestV03.result(&others)["totalSize"], 0);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use switchboard_a2a::TaskId;
 
 use self::schemas::{Schemas, described};
 use super::client::Ask;
-use super::doors::Door;
+use super::dialects::TestDialect;
 use super::webhooks::receiver::Receiver;
 use super::world::{Plan, World};
 
@@ -95,8 +95,8 @@ async fn every_reference_leads_somewhere_and_every_name_is_used_once() {
 /// A path with its parameters filled in, for a task of its own with a webhook of its own.
 async fn filled(world: &World, receiver: &Receiver, path: &str) -> String {
     let ask = |path: &str, body: &Value| world.post(path, body).version("1.0").key(KEY).reply();
-    let params = json!({"message": Door::RestV1.message("ask")});
-    let task = Door::RestV1.sent_task(&ask("/a2a/worker/message:send", &params).await)["id"].clone();
+    let params = json!({"message": TestDialect::RestV1.message("ask")});
+    let task = TestDialect::RestV1.sent_task(&ask("/a2a/worker/message:send", &params).await)["id"].clone();
     let task = task.as_str().unwrap();
     let path = path.replace("{agent}", "worker").replace("{id}", task);
     if path.contains("pushNotificationConfigs") || path.contains("{number}") {
@@ -148,7 +148,7 @@ async fn every_operation_answers() {
             ask = ask.header("x-a2a-notification-token", &token);
         }
         let body = match path.rsplit('/').next().unwrap() {
-            "message:send" | "message:stream" => json!({"message": Door::RestV1.message("hello")}),
+            "message:send" | "message:stream" => json!({"message": TestDialect::RestV1.message("hello")}),
             "a2a" | "worker" => json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks"}),
             "pushNotificationConfigs" if method == "POST" => json!({"url": receiver.url("/")}),
             _ if template.contains("/callback/") => {

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::client::scrub;
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::World;
 
 /// The finished task of `hello` in each dialect, written down by hand.
-fn finished(door: Door) -> Value {
-    match door {
-        Door::RpcV1 | Door::RestV1 => json!({
+fn finished(dialect: TestDialect) -> Value {
+    match dialect {
+        TestDialect::RpcV1 | TestDialect::RestV1 => json!({
             "id": "id0", "contextId": "id1",
             "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time", "message": {
                 "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "ROLE_AGENT",
@@ -21,7 +21,7 @@ fn finished(door: Door) -> Value {
                 "parts": [{"text": "hello"}]
             }],
         }),
-        Door::RpcV03 => json!({
+        TestDialect::RpcV03 => json!({
             "kind": "task", "id": "id0", "contextId": "id1",
             "status": {"state": "completed", "timestamp": "time", "message": {
                 "kind": "message", "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "agent",
@@ -33,7 +33,7 @@ fn finished(door: Door) -> Value {
                 "parts": [{"kind": "text", "text": "hello"}]
             }],
         }),
-        Door::RestV03 => json!({
+        TestDialect::RestV03 => json!({
             "id": "id0", "contextId": "id1",
             "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "time", "message": {
                 "messageId": "id3", "contextId": "id1", "taskId": "id0", "role": "ROLE_AGENT",
@@ -61,13 +61,13 @@ fn ordered(task: &Value) -> Value {
 #[tokio::test]
 async fn a_message_is_sent_and_its_task_read_again() {
     let world = World::start().await;
-    for door in ALL {
-        let task = door.sent_task(&door.send(&world, "hello").reply().await);
-        assert_eq!(ordered(&task), ordered(&finished(door)), "{door:?}");
+    for dialect in ALL {
+        let task = dialect.sent_task(&dialect.send(&world, "hello").reply().await);
+        assert_eq!(ordered(&task), ordered(&finished(dialect)), "{dialect:?}");
         let id = task["id"].as_str().unwrap();
         for agent in ["", "worker"] {
-            let again = door.ask(&world, agent, Operation::Get(id, None)).reply().await;
-            assert_eq!(door.result(&again), task, "{door:?} at {agent:?}");
+            let again = dialect.ask(&world, agent, Operation::Get(id, None)).reply().await;
+            assert_eq!(dialect.result(&again), task, "{dialect:?} at {agent:?}");
         }
     }
 }
@@ -76,15 +76,15 @@ async fn a_message_is_sent_and_its_task_read_again() {
 async fn answers_are_the_stored_bytes_in_their_envelope() {
     let world = World::start().await;
     let text = |reply: super::client::Reply| String::from_utf8(reply.body.to_vec()).unwrap();
-    let send = Door::RpcV1.send(&world, "hello").replace("\"id\":7", r#""id":"a\u0041 \" 1""#);
+    let send = TestDialect::RpcV1.send(&world, "hello").replace("\"id\":7", r#""id":"a\u0041 \" 1""#);
     let sent = send.reply().await;
     let id = sent.json()["result"]["task"]["id"].as_str().unwrap().to_owned();
-    let stored = text(Door::RestV1.ask(&world, "", Operation::Get(&id, None)).reply().await);
+    let stored = text(TestDialect::RestV1.ask(&world, "", Operation::Get(&id, None)).reply().await);
     let envelope = format!(r#"{{"jsonrpc":"2.0","id":"a\u0041 \" 1","result":{{"task":{stored}}}}}"#);
     assert_eq!(text(sent), envelope);
-    let got = text(Door::RpcV1.ask(&world, "", Operation::Get(&id, None)).reply().await);
+    let got = text(TestDialect::RpcV1.ask(&world, "", Operation::Get(&id, None)).reply().await);
     assert_eq!(got, format!(r#"{{"jsonrpc":"2.0","id":7,"result":{stored}}}"#));
-    let subscribe = Door::RestV1.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", "none");
+    let subscribe = TestDialect::RestV1.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", "none");
     let frames = text(subscribe.reply().await);
     let (cursor, frame) = frames.split_once('\n').unwrap();
     assert!(cursor.starts_with("id: "), "{frames}");
@@ -94,24 +94,24 @@ async fn answers_are_the_stored_bytes_in_their_envelope() {
 #[tokio::test]
 async fn a_message_is_streamed_to_its_end() {
     let world = World::start().await;
-    for door in ALL {
-        let events = door.stream(&world, "hello").await;
+    for dialect in ALL {
+        let events = dialect.stream(&world, "hello").await;
         assert_eq!(events.headers["cache-control"], "no-cache");
         assert_eq!(events.headers["x-accel-buffering"], "no");
-        assert_eq!(events.headers["a2a-version"], if door.is_v1() { "1.0" } else { "0.3" });
+        assert_eq!(events.headers["a2a-version"], if dialect.is_v1() { "1.0" } else { "0.3" });
         let frames = events.rest().await;
         let told = ["task submitted", "statusUpdate working", "artifactUpdate", "statusUpdate completed"];
-        assert_eq!(door.story(&frames), told, "{door:?}");
+        assert_eq!(dialect.story(&frames), told, "{dialect:?}");
         assert!(frames.iter().all(|frame| frame.id.is_some()), "{frames:?}");
-        let (_, first) = door.event(&frames[0]);
-        let (_, last) = door.event(&frames[3]);
+        let (_, first) = dialect.event(&frames[0]);
+        let (_, last) = dialect.event(&frames[3]);
         assert_eq!(last["taskId"], first["id"]);
-        match door.is_v1() {
+        match dialect.is_v1() {
             true => assert!(last.get("final").is_none(), "{last}"),
             false => assert_eq!(last["final"], true, "{last}"),
         }
-        if !door.is_v1() {
-            assert_eq!(door.event(&frames[1]).1["final"], false);
+        if !dialect.is_v1() {
+            assert_eq!(dialect.event(&frames[1]).1["final"], false);
         }
     }
 }
@@ -119,20 +119,20 @@ async fn a_message_is_streamed_to_its_end() {
 #[tokio::test]
 async fn a_running_task_is_subscribed_to_and_canceled() {
     let world = World::start().await;
-    for door in ALL {
-        let mut own = door.stream(&world, "hold").await;
+    for dialect in ALL {
+        let mut own = dialect.stream(&world, "hold").await;
         let first = own.next().await.unwrap();
-        let id = door.event(&first).1["id"].as_str().unwrap().to_owned();
-        assert_eq!(door.story(&[own.next().await.unwrap()]), ["statusUpdate working"]);
-        let mut other = door.ask(&world, "", Operation::Subscribe(&id)).events().await;
+        let id = dialect.event(&first).1["id"].as_str().unwrap().to_owned();
+        assert_eq!(dialect.story(&[own.next().await.unwrap()]), ["statusUpdate working"]);
+        let mut other = dialect.ask(&world, "", Operation::Subscribe(&id)).events().await;
         let snapshot = other.next().await.unwrap();
-        assert_eq!(door.story(std::slice::from_ref(&snapshot)), ["task working"], "{door:?}");
-        let canceled = door.ask(&world, "worker", Operation::Cancel(&id)).reply().await;
-        let task = door.result(&canceled);
-        assert_eq!(task["status"]["state"], door.state("canceled"), "{door:?}");
+        assert_eq!(dialect.story(std::slice::from_ref(&snapshot)), ["task working"], "{dialect:?}");
+        let canceled = dialect.ask(&world, "worker", Operation::Cancel(&id)).reply().await;
+        let task = dialect.result(&canceled);
+        assert_eq!(task["status"]["state"], dialect.state("canceled"), "{dialect:?}");
         assert_eq!(task["metadata"]["switchboard/reason"], "canceled_by_caller");
         let (own, other) = (own.rest().await, other.rest().await);
-        assert_eq!(door.story(&own), ["statusUpdate canceled"]);
+        assert_eq!(dialect.story(&own), ["statusUpdate canceled"]);
         assert_eq!(own, other, "every reader gets the same frames");
     }
 }
@@ -140,55 +140,56 @@ async fn a_running_task_is_subscribed_to_and_canceled() {
 #[tokio::test]
 async fn a_sender_that_does_not_wait_gets_the_task_at_once() {
     let world = World::start().await;
-    for door in ALL {
-        let configuration = if door.is_v1() { json!({"returnImmediately": true}) } else { json!({"blocking": false}) };
-        let params = json!({"message": door.message("wait"), "configuration": configuration});
-        let task = door.sent_task(&door.ask(&world, "", Operation::Send(params)).reply().await);
-        assert_eq!(task["status"]["state"], door.state("submitted"), "{door:?}");
-        let events = door.ask(&world, "", Operation::Subscribe(task["id"].as_str().unwrap())).events().await;
+    for dialect in ALL {
+        let configuration =
+            if dialect.is_v1() { json!({"returnImmediately": true}) } else { json!({"blocking": false}) };
+        let params = json!({"message": dialect.message("wait"), "configuration": configuration});
+        let task = dialect.sent_task(&dialect.ask(&world, "", Operation::Send(params)).reply().await);
+        assert_eq!(task["status"]["state"], dialect.state("submitted"), "{dialect:?}");
+        let events = dialect.ask(&world, "", Operation::Subscribe(task["id"].as_str().unwrap())).events().await;
         world.gate.add_permits(1);
-        let told = door.story(&events.rest().await);
-        assert_eq!(told, ["task submitted", "artifactUpdate", "statusUpdate completed"], "{door:?}");
+        let told = dialect.story(&events.rest().await);
+        assert_eq!(told, ["task submitted", "artifactUpdate", "statusUpdate completed"], "{dialect:?}");
     }
 }
 
 #[tokio::test]
 async fn v03_rest_with_a_configuration_that_does_not_say_does_not_wait() {
     let world = World::start().await;
-    let params = |door: Door| json!({"message": door.message("wait"), "configuration": {"acceptedOutputModes": []}});
-    let task =
-        Door::RestV03.sent_task(&Door::RestV03.ask(&world, "", Operation::Send(params(Door::RestV03))).reply().await);
+    let params = |dialect: TestDialect| json!({"message": dialect.message("wait"), "configuration": {"acceptedOutputModes": []}});
+    let task = TestDialect::RestV03
+        .sent_task(&TestDialect::RestV03.ask(&world, "", Operation::Send(params(TestDialect::RestV03))).reply().await);
     assert_eq!(task["status"]["state"], "TASK_STATE_SUBMITTED");
     world.gate.add_permits(2);
-    let task =
-        Door::RpcV03.sent_task(&Door::RpcV03.ask(&world, "", Operation::Send(params(Door::RpcV03))).reply().await);
+    let task = TestDialect::RpcV03
+        .sent_task(&TestDialect::RpcV03.ask(&world, "", Operation::Send(params(TestDialect::RpcV03))).reply().await);
     assert_eq!(task["status"]["state"], "completed");
 }
 
 #[tokio::test]
 async fn history_is_cut_to_the_length_asked_for() {
     let world = World::start().await;
-    for door in ALL {
-        let asked = door.sent_task(&door.send(&world, "ask").reply().await);
+    for dialect in ALL {
+        let asked = dialect.sent_task(&dialect.send(&world, "ask").reply().await);
         let id = asked["id"].as_str().unwrap();
         let params =
-            json!({"message": door.answer("Rome", id), "configuration": {"historyLength": 1, "blocking": true}});
-        let task = door.sent_task(&door.ask(&world, "", Operation::Send(params)).reply().await);
-        assert_eq!(task["status"]["state"], door.state("completed"));
+            json!({"message": dialect.answer("Rome", id), "configuration": {"historyLength": 1, "blocking": true}});
+        let task = dialect.sent_task(&dialect.ask(&world, "", Operation::Send(params)).reply().await);
+        assert_eq!(task["status"]["state"], dialect.state("completed"));
         let spoken = |task: &Value| {
             let history = task.get("history").and_then(Value::as_array).cloned().unwrap_or_default();
-            let parts = if door == Door::RestV03 { "content" } else { "parts" };
+            let parts = if dialect == TestDialect::RestV03 { "content" } else { "parts" };
             history.iter().map(|message| message[parts][0]["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        assert_eq!(spoken(&task), ["Rome"], "{door:?}");
-        let read = async |length| door.result(&door.ask(&world, "", Operation::Get(id, length)).reply().await);
+        assert_eq!(spoken(&task), ["Rome"], "{dialect:?}");
+        let read = async |length| dialect.result(&dialect.ask(&world, "", Operation::Get(id, length)).reply().await);
         let all = ["ask", "which city?", "Rome"];
-        assert_eq!(spoken(&read(None).await), all, "{door:?}");
-        assert_eq!(spoken(&read(Some(9)).await), all, "{door:?}");
-        assert_eq!(spoken(&read(Some(2)).await), all[1..], "{door:?}");
+        assert_eq!(spoken(&read(None).await), all, "{dialect:?}");
+        assert_eq!(spoken(&read(Some(9)).await), all, "{dialect:?}");
+        assert_eq!(spoken(&read(Some(2)).await), all[1..], "{dialect:?}");
         // Zero is none in v1.0 and unset in v0.3.
         let none = read(Some(0)).await;
-        match door.is_v1() {
+        match dialect.is_v1() {
             true => assert!(none.get("history").is_none(), "{none}"),
             false => assert_eq!(spoken(&none), all),
         }

@@ -8,7 +8,7 @@ use switchboard_engine::{Agent, AgentError, Hosted, Manifest, Replies, Switches,
 
 use super::agents::manifest;
 use super::client::Ask;
-use super::doors::{Door, Operation};
+use super::dialects::{Operation, TestDialect};
 use super::world::{Plan, World};
 
 /// As httpx introduces itself, with which Python's SDK calls.
@@ -57,7 +57,7 @@ fn twice(bytes: &[u8]) -> String {
 
 /// A message of v0.3 REST with files, encoded by the test.
 fn message(files: &[String]) -> Value {
-    let mut message = Door::RestV03.message("inspect");
+    let mut message = TestDialect::RestV03.message("inspect");
     for file in files {
         message["content"].as_array_mut().unwrap().push(json!({"file": {"fileWithBytes": file}}));
     }
@@ -65,12 +65,12 @@ fn message(files: &[String]) -> Value {
 }
 
 fn send(world: &World, agent: &str, user_agent: &str, files: &[String]) -> Ask {
-    Door::RestV03.ask(world, agent, Operation::Send(message(files))).header("user-agent", user_agent)
+    TestDialect::RestV03.ask(world, agent, Operation::Send(message(files))).header("user-agent", user_agent)
 }
 
 /// What the agent saw, and the file it sent as it came.
 async fn exchanged(ask: Ask) -> (String, String) {
-    let task = Door::RestV03.sent_task(&ask.reply().await);
+    let task = TestDialect::RestV03.sent_task(&ask.reply().await);
     of_parts(&task["artifacts"][0]["parts"])
 }
 
@@ -87,17 +87,17 @@ async fn files_of_pythons_sdk_arrive_as_they_were_sent_and_can_be_read_by_it() {
         let seen = exchanged(send(&world, "", PYTHON, &[twice(content)])).await;
         assert_eq!(seen, (format!("{content:?}"), twice(&EVERY)));
     }
-    let task = Door::RestV03.sent_task(&send(&world, "", PYTHON, &[twice(&EVERY)]).reply().await);
+    let task = TestDialect::RestV03.sent_task(&send(&world, "", PYTHON, &[twice(&EVERY)]).reply().await);
     let id = task["id"].as_str().unwrap();
     assert_eq!(task["history"][0]["content"][1]["file"]["fileWithBytes"], twice(&EVERY));
     // Later requests have no file to tell by.
-    let python = |operation| Door::RestV03.ask(&world, "", operation).header("user-agent", PYTHON);
-    let got = Door::RestV03.result(&python(Operation::Get(id, None)).reply().await);
+    let python = |operation| TestDialect::RestV03.ask(&world, "", operation).header("user-agent", PYTHON);
+    let got = TestDialect::RestV03.result(&python(Operation::Get(id, None)).reply().await);
     assert_eq!(of_parts(&got["artifacts"][0]["parts"]).1, twice(&EVERY));
-    let list = Door::RestV03.ask(&world, "", Operation::List).header("user-agent", PYTHON);
-    let list = Door::RestV03.result(&list.reply().await);
+    let list = TestDialect::RestV03.ask(&world, "", Operation::List).header("user-agent", PYTHON);
+    let list = TestDialect::RestV03.result(&list.reply().await);
     assert_eq!(list["tasks"][0]["history"][0]["content"][1]["file"]["fileWithBytes"], twice(&EVERY));
-    let reply = Door::RestV03.result(&send(&world, "talker", PYTHON, &[]).reply().await);
+    let reply = TestDialect::RestV03.result(&send(&world, "talker", PYTHON, &[]).reply().await);
     assert_eq!(of_parts(&reply["message"]["content"]).1, twice(&EVERY));
 }
 
@@ -106,23 +106,24 @@ async fn streams_to_pythons_sdk_carry_files_as_it_reads_them_and_to_others_as_th
     let world = world(RestFiles::Auto).await;
     for (user_agent, encode) in [(PYTHON, twice as fn(&[u8]) -> String), (NODE, once)] {
         let stream = |agent| {
-            let ask = Door::RestV03.ask(&world, agent, Operation::Stream(message(&[encode(&EVERY)])));
+            let ask = TestDialect::RestV03.ask(&world, agent, Operation::Stream(message(&[encode(&EVERY)])));
             ask.header("user-agent", user_agent).events()
         };
         let frames = stream("").await.rest().await;
-        assert_eq!(Door::RestV03.story(&frames).last().unwrap(), "statusUpdate completed");
-        let (_, task) = Door::RestV03.event(&frames[0]);
+        assert_eq!(TestDialect::RestV03.story(&frames).last().unwrap(), "statusUpdate completed");
+        let (_, task) = TestDialect::RestV03.event(&frames[0]);
         assert_eq!(task["history"][0]["content"][1]["file"]["fileWithBytes"], encode(&EVERY));
-        let made = frames.iter().map(|frame| Door::RestV03.event(frame)).find(|(name, _)| name == "artifactUpdate");
+        let made =
+            frames.iter().map(|frame| TestDialect::RestV03.event(frame)).find(|(name, _)| name == "artifactUpdate");
         let (_, made) = made.unwrap();
         assert_eq!(of_parts(&made["artifact"]["parts"]), (format!("{EVERY:?}"), encode(&EVERY)));
         // Resumed, the same frames come from the log.
         let (id, cursor) = (task["id"].as_str().unwrap(), frames[0].id.clone().unwrap());
-        let resumed = Door::RestV03.ask(&world, "", Operation::Subscribe(id)).header("last-event-id", &cursor);
+        let resumed = TestDialect::RestV03.ask(&world, "", Operation::Subscribe(id)).header("last-event-id", &cursor);
         let resumed = resumed.header("user-agent", user_agent).events().await.rest().await;
         assert_eq!(resumed[..], frames[1..]);
         let replied = stream("talker").await.rest().await;
-        let (_, reply) = Door::RestV03.event(&replied[0]);
+        let (_, reply) = TestDialect::RestV03.event(&replied[0]);
         assert_eq!(of_parts(&reply["content"]).1, encode(&EVERY));
     }
 }
@@ -142,16 +143,16 @@ async fn files_of_others_are_left_alone_even_if_they_are_base64() {
     let seen = exchanged(send(&world, "", PYTHON, &files)).await;
     assert_eq!(seen, (format!("{content} {EVERY:?}"), once(&EVERY)));
     // Python's SDK over JSON-RPC, and over REST of version 1.0.
-    let mut rpc = Door::RpcV03.message("inspect");
+    let mut rpc = TestDialect::RpcV03.message("inspect");
     rpc["parts"].as_array_mut().unwrap().push(json!({"kind": "file", "file": {"bytes": once(text.as_bytes())}}));
-    let ask = Door::RpcV03.ask(&world, "", Operation::Send(json!({"message": rpc})));
-    let task = Door::RpcV03.sent_task(&ask.header("user-agent", PYTHON).reply().await);
+    let ask = TestDialect::RpcV03.ask(&world, "", Operation::Send(json!({"message": rpc})));
+    let task = TestDialect::RpcV03.sent_task(&ask.header("user-agent", PYTHON).reply().await);
     assert_eq!(task["artifacts"][0]["parts"][0]["text"], content);
     assert_eq!(task["artifacts"][0]["parts"][1]["file"]["bytes"], once(&EVERY));
-    let mut rest = Door::RestV1.message("inspect");
+    let mut rest = TestDialect::RestV1.message("inspect");
     rest["parts"].as_array_mut().unwrap().push(json!({"raw": once(text.as_bytes())}));
-    let ask = Door::RestV1.ask(&world, "", Operation::Send(json!({"message": rest})));
-    let task = Door::RestV1.sent_task(&ask.header("user-agent", PYTHON).reply().await);
+    let ask = TestDialect::RestV1.ask(&world, "", Operation::Send(json!({"message": rest})));
+    let task = TestDialect::RestV1.sent_task(&ask.header("user-agent", PYTHON).reply().await);
     assert_eq!(task["artifacts"][0]["parts"][0]["text"], content);
     assert_eq!(task["artifacts"][0]["parts"][1]["raw"], once(&EVERY));
 }
@@ -163,16 +164,16 @@ async fn an_agent_can_be_set_to_either_encoding() {
     assert_eq!(seen, (format!("{:?}", once(&EVERY).as_bytes()), once(&EVERY)));
 
     let world = world(RestFiles::Twice).await;
-    let task = Door::RestV03.sent_task(&send(&world, "worker", "my-app/1", &[twice(&EVERY)]).reply().await);
+    let task = TestDialect::RestV03.sent_task(&send(&world, "worker", "my-app/1", &[twice(&EVERY)]).reply().await);
     assert_eq!(of_parts(&task["artifacts"][0]["parts"]), (format!("{EVERY:?}"), twice(&EVERY)));
     // At the root too, where the task says which agent it is.
     for operation in [Operation::Get(task["id"].as_str().unwrap(), None), Operation::List] {
-        let reply = Door::RestV03.ask(&world, "", operation.clone()).reply().await;
-        let text = Door::RestV03.result(&reply).to_string();
+        let reply = TestDialect::RestV03.ask(&world, "", operation.clone()).reply().await;
+        let text = TestDialect::RestV03.result(&reply).to_string();
         assert!(text.contains(&twice(&EVERY)) && !text.contains(&once(&EVERY)), "{operation:?}: {text}");
     }
     let refused = send(&world, "", "my-app/1", &[once(&EVERY)]).reply().await;
-    assert_eq!(Door::RestV03.error(&refused).0, 400);
+    assert_eq!(TestDialect::RestV03.error(&refused).0, 400);
     let said = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(said.contains("message.content[1].file.fileWithBytes") && said.contains("v03.restFiles"), "{said}");
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::client::Frame;
-use super::doors::{ALL, Door, Operation};
+use super::dialects::{ALL, Operation, TestDialect};
 use super::world::World;
 
 fn id_of(frame: &Frame) -> &str {
@@ -13,12 +13,12 @@ fn id_of(frame: &Frame) -> &str {
 #[tokio::test]
 async fn an_ended_task_is_replayed_after_the_cursor() {
     let world = World::start().await;
-    for door in ALL {
-        let frames = door.stream(&world, "hello").await.rest().await;
-        let id = door.event(&frames[0]).1["id"].as_str().unwrap().to_owned();
+    for dialect in ALL {
+        let frames = dialect.stream(&world, "hello").await.rest().await;
+        let id = dialect.event(&frames[0]).1["id"].as_str().unwrap().to_owned();
         for seen in 0..frames.len() {
-            let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&frames[seen]));
-            assert_eq!(ask.events().await.rest().await, frames[seen + 1..], "{door:?} after {seen}");
+            let ask = dialect.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&frames[seen]));
+            assert_eq!(ask.events().await.rest().await, frames[seen + 1..], "{dialect:?} after {seen}");
         }
     }
 }
@@ -26,23 +26,23 @@ async fn an_ended_task_is_replayed_after_the_cursor() {
 #[tokio::test]
 async fn a_running_task_goes_on_after_the_cursor() {
     let world = World::start().await;
-    for door in ALL {
-        let mut first = door.stream(&world, "gate").await;
+    for dialect in ALL {
+        let mut first = dialect.stream(&world, "gate").await;
         let task = first.next().await.unwrap();
-        let id = door.event(&task).1["id"].as_str().unwrap().to_owned();
+        let id = dialect.event(&task).1["id"].as_str().unwrap().to_owned();
         let working = first.next().await.unwrap();
         world.gate.add_permits(1);
         let one = first.next().await.unwrap();
-        assert_eq!(door.story(&[working.clone(), one.clone()]), ["statusUpdate working", "artifactUpdate"]);
+        assert_eq!(dialect.story(&[working.clone(), one.clone()]), ["statusUpdate working", "artifactUpdate"]);
         let after = |seen: &Frame| {
-            door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(seen)).events()
+            dialect.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(seen)).events()
         };
         let mut second = after(&working).await;
-        assert_eq!(second.next().await.unwrap(), one, "{door:?}");
+        assert_eq!(second.next().await.unwrap(), one, "{dialect:?}");
         let third = after(&one).await;
         world.gate.add_permits(2);
         let rest = first.rest().await;
-        assert_eq!(door.story(&rest), ["artifactUpdate", "artifactUpdate", "statusUpdate completed"]);
+        assert_eq!(dialect.story(&rest), ["artifactUpdate", "artifactUpdate", "statusUpdate completed"]);
         assert_eq!(second.rest().await, rest);
         assert_eq!(third.rest().await, rest);
     }
@@ -64,53 +64,53 @@ fn numbers(frames: &[Frame], mut last: u64) -> Vec<u64> {
 #[tokio::test]
 async fn numbers_that_are_told_nobody_are_left_out_in_the_open() {
     let world = World::start().await;
-    for door in ALL {
-        let asked = door.stream(&world, "ask").await.rest().await;
-        let id = door.event(&asked[0]).1["id"].as_str().unwrap().to_owned();
+    for dialect in ALL {
+        let asked = dialect.stream(&world, "ask").await.rest().await;
+        let id = dialect.event(&asked[0]).1["id"].as_str().unwrap().to_owned();
         let question = asked.last().unwrap().clone();
         assert!(asked[0].after.is_none(), "the task is where the numbers begin: {asked:?}");
         let first = numbers(&asked[1..], 1);
         // The answer is an event that nobody is told.
-        let params = json!({"message": door.answer("Rome", &id)});
-        let answered = door.ask(&world, "", Operation::Stream(params)).events().await.rest().await;
+        let params = json!({"message": dialect.answer("Rome", &id)});
+        let answered = dialect.ask(&world, "", Operation::Stream(params)).events().await.rest().await;
         let begins = id_of(&answered[0]).split_once('.').unwrap().1.parse().unwrap();
         let rest = numbers(&answered[1..], begins);
-        let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&question));
+        let ask = dialect.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", id_of(&question));
         let replayed = ask.events().await.rest().await;
-        assert_eq!(numbers(&replayed, *first.last().unwrap()), rest, "{door:?}");
-        assert!(replayed[0].after.is_some(), "{door:?}: {replayed:?}");
+        assert_eq!(numbers(&replayed, *first.last().unwrap()), rest, "{dialect:?}");
+        assert!(replayed[0].after.is_some(), "{dialect:?}: {replayed:?}");
     }
 }
 
 #[tokio::test]
 async fn a_cursor_nobody_knows_is_answered_with_the_task() {
     let world = World::start().await;
-    for door in ALL {
-        let ended = door.sent_task(&door.send(&world, "hello").reply().await);
+    for dialect in ALL {
+        let ended = dialect.sent_task(&dialect.send(&world, "hello").reply().await);
         let id = ended["id"].as_str().unwrap();
         for bad in ["nonsense", "0.0", "999999.1", "1.999999", "1", "-1.2"] {
-            let ask = door.ask(&world, "", Operation::Subscribe(id)).header("last-event-id", bad);
+            let ask = dialect.ask(&world, "", Operation::Subscribe(id)).header("last-event-id", bad);
             let frames = ask.events().await.rest().await;
-            assert_eq!(door.story(&frames), ["task completed"], "{door:?} after {bad:?}");
-            assert_eq!(door.event(&frames[0]).1, ended);
+            assert_eq!(dialect.story(&frames), ["task completed"], "{dialect:?} after {bad:?}");
+            assert_eq!(dialect.event(&frames[0]).1, ended);
         }
-        let mut running = door.stream(&world, "hold").await;
-        let id = door.event(&running.next().await.unwrap()).1["id"].as_str().unwrap().to_owned();
-        assert_eq!(door.story(&[running.next().await.unwrap()]), ["statusUpdate working"]);
-        let ask = door.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", "999999.1");
+        let mut running = dialect.stream(&world, "hold").await;
+        let id = dialect.event(&running.next().await.unwrap()).1["id"].as_str().unwrap().to_owned();
+        assert_eq!(dialect.story(&[running.next().await.unwrap()]), ["statusUpdate working"]);
+        let ask = dialect.ask(&world, "", Operation::Subscribe(&id)).header("last-event-id", "999999.1");
         let mut resumed = ask.events().await;
-        assert_eq!(door.story(&[resumed.next().await.unwrap()]), ["task working"], "{door:?}");
-        door.ask(&world, "", Operation::Cancel(&id)).reply().await;
-        assert_eq!(door.story(&resumed.rest().await), ["statusUpdate canceled"]);
+        assert_eq!(dialect.story(&[resumed.next().await.unwrap()]), ["task working"], "{dialect:?}");
+        dialect.ask(&world, "", Operation::Cancel(&id)).reply().await;
+        assert_eq!(dialect.story(&resumed.rest().await), ["statusUpdate canceled"]);
     }
 }
 
 #[tokio::test]
 async fn an_empty_cursor_is_none() {
     let world = World::start().await;
-    let door = Door::RestV1;
-    let ended = door.sent_task(&door.send(&world, "hello").reply().await);
-    let ask = door.ask(&world, "", Operation::Subscribe(ended["id"].as_str().unwrap())).header("last-event-id", "");
+    let dialect = TestDialect::RestV1;
+    let ended = dialect.sent_task(&dialect.send(&world, "hello").reply().await);
+    let ask = dialect.ask(&world, "", Operation::Subscribe(ended["id"].as_str().unwrap())).header("last-event-id", "");
     let reply = ask.reply().await;
-    assert_eq!(door.error(&reply), (400, 0, "UNSUPPORTED_OPERATION".to_owned()));
+    assert_eq!(dialect.error(&reply), (400, 0, "UNSUPPORTED_OPERATION".to_owned()));
 }

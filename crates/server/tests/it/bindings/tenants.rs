@@ -2,23 +2,23 @@
 
 use serde_json::json;
 
-use super::doors::Door;
+use super::dialects::TestDialect;
 use super::world::World;
 
 #[tokio::test]
 async fn a_tenant_in_the_body_selects_at_the_root() {
     let world = World::start().await;
     for path in ["/", "/a2a", "/a2a/jsonrpc"] {
-        let params = json!({"message": Door::RpcV1.message("say"), "tenant": "talker"});
+        let params = json!({"message": TestDialect::RpcV1.message("say"), "tenant": "talker"});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
         let json = world.post(path, &body).version("1.0").reply().await.json();
         assert_eq!(json["result"]["message"]["parts"][0]["text"], "said directly", "{path}: {json}");
     }
-    let params = json!({"message": Door::RpcV1.message("say")});
+    let params = json!({"message": TestDialect::RpcV1.message("say")});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
     let json = world.post("/a2a?tenant=talker", &body).version("1.0").reply().await.json();
     assert_eq!(json["result"]["message"]["parts"][0]["text"], "said directly", "{json}");
-    let body = json!({"message": Door::RestV1.message("say"), "tenant": "talker"});
+    let body = json!({"message": TestDialect::RestV1.message("say"), "tenant": "talker"});
     for path in ["/message:send", "/a2a/message:send"] {
         let json = world.post(path, &body).version("1.0").reply().await.json();
         assert_eq!(json["message"]["parts"][0]["text"], "said directly", "{path}: {json}");
@@ -30,20 +30,20 @@ async fn a_tenant_in_the_body_selects_at_the_root() {
 #[tokio::test]
 async fn a_tenant_in_the_path_is_the_agents_address() {
     let world = World::start().await;
-    let body = json!({"message": Door::RestV1.message("say")});
+    let body = json!({"message": TestDialect::RestV1.message("say")});
     for path in ["/talker/message:send", "/a2a/talker/message:send", "/a2a/talker/v1/message:send"] {
         let json = world.post(path, &body).version("1.0").reply().await.json();
         assert_eq!(json["message"]["parts"][0]["text"], "said directly", "{path}: {json}");
     }
-    let both = json!({"message": Door::RestV1.message("say"), "tenant": "talker"});
+    let both = json!({"message": TestDialect::RestV1.message("say"), "tenant": "talker"});
     assert_eq!(world.post("/a2a/talker/message:send", &both).version("1.0").reply().await.status, 200);
 }
 
 #[tokio::test]
 async fn a_tenant_that_contradicts_the_path_is_refused() {
     let world = World::start().await;
-    let body = json!({"message": Door::RestV1.message("say"), "tenant": "worker"});
-    let plain = json!({"message": Door::RestV1.message("say")});
+    let body = json!({"message": TestDialect::RestV1.message("say"), "tenant": "worker"});
+    let plain = json!({"message": TestDialect::RestV1.message("say")});
     for (path, body) in [
         ("/a2a/talker/message:send", &body),
         ("/talker/message:send", &body),
@@ -65,8 +65,8 @@ async fn a_tenant_that_contradicts_the_path_is_refused() {
 #[tokio::test]
 async fn an_agents_address_shows_its_own_tasks_and_the_root_all() {
     let world = World::start().await;
-    let door = Door::RestV1;
-    let task = door.sent_task(&door.send(&world, "hello").reply().await);
+    let dialect = TestDialect::RestV1;
+    let task = dialect.sent_task(&dialect.send(&world, "hello").reply().await);
     let id = task["id"].as_str().unwrap();
     for (path, status) in [("/a2a/tasks", 200), ("/a2a/worker/tasks", 200), ("/a2a/either/tasks", 404)] {
         let reply = world.get(&format!("{path}/{id}")).version("1.0").reply().await;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::doors::Door;
+use super::dialects::TestDialect;
 use super::world::{Plan, World};
 
 /// What came back: the version in the header and the code, zero being a success.
 async fn rpc(world: &World, method: &str, version: &str) -> (String, i64, Value) {
     let is_v1 = !method.contains('/');
-    let message = if is_v1 { Door::RpcV1.message("hello") } else { Door::RpcV03.message("hello") };
+    let message = if is_v1 { TestDialect::RpcV1.message("hello") } else { TestDialect::RpcV03.message("hello") };
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"message": message}});
     let reply = world.post("/a2a", &body).version(version).reply().await;
     assert_eq!(reply.status, 200);
@@ -84,7 +84,7 @@ async fn a_method_of_the_other_version_is_answered_with_what_to_send() {
 #[tokio::test]
 async fn rest_goes_by_the_header_and_then_by_the_path() {
     let world = World::start().await;
-    let task = Door::RpcV1.sent_task(&Door::RpcV1.send(&world, "hello").reply().await);
+    let task = TestDialect::RpcV1.sent_task(&TestDialect::RpcV1.send(&world, "hello").reply().await);
     let id = task["id"].as_str().unwrap();
     for (prefix, version, spoken, status) in [
         ("", "", "1.0", 200),

@@ -1,7 +1,6 @@
 //! Webhooks by every way in: setting them, reading them, and hearing from them.
 
 mod capability;
-mod heard;
 pub(crate) mod hook;
 mod inline;
 mod owners;
@@ -9,3 +8,4 @@ mod pages;
 pub(crate) mod receiver;
 mod refusals;
 mod round_trips;
+mod set_later;

@@ -1,4 +1,4 @@
-//! A web page must not be able to drive the server through somebody's browser.
+//! A web page must not be able to drive the server through a user's browser.
 
 use crate::edge::running::{Running, request, send_message};
 

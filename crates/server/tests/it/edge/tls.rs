@@ -135,7 +135,7 @@ async fn a_handshake_under_way_counts_as_a_connection_and_holds_up_neither_other
 }
 
 #[tokio::test]
-async fn whoever_comes_without_tls_is_told() {
+async fn plain_http_on_a_tls_port_gets_an_error() {
     let secured = Secured::start().await;
     let plain = secured.running.ask("GET /healthz", &[], "").await;
     assert_eq!((plain.status, plain.header("connection")), (400, Some("close")), "{plain:?}");

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::described;
 use super::schemas::Schemas;
-use crate::bindings::doors::{Door, Operation};
+use crate::bindings::dialects::{Operation, TestDialect};
 use crate::bindings::webhooks::hook::busy_task;
 use crate::bindings::world::{Plan, World};
 
-const REST: Door = Door::RestV1;
-const RPC: Door = Door::RpcV1;
+const REST: TestDialect = TestDialect::RestV1;
+const RPC: TestDialect = TestDialect::RpcV1;
 
 async fn world() -> (World, Schemas) {
     let world = World::start().await;
@@ -72,16 +72,16 @@ async fn streams() {
     let mut seen = Vec::new();
     for text in ["hello", "fail", "say"] {
         let agent = if text == "say" { "talker" } else { "worker" };
-        for (door, schema) in [(REST, "Stream"), (RPC, "JsonRpcStream")] {
-            let params = json!({"message": door.message(text)});
-            for frame in door.ask(&world, agent, Operation::Stream(params)).events().await.rest().await {
+        for (dialect, schema) in [(REST, "Stream"), (RPC, "JsonRpcStream")] {
+            let params = json!({"message": dialect.message(text)});
+            for frame in dialect.ask(&world, agent, Operation::Stream(params)).events().await.rest().await {
                 schemas.check(&format!("{schema}Response"), &frame.data);
                 let mut event = json!({"data": frame.data.to_string()});
                 if let Some(id) = &frame.id {
                     event["id"] = id.as_str().into();
                 }
                 schemas.check(&format!("{schema}Event"), &event);
-                seen.push(door.event(&frame).0);
+                seen.push(dialect.event(&frame).0);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What cards say about webhooks is true.
 
-use crate::bindings::doors::{ALL, Operation};
+use crate::bindings::dialects::{ALL, Operation};
 use crate::bindings::world::Plan;
 
 #[tokio::test]
@@ -17,9 +17,9 @@ async fn every_card_says_whether_webhooks_can_be_set() {
                 assert_eq!(card["capabilities"]["pushNotifications"], expected, "{number} {path} {version:?}");
             }
         }
-        for door in ALL {
-            let card = door.ask(&world, "", Operation::ExtendedCard).key("ann").reply().await;
-            assert_eq!(door.result(&card)["capabilities"]["pushNotifications"], expected, "{number} {door:?}");
+        for dialect in ALL {
+            let card = dialect.ask(&world, "", Operation::ExtendedCard).key("ann").reply().await;
+            assert_eq!(dialect.result(&card)["capabilities"]["pushNotifications"], expected, "{number} {dialect:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Requests about webhooks as each door takes them, from one description.
+//! Requests about webhooks as each dialect takes them, from one description.
 
 use serde_json::{Value, json};
 
 use crate::bindings::client::{Ask, Reply};
-use crate::bindings::doors::{Door, Operation};
+use crate::bindings::dialects::{Operation, TestDialect};
 use crate::bindings::world::World;
 
 /// What to do with the webhooks of a task.
@@ -17,7 +17,7 @@ pub(crate) enum Hook<'a> {
     Delete(&'a str, &'a str),
 }
 
-impl Door {
+impl TestDialect {
     /// The request at an agent's address, `""` being the root.
     pub(crate) fn hook(self, world: &World, agent: &str, hook: Hook<'_>) -> Ask {
         let mount = if agent.is_empty() { "/a2a".to_owned() } else { format!("/a2a/{agent}") };
@@ -140,9 +140,9 @@ fn v03(mut config: Value) -> Value {
 
 /// A task that works until it is canceled, so that nothing happens to its webhooks meanwhile.
 pub(crate) async fn busy_task(world: &World, key: &str) -> String {
-    let params = json!({"message": Door::RestV1.message("hold")});
-    let mut events = Door::RestV1.ask(world, "worker", Operation::Stream(params)).key(key).events().await;
+    let params = json!({"message": TestDialect::RestV1.message("hold")});
+    let mut events = TestDialect::RestV1.ask(world, "worker", Operation::Stream(params)).key(key).events().await;
     let first = events.next().await.unwrap();
-    assert_eq!(Door::RestV1.story(&[events.next().await.unwrap()]), ["statusUpdate working"]);
-    Door::RestV1.event(&first).1["id"].as_str().unwrap().to_owned()
+    assert_eq!(TestDialect::RestV1.story(&[events.next().await.unwrap()]), ["statusUpdate working"]);
+    TestDialect::RestV1.event(&first).1["id"].as_str().unwrap().to_owned()
 }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::hook::{Hook, busy_task};
-use crate::bindings::doors::{ALL, Door};
+use crate::bindings::dialects::{ALL, TestDialect};
 use crate::bindings::world::{Plan, World};
 
-const REST: Door = Door::RestV1;
+const REST: TestDialect = TestDialect::RestV1;
 
 async fn set(world: &World, key: &str, task: &str, id: &str) -> Value {
     let hook = Hook::Set(task, json!({"id": id, "url": "https://hook.test/"}));
@@ -21,20 +21,20 @@ async fn a_hundred_fit_and_pages_follow_each_other_oldest_first() {
     for id in &ids {
         assert_eq!(set(&world, "", &task, id).await["id"], id.as_str());
     }
-    for door in ALL {
+    for dialect in ALL {
         let hook = Hook::Set(&task, json!({"id": "one-too-many", "url": "https://hook.test/"}));
-        let reply = door.hook(&world, "", hook).reply().await;
+        let reply = dialect.hook(&world, "", hook).reply().await;
         let text = reply.json().to_string();
-        assert!(text.contains("has 100 of them") && text.contains("delete one first"), "{door:?}: {text}");
-        assert_eq!(door.error(&reply).0, if door.is_rpc() { 200 } else { 400 }, "{door:?}: {text}");
+        assert!(text.contains("has 100 of them") && text.contains("delete one first"), "{dialect:?}: {text}");
+        assert_eq!(dialect.error(&reply).0, if dialect.is_rpc() { 200 } else { 400 }, "{dialect:?}: {text}");
         let again = Hook::Set(&task, json!({"id": "hook-7", "url": "https://hook.test/again"}));
-        assert_eq!(door.hook(&world, "", again).reply().await.status, 200, "one that is there can be replaced");
+        assert_eq!(dialect.hook(&world, "", again).reply().await.status, 200, "one that is there can be replaced");
     }
-    for door in ALL {
+    for dialect in ALL {
         let (mut seen, mut sizes, mut token) = (Vec::new(), Vec::new(), String::new());
         loop {
             let page = json!({"pageSize": 40, "pageToken": token});
-            let (configs, next) = door.page(&door.hook(&world, "", Hook::List(&task, page)).reply().await);
+            let (configs, next) = dialect.page(&dialect.hook(&world, "", Hook::List(&task, page)).reply().await);
             sizes.push(configs.len());
             seen.extend(configs.iter().map(|config| config["id"].as_str().unwrap().to_owned()));
             token = next;
@@ -42,12 +42,12 @@ async fn a_hundred_fit_and_pages_follow_each_other_oldest_first() {
                 break;
             }
         }
-        assert_eq!(seen, ids, "{door:?}");
+        assert_eq!(seen, ids, "{dialect:?}");
         // JSON-RPC of version 0.3 has no pages.
-        let expected: &[usize] = if door == Door::RpcV03 { &[100] } else { &[40, 40, 20] };
-        assert_eq!(sizes, expected, "{door:?}");
-        let (all, _) = door.page(&door.hook(&world, "", Hook::List(&task, json!({}))).reply().await);
-        assert_eq!(all.len(), if door == Door::RpcV03 { 100 } else { 50 }, "{door:?}");
+        let expected: &[usize] = if dialect == TestDialect::RpcV03 { &[100] } else { &[40, 40, 20] };
+        assert_eq!(sizes, expected, "{dialect:?}");
+        let (all, _) = dialect.page(&dialect.hook(&world, "", Hook::List(&task, json!({}))).reply().await);
+        assert_eq!(all.len(), if dialect == TestDialect::RpcV03 { 100 } else { 50 }, "{dialect:?}");
     }
 }
 

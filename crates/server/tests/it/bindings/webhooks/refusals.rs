@@ -5,37 +5,37 @@ use switchboard_egress::Allowlist;
 
 use super::hook::{Hook, busy_task};
 use crate::bindings::client::Reply;
-use crate::bindings::doors::{ALL, Door, Operation};
+use crate::bindings::dialects::{ALL, Operation, TestDialect};
 use crate::bindings::world::{Plan, World};
 
 /// The reply must be invalid parameters with a field and words.
 #[track_caller]
-fn check(door: Door, reply: &Reply, field: &str, words: &str) {
-    let (status, code, reason) = door.error(reply);
+fn check(dialect: TestDialect, reply: &Reply, field: &str, words: &str) {
+    let (status, code, reason) = dialect.error(reply);
     let text = reply.json().to_string();
-    assert_eq!(status, if door.is_rpc() { 200 } else { 400 }, "{door:?}: {text}");
-    match door {
-        Door::RestV1 => assert_eq!(reason, "INVALID_PARAMS", "{text}"),
-        _ => assert_eq!(code, -32602, "{door:?}: {text}"),
+    assert_eq!(status, if dialect.is_rpc() { 200 } else { 400 }, "{dialect:?}: {text}");
+    match dialect {
+        TestDialect::RestV1 => assert_eq!(reason, "INVALID_PARAMS", "{text}"),
+        _ => assert_eq!(code, -32602, "{dialect:?}: {text}"),
     }
     // In quotes or behind a space, so that no end of a longer name passes for it.
     let named = [format!("\"{field}: "), format!(" {field}: ")].iter().any(|named| text.contains(named));
-    assert!(named && text.contains(words), "{door:?} {field} {words}: {text}");
+    assert!(named && text.contains(words), "{dialect:?} {field} {words}: {text}");
 }
 
 /// A field of a webhook in the request that sets it.
-fn in_request(door: Door, field: &str) -> String {
-    match door {
-        Door::RpcV1 | Door::RestV1 => field.to_owned(),
-        Door::RpcV03 | Door::RestV03 => format!("pushNotificationConfig.{field}"),
+fn in_request(dialect: TestDialect, field: &str) -> String {
+    match dialect {
+        TestDialect::RpcV1 | TestDialect::RestV1 => field.to_owned(),
+        TestDialect::RpcV03 | TestDialect::RestV03 => format!("pushNotificationConfig.{field}"),
     }
 }
 
-fn member(door: Door) -> &'static str {
-    match door {
-        Door::RpcV1 | Door::RestV1 => "configuration.taskPushNotificationConfig",
-        Door::RpcV03 => "configuration.pushNotificationConfig",
-        Door::RestV03 => "configuration.pushNotification",
+fn member(dialect: TestDialect) -> &'static str {
+    match dialect {
+        TestDialect::RpcV1 | TestDialect::RestV1 => "configuration.taskPushNotificationConfig",
+        TestDialect::RpcV03 => "configuration.pushNotificationConfig",
+        TestDialect::RestV03 => "configuration.pushNotification",
     }
 }
 
@@ -48,7 +48,7 @@ async fn this_machine_is_out_of_reach_unless_it_is_allowed() {
     let plan = Plan { webhooks: Some((Default::default(), Allowlist::default())), ..Plan::default() };
     let world = plan.start().await;
     let task = busy_task(&world, "").await;
-    for door in ALL {
+    for dialect in ALL {
         for (url, words) in [
             ("http://127.0.0.1:8080/hook", "webhooks.allowedCidrs"),
             ("http://localhost/hook", "webhooks.allowedHosts"),
@@ -58,17 +58,17 @@ async fn this_machine_is_out_of_reach_unless_it_is_allowed() {
             ("https://user:word@hook.test/", "user name or password"),
             ("https://unheard-of.test/", "cannot be resolved"),
         ] {
-            let set = door.hook(&world, "", Hook::Set(&task, json!({"url": url}))).reply().await;
-            check(door, &set, &in_request(door, "url"), words);
+            let set = dialect.hook(&world, "", Hook::Set(&task, json!({"url": url}))).reply().await;
+            check(dialect, &set, &in_request(dialect, "url"), words);
             let params =
-                json!({"message": door.message("hello"), "configuration": door.with_hook(json!({"url": url}))});
+                json!({"message": dialect.message("hello"), "configuration": dialect.with_hook(json!({"url": url}))});
             for send in [Operation::Send(params.clone()), Operation::Stream(params.clone())] {
-                let reply = door.ask(&world, "", send).reply().await;
-                check(door, &reply, &format!("{}.url", member(door)), words);
+                let reply = dialect.ask(&world, "", send).reply().await;
+                check(dialect, &reply, &format!("{}.url", member(dialect)), words);
             }
         }
-        let listed = door.hook(&world, "", Hook::List(&task, json!({}))).reply().await;
-        assert_eq!(door.page(&listed).0, Vec::<Value>::new(), "{door:?}");
+        let listed = dialect.hook(&world, "", Hook::List(&task, json!({}))).reply().await;
+        assert_eq!(dialect.page(&listed).0, Vec::<Value>::new(), "{dialect:?}");
     }
     assert_eq!(tasks(&world).await, 1, "a refused webhook refuses its message");
 }
@@ -78,7 +78,7 @@ async fn what_could_break_a_header_is_refused() {
     let world = Plan::default().and_webhooks().start().await;
     let task = busy_task(&world, "").await;
     let url = "https://hook.test/";
-    for door in ALL {
+    for dialect in ALL {
         for (config, field) in [
             (json!({"url": url, "token": "a\r\nX-Injected: yes"}), "token"),
             (json!({"url": url, "token": "a\u{0}b"}), "token"),
@@ -90,18 +90,18 @@ async fn what_could_break_a_header_is_refused() {
             (json!({"url": url, "id": "a\nb"}), "id"),
             (json!({"url": "https://hook.test/\r\nX: y"}), "url"),
         ] {
-            let set = door.hook(&world, "", Hook::Set(&task, config.clone())).reply().await;
+            let set = dialect.hook(&world, "", Hook::Set(&task, config.clone())).reply().await;
             let field = match field {
-                "authentication.scheme" if !door.is_v1() => "authentication.schemes",
+                "authentication.scheme" if !dialect.is_v1() => "authentication.schemes",
                 field => field,
             };
-            check(door, &set, &in_request(door, field), "");
-            let params = json!({"message": door.message("hello"), "configuration": door.with_hook(config)});
-            let sent = door.ask(&world, "", Operation::Send(params)).reply().await;
-            check(door, &sent, &format!("{}.{field}", member(door)), "");
+            check(dialect, &set, &in_request(dialect, field), "");
+            let params = json!({"message": dialect.message("hello"), "configuration": dialect.with_hook(config)});
+            let sent = dialect.ask(&world, "", Operation::Send(params)).reply().await;
+            check(dialect, &sent, &format!("{}.{field}", member(dialect)), "");
         }
-        let set = door.hook(&world, "", Hook::Set(&task, json!({"id": "p1"}))).reply().await;
-        check(door, &set, &in_request(door, "url"), "is missing");
+        let set = dialect.hook(&world, "", Hook::Set(&task, json!({"id": "p1"}))).reply().await;
+        check(dialect, &set, &in_request(dialect, "url"), "is missing");
     }
     assert_eq!(tasks(&world).await, 1);
 }
@@ -112,17 +112,17 @@ async fn one_too_many_is_refused_by_the_name_that_the_version_has_for_it() {
     plan.webhooks.as_mut().unwrap().0.per_task = 1;
     let world = plan.start().await;
     let config = |id: &str| json!({"id": id, "url": "https://hook.test/"});
-    for door in ALL {
-        let task = door.sent_task(&door.send(&world, "ask").reply().await)["id"].as_str().unwrap().to_owned();
-        door.result(&door.hook(&world, "", Hook::Set(&task, config("one"))).reply().await);
+    for dialect in ALL {
+        let task = dialect.sent_task(&dialect.send(&world, "ask").reply().await)["id"].as_str().unwrap().to_owned();
+        dialect.result(&dialect.hook(&world, "", Hook::Set(&task, config("one"))).reply().await);
         let words = "the task has 1 of them";
-        let set = door.hook(&world, "", Hook::Set(&task, config("two"))).reply().await;
-        let whole = if door.is_v1() { "taskPushNotificationConfig" } else { "pushNotificationConfig" };
-        check(door, &set, whole, words);
-        let configuration = door.with_hook(config("two"));
-        let params = json!({"message": door.answer("Rome", &task), "configuration": configuration});
+        let set = dialect.hook(&world, "", Hook::Set(&task, config("two"))).reply().await;
+        let whole = if dialect.is_v1() { "taskPushNotificationConfig" } else { "pushNotificationConfig" };
+        check(dialect, &set, whole, words);
+        let configuration = dialect.with_hook(config("two"));
+        let params = json!({"message": dialect.answer("Rome", &task), "configuration": configuration});
         for send in [Operation::Send(params.clone()), Operation::Stream(params)] {
-            check(door, &door.ask(&world, "", send).reply().await, member(door), words);
+            check(dialect, &dialect.ask(&world, "", send).reply().await, member(dialect), words);
         }
     }
 }
@@ -131,7 +131,7 @@ async fn one_too_many_is_refused_by_the_name_that_the_version_has_for_it() {
 async fn what_is_not_there_is_not_found() {
     let world = Plan::default().and_webhooks().start().await;
     let task = busy_task(&world, "").await;
-    for door in ALL {
+    for dialect in ALL {
         for (hook, words) in [
             (Hook::Get(&task, Some("none")), "has no push notification configuration \\\"none\\\""),
             (Hook::Set("none", json!({"url": "https://hook.test/"})), ""),
@@ -139,17 +139,17 @@ async fn what_is_not_there_is_not_found() {
             (Hook::List("none", json!({})), ""),
             (Hook::Delete("none", "p1"), ""),
         ] {
-            let reply = door.hook(&world, "", hook.clone()).reply().await;
-            let (status, code, reason) = door.error(&reply);
-            assert_eq!(status, if door.is_rpc() { 200 } else { 404 }, "{door:?} {hook:?}");
-            match door {
-                Door::RestV1 => assert_eq!(reason, "TASK_NOT_FOUND", "{hook:?}"),
-                _ => assert_eq!(code, -32001, "{door:?} {hook:?}"),
+            let reply = dialect.hook(&world, "", hook.clone()).reply().await;
+            let (status, code, reason) = dialect.error(&reply);
+            assert_eq!(status, if dialect.is_rpc() { 200 } else { 404 }, "{dialect:?} {hook:?}");
+            match dialect {
+                TestDialect::RestV1 => assert_eq!(reason, "TASK_NOT_FOUND", "{hook:?}"),
+                _ => assert_eq!(code, -32001, "{dialect:?} {hook:?}"),
             }
             let text = reply.json().to_string();
-            assert!(text.contains(words), "{door:?} {hook:?}: {text}");
+            assert!(text.contains(words), "{dialect:?} {hook:?}: {text}");
         }
     }
-    let reply = Door::RpcV03.hook(&world, "", Hook::Get(&task, None)).reply().await;
-    assert_eq!(Door::RpcV03.error(&reply).1, -32001, "{}", reply.json());
+    let reply = TestDialect::RpcV03.hook(&world, "", Hook::Get(&task, None)).reply().await;
+    assert_eq!(TestDialect::RpcV03.error(&reply).1, -32001, "{}", reply.json());
 }

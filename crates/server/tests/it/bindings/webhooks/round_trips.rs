@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::hook::{Hook, busy_task};
-use crate::bindings::doors::{ALL, Door};
+use crate::bindings::dialects::{ALL, TestDialect};
 use crate::bindings::world::{Plan, World};
 
 fn rich(id: &str) -> Value {
@@ -12,50 +12,50 @@ fn rich(id: &str) -> Value {
 }
 
 /// The bytes of an answer, up to what a JSON-RPC envelope puts around them.
-fn golden(door: Door, task: &str) -> String {
+fn golden(dialect: TestDialect, task: &str) -> String {
     let url = r#""url":"https://hook.test/h?a=1""#;
-    match door {
-        Door::RpcV1 | Door::RestV1 => {
+    match dialect {
+        TestDialect::RpcV1 | TestDialect::RestV1 => {
             format!(r#"{{"id":"p1","taskId":"{task}",{url},"authentication":{{"scheme":"Bearer"}}}}"#)
         }
-        Door::RpcV03 => format!(
+        TestDialect::RpcV03 => format!(
             r#"{{"taskId":"{task}","pushNotificationConfig":{{"id":"p1",{url},"authentication":{{"schemes":["Bearer"]}}}}}}"#
         ),
-        Door::RestV03 => format!(
+        TestDialect::RestV03 => format!(
             r#"{{"name":"tasks/{task}/pushNotificationConfigs/p1","pushNotificationConfig":{{"id":"p1",{url},"authentication":{{"schemes":["Bearer"]}}}}}}"#
         ),
     }
 }
 
-fn enveloped(door: Door, result: &str) -> String {
-    if door.is_rpc() { format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#) } else { result.to_owned() }
+fn enveloped(dialect: TestDialect, result: &str) -> String {
+    if dialect.is_rpc() { format!(r#"{{"jsonrpc":"2.0","id":7,"result":{result}}}"#) } else { result.to_owned() }
 }
 
 #[tokio::test]
 async fn a_webhook_is_set_read_listed_and_deleted_byte_by_byte() {
     let world = Plan::default().and_webhooks().start().await;
-    for door in ALL {
+    for dialect in ALL {
         let task = busy_task(&world, "").await;
         for agent in ["", "worker"] {
             let bytes = async |hook: Hook<'_>| {
-                let reply = door.hook(&world, agent, hook).reply().await;
-                door.result(&reply);
+                let reply = dialect.hook(&world, agent, hook).reply().await;
+                dialect.result(&reply);
                 String::from_utf8(reply.body.to_vec()).unwrap()
             };
-            let one = golden(door, &task);
-            assert_eq!(bytes(Hook::Set(&task, rich("p1"))).await, enveloped(door, &one), "{door:?}");
-            assert_eq!(bytes(Hook::Get(&task, Some("p1"))).await, enveloped(door, &one), "{door:?}");
-            let list = match door {
-                Door::RpcV03 => format!("[{one}]"),
+            let one = golden(dialect, &task);
+            assert_eq!(bytes(Hook::Set(&task, rich("p1"))).await, enveloped(dialect, &one), "{dialect:?}");
+            assert_eq!(bytes(Hook::Get(&task, Some("p1"))).await, enveloped(dialect, &one), "{dialect:?}");
+            let list = match dialect {
+                TestDialect::RpcV03 => format!("[{one}]"),
                 _ => format!(r#"{{"configs":[{one}],"nextPageToken":""}}"#),
             };
-            assert_eq!(bytes(Hook::List(&task, json!({}))).await, enveloped(door, &list), "{door:?}");
-            let nothing = if door.is_rpc() { "null" } else { "{}" };
+            assert_eq!(bytes(Hook::List(&task, json!({}))).await, enveloped(dialect, &list), "{dialect:?}");
+            let nothing = if dialect.is_rpc() { "null" } else { "{}" };
             for _ in 0..2 {
-                assert_eq!(bytes(Hook::Delete(&task, "p1")).await, enveloped(door, nothing), "{door:?}");
+                assert_eq!(bytes(Hook::Delete(&task, "p1")).await, enveloped(dialect, nothing), "{dialect:?}");
             }
-            let empty = if door == Door::RpcV03 { "[]" } else { r#"{"configs":[],"nextPageToken":""}"# };
-            assert_eq!(bytes(Hook::List(&task, json!({}))).await, enveloped(door, empty), "{door:?}");
+            let empty = if dialect == TestDialect::RpcV03 { "[]" } else { r#"{"configs":[],"nextPageToken":""}"# };
+            assert_eq!(bytes(Hook::List(&task, json!({}))).await, enveloped(dialect, empty), "{dialect:?}");
         }
     }
 }
@@ -80,7 +80,7 @@ async fn every_door_reads_what_any_door_has_set() {
 #[tokio::test]
 async fn version_0_3_sets_and_gets_the_one_of_a_task_without_a_name() {
     let world = Plan::default().and_webhooks().start().await;
-    let old = Door::RpcV03;
+    let old = TestDialect::RpcV03;
     let task = busy_task(&world, "").await;
     for url in ["https://hook.test/one", "https://hook.test/two"] {
         let set = old.hook(&world, "", Hook::Set(&task, json!({"url": url}))).reply().await;
@@ -88,7 +88,7 @@ async fn version_0_3_sets_and_gets_the_one_of_a_task_without_a_name() {
         let got = old.hook(&world, "", Hook::Get(&task, None)).reply().await;
         assert_eq!(old.shown(&old.result(&got))["url"], url, "the second takes the place of the first");
     }
-    let new = Door::RpcV1;
+    let new = TestDialect::RpcV1;
     let named = json!({"id": "named", "url": "https://hook.test/three"});
     new.result(&new.hook(&world, "", Hook::Set(&task, named)).reply().await);
     let got = old.hook(&world, "", Hook::Get(&task, None)).reply().await;
@@ -101,14 +101,14 @@ async fn version_0_3_sets_and_gets_the_one_of_a_task_without_a_name() {
 #[tokio::test]
 async fn version_1_0_makes_another_one_each_time_it_names_none() {
     let world = Plan::default().and_webhooks().start().await;
-    for door in [Door::RpcV1, Door::RestV1] {
+    for dialect in [TestDialect::RpcV1, TestDialect::RestV1] {
         let task = busy_task(&world, "").await;
         let mut ids = Vec::new();
         for _ in 0..2 {
-            let set = door.hook(&world, "", Hook::Set(&task, json!({"url": "https://hook.test/"}))).reply().await;
-            ids.push(door.result(&set)["id"].clone());
+            let set = dialect.hook(&world, "", Hook::Set(&task, json!({"url": "https://hook.test/"}))).reply().await;
+            ids.push(dialect.result(&set)["id"].clone());
         }
-        let (listed, _) = door.page(&door.hook(&world, "", Hook::List(&task, json!({}))).reply().await);
+        let (listed, _) = dialect.page(&dialect.hook(&world, "", Hook::List(&task, json!({}))).reply().await);
         let listed: Vec<Value> = listed.iter().map(|config| config["id"].clone()).collect();
         assert_eq!(listed, ids, "oldest first");
         assert_ne!(ids[0], ids[1]);
@@ -122,13 +122,13 @@ async fn secrets_are_told_again_only_where_that_is_set() {
     let worlds: [(World, bool); 2] =
         [(Plan::default().and_webhooks().start().await, false), (plan.start().await, true)];
     for (world, told) in worlds {
-        for door in ALL {
+        for dialect in ALL {
             let task = busy_task(&world, "").await;
             for hook in [Hook::Set(&task, rich("p1")), Hook::Get(&task, Some("p1")), Hook::List(&task, json!({}))] {
-                let reply = door.hook(&world, "", hook.clone()).reply().await;
-                let result = door.result(&reply).to_string();
+                let reply = dialect.hook(&world, "", hook.clone()).reply().await;
+                let result = dialect.result(&reply).to_string();
                 for secret in ["opaque", "s3cr3t"] {
-                    assert_eq!(result.contains(secret), told, "{door:?} {hook:?}: {result}");
+                    assert_eq!(result.contains(secret), told, "{dialect:?} {hook:?}: {result}");
                 }
             }
         }
@@ -138,11 +138,11 @@ async fn secrets_are_told_again_only_where_that_is_set() {
 #[tokio::test]
 async fn version_0_3_may_name_a_new_one_beside_the_body() {
     let world = Plan::default().and_webhooks().start().await;
-    let (task, door) = (busy_task(&world, "").await, Door::RestV03);
+    let (task, dialect) = (busy_task(&world, "").await, TestDialect::RestV03);
     for (query, id) in [("configId=mine", "mine"), ("config_id=yours", "yours"), ("configId=", task.as_str())] {
         let path = format!("/a2a/v1/tasks/{task}/pushNotificationConfigs?{query}");
         let body = json!({"pushNotificationConfig": {"url": "https://hook.test/"}});
-        let shown = door.shown(&door.result(&world.post(&path, &body).reply().await));
+        let shown = dialect.shown(&dialect.result(&world.post(&path, &body).reply().await));
         assert_eq!((&shown["id"], &shown["taskId"]), (&json!(id), &json!(task)), "{query}");
     }
 }
@@ -150,7 +150,7 @@ async fn version_0_3_may_name_a_new_one_beside_the_body() {
 #[tokio::test]
 async fn version_0_3_clients_write_the_body_in_ways_of_their_own() {
     let world = Plan::default().and_webhooks().start().await;
-    let door = Door::RestV03;
+    let dialect = TestDialect::RestV03;
     for shape in [
         r#"{"name":"tasks/TASK/pushNotificationConfigs/p1","pushNotificationConfig":CONFIG}"#,
         r#"{"parent":"tasks/TASK","configId":"p1","config":{"name":"tasks/TASK/pushNotificationConfigs/p1","pushNotificationConfig":CONFIG}}"#,
@@ -161,7 +161,7 @@ async fn version_0_3_clients_write_the_body_in_ways_of_their_own() {
         let body = shape.replace("TASK", &task).replace("CONFIG", inner);
         let ask = world.get(&format!("/a2a/v1/tasks/{task}/pushNotificationConfigs")).raw(body).post();
         let expected = json!({"id": "p1", "taskId": task, "url": "https://hook.test/"});
-        assert_eq!(door.shown(&door.result(&ask.version("0.3").reply().await)), expected, "{shape}");
+        assert_eq!(dialect.shown(&dialect.result(&ask.version("0.3").reply().await)), expected, "{shape}");
     }
 }
 
@@ -171,11 +171,12 @@ async fn the_path_wins_over_the_body() {
     let (task, other) = (busy_task(&world, "").await, busy_task(&world, "").await);
     let body = json!({"taskId": other, "id": "p1", "url": "https://hook.test/"});
     let set = world.post(&format!("/a2a/tasks/{task}/pushNotificationConfigs"), &body).version("1.0").reply().await;
-    assert_eq!(Door::RestV1.result(&set)["taskId"], task.as_str());
+    assert_eq!(TestDialect::RestV1.result(&set)["taskId"], task.as_str());
     let old = json!({"taskId": other, "pushNotificationConfig": {"id": "p2", "url": "https://hook.test/"}});
     let set = world.post(&format!("/a2a/v1/tasks/{task}/pushNotificationConfigs"), &old).reply().await;
-    assert_eq!(Door::RestV03.shown(&Door::RestV03.result(&set))["taskId"], task.as_str());
-    let list =
-        async |task: &str| Door::RestV1.page(&Door::RestV1.hook(&world, "", Hook::List(task, json!({}))).reply().await);
+    assert_eq!(TestDialect::RestV03.shown(&TestDialect::RestV03.result(&set))["taskId"], task.as_str());
+    let list = async |task: &str| {
+        TestDialect::RestV1.page(&TestDialect::RestV1.hook(&world, "", Hook::List(task, json!({}))).reply().await)
+    };
     assert_eq!((list(&task).await.0.len(), list(&other).await.0.len()), (2, 0));
 }

@@ -1,4 +1,4 @@
-//! Stopping: nothing new is begun, nobody inside is cut off in the middle of an answer, and what ends in time is seen.
+//! Graceful shutdown: new work is refused, requests in flight are answered, and tasks that end in time are seen.
 
 use std::time::Duration;
 

@@ -1,22 +1,22 @@
-//! The four ways in: JSON-RPC and REST, each in both versions. A test that goes through all of them says things once.
+//! The dialects: JSON-RPC and REST, each in both versions. A test that goes through all of them is written once.
 
 use serde_json::{Value, json};
 
 use super::client::{Ask, Events, Frame, Reply};
 use super::world::World;
 
-/// One way in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Door {
+pub(crate) enum TestDialect {
     RpcV1,
     RestV1,
     RpcV03,
     RestV03,
 }
 
-pub(crate) const ALL: [Door; 4] = [Door::RpcV1, Door::RestV1, Door::RpcV03, Door::RestV03];
+pub(crate) const ALL: [TestDialect; 4] =
+    [TestDialect::RpcV1, TestDialect::RestV1, TestDialect::RpcV03, TestDialect::RestV03];
 
-impl Door {
+impl TestDialect {
     pub(crate) fn is_rpc(self) -> bool {
         matches!(self, Self::RpcV1 | Self::RpcV03)
     }
@@ -34,7 +34,7 @@ impl Door {
         }
     }
 
-    /// A message as this door takes it.
+    /// A message as this dialect takes it.
     pub(crate) fn message(self, text: &str) -> Value {
         match self {
             Self::RpcV1 | Self::RestV1 => json!({"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": text}]}),

@@ -1,4 +1,4 @@
-//! Clients that ask and do not take the answer: they lose their connection, and nobody else does.
+//! Slow clients, which do not read their responses: they lose their connection, and no other client does.
 
 use std::time::Duration;
 
