@@ -71,35 +71,31 @@ pub(super) fn of_method(
     strict: bool,
 ) -> Result<Dialect, UnsupportedVersion> {
     let dialect = method.rpc_dialect();
-    let name = operation.method(method);
-    match method {
-        Version::V1 => match requested {
-            RequestedVersion::Unspecified if !strict => Ok(dialect),
-            _ if requested.supported() == Some(Version::V1) => Ok(dialect),
-            // This method belongs to no version, so it is answered in the one that is requested, as the card itself is.
-            _ if requested.supported() == Some(Version::V03) && operation == Operation::GetCard => Ok(Dialect::V03Rpc),
-            _ if requested.supported() == Some(Version::V03) => {
-                let other = operation.method(Version::V03);
-                let said = format!(
-                    "{name} belongs to version 1.0, and the request says 0.3; send A2A-Version: 1.0, or {other}"
-                );
-                Err((dialect, not_supported(&said)))
-            }
-            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 1.0 with {name}", requested.describe())))),
-        },
-        Version::V03 => match requested {
-            RequestedVersion::Unspecified => Ok(dialect),
-            _ if requested.supported() == Some(Version::V03) => Ok(dialect),
-            _ if requested.is_first_major() => {
-                let (said, other) = (requested.describe(), operation.method(Version::V1));
-                let message = format!(
-                    "Method not found: {name} belongs to version 0.3, and the request says {said}; send {other}, or \
-                     A2A-Version: 0.3"
-                );
-                Err((dialect, Error::with_message(ErrorKind::MethodNotFound, message)))
-            }
-            _ => Err((dialect, not_supported(&format!("{}; send A2A-Version: 0.3 with {name}", requested.describe())))),
-        },
+    let has_default = method == Version::V03 || !strict;
+    if requested.supported() == Some(method) || *requested == RequestedVersion::Unspecified && has_default {
+        return Ok(dialect);
+    }
+    let (name, said) = (operation.method(method), requested.describe());
+    match (method, requested.supported()) {
+        // This method belongs to no version, so it is answered in the one that is requested, as the card itself is.
+        (Version::V1, Some(_)) if operation == Operation::GetCard => Ok(Dialect::V03Rpc),
+        (Version::V1, Some(other)) => {
+            let other = operation.method(other);
+            let said =
+                format!("{name} belongs to version 1.0, and the request says 0.3; send A2A-Version: 1.0, or {other}");
+            Err((dialect, not_supported(&said)))
+        }
+        (Version::V03, _) if requested.is_first_major() => {
+            let other = operation.method(Version::V1);
+            let message = format!(
+                "Method not found: {name} belongs to version 0.3, and the request says {said}; send {other}, or \
+                 A2A-Version: 0.3"
+            );
+            Err((dialect, Error::with_message(ErrorKind::MethodNotFound, message)))
+        }
+        (version, _) => {
+            Err((dialect, not_supported(&format!("{said}; send A2A-Version: {} with {name}", version.as_str()))))
+        }
     }
 }
 

@@ -127,19 +127,19 @@ struct EventStream {
     _slot: StreamSlot,
 }
 
-/// What a source yields.
-enum SourceUpdate {
-    Decided(Source),
-    Events(Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>),
-}
+/// The next events of a log; none at its end.
+type NextEvents = Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>;
 
 impl Source {
-    /// Waits for the next update. Cancellation-safe.
-    async fn next_update(&mut self) -> SourceUpdate {
+    /// Waits for the next events, or for the agent's choice, which comes without any. Cancellation-safe.
+    async fn next_events(&mut self) -> NextEvents {
         match self {
-            Self::Undecided(decision) => SourceUpdate::Decided(Source::from(decision.await)),
-            Self::Task { stream, .. } => SourceUpdate::Events(stream.next().await),
-            Self::Message(_) | Self::Over => SourceUpdate::Events(Ok(None)),
+            Self::Undecided(decision) => {
+                *self = Self::from(decision.await);
+                Ok(Some(Vec::new()))
+            }
+            Self::Task { stream, .. } => stream.next().await,
+            Self::Message(_) | Self::Over => Ok(None),
         }
     }
 
@@ -162,26 +162,21 @@ impl EventStream {
             if matches!(self.source, Source::Over) {
                 return None;
             }
-            let next_update = tokio::select! {
+            let events = tokio::select! {
                 biased;
                 () = self.identity.revoked.cancelled() => return None,
-                next_update = self.source.next_update() => next_update,
+                events = self.source.next_events() => events,
                 () = tokio::time::sleep_until(self.quiet_until) => {
                     // What was read was not for this stream, and the next event may take hours.
                     self.reserved = None;
                     return Some((PING, None));
                 }
             };
-            match next_update {
-                SourceUpdate::Decided(source) => self.source = source,
-                SourceUpdate::Events(events) => {
-                    self.reserve(length(&events)).await?;
-                    let mut bytes = Vec::new();
-                    self.write(events, &mut bytes);
-                    if !bytes.is_empty() {
-                        return Some(self.chunk(bytes));
-                    }
-                }
+            self.reserve(length(&events)).await?;
+            let mut bytes = Vec::new();
+            self.write(events, &mut bytes);
+            if !bytes.is_empty() {
+                return Some(self.chunk(bytes));
             }
         }
     }
@@ -270,14 +265,14 @@ impl EventStream {
             }
             Source::Undecided(_) | Source::Over => return None,
         }
-        if let Some(SourceUpdate::Events(events)) = self.source.next_update().now_or_never() {
+        if let Some(events) = self.source.next_events().now_or_never() {
             self.write(events, &mut bytes);
         }
         Some(bytes)
     }
 
     /// During graceful shutdown tasks may still end, so a stream goes on until the kernel has drained.
-    fn write(&mut self, events: Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>, out: &mut Vec<u8>) {
+    fn write(&mut self, events: NextEvents, out: &mut Vec<u8>) {
         match events {
             Ok(Some(events)) => {
                 out.reserve(events.iter().map(|event| event.line.len() + AROUND_EVENT).sum());
@@ -305,7 +300,7 @@ impl EventStream {
 }
 
 /// About how many bytes the frames of some events have.
-fn length(events: &Result<Option<Vec<Arc<LoggedEvent>>>, Refusal>) -> usize {
+fn length(events: &NextEvents) -> usize {
     match events {
         Ok(Some(events)) => events.iter().map(|event| event.line.len() + AROUND_EVENT).sum(),
         Ok(None) | Err(_) => 0,

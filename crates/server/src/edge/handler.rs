@@ -287,13 +287,37 @@ async fn read(
         read = request_body::read(&parts.method, &parts.headers, &mut body, options.request_body, deadline) => read,
         () = state.engine.drained().cancelled() => Err(BodyError::Stopping),
     };
-    match read {
+    let failure = match read {
         Ok(bytes) => {
             activity.body_is_read();
-            Ok(bytes)
+            return Ok(bytes);
         }
-        Err(unread) => Err(Box::new(rejected(state, activity, parts, body, unread).await)),
-    }
+        Err(failure) => failure,
+    };
+    let mut sent = None;
+    let (status, error) = match failure {
+        BodyError::Refused(error, read) => {
+            sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, options.request_body).await;
+            (None, error)
+        }
+        BodyError::Paused => {
+            let pause_ms = options.header_timeout.as_millis();
+            let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
+            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.headerTimeout"))
+        }
+        BodyError::TooSlow => {
+            let timeout_ms = options.body_timeout.as_millis();
+            let message =
+                format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
+            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
+        }
+        BodyError::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
+        BodyError::Broken => {
+            let message = "the request body ended early or is not framed as its headers say";
+            (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
+        }
+    };
+    Err(Box::new(RejectedBody { error, status, sent }))
 }
 
 /// Health checks, the operator API, the landing page, and what is not there.
@@ -335,40 +359,6 @@ impl RejectedBody {
         }
         response
     }
-}
-
-async fn rejected(
-    state: &State,
-    activity: &Activity,
-    parts: &Parts,
-    mut body: Incoming,
-    unread: BodyError,
-) -> RejectedBody {
-    let limit = state.options.request_body;
-    let mut sent = None;
-    let (status, error) = match unread {
-        BodyError::Refused(error, read) => {
-            sent = request_body::drain_refused(activity, &parts.headers, read, &mut body, limit).await;
-            (None, error)
-        }
-        BodyError::Paused => {
-            let pause_ms = state.options.header_timeout.as_millis();
-            let message = format!("the request body paused for more than {pause_ms} ms, send it in one go");
-            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.headerTimeout"))
-        }
-        BodyError::TooSlow => {
-            let timeout_ms = state.options.body_timeout.as_millis();
-            let message =
-                format!("the request body was not complete after {timeout_ms} ms and came too slowly to wait");
-            (Some(StatusCode::REQUEST_TIMEOUT), late(message, "server.bodyTimeout"))
-        }
-        BodyError::Stopping => (Some(StatusCode::SERVICE_UNAVAILABLE), stopping()),
-        BodyError::Broken => {
-            let message = "the request body ended early or is not framed as its headers say";
-            (Some(StatusCode::BAD_REQUEST), Error::with_message(ErrorKind::InvalidRequest, message))
-        }
-    };
-    RejectedBody { error, status, sent }
 }
 
 /// The refusal of a client that has too many requests under way, over connections of a trusted proxy.
