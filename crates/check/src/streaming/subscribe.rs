@@ -121,7 +121,7 @@ async fn follows(interface: &TestedInterface) -> CheckResult {
     let reconnection = interface.reconnection().await.or_skip(NOT_RECONNECTED)?;
     let recorded = &reconnection.subscribed[0];
     applies_if(
-        !(!recorded.is_stream() || recorded.events.is_empty()),
+        recorded.is_stream() && !recorded.events.is_empty(),
         if interface.is_v1() { ENDED } else { "version 0.3 leaves it open" },
     )?;
     let Some(task) = reconnection.task.result() else {
