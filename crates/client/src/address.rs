@@ -1,7 +1,7 @@
-//! Where an agent's card may be, and where an agent is whose card names another host.
+//! Resolves an agent's address: the urls its card may have, and the urls of the interfaces on the card.
 //!
-//! People write down a base address, a card or an endpoint and do not say which. Cards, in turn, often name an address
-//! that is good inside some network only; so what they say counts as a path below the address that was reached.
+//! An address may be a base url, a card or an endpoint. Cards often name a host that exists inside some network only;
+//! so their urls count as paths below the address that was reached.
 
 use switchboard_a2a::card::AgentCard;
 use switchboard_egress::Target;
@@ -10,13 +10,13 @@ use url::Url;
 use crate::ClientError;
 use crate::redact::shown;
 
-/// Below a base address, best first.
+/// Paths of cards below a base address, in order.
 const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
 
-/// How a card names an address, the surer the greater.
+/// How surely a card belongs to an address; greater is surer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CardMatch {
-    /// Not at all: the card is another agent's.
+    /// The card is another agent's.
     None,
     /// One of its interfaces lies below the address.
     Below,
@@ -24,14 +24,14 @@ pub(crate) enum CardMatch {
     Exact,
 }
 
-/// An address as it was written down.
+/// An address as it was configured.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentAddress {
     url: Url,
 }
 
 impl AgentAddress {
-    /// Reads an address. Without a scheme, one on this machine is called over http and all others over https.
+    /// Parses an address. Without a scheme, loopback is called over http and all others over https.
     pub(crate) fn parse(text: &str) -> Result<Self, ClientError> {
         let text = text.trim();
         let with_scheme = if text.contains("://") {
@@ -47,7 +47,7 @@ impl AgentAddress {
         Ok(Self { url: url.map_err(|_| refused(switchboard_egress::Refusal::Malformed))? })
     }
 
-    /// Where the card may be, in the order to look.
+    /// The urls of the card, in order.
     pub(crate) fn card_urls(&self) -> Vec<String> {
         if self.is_card() {
             return vec![self.url.to_string()];
@@ -56,8 +56,8 @@ impl AgentAddress {
         WELL_KNOWN.iter().map(|known| self.with_path(&format!("{path}{known}"))).collect()
     }
 
-    /// Above an address that may be an endpoint and not a base: the next level, and the top of the host. A card there may
-    /// be anybody's, and counts only as far as [`Self::match_card`] says.
+    /// The parent path and the root, if the address may be an endpoint. A card there may be another agent's; see
+    /// [`Self::match_card`].
     pub(crate) fn parents(&self) -> Vec<Self> {
         let path = self.base_path();
         if self.is_card() || path.is_empty() {
@@ -69,7 +69,7 @@ impl AgentAddress {
         places.iter().filter_map(|path| Url::parse(&self.with_path(path)).ok()).map(|url| Self { url }).collect()
     }
 
-    /// How a card that was found above this address names it.
+    /// Whether a card found at a parent address belongs to this one.
     pub(crate) fn match_card(&self, card: &AgentCard, parent: &Self) -> CardMatch {
         let base = self.base_path();
         let said = card
@@ -81,7 +81,7 @@ impl AgentAddress {
             match path.strip_prefix(&base) {
                 Some("") => CardMatch::Exact,
                 Some(rest) if rest.starts_with('/') => CardMatch::Below,
-                // What version 0.3 puts behind its address over REST.
+                // Version 0.3 adds this to its address over REST.
                 _ if base.strip_suffix("/v1") == Some(&path) => CardMatch::Exact,
                 _ => CardMatch::None,
             }
@@ -89,7 +89,7 @@ impl AgentAddress {
         matches.max().unwrap_or(CardMatch::None)
     }
 
-    /// Where an interface is that the card names.
+    /// The url to call for an interface on the card.
     pub(crate) fn resolve_interface(&self, said: &str, trust: bool) -> Result<String, ClientError> {
         let said = self.url.join(said).map_err(|error| ClientError::Invalid {
             field: "url",
@@ -110,8 +110,7 @@ impl AgentAddress {
         }
         let base = self.base_path();
         let path = without_trailing_slash(said.path());
-        let is_below = path == base || path.strip_prefix(&base).is_some_and(|rest| rest.starts_with('/'));
-        let path = if is_below { path } else { format!("{base}{path}") };
+        let path = if is_at_or_below(&path, &base) { path } else { format!("{base}{path}") };
         let path = if path.is_empty() { "/".to_owned() } else { path };
         let mut url = self.with_path(&path);
         if let Some(query) = said.query() {
@@ -120,13 +119,10 @@ impl AgentAddress {
         Ok(url)
     }
 
-    /// Whether an interface can be meant by this address: one is at the other or below it.
+    /// Whether an interface's url and this address are the same or one is below the other.
     pub(crate) fn overlaps(&self, interface: &str) -> bool {
         let Ok(url) = Url::parse(interface) else { return false };
         let (base, path) = (self.base_path(), without_trailing_slash(url.path()));
-        let is_at_or_below = |path: &str, base: &str| {
-            path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         url.origin() == self.url.origin() && (is_at_or_below(&path, &base) || is_at_or_below(&base, &path))
     }
 
@@ -135,7 +131,7 @@ impl AgentAddress {
         without_trailing_slash(self.url.as_str())
     }
 
-    /// For messages: neither path nor query.
+    /// Without path and query, for messages.
     pub(crate) fn origin(&self) -> String {
         self.url.origin().ascii_serialization()
     }
@@ -144,7 +140,7 @@ impl AgentAddress {
         self.url.path().ends_with(".json")
     }
 
-    /// What stands before the well-known paths, without a slash at the end.
+    /// The path before the well-known paths, without a trailing slash.
     fn base_path(&self) -> String {
         let path = self.url.path();
         let path = match path.find("/.well-known/") {
@@ -161,6 +157,10 @@ impl AgentAddress {
         url.set_query(None);
         url.to_string()
     }
+}
+
+fn is_at_or_below(path: &str, base: &str) -> bool {
+    path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn without_trailing_slash(text: &str) -> String {

@@ -1,6 +1,5 @@
-//! What is known of an agent: its card, and the ways to call it that follow from the card. It is asked for by one caller
-//! at a time, and what that one learns counts for all who wait, also that there is none. A card that was good a moment ago
-//! keeps nobody waiting.
+//! The cache of an agent's card and of the routes that follow from it. One caller at a time fetches (single flight),
+//! and the result counts for all that wait, also that there is no card. A stale card is served while it is revalidated.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,27 +11,28 @@ use tokio::time::{Instant, timeout};
 
 use crate::discovery::{self, FoundCard};
 use crate::exchange::Exchange;
+use crate::redact::is_secret_header;
 use crate::route::Routes;
-use crate::{ClientError, Context, Credentials, Interface, trace};
+use crate::{ClientError, Context, Credentials, Interface};
 
-/// How long it counts that there is no card, and that nobody could be asked for one.
+/// Negative caching: how long it counts that there is no card, and that fetching failed.
 const ABSENT_TTL: Duration = Duration::from_secs(30);
 const FAILED_TTL: Duration = Duration::from_secs(2);
-/// How long whoever asks whether a card has changed waits for that.
+/// How long the caller that revalidates waits.
 const REVALIDATION_TIMEOUT: Duration = Duration::from_secs(2);
-/// For so many who bring their own credentials something is kept.
+/// How many callers with their own credentials have a cache.
 const MAX_CALLERS: usize = 64;
 
-/// What is known of an agent, by who asks: cards may say more to some than to others.
+/// The caches of an agent by caller: a card may show more to some callers.
 pub(crate) struct CardCaches {
-    /// A card that is at hand is everybody's.
+    /// A given card serves all callers.
     given: Option<Arc<FoundCard>>,
     default: Arc<CardCache>,
-    /// For those who bring their own credentials, who came last at the end.
+    /// For callers with their own credentials, least recently used first.
     by_credentials: Mutex<VecDeque<(CallerKey, Arc<CardCache>)>>,
 }
 
-/// Who asks, as far as that is said call by call.
+/// The credentials of one call.
 #[derive(PartialEq)]
 struct CallerKey {
     credentials: Option<Credentials>,
@@ -40,10 +40,9 @@ struct CallerKey {
 }
 
 impl CallerKey {
-    /// None for those who bring nothing.
+    /// None for calls without credentials of their own.
     fn of(context: &Context) -> Option<Self> {
-        let is_secret =
-            |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || trace::is_secret_header(name);
+        let is_secret = |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || is_secret_header(name);
         let headers: Vec<_> = context.headers.iter().filter(is_secret).cloned().collect();
         let credentials = context.credentials.clone();
         (credentials.is_some() || !headers.is_empty()).then_some(Self { credentials, headers })
@@ -56,7 +55,7 @@ impl CardCaches {
         Self { default: Arc::new(CardCache::new(given.clone())), given, by_credentials: Mutex::default() }
     }
 
-    /// What is known to whoever makes a call.
+    /// The cache for a call.
     pub(crate) fn of(&self, context: &Context) -> Arc<CardCache> {
         let Some(key) = CallerKey::of(context) else { return Arc::clone(&self.default) };
         let mut by_credentials = self.by_credentials.lock();
@@ -73,9 +72,9 @@ impl CardCaches {
     }
 }
 
-/// What is known to some.
+/// The cache of one caller.
 pub(crate) struct CardCache {
-    /// Held by whoever asks for the card.
+    /// Held while the card is fetched.
     fetch_lock: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -83,12 +82,12 @@ pub(crate) struct CardCache {
 #[derive(Default)]
 struct State {
     card: Option<Arc<FoundCard>>,
-    /// Why there is no card, and how long that counts.
+    /// Why there is no card, and until when that counts.
     failure: Option<(ClientError, Instant)>,
     routes: Option<CachedRoutes>,
 }
 
-/// Ways, and the card that they follow from; none where there was no card.
+/// Routes, and the card they follow from, if there was one.
 struct CachedRoutes {
     card: Option<Arc<FoundCard>>,
     routes: Arc<Routes>,
@@ -106,7 +105,7 @@ impl CardCache {
         Self { fetch_lock: tokio::sync::Mutex::new(()), state: Mutex::new(State { card, ..State::default() }) }
     }
 
-    /// The card, from the agent or as it was a moment ago.
+    /// The card, fetched or cached.
     pub(crate) async fn card(&self, exchange: &Exchange<'_>) -> Result<Arc<FoundCard>, ClientError> {
         match self.cached() {
             Cached::Fresh(card) => Ok(card),
@@ -143,7 +142,7 @@ impl CardCache {
         }
     }
 
-    /// One caller asks whether it has changed, and not for long; all others take it as it is.
+    /// One caller revalidates, with a short timeout; all others use the stale card.
     async fn revalidate(&self, exchange: &Exchange<'_>, stale: Arc<FoundCard>) -> Arc<FoundCard> {
         let Ok(_guard) = self.fetch_lock.try_lock() else { return stale };
         if let Cached::Fresh(card) = self.cached() {
@@ -163,7 +162,7 @@ impl CardCache {
         card
     }
 
-    /// The ways that follow from a card, or from there being none. What has proved right stays as long as the card says
+    /// The routes that follow from a card, or from there being none. The chosen route is kept while the interfaces are
     /// the same.
     pub(crate) fn routes(
         &self,
@@ -189,7 +188,7 @@ impl CardCache {
     }
 }
 
-/// How long a failure counts; none for what is the caller's own.
+/// How long a failure is cached; none if it is the caller's own.
 fn negative_ttl(error: &ClientError) -> Option<Duration> {
     let is_answered = |status: Option<u16>| matches!(status, Some(200..=407 | 409..=428 | 430..=499));
     match error {

@@ -1,4 +1,4 @@
-//! One agent, called: every operation of the protocol, in whichever version and binding it speaks.
+//! The client of one agent: every operation of the protocol, in the version and binding that were negotiated.
 
 mod call;
 mod webhooks;
@@ -22,7 +22,7 @@ use crate::redact::shown;
 use crate::{ClientError, Context, Peer};
 pub(crate) use call::OperationCall;
 
-/// An agent that can be called. Clones share what is known of it.
+/// The client of one agent. Clones share its card cache.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -36,18 +36,18 @@ struct Inner {
 }
 
 impl Client {
-    /// Nothing is called before it is needed.
+    /// Sends no request yet.
     ///
     /// # Errors
-    /// When the address cannot be one.
+    /// When the address is invalid.
     pub fn new(egress: Egress, peer: Peer) -> Result<Self, ClientError> {
         Self::build(egress, peer, None)
     }
 
-    /// The same for an agent whose card is at hand and is not fetched.
+    /// The same with a card that is given and not fetched.
     ///
     /// # Errors
-    /// When the address cannot be one.
+    /// When the address is invalid.
     pub fn with_card(egress: Egress, peer: Peer, card: FoundCard) -> Result<Self, ClientError> {
         Self::build(egress, peer, Some(card))
     }
@@ -62,49 +62,49 @@ impl Client {
         &self.inner.peer
     }
 
-    /// Its address for messages.
+    /// Its address, redacted, for messages.
     pub(crate) fn shown(&self) -> String {
         shown(&self.inner.peer.url)
     }
 
-    /// The agent's card, from the agent or as it was a moment ago.
+    /// The agent's card, fetched or from the cache.
     ///
     /// # Errors
-    /// When there is none, with every place that was looked at.
+    /// When there is none, with every url that was tried.
     pub async fn card(&self, context: &Context) -> Result<Arc<FoundCard>, ClientError> {
         self.inner.card_caches.of(context).card(&self.exchange(context)).await
     }
 
-    /// The interface that is used.
+    /// The negotiated interface.
     ///
     /// # Errors
-    /// When the card cannot be found or offers nothing that is spoken here.
+    /// When there is no card, or no interface on it can be used.
     pub async fn interface(&self, context: &Context) -> Result<Interface, ClientError> {
         self.routes(context).await.map(|routes| routes.chosen().interface.clone())
     }
 
-    /// Sends a message and waits for the answer, or for the task if the message says so.
+    /// Sends a message: blocking, unless its configuration says otherwise.
     ///
     /// # Errors
-    /// See [`ClientError`]. After [`ClientError::Lost`] and [`ClientError::Timeout`] the agent may be at work on it.
+    /// After [`ClientError::Lost`] and [`ClientError::Timeout`] the agent may be running the task.
     pub async fn send(&self, context: &Context, mut request: SendRequest) -> Result<SendResponse, ClientError> {
         let key = context.key();
         context.mark(&mut request);
-        let call =
-            OperationCall { key: Some(&key), ..OperationCall::new(Operation::SendMessage, Request::Send(request)) };
-        let (format, json) = self.call(context, call).await?;
+        let call = OperationCall::new(Operation::SendMessage, Request::Send(request));
+        let (format, json) = self.call_complete(context, OperationCall { key: Some(&key), ..call }).await?;
         self.read(&json, |json| format.read(decode::decode_send, json))
     }
 
-    /// Sends a message and follows what comes of it to the end.
+    /// Sends a message and streams the events of its task.
     ///
     /// # Errors
-    /// When not even the first answer comes.
+    /// When no first response comes.
     pub async fn stream(&self, context: &Context, request: SendRequest) -> Result<Followed, ClientError> {
         Followed::sent(self.clone(), context.clone(), request).await
     }
 
-    /// Follows a task to its end, or until it waits for somebody. One that has ended, or asks already, is told as it is.
+    /// Streams the events of a task until a terminal or interrupted state. One that is in such a state is returned as
+    /// it is.
     ///
     /// # Errors
     /// When there is no such task, or it cannot be reached.
@@ -112,15 +112,12 @@ impl Client {
         Followed::subscribed(self.clone(), context.clone(), task).await
     }
 
-    /// A task as it is.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
+    /// Reads a task.
     pub async fn get(&self, context: &Context, id: &TaskId, history_length: Option<u32>) -> Result<Task, ClientError> {
         let request = Request::Get { id: id.clone(), history_length, tenant: None };
-        let (format, json) = self.call(context, OperationCall::new(Operation::GetTask, request)).await?;
+        let (format, json) = self.call(context, Operation::GetTask, request).await?;
         let mut task = self.read(&json, |json| format.read(decode::decode_task, json))?;
-        // Version 0.3 takes no history for all of it.
+        // To version 0.3 a length of 0 means all of it.
         if history_length == Some(0) {
             task.history.clear();
         }
@@ -130,17 +127,13 @@ impl Client {
     /// A page of tasks.
     ///
     /// # Errors
-    /// See [`ClientError`]. Version 0.3 has no such operation.
+    /// Version 0.3 has no such operation.
     pub async fn list(&self, context: &Context, request: ListRequest) -> Result<ListResponse, ClientError> {
-        let (format, json) =
-            self.call(context, OperationCall::new(Operation::ListTasks, Request::List(request))).await?;
+        let (format, json) = self.call(context, Operation::ListTasks, Request::List(request)).await?;
         self.read(&json, |json| format.read(decode::decode_list, json))
     }
 
-    /// Stops a task.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
+    /// Cancels a task.
     pub async fn cancel(
         &self,
         context: &Context,
@@ -148,10 +141,10 @@ impl Client {
         metadata: Option<Metadata>,
     ) -> Result<Task, ClientError> {
         let request = Request::Cancel { id: id.clone(), metadata, tenant: None };
-        let canceled = self.call(context, OperationCall::new(Operation::CancelTask, request)).await;
+        let canceled = self.call(context, Operation::CancelTask, request).await;
         match canceled {
             Ok((format, json)) => self.read(&json, |json| format.read(decode::decode_task, json)),
-            // An attempt whose answer was lost may have done it already.
+            // An earlier attempt may have canceled it before its response was lost.
             Err(error) if error.refusal() == Some(ErrorKind::TaskNotCancelable) => {
                 match self.get(context, id, None).await {
                     Ok(task) if task.status.state == TaskState::Canceled => Ok(task),
@@ -162,13 +155,10 @@ impl Client {
         }
     }
 
-    /// The card for known callers.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
+    /// The extended card.
     pub async fn extended_card(&self, context: &Context) -> Result<(AgentCard, Bytes), ClientError> {
         let request = Request::ExtendedCard { tenant: None };
-        let (_, json) = self.call(context, OperationCall::new(Operation::GetExtendedCard, request)).await?;
+        let (_, json) = self.call(context, Operation::GetExtendedCard, request).await?;
         Ok((self.read(&json, AgentCard::decode)?, json))
     }
 }

@@ -1,4 +1,4 @@
-//! What belongs to one call and not to the agent that is called: where it comes from, and who asks.
+//! What belongs to one call and not to the peer: tracing, credentials, idempotency key.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Json, SendRequest};
@@ -8,30 +8,29 @@ use crate::{ClientError, Credentials};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const PARENT: HeaderName = HeaderName::from_static("x-parent-id");
-/// Where agents look for a trace that read no such header.
+/// For agents that do not read the header.
 const TRACE_METADATA: &str = "a2a.trace";
 const TRACE: HeaderName = HeaderName::from_static("traceparent");
 
-/// Where a call comes from.
+/// The context of one call.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// Ties together everything that one request has caused.
+    /// Correlates everything one request has caused.
     pub correlation_id: Option<String>,
-    /// What has caused this call.
+    /// The id of what caused this call.
     pub parent_id: Option<String>,
-    /// The W3C trace this call is part of. Agents that know no such header find it in the `a2a.trace` of a message's
-    /// metadata.
+    /// The W3C trace this call is part of; also sent as `a2a.trace` in a message's metadata.
     pub traceparent: Option<String>,
-    /// Who asks, if not who the agent's settings say.
+    /// Overrides the peer's credentials.
     pub credentials: Option<Credentials>,
-    /// Sent along.
+    /// Further headers.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Names a sent message, so that it has an effect once however often it arrives. Made if it is absent.
+    /// The idempotency key of a sent message. Generated if it is absent.
     pub idempotency_key: Option<String>,
 }
 
 impl Context {
-    /// Adds what there is to the headers of a request, but for [`Self::headers`].
+    /// Sets the tracing headers.
     pub(crate) fn apply(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
         let named = [
             (CORRELATION, "correlationId", &self.correlation_id),
@@ -49,7 +48,7 @@ impl Context {
         Ok(())
     }
 
-    /// Says in a message's metadata which trace it is part of, unless it says so itself.
+    /// Adds the trace to the message's metadata, unless it has one.
     pub(crate) fn mark(&self, request: &mut SendRequest) {
         let mut parts = self.traceparent.iter().flat_map(|trace| trace.split('-')).skip(1);
         let (Some(trace), Some(span)) = (parts.next(), parts.next()) else { return };
@@ -61,7 +60,7 @@ impl Context {
         }
     }
 
-    /// The key of a message that is about to be sent, the same for every attempt.
+    /// The idempotency key, the same for every attempt.
     pub(crate) fn key(&self) -> String {
         self.idempotency_key.clone().unwrap_or_else(|| Uuid::now_v7().to_string())
     }

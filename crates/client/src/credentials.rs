@@ -1,5 +1,5 @@
-//! Who we are to an agent. Secrets are read when they are needed, so that a changed one needs no restart, and are never
-//! printed.
+//! Credentials for an agent. Secrets are read when they are needed, so that a changed one needs no restart, and are
+//! redacted in `Debug`.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ use http::{HeaderName, HeaderValue, Request, Uri};
 use crate::oauth::ClientCredentials;
 use crate::{ClientError, signature};
 
-/// Something that must not be seen.
+/// A secret, or where to read it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Secret {
-    /// Itself.
+    /// The secret itself.
     Plain(String),
-    /// The name of a variable of the environment, read at every call.
+    /// An environment variable, read at every call.
     Environment(String),
 }
 
 impl Secret {
-    /// The secret as of now.
+    /// Reads the secret.
     ///
     /// # Errors
     /// When the variable is not set, with its name.
@@ -46,10 +46,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Who we are to an agent.
+/// Credentials for an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Credentials {
-    /// Nobody in particular.
+    /// No credentials.
     #[default]
     None,
     /// `Authorization: Bearer …`.
@@ -61,7 +61,7 @@ pub enum Credentials {
         /// The key.
         key: Secret,
     },
-    /// A key in the address, for agents whose card wants it there.
+    /// A key in the query, for agents whose card wants it there.
     ApiKeyInQuery {
         /// The name of the parameter.
         name: String,
@@ -83,12 +83,12 @@ pub enum Credentials {
         /// The secret.
         secret: Secret,
     },
-    /// A token that is fetched, and fetched again before it runs out.
+    /// A token that is fetched, and fetched again before it expires.
     OAuth(ClientCredentials),
 }
 
 impl Credentials {
-    /// Adds what the agent wants to see to the address that is asked; says whether there is anything.
+    /// Adds a query parameter if the credentials are one; says whether they are.
     pub(crate) fn add_to_uri(&self, uri: &mut Uri) -> Result<bool, ClientError> {
         let Self::ApiKeyInQuery { name, key } = self else { return Ok(false) };
         let wrong = |problem: String| ClientError::Invalid { field: "url", problem };
@@ -98,7 +98,7 @@ impl Credentials {
         Ok(true)
     }
 
-    /// Adds what the agent wants to see to a request that is otherwise complete.
+    /// Adds the header to a request that is otherwise complete.
     pub(crate) fn apply(&self, token: Option<&str>, request: &mut Request<Bytes>) -> Result<(), ClientError> {
         let (name, text) = match (self, token) {
             (Self::None | Self::ApiKeyInQuery { .. }, _) | (Self::OAuth(_), None) => return Ok(()),
@@ -116,7 +116,7 @@ impl Credentials {
     }
 }
 
-/// A header value that no log prints.
+/// A header value that is redacted in logs.
 pub(crate) fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     let mut value = HeaderValue::from_str(text).map_err(|_| {
         ClientError::Secret("a secret has characters that cannot stand in a header, such as a line break".to_owned())

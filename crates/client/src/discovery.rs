@@ -1,4 +1,4 @@
-//! Finds an agent's card and keeps it: fetched once, then only asked whether it has changed.
+//! Discovery: fetches an agent's card, and revalidates it by its ETag.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use crate::exchange::Exchange;
 use crate::redact::shown;
 use crate::{ClientError, Credentials, NoCardAt, not_a2a, trace};
 
-/// The largest card that is read.
 const MAX_CARD_BYTES: usize = 4 << 20;
-/// How long a card is good whose server does not say, and the longest that is believed.
+/// Without `Cache-Control`, and at most.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(60);
 const MAX_LIFETIME: Duration = Duration::from_secs(3_600);
-/// One call looks at a card more than once, whatever its server says.
+/// One call reads the card several times, so it is cached at least this long.
 const MIN_LIFETIME: Duration = Duration::from_secs(1);
 
 /// A card and where it was found.
@@ -27,21 +26,21 @@ const MIN_LIFETIME: Duration = Duration::from_secs(1);
 pub struct FoundCard {
     /// The card.
     pub card: AgentCard,
-    /// Its bytes as they came.
+    /// Its bytes.
     pub json: Bytes,
-    /// Where it was.
+    /// Its url.
     pub url: String,
     etag: Option<HeaderValue>,
-    /// None for one that does not come from the agent and is never asked for again.
+    /// None for a given card, which is never revalidated.
     fresh_until: Option<Instant>,
-    /// Where it was found if that is above the agent's address, which it names.
+    /// The parent address it was found at, if it was not the agent's own.
     parent: Option<AgentAddress>,
-    /// Whether uvicorn served it, as it serves what is built with Python's SDK.
+    /// Python's SDK is served by uvicorn.
     is_served_by_uvicorn: bool,
 }
 
 impl FoundCard {
-    /// A card that is at hand, and where it was.
+    /// A card that is given, and its url.
     ///
     /// # Errors
     /// When it is no card.
@@ -54,35 +53,35 @@ impl FoundCard {
         self.fresh_until.is_none_or(|until| until > now)
     }
 
-    /// The same card, good for some more time.
+    /// The same card, fresh for some more time.
     pub(crate) fn extended(&self) -> Self {
         Self { fresh_until: Some(Instant::now() + DEFAULT_LIFETIME), ..self.clone() }
     }
 
-    /// Whether the agent is built with Python's SDK, as far as can be told.
+    /// Whether the agent is probably built with Python's SDK.
     pub(crate) fn is_python_sdk(&self) -> bool {
         self.is_served_by_uvicorn
     }
 
-    /// Whether it was found above the agent's address, and may be that of others too.
+    /// Whether it may list interfaces of other agents too.
     pub(crate) fn is_from_parent(&self) -> bool {
         self.parent.is_some()
     }
 
-    /// Where the addresses on it begin, for the agent at a place.
+    /// The address its urls are resolved against.
     pub(crate) fn address<'a>(&'a self, address: &'a AgentAddress) -> &'a AgentAddress {
         self.parent.as_ref().unwrap_or(address)
     }
 }
 
-/// Looks at every place for the card of an agent. An address may be an endpoint whose agent's card is above it; but many
-/// agents may share a host, and what is meant for one of them must never reach another.
+/// Fetches the card of an agent. The address may be an endpoint whose card is at a parent path; but many agents may
+/// share a host, and requests for one must never reach another.
 pub(crate) async fn find(exchange: &Exchange<'_>, address: &AgentAddress) -> Result<FoundCard, ClientError> {
     let mut tried = Vec::new();
     if let Some(found) = fetch_first(exchange, address, &mut tried).await? {
         return Ok(found);
     }
-    // Whoever has a card of its own that cannot be had is called only where it surely is.
+    // If the agent has a card that cannot be read, a parent's card counts only if it names exactly this address.
     let is_without = tried.iter().all(|address| matches!(address.status, Some(404 | 410)));
     let needed = if is_without { CardMatch::Below } else { CardMatch::Exact };
     for parent in address.parents() {
@@ -97,7 +96,6 @@ pub(crate) async fn find(exchange: &Exchange<'_>, address: &AgentAddress) -> Res
     Err(ClientError::NoCard(tried))
 }
 
-/// Looks for a card at one address.
 async fn fetch_first(
     exchange: &Exchange<'_>,
     address: &AgentAddress,
@@ -110,21 +108,17 @@ async fn fetch_first(
                 let problem = "it answered that nothing has changed, without having been asked".to_owned();
                 tried.push(NoCardAt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
             }
-            // Neither a wrong name nor a dead host gets better at the next path.
+            // The next path would fail in the same way.
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Secret(_) | ClientError::Timeout { .. })) => {
                 return Err(error);
             }
-            Err(error) => tried.push(NoCardAt {
-                is_json: is_json(&error),
-                location: location(&error),
-                ..NoCardAt::new(&url, status(&error), description(&error))
-            }),
+            Err(error) => tried.push(failed_attempt(&url, &error)),
         }
     }
     Ok(None)
 }
 
-/// Asks whether a card has changed. One that cannot be asked for now is as good as it was.
+/// Revalidates a card. If that fails, the known one is used on.
 pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, known: &FoundCard) -> FoundCard {
     match fetch(exchange, &known.url, known.etag.as_ref()).await {
         Ok(Some(found)) => match &known.parent {
@@ -142,7 +136,7 @@ pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, 
     }
 }
 
-/// Asks again if the connection was lost or a proxy has nobody behind it. A host that is not there at all is told at once.
+/// Retries if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
 async fn fetch_with_retry(exchange: &Exchange<'_>, url: &str) -> Result<Option<FoundCard>, ClientError> {
     let mut attempt = 0;
     loop {
@@ -171,13 +165,13 @@ async fn fetch(
         headers.insert(IF_NONE_MATCH, etag.clone());
     }
     let credentials = exchange.context.credentials.as_ref().unwrap_or(&exchange.peer.credentials);
-    // Cards are public as a rule; a token is fetched for calls only.
+    // Cards are usually public; a token is fetched for calls only.
     if !matches!(credentials, Credentials::OAuth(_)) {
         credentials.apply(None, &mut request)?;
     }
     let timeout = exchange.peer.limits.head;
     trace::request(&request);
-    // Only now, so that no key in an address is told.
+    // After tracing, so that no key in the query is logged.
     credentials.add_to_uri(request.uri_mut())?;
     let answer = exchange.egress.send(request, timeout, MAX_CARD_BYTES).await;
     let address = shown(url);
@@ -189,7 +183,7 @@ async fn fetch(
     match answer.extensions().get() {
         Some(BodyEnd::Broken) => return Err(ClientError::Lost { origin: address, error: SendError::Broken }),
         Some(BodyEnd::Late) => return Err(ClientError::Timeout { origin: address, after: timeout, task: None }),
-        // An error page says what it is, however long.
+        // An error page is described by its beginning.
         Some(BodyEnd::Cut) if answer.status().is_success() => {
             return Err(ClientError::TooLarge { origin: address, limit: MAX_CARD_BYTES });
         }
@@ -205,7 +199,7 @@ async fn fetch(
     }
     Ok(Some(FoundCard {
         card,
-        // Kept for long, so without the buffer in which it came.
+        // A copy, because a slice would keep the whole receive buffer alive.
         json: Bytes::copy_from_slice(answer.body()),
         url: url.to_owned(),
         etag: answer.headers().get(ETAG).cloned(),
@@ -218,45 +212,32 @@ async fn fetch(
     }))
 }
 
-fn status(error: &ClientError) -> Option<u16> {
-    match error {
-        ClientError::NotA2a { status, .. } | ClientError::Credentials { status, .. } => Some(*status),
-        _ => None,
-    }
-}
-
-/// Whether what was found may be meant to be a card.
-fn is_json(error: &ClientError) -> bool {
-    matches!(error, ClientError::NotA2a { status: 200..=299, what, .. } if what.starts_with(not_a2a::JSON))
-        || matches!(error, ClientError::TooLarge { .. })
-}
-
-/// Where a card has moved to.
-fn location(error: &ClientError) -> Option<String> {
-    match error {
-        ClientError::NotA2a { what, .. } => what.strip_prefix(not_a2a::REDIRECT).map(str::to_owned),
-        _ => None,
-    }
-}
-
-/// Whose a card is, and where that one is.
+/// Describes the agent of a card.
 fn named(card: &AgentCard) -> String {
     let places: Vec<String> = card.supported_interfaces.iter().map(|interface| shown(&interface.url)).collect();
     not_a2a::excerpt(&format!("{:?} at {}", card.name, places.join(", ")))
 }
 
-/// What is said of one place among several.
-fn description(error: &ClientError) -> String {
-    if let (Some(location), Some(status)) = (location(error), status(error)) {
-        return format!("it has moved to {location} ({status}); use that");
-    }
-    match error {
-        ClientError::TooLarge { limit, .. } => format!("more than {limit} bytes, the most that is read of a card"),
-        ClientError::NotA2a { status: 404, .. } => "not there (404)".to_owned(),
-        ClientError::NotA2a { status, what, hint, .. } if hint.is_empty() => format!("{status} with {what}"),
-        ClientError::NotA2a { status, what, hint, .. } => format!("{status} with {what}: {hint:?}"),
-        error => error.to_string(),
-    }
+/// Describes a failed fetch of one of several urls.
+fn failed_attempt(url: &str, error: &ClientError) -> NoCardAt {
+    let (status, what, hint) = match error {
+        ClientError::NotA2a { status, what, hint, .. } => (*status, what, hint),
+        ClientError::TooLarge { limit, .. } => {
+            let problem = format!("more than {limit} bytes, the most that is read of a card");
+            return NoCardAt { is_json: true, ..NoCardAt::new(url, None, problem) };
+        }
+        ClientError::Credentials { status, .. } => return NoCardAt::new(url, Some(*status), error.to_string()),
+        _ => return NoCardAt::new(url, None, error.to_string()),
+    };
+    let location = what.strip_prefix(not_a2a::REDIRECT).map(str::to_owned);
+    let problem = match &location {
+        Some(location) => format!("it has moved to {location} ({status}); use that"),
+        None if status == 404 => "not there (404)".to_owned(),
+        None if hint.is_empty() => format!("{status} with {what}"),
+        None => format!("{status} with {what}: {hint:?}"),
+    };
+    let is_json = (200..=299).contains(&status) && what.starts_with(not_a2a::JSON);
+    NoCardAt { is_json, location, ..NoCardAt::new(url, Some(status), problem) }
 }
 
 fn lifetime(headers: &HeaderMap) -> Duration {

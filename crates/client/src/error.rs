@@ -1,5 +1,5 @@
-//! Why a call came to nothing, in kinds that a caller can act on. Messages hold no credentials and no bodies, apart from
-//! the first words of an answer that nobody expected.
+//! Errors of a call, in kinds a caller can act on. Messages hold no credentials and no bodies, apart from an excerpt of
+//! a response that is not A2A.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use thiserror::Error;
 use crate::follow::Gap;
 use crate::redact::shown;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// What was asked for cannot be asked for.
+    /// The request or a setting is invalid.
     #[error("{field}: {problem}")]
     Invalid {
         /// What is wrong.
         field: &'static str,
-        /// What about it, and what would be right.
+        /// The problem, and what would be right.
         problem: String,
     },
     /// The agent's address cannot be called.
@@ -31,13 +31,13 @@ pub enum ClientError {
         /// What is wrong with it.
         refusal: Refusal,
     },
-    /// No card was found at any of the places where one would be.
+    /// No card was found at any of the usual urls.
     #[error("no agent card was found: {}", places(.0))]
     NoCard(Vec<NoCardAt>),
-    /// The card offers nothing that is spoken here.
+    /// No interface on the card can be used.
     #[error("{name:?} offers no interface that can be used: {offered}")]
     NoInterface {
-        /// Who.
+        /// The agent's name.
         name: String,
         /// What it offers instead, and what was asked for.
         offered: String,
@@ -50,7 +50,7 @@ pub enum ClientError {
         /// Why.
         error: SendError,
     },
-    /// The connection was lost after the request had left. Whether the agent has acted on it is not known.
+    /// The connection was lost after the request was sent. Whether the agent has acted on it is not known.
     #[error("{origin} was lost: {error}")]
     Lost {
         /// Where.
@@ -58,67 +58,67 @@ pub enum ClientError {
         /// How.
         error: SendError,
     },
-    /// The time for a call is over.
+    /// The call timed out.
     #[error("{origin} gave no answer within {} s{}", .after.as_secs_f32(), of_task(.task.as_ref()))]
     Timeout {
         /// Where.
         origin: String,
-        /// How long it was waited for.
+        /// The timeout.
         after: Duration,
-        /// The task that may still be at work.
+        /// The task that may still be running.
         task: Option<TaskId>,
     },
-    /// No credentials, wrong ones, or not enough of them.
+    /// Credentials are missing, wrong or insufficient.
     #[error("{origin} answered {status}: {problem}")]
     Credentials {
         /// Where.
         origin: String,
         /// 401 or 403.
         status: u16,
-        /// What the agent or the client says about it.
+        /// The agent's message, or what is wanted.
         problem: String,
     },
-    /// A secret that was to be read when it is needed is not there.
+    /// A secret cannot be read or must not be sent.
     #[error("{0}")]
     Secret(String),
-    /// The agent has refused, in the words of the protocol.
+    /// The agent returned a protocol error.
     #[error("the agent refused: {} ({})", .0.message, .0.kind.entry().reason)]
     Agent(AgentError),
-    /// Something answered that does not speak the protocol.
+    /// The response is not A2A.
     #[error("{origin} answered {status} with {what}, not with A2A{}", quoted(.hint))]
     NotA2a {
         /// Where.
         origin: String,
         /// The HTTP status.
         status: u16,
-        /// What it looks like.
+        /// What it is.
         what: String,
-        /// Its first words.
+        /// An excerpt of it.
         hint: String,
     },
-    /// The answer is larger than what is read.
+    /// The response or an event is too large.
     #[error("the answer of {origin} is larger than {limit} bytes, the most that is read")]
     TooLarge {
         /// Where.
         origin: String,
-        /// The most that is read.
+        /// The limit.
         limit: usize,
     },
-    /// What was told of a task is more than what is kept of one.
+    /// The task of a stream has grown too large.
     #[error("task {task} has grown beyond {limit} bytes, the most that is kept of a task")]
     TaskTooLarge {
-        /// The task, which may still be at work.
+        /// The task, which may still be running.
         task: TaskId,
-        /// The most that is kept.
+        /// The limit.
         limit: usize,
     },
-    /// A stream could not be gone on with, and part of it is missing.
+    /// Part of a stream is missing.
     #[error(transparent)]
     Gap(#[from] Gap),
 }
 
 impl ClientError {
-    /// The kind of refusal, if the agent has refused.
+    /// The kind of the agent's error.
     pub fn refusal(&self) -> Option<ErrorKind> {
         match self {
             Self::Agent(error) => Some(error.kind),
@@ -126,7 +126,7 @@ impl ClientError {
         }
     }
 
-    /// The JSON-RPC code that the agent has refused with: its own number, also where nobody else knows it.
+    /// The JSON-RPC code of the agent's error, also if it is not a known one.
     pub fn code(&self) -> Option<i64> {
         match self {
             Self::Agent(error) => Some(error.code()),
@@ -134,18 +134,18 @@ impl ClientError {
         }
     }
 
-    /// Whether the request surely had no effect, so that sending it again cannot do anything twice.
+    /// Whether the request surely had no effect, so that a retry is safe.
     pub fn is_without_effect(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
             Self::Agent(error) => error.kind == ErrorKind::Overloaded,
-            // Whoever counts requests does so before anything else, whatever says it.
+            // Rate limits are checked before anything else.
             Self::NotA2a { status, .. } => *status == 429,
             _ => false,
         }
     }
 
-    /// Whether the same may well succeed in a moment.
+    /// Whether the error is transient.
     pub fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { error, .. } | Self::Lost { error, .. } => passes(error),
@@ -155,7 +155,7 @@ impl ClientError {
         }
     }
 
-    /// What the transport says, told apart by whether the request may have arrived.
+    /// A transport error, by whether the request may have arrived.
     pub(crate) fn transport(origin: &str, error: SendError, after: Duration) -> Self {
         let origin = origin.to_owned();
         match error {
@@ -166,28 +166,27 @@ impl ClientError {
     }
 }
 
-/// Whether a fault of the transport may be gone in a moment.
+/// Whether a transport error is transient.
 fn passes(error: &SendError) -> bool {
     !matches!(error, SendError::Refused(_) | SendError::Tls(_) | SendError::NotHttp | SendError::Method(_))
 }
 
-/// A place where a card would be, and what was found there instead.
+/// A url where a card would be, and what was found there instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoCardAt {
-    /// The place.
+    /// The url.
     pub url: String,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
     /// What was found.
     pub problem: String,
-    /// Whether what was found is JSON, so that it may be meant to be a card.
+    /// Whether it is JSON, and may be meant to be a card.
     pub is_json: bool,
-    /// Where the answer says that it has moved to.
+    /// The target of a redirect.
     pub location: Option<String>,
 }
 
 impl NoCardAt {
-    /// A place with nothing that could be a card.
     pub(crate) fn new(url: &str, status: Option<u16>, problem: String) -> Self {
         Self { url: shown(url), status, problem, is_json: false, location: None }
     }

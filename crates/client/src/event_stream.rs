@@ -1,5 +1,4 @@
-//! One connection that carries events. What is torn off in the middle is left out; taking it up again is not decided
-//! here.
+//! The events of one connection (SSE). A truncated event is dropped; reconnecting is decided by the task stream.
 
 use std::time::Duration;
 
@@ -13,42 +12,43 @@ use crate::exchange::{Exchange, Failure, PreparedRequest};
 use crate::trace;
 use crate::wire_format::WireFormat;
 
-/// What is heard on a connection.
 #[derive(Debug)]
 pub(crate) enum StreamItem {
-    /// Something the agent said.
-    Event { frame: Box<StreamResponse>, meta: EventMeta },
-    /// Nothing but where to go on, or when.
+    Event {
+        frame: Box<StreamResponse>,
+        meta: EventMeta,
+    },
+    /// No event, but maybe an id or a retry time.
     KeepAlive(EventMeta),
-    /// The agent gave up.
+    /// The agent sent an error.
     Error(AgentError),
-    /// Nothing more will come: the end was said or came in order.
+    /// The stream was closed in order.
     End,
-    /// The connection is torn, silent, or says what cannot be read.
+    /// The connection broke, was silent for too long, or sent what cannot be decoded.
     Broken(String),
-    /// An event is larger than what is read.
-    TooLarge { limit: usize },
+    TooLarge {
+        limit: usize,
+    },
 }
 
-/// Where an event stands.
+/// The SSE fields of an event.
 #[derive(Debug, Default)]
 pub(crate) struct EventMeta {
-    /// Where to go on after it.
+    /// Its id, for `Last-Event-ID`.
     pub(crate) id: Option<String>,
-    /// The number before it, if some are left out.
+    /// The sequence number before it, if some are left out.
     pub(crate) after: Option<u64>,
-    /// How long to wait before coming back.
+    /// How long to wait before reconnecting.
     pub(crate) retry: Option<Duration>,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(crate) size: usize,
 }
 
-/// One connection.
 pub(crate) struct EventStream {
     source: Source,
     format: WireFormat,
     idle: Duration,
-    /// When it has been silent for too long. Kept, so that giving up a call and making another does not begin anew.
+    /// The deadline of the silence. Kept, so that cancelling `next` and calling it again does not restart it.
     silent_at: Option<Instant>,
 }
 
@@ -58,12 +58,12 @@ enum Source {
         reader: Box<EventReader>,
         is_finished: bool,
     },
-    /// The agent answered with all there is.
+    /// The agent answered with one JSON value.
     Single(Option<Box<StreamResponse>>),
 }
 
 impl EventStream {
-    /// Asks, and waits for the head of the answer.
+    /// Sends the request and waits for the head of the response.
     pub(crate) async fn open(
         exchange: Exchange<'_>,
         prepared: &PreparedRequest,
@@ -89,8 +89,7 @@ impl EventStream {
         Ok(Self { source: Source::Single(Some(Box::new(frame))), format, idle, silent_at: None })
     }
 
-    /// The next thing that is heard; a call that is given up loses nothing. After [`StreamItem::End`] and [`StreamItem::Broken`] there
-    /// is nothing.
+    /// The next item; cancel safe. After [`StreamItem::End`] and [`StreamItem::Broken`] there is none.
     pub(crate) async fn next(&mut self) -> StreamItem {
         let (body, reader, is_finished) = match &mut self.source {
             Source::Single(frame) => {
@@ -107,7 +106,7 @@ impl EventStream {
                 Ok(Some(event)) => {
                     trace::event(&event.data);
                     let decoded = event.decode(self.format.dialect);
-                    // A number without its event may be one whose event was cut off.
+                    // An id without data at the end may belong to a truncated event.
                     let id = event.id.filter(|_| !(*is_finished && event.data.is_empty()));
                     let meta = EventMeta { size: event.data.len(), id, after: event.after, retry: event.retry };
                     return match decoded {
@@ -117,7 +116,7 @@ impl EventStream {
                         Ok(Frame::Error(error)) => StreamItem::Error(error),
                         Ok(Frame::Done) => StreamItem::End,
                         Ok(Frame::Nothing) => StreamItem::KeepAlive(meta),
-                        // What was cut off in the middle looks like an orderly end on some connections.
+                        // On some connections a truncated event looks like an orderly end.
                         Err(error) => StreamItem::Broken(format!("an event cannot be read: {error}")),
                     };
                 }
@@ -141,7 +140,7 @@ impl EventStream {
     }
 }
 
-/// How long to wait for the next byte, from the first time that it is waited for.
+/// The time left for the next byte, counted from the first wait for it.
 fn idle_timeout(silent_at: &mut Option<Instant>, idle: Duration) -> Duration {
     let now = Instant::now();
     match silent_at.or_else(|| now.checked_add(idle)) {

@@ -1,5 +1,4 @@
-//! One request and the answer to it, as bytes of the protocol: headers, credentials, the envelope of the binding, and
-//! every way an answer can be none.
+//! One HTTP exchange: headers, credentials, the envelope of the binding, and every way a response can be invalid.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,24 +24,23 @@ const OLD_EXTENSIONS: HeaderName = HeaderName::from_static("x-a2a-extensions");
 pub(crate) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
-/// Our questions are answered one at a time, so every one has the same number.
+/// Each request has its own response body, so all have the same JSON-RPC id.
 const RPC_ID: u64 = 1;
-/// How deep answers may be nested.
+/// How deep the JSON of a response may be nested.
 pub(crate) const MAX_DEPTH: usize = 128;
-/// How many headers a request has as a rule, at most.
+/// Enough for the usual headers of a request.
 const HEADER_CAPACITY: usize = 12;
 
-/// What an exchange needs to know.
 #[derive(Clone, Copy)]
 pub(crate) struct Exchange<'a> {
     pub(crate) egress: &'a Egress,
     pub(crate) peer: &'a Peer,
-    /// The peer's address as it was read.
+    /// The peer's parsed address.
     pub(crate) address: &'a AgentAddress,
     pub(crate) context: &'a Context,
 }
 
-/// Why there is no answer, and when the other side wants to be asked again.
+/// Why a request failed, and when the agent wants it to be retried.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: ClientError,
@@ -55,7 +53,6 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// A request that is ready to be sent.
 pub(crate) struct PreparedRequest {
     method: Method,
     target: Arc<Target>,
@@ -64,12 +61,12 @@ pub(crate) struct PreparedRequest {
     headers: Vec<(HeaderName, HeaderValue)>,
     format: WireFormat,
     binding: Binding,
-    /// The same in another form, for those who do not take the first one.
+    /// The alternate REST form, for agents that do not take the first one.
     alternate: Option<(Method, Option<Bytes>)>,
 }
 
 impl PreparedRequest {
-    /// Writes a request for an interface.
+    /// Encodes a request for an interface.
     pub(crate) fn new(
         route: &Route,
         format: WireFormat,
@@ -115,7 +112,7 @@ impl PreparedRequest {
         self.alternate.is_some()
     }
 
-    /// The same question in its other form, if it has one.
+    /// The same request in its alternate form, if it has one.
     pub(crate) fn alternate(mut self) -> Option<Self> {
         (self.method, self.body) = self.alternate.take()?;
         if self.body.is_none() {
@@ -124,7 +121,7 @@ impl PreparedRequest {
         Some(self)
     }
 
-    /// The same question with one more header.
+    /// The same request with one more header.
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Result<Self, ClientError> {
         let value = HeaderValue::from_str(value).map_err(|_| ClientError::Invalid {
             field: "header",
@@ -138,14 +135,14 @@ impl PreparedRequest {
         self.format
     }
 
-    /// For messages: neither path nor query.
+    /// Without path and query, for messages.
     pub(crate) fn origin(&self) -> String {
         origin(self.target.url())
     }
 }
 
 impl Exchange<'_> {
-    /// Asks and reads all of the answer: the JSON of the result.
+    /// Sends the request and reads the JSON of the result.
     pub(crate) async fn send(&self, prepared: &PreparedRequest, timeout: Duration) -> Result<Bytes, Failure> {
         let began = Instant::now();
         let response = self.open(prepared, timeout).await?;
@@ -153,7 +150,8 @@ impl Exchange<'_> {
         self.parse_result(prepared, status, &headers, body)
     }
 
-    /// Asks and gives the answer as soon as its head is there. Refusals by HTTP itself are told by [`Self::parse_result`].
+    /// Sends the request and returns the response when its head has arrived. HTTP errors are left to
+    /// [`Self::parse_result`].
     pub(crate) async fn open(
         &self,
         prepared: &PreparedRequest,
@@ -171,13 +169,13 @@ impl Exchange<'_> {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
-        // It may have been taken back before its time.
+        // The token may have been revoked before it expired.
         oauth.forget(&token).await;
         let token = oauth.token(self.egress, left()).await?;
         self.open_with(prepared, credentials, Some(&token), left()).await
     }
 
-    /// Refuses to show credentials that are pinned to the agent's own address to anybody else.
+    /// Refuses to send pinned credentials to another host than the agent's.
     fn check_credential_pinning(
         &self,
         credentials: &Credentials,
@@ -213,7 +211,7 @@ impl Exchange<'_> {
         self.declare_extensions(headers)?;
         credentials.apply(token, &mut request)?;
         trace::request(&request);
-        // Only now, so that no key in an address is told.
+        // After tracing, so that no key in the query is logged.
         let opened = match credentials.add_to_uri(request.uri_mut())? {
             true => self.egress.open(request, timeout).await,
             false => self.egress.open_to(&prepared.target, request, timeout).await,
@@ -221,8 +219,7 @@ impl Exchange<'_> {
         Ok(opened.map_err(|error| ClientError::transport(&prepared.origin(), error, timeout))?)
     }
 
-    /// What every request says: who calls, and where the call comes from. What is set for a call counts more than what is
-    /// set for the agent, and both more than what is usual.
+    /// The headers of every request. Those of a call override those of the peer, and both the defaults.
     pub(crate) fn set_common_headers(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
         headers.insert(USER_AGENT, AGENT);
         replace(headers, &self.peer.headers);
@@ -231,7 +228,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Under both names: which one a peer reads depends on its version.
+    /// Under both names: which one an agent reads depends on its version.
     fn declare_extensions(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
         if self.peer.extensions.is_empty() {
             return Ok(());
@@ -246,7 +243,6 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// All of an answer.
     pub(crate) async fn read_body(
         &self,
         response: Response<AnswerBody>,
@@ -269,7 +265,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The result within an answer, or what was refused.
+    /// The result in a response, or its error.
     pub(crate) fn parse_result(
         &self,
         prepared: &PreparedRequest,
@@ -306,7 +302,7 @@ impl Exchange<'_> {
                         Some(result) => body.slice_ref(result.get().as_bytes()),
                         None => Bytes::from_static(b"null"),
                     }),
-                    // Web frameworks answer with errors of their own, without an envelope.
+                    // Web frameworks send their own errors without an envelope.
                     _ => Err(match (status.is_success(), AgentError::decode(&body)) {
                         (false, Ok(error)) => refused(error),
                         _ => foreign(),
@@ -317,8 +313,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether an answer is to our question. Some leave the id out or write the number as text, and who could not read the
-/// question cannot know its id.
+/// Whether a response has our id. Some agents leave it out or write it as text, and after a parse error it is null.
 fn has_our_id(answer: &RpcAnswer<'_>) -> bool {
     match &answer.id {
         None => true,
@@ -327,7 +322,7 @@ fn has_our_id(answer: &RpcAnswer<'_>) -> bool {
     }
 }
 
-/// Puts headers in the place of those with their names.
+/// Replaces headers by name.
 fn replace(headers: &mut HeaderMap, with: &[(HeaderName, HeaderValue)]) {
     for (name, _) in with {
         headers.remove(name);
@@ -342,7 +337,7 @@ fn method(name: &str) -> Result<Method, ClientError> {
     name.parse().map_err(invalid)
 }
 
-/// Some agents of version 0.3 send no more than a message, so that only the status says what it is.
+/// Some agents of version 0.3 send a message only, so the status decides the kind.
 fn refine_by_status(mut error: AgentError, status: StatusCode) -> AgentError {
     if error.kind == ErrorKind::Internal && error.metadata.is_empty() {
         error.kind = match status.as_u16() {
@@ -377,7 +372,7 @@ fn credentials(origin: &str, status: StatusCode, headers: &HeaderMap, message: O
     }
 }
 
-/// How long the other side wants to be left alone: seconds, or a date.
+/// `Retry-After`: seconds, or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse::<u64>() {
@@ -401,7 +396,7 @@ mod tests {
         assert_eq!(said(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
         assert_eq!(said(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
         assert_eq!(said(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);
-        // What the agent has said in words counts more.
+        // A kind the agent has sent is kept.
         assert_eq!(said(ErrorKind::PushNotSupported, StatusCode::NOT_FOUND), ErrorKind::PushNotSupported);
     }
 }

@@ -1,9 +1,9 @@
-//! A task followed to its end over as many connections as it takes. Whoever reads it sees every event once and in order,
-//! and is told where that was not possible.
+//! The event stream of one task, over as many connections as it takes. The reader gets every event once and in order,
+//! and a gap where that was not possible.
 //!
-//! Agents differ in what they offer after a connection is lost. The best take up the stream exactly where it was left
-//! (`Last-Event-ID`); others give a picture of the task, from which what was missed is told; the rest can only be asked
-//! again and again how the task is. A stream that just ends is never taken for success.
+//! Agents differ in what they offer after a lost connection: resumption (`Last-Event-ID`); a subscription that begins
+//! with the task, from which the missed events are derived (catch-up); or only polling. A stream that just ends is
+//! never taken for success.
 
 mod catch_up;
 mod deduplicate;
@@ -36,66 +36,63 @@ use seen_messages::SeenMessages;
 use size_limit::TaskSize;
 pub use update::{Gap, Missing, Update};
 
-/// What was overtaken on the way is not further behind than this.
+/// How long an out-of-order event waits for the missing ones.
 const REORDER_WINDOW: Duration = Duration::from_millis(50);
 
-/// A task that is followed.
+/// The event stream of a task, which reconnects until the task ends.
 pub struct Followed {
     client: Client,
     context: Context,
     origin: Origin,
     stream: Option<EventStream>,
-    /// A question under way. It is kept here, so that it goes on where it was if nobody waits for it in between.
+    /// The request under way. Kept here, so that `next` is cancel safe.
     pending: Option<PendingRequest>,
-    /// The first answer has come.
+    /// The first response has come.
     is_open: bool,
     is_polling: bool,
-    /// Nothing has come yet on the connection, which is a subscription.
+    /// The connection is a subscription without any event so far.
     awaits_first_event: bool,
     is_finished: bool,
     ready: VecDeque<Update>,
-    /// What was told, as one task.
+    /// The fold of the emitted events.
     emitted: Option<Task>,
-    /// What was told is a picture of the task and nothing else.
+    /// The last thing emitted of the artifacts was a snapshot of the task.
     is_snapshot: bool,
-    /// The messages that were told, also those that no picture shows any more.
+    /// The emitted messages, also those that no snapshot holds any more.
     messages: SeenMessages,
-    /// The artifacts whose last chunk was told.
+    /// The artifacts whose last chunk was emitted.
     finished: HashSet<ArtifactId>,
     reply: Option<SendResponse>,
-    /// Where to go on, in the agent's words and in numbers.
+    /// The cursor: the last event id, and the same parsed.
     last_id: Option<String>,
     position: Option<Position>,
-    /// The agent's numbers have no holes, so that a hole is something lost.
+    /// The agent's event ids are sequence numbers without holes, so that a hole is a lost event.
     is_numbered: bool,
-    /// The card says that there are streams.
     declares_streaming: bool,
-    /// What has come before its turn.
+    /// Events that arrived out of order.
     reorder: ReorderBuffer,
-    /// When what was overtaken counts as lost.
+    /// When the missing events before those count as lost.
     gap_deadline: Option<Instant>,
-    /// Something may have been missed, so that the end counts only if the agent confirms it.
+    /// Events may have been missed, so the terminal event is confirmed with the stored task.
     needs_confirmation: bool,
-    /// What the connection may tell though a picture has shown it.
+    /// Recognizes events of the connection that a snapshot already contained.
     overlap: Option<Deduplicator>,
     attempt: u32,
-    /// How often in a row there was nothing new to see.
+    /// Polls in a row that found nothing new.
     idle_polls: u32,
     retry_after: Option<Duration>,
     deadline: Option<(Instant, Duration)>,
-    /// How large what was told has become.
     size: TaskSize,
-    /// The agent's own error on a stream, as long as nothing new has come after it.
+    /// The agent's error on a stream, until something new comes after it.
     agent_error: Option<ClientError>,
-    /// Why it cannot be followed any longer, once everything before it was told.
+    /// The final error, returned after all queued updates.
     failure: Option<ClientError>,
 }
 
-/// How it began.
 enum Origin {
-    /// With a message, under a key that makes it have an effect once.
+    /// With a message and its idempotency key.
     Sent { request: Box<SendRequest>, key: String },
-    /// With a task that was there.
+    /// With an existing task.
     Subscribed(TaskId),
 }
 
@@ -110,7 +107,7 @@ impl Followed {
         Self::open(client, context, Origin::Subscribed(task)).await
     }
 
-    /// Waits for the first answer, within the time that there is for all of it.
+    /// Waits for the first response, within the total timeout.
     async fn open(client: Client, context: Context, origin: Origin) -> Result<Self, ClientError> {
         let limit = client.peer().limits.total;
         let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
@@ -173,10 +170,10 @@ impl Followed {
             failure: None,
         };
         match &followed.origin {
-            // Whoever has no card is asked.
+            // Without a card streaming is tried.
             Origin::Sent { .. } if streaming == Some(false) => followed.send_blocking(),
-            Origin::Sent { .. } => followed.begin(),
-            Origin::Subscribed(task) => followed.resume(task.clone(), Duration::ZERO),
+            Origin::Sent { .. } => followed.send_streaming(None),
+            Origin::Subscribed(task) => followed.subscribe(task.clone(), Duration::ZERO),
         }
         while !followed.is_open {
             followed.advance().await?;
@@ -184,24 +181,23 @@ impl Followed {
         Ok(followed)
     }
 
-    /// The task as far as it was told.
+    /// The task as far as it was emitted.
     pub fn task(&self) -> Option<&Task> {
         self.emitted.as_ref()
     }
 
-    /// What it has come to so far: the task as told, or a direct reply.
+    /// The response so far: the task as emitted, or a direct reply.
     pub fn response(&self) -> Option<SendResponse> {
         self.reply.clone().or_else(|| self.emitted.clone().map(SendResponse::Task))
     }
 
-    /// The next update; none once the task has ended or has begun to wait for somebody, or a direct reply was given. That a
-    /// task was waiting before a message was sent does not count: the message may be what it waits for.
+    /// The next update; none after a direct reply, or once the task is terminal or interrupted. An interrupted state
+    /// from before the sent message does not count: the message may be the answer.
     ///
-    /// Nothing is lost, told twice or begun anew if this is given up before it is ready, as in a `select!`: the next call
-    /// goes on where this one was, and no limit of time starts again.
+    /// Cancel safe, as in a `select!`: the next call continues where this one was, and no timeout starts again.
     ///
     /// # Errors
-    /// When it cannot be followed any longer. [`Self::task`] then says how far it was told.
+    /// When reconnecting has failed for good. [`Self::task`] then holds what was emitted.
     pub async fn next(&mut self) -> Result<Option<Update>, ClientError> {
         loop {
             if let Some(update) = self.ready.pop_front() {
@@ -227,7 +223,7 @@ impl Followed {
         }
     }
 
-    /// Follows to the end and says what it has come to. A gap is an error here.
+    /// Reads to the end and returns the response. A gap is an error here.
     ///
     /// # Errors
     /// See [`Self::next`]; also [`ClientError::Gap`].
@@ -245,7 +241,7 @@ impl Followed {
         })
     }
 
-    /// The id of the task, as soon as it is known; also after an error, for looking at the task later.
+    /// The id of the task, as soon as it is known, also after an error.
     pub fn task_id(&self) -> Option<TaskId> {
         match (&self.emitted, &self.origin) {
             (Some(task), _) => Some(task.id.clone()),
@@ -254,12 +250,12 @@ impl Followed {
         }
     }
 
-    /// Goes on by one step. Whatever is waited for here is kept, so that a step may be given up and taken again.
+    /// One step. Everything awaited here is kept in `self`, so that a step can be cancelled and repeated.
     async fn advance(&mut self) -> Result<(), ClientError> {
         if let Some(pending) = &mut self.pending {
-            let brought = pending.as_mut().await;
+            let continuation = pending.as_mut().await;
             self.pending = None;
-            return self.take(brought);
+            return continuation(self);
         }
         if self.is_polling {
             self.poll();
@@ -293,14 +289,14 @@ impl Followed {
                 Ok(())
             }
             StreamItem::Error(error) => self.refused(ClientError::Agent(error)),
-            // Nothing follows an end, so that what was overtaken by it would have come by now.
+            // No event follows a terminal one, so missing events would have come by now.
             StreamItem::End if self.reorder.any(|event| self.ends(event)) => {
                 self.on_gap_timeout();
                 Ok(())
             }
             StreamItem::End => self.ended(),
             StreamItem::Broken(why) => self.on_broken(why),
-            // It would be as large the next time.
+            // A retry would bring the same event.
             StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
         }
     }

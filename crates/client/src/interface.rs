@@ -1,8 +1,9 @@
-//! Which of an agent's interfaces is used: what both sides speak, the newest version first, and then in the order of the
-//! card.
+//! Negotiation of an interface: what both sides speak, the newest version first, then in the order of the card.
+
+use std::borrow::Cow;
 
 use switchboard_a2a::card::{AgentCard, AgentInterface};
-use switchboard_a2a::{Dialect, Version, parse_version};
+use switchboard_a2a::{Dialect, PushRequest, Request, Version, parse_version};
 
 use crate::address::AgentAddress;
 use crate::discovery::FoundCard;
@@ -11,18 +12,18 @@ use crate::{Binding, ClientError, Peer};
 /// An interface that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Where.
+    /// Its url.
     pub url: String,
-    /// How requests are carried.
+    /// Its binding.
     pub binding: Binding,
-    /// Which version is spoken.
+    /// Its protocol version.
     pub version: Version,
-    /// To be named with every request.
+    /// The tenant for every request.
     pub tenant: Option<String>,
 }
 
 impl Interface {
-    /// How messages are written there.
+    /// Its dialect.
     pub fn dialect(&self) -> Dialect {
         match self.binding {
             Binding::JsonRpc => self.version.rpc_dialect(),
@@ -30,7 +31,7 @@ impl Interface {
         }
     }
 
-    /// The same place in the other version.
+    /// The same url in the other version.
     pub(crate) fn in_other_version(&self) -> Self {
         let version = match self.version {
             Version::V1 => Version::V03,
@@ -38,12 +39,47 @@ impl Interface {
         };
         Self { version, ..self.clone() }
     }
+
+    /// The request as this interface takes it: with its tenant, and without what its dialect cannot say.
+    pub(crate) fn adapt<'a>(&self, request: &'a Request) -> Cow<'a, Request> {
+        let wanted = self.tenant.clone().filter(|_| self.version == Version::V1);
+        if wanted.is_none() && self.dialect() == Dialect::V1 {
+            return Cow::Borrowed(request);
+        }
+        let mut request = request.clone();
+        let tenant = match &mut request {
+            Request::Send(request) => &mut request.tenant,
+            Request::List(request) => &mut request.tenant,
+            Request::Get { tenant, .. }
+            | Request::Cancel { tenant, .. }
+            | Request::Subscribe { tenant, .. }
+            | Request::ExtendedCard { tenant }
+            | Request::Push(
+                PushRequest::Get { tenant, .. } | PushRequest::List { tenant, .. } | PushRequest::Delete { tenant, .. },
+            ) => tenant,
+            Request::Push(PushRequest::Create(config)) => &mut config.tenant,
+        };
+        if tenant.is_none() {
+            *tenant = wanted;
+        }
+        let left_out = request.reduce_to(self.dialect());
+        if !left_out.is_empty() {
+            tracing::debug!(fields = left_out.join(", "), dialect = %self.dialect(), "this dialect has no place for them");
+        }
+        if let Request::Push(PushRequest::Create(config)) = &mut request
+            && self.dialect() == Dialect::V03Rest
+        {
+            // The id is part of the path there.
+            config.id.get_or_insert_with(|| uuid::Uuid::now_v7().to_string());
+        }
+        Cow::Owned(request)
+    }
 }
 
-/// Everything on the card that can be used, best first.
+/// All interfaces on the card that can be used, best first.
 ///
 /// # Errors
-/// When there is nothing, with what there is instead.
+/// When there is none, with what the card offers instead.
 pub(crate) fn negotiate(
     found_card: &FoundCard,
     peer: &Peer,
@@ -84,18 +120,17 @@ pub(crate) fn negotiate(
         let none = || ClientError::NoInterface { name: card.name.clone(), offered: describe_offer(card, peer) };
         return Err(wrong.unwrap_or_else(none));
     }
-    // A card above the address that was written down may be that of several agents.
+    // A card from a parent address may list interfaces of several agents.
     if found_card.is_from_parent() && found.iter().any(|interface| typed.overlaps(&interface.url)) {
         found.retain(|interface| typed.overlaps(&interface.url));
     }
     let rank = |binding| peer.preferred.iter().position(|wanted| *wanted == binding).unwrap_or(peer.preferred.len());
-    // Stable, so that within a version the card's order stays where nothing else is preferred.
+    // A stable sort, so that the card's order stays where nothing else is preferred.
     found.sort_by_key(|interface| (interface.version == Version::V03, rank(interface.binding)));
     Ok(found)
 }
 
-/// The interface of an agent without a card: whoever names binding and version, or where to call it, needs none to be
-/// understood.
+/// The interface of an agent without a card, if binding and version, or the endpoint, are configured.
 pub(crate) fn named(peer: &Peer, address: &AgentAddress) -> Option<Interface> {
     let binding = peer.binding.or(peer.preferred.first().copied());
     let (binding, version) = match (binding, peer.version, &peer.endpoint) {
@@ -107,7 +142,7 @@ pub(crate) fn named(peer: &Peer, address: &AgentAddress) -> Option<Interface> {
     Some(Interface { url, binding, version, tenant: peer.tenant.clone() })
 }
 
-/// What a newer or older minor version of a known major one is spoken as.
+/// Other minor versions are spoken as the known one of the same major version.
 fn supported_version(interface: &AgentInterface) -> Option<Version> {
     match parse_version(&interface.protocol_version)?.major {
         1 => Some(Version::V1),

@@ -1,4 +1,5 @@
-//! Calls any A2A agent, whatever version and binding it speaks, and never loses the thread.
+//! An A2A client for any agent, whatever version and binding it speaks: discovery, negotiation, retries, and streams
+//! that reconnect and resubscribe until the task ends.
 //!
 //! ```no_run
 //! use switchboard_client::{Client, Context, Outcome, Peer, egress};
@@ -35,7 +36,6 @@ mod oauth;
 mod outcome;
 mod peer;
 mod redact;
-mod request;
 mod route;
 mod signature;
 mod trace;
@@ -56,7 +56,7 @@ pub use redact::shown;
 
 use switchboard_egress::{Egress, Options, SetupError};
 
-/// The way out to agents that the user of this program names: any address, with the system's certificate authorities.
+/// Egress to agents the user of this program names: any address, with the system's certificate authorities.
 ///
 /// # Errors
 /// When the encryption cannot be set up.

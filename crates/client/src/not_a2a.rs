@@ -1,5 +1,5 @@
-//! Answers of something that is no agent: a web page, a proxy's error, a login form. They are recognised by their type
-//! first, and told by their first words.
+//! Responses that are not A2A: a web page, a proxy's error, a login form. The error describes them by media type and
+//! excerpt.
 
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, LOCATION};
@@ -11,14 +11,14 @@ use crate::ClientError;
 use crate::exchange::MAX_DEPTH;
 use crate::redact::shown;
 
-/// How much of it is told.
+/// The length of an excerpt in bytes.
 const HINT: usize = 200;
-/// How what is said of JSON begins.
+/// How the description of JSON begins.
 pub(crate) const JSON: &str = "JSON ";
-/// What comes before the address of a redirect.
+/// How the description of a redirect begins.
 pub(crate) const REDIRECT: &str = "a redirect to ";
 
-/// The error for an answer that is none.
+/// The error for such a response.
 pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8]) -> ClientError {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -41,7 +41,7 @@ pub(crate) fn error(origin: &str, status: u16, headers: &HeaderMap, body: &[u8])
     ClientError::NotA2a { origin: origin.to_owned(), status, what, hint }
 }
 
-/// Why JSON is no answer.
+/// Why JSON is not a response.
 fn fault(body: &[u8]) -> String {
     if std::str::from_utf8(body).is_err() {
         return "with bytes that are no UTF-8".to_owned();
@@ -55,14 +55,14 @@ fn fault(body: &[u8]) -> String {
     }
 }
 
-/// Where a redirect leads. It is told and not followed: whoever answers could send us anywhere.
+/// The target of a redirect. It is reported and not followed: it could lead anywhere, with our credentials.
 fn location(origin: &str, status: u16, headers: &HeaderMap) -> Option<String> {
     let said = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
     let whole = Url::parse(origin).and_then(|origin| origin.join(said));
     Some(excerpt(&shown(whole.as_ref().map_or(said, Url::as_str)))).filter(|location| !location.is_empty())
 }
 
-/// What a page calls itself, else its first words without the tags.
+/// The title of a page, else its text without tags.
 fn title(page: &str) -> String {
     let lower = page.to_ascii_lowercase();
     let inner = lower.find("<title").and_then(|open| {
@@ -89,7 +89,7 @@ fn title(page: &str) -> String {
     excerpt(&plain)
 }
 
-/// The first words on one line, without anything a terminal would obey.
+/// The beginning on one line, without control characters.
 pub(crate) fn excerpt(text: &str) -> String {
     let mut line = String::new();
     for word in text.split(|character: char| character.is_whitespace() || character.is_control()) {

@@ -1,5 +1,5 @@
-//! OAuth 2.0 client credentials (RFC 6749, 4.4): a token is fetched once, shared by all calls, and fetched again shortly
-//! before it runs out or when the agent no longer takes it.
+//! OAuth 2.0 client credentials (RFC 6749, 4.4): a token is fetched once, shared by all calls, and fetched again
+//! shortly before it expires or when the agent refuses it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +21,23 @@ use crate::ClientError;
 use crate::credentials::{Secret, sensitive};
 use crate::redact::shown;
 
-/// How long before its end a token is no longer used.
+/// A token is not used any more this long before it expires.
 const MARGIN: Duration = Duration::from_secs(30);
-/// How long a token lives whose server does not say.
+/// The lifetime without `expires_in`.
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LARGEST_ANSWER: usize = 64 << 10;
 
-/// Where tokens come from. Clones share the token for as long as they ask for the same one.
+/// The source of tokens. Clones share the token while their settings are the same.
 #[derive(Clone, Debug)]
 pub struct ClientCredentials {
-    /// Where to ask for one.
+    /// The token endpoint.
     pub token_url: String,
-    /// Who asks.
+    /// The client's id.
     pub client_id: String,
-    /// How it proves that.
+    /// The client's secret.
     pub client_secret: Secret,
-    /// What for; none for whatever the server gives.
+    /// The scopes; none for the server's default.
     pub scopes: Vec<String>,
     token: Arc<Mutex<Option<Token>>>,
 }
@@ -46,18 +46,11 @@ pub struct ClientCredentials {
 struct Token {
     value: Secret,
     until: Instant,
-    /// Whose it is.
     of: TokenKey,
 }
 
-/// Who asks for a token, where, and what for.
-#[derive(Debug, PartialEq)]
-struct TokenKey {
-    token_url: String,
-    client_id: String,
-    client_secret: Secret,
-    scopes: Vec<String>,
-}
+/// The url, the client, its secret and the scopes that a token was issued for.
+type TokenKey = (String, String, Secret, Vec<String>);
 
 impl PartialEq for ClientCredentials {
     fn eq(&self, other: &Self) -> bool {
@@ -82,7 +75,6 @@ enum Seconds {
 }
 
 impl Granted {
-    /// How long the token lives.
     fn lives(&self) -> Duration {
         let said = match &self.expires_in {
             Some(Seconds::Number(seconds)) => Some(*seconds),
@@ -102,7 +94,7 @@ struct Denied {
 }
 
 impl ClientCredentials {
-    /// Tokens from a server for a client.
+    /// Tokens without scopes.
     pub fn new(token_url: impl Into<String>, client_id: impl Into<String>, client_secret: Secret) -> Self {
         Self {
             token_url: token_url.into(),
@@ -114,15 +106,14 @@ impl ClientCredentials {
     }
 
     fn key(&self) -> TokenKey {
-        let Self { token_url, client_id, client_secret, scopes, .. } = self.clone();
-        TokenKey { token_url, client_id, client_secret, scopes }
+        (self.token_url.clone(), self.client_id.clone(), self.client_secret.clone(), self.scopes.clone())
     }
 
-    /// A token that is good now, within the time that there is.
+    /// A valid token.
     pub(crate) async fn token(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
         let timeout = timeout.min(TIMEOUT);
         let late = |_| ClientError::Timeout { origin: shown(&self.token_url), after: timeout, task: None };
-        // Whoever waits for somebody else's question waits no longer than for their own.
+        // The timeout covers waiting for another call's fetch as well.
         tokio::time::timeout(timeout, self.token_in_time(egress, timeout)).await.map_err(late)?
     }
 
@@ -141,7 +132,7 @@ impl ClientCredentials {
         Ok(granted.access_token)
     }
 
-    /// Throws a token away that an agent did not take, unless another one is there by now.
+    /// Drops a token the agent refused, unless it was replaced meanwhile.
     pub(crate) async fn forget(&self, refused: &str) {
         let mut kept = self.token.lock().await;
         if kept.as_ref().is_some_and(|token| token.value == Secret::Plain(refused.to_owned())) {
@@ -196,8 +187,7 @@ impl ClientCredentials {
     }
 }
 
-/// Whether nobody on the way to an address can read along: it is encrypted, or on this machine. What is no address is
-/// told as that elsewhere.
+/// Whether requests to a url cannot be read on the way: it is https or loopback. An invalid url is reported elsewhere.
 #[must_use]
 pub fn is_private(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return true };

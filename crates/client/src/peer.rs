@@ -1,4 +1,4 @@
-//! An agent as whoever calls it knows it: where it is, who we are to it, what is to be spoken, and how long to wait.
+//! The settings for calling an agent: address, credentials, version and binding, limits, and the retry policy.
 
 use std::time::Duration;
 
@@ -13,38 +13,37 @@ use crate::{ClientError, Credentials};
 pub struct Peer {
     /// Its base address, its card or its endpoint.
     pub url: String,
-    /// Who we are to it.
+    /// The credentials for it.
     pub credentials: Credentials,
     /// Sent with every request.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// The version to speak; none for the best that both know.
+    /// The version to speak; none to negotiate it.
     pub version: Option<Version>,
-    /// The binding to use and no other; none for any.
+    /// The only binding to use; none for any.
     pub binding: Option<Binding>,
-    /// Bindings to use rather than others, best first. What is on none of them comes after them, in the order of the card.
+    /// Preferred bindings, best first. Others come after them, in the order of the card.
     pub preferred: Vec<Binding>,
-    /// Where to call the agent, whatever its card says.
+    /// The url to call, whatever the card says.
     pub endpoint: Option<String>,
-    /// The tenant to name, if not the card's.
+    /// The tenant, if not the card's.
     pub tenant: Option<String>,
-    /// Whether addresses on the card are followed to other hosts. If not, what the card says about paths is looked for
-    /// where the card came from.
+    /// Whether urls on the card are followed to other hosts. If not, only their paths count, on the host the card came
+    /// from.
     pub trust_card_url: bool,
-    /// Whether credentials are shown at [`Self::url`] and [`Self::endpoint`] and nowhere else, wherever a trusted card
-    /// leads.
+    /// Whether credentials are sent to [`Self::url`] and [`Self::endpoint`] only, wherever a trusted card leads.
     pub pins_credentials: bool,
     /// Extensions to declare.
     pub extensions: Vec<String>,
     /// How often it encodes files as base64 over REST of version 0.3.
     pub rest_files: RestFiles,
-    /// How long to wait, how much to read.
+    /// Timeouts and size limits.
     pub limits: Limits,
-    /// How often to try again.
+    /// The retry policy.
     pub retries: Retries,
 }
 
 impl Peer {
-    /// An agent at an address, with everything else as usual.
+    /// An agent at an address, with defaults for the rest.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -63,29 +62,27 @@ impl Peer {
             retries: Retries::default(),
         }
     }
-}
 
-impl Peer {
-    /// Its address in full, as it is called.
+    /// Its full address.
     ///
     /// # Errors
-    /// When it cannot be one.
+    /// When it is invalid.
     pub fn address(&self) -> Result<String, ClientError> {
         AgentAddress::parse(&self.url).map(|address| address.endpoint())
     }
 }
 
-/// How requests are carried.
+/// A protocol binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Binding {
-    /// One address, methods in the body.
+    /// JSON-RPC: one url, methods in the body.
     JsonRpc,
-    /// Paths.
+    /// REST (HTTP+JSON): paths.
     Rest,
 }
 
 impl Binding {
-    /// As cards call it.
+    /// Its name on cards.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::JsonRpc => "JSONRPC",
@@ -93,7 +90,7 @@ impl Binding {
         }
     }
 
-    /// Reads what cards and people call it.
+    /// Parses the names on cards and in settings.
     pub fn from_name(name: &str) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "jsonrpc" | "json-rpc" | "rpc" => Some(Self::JsonRpc),
@@ -103,24 +100,24 @@ impl Binding {
     }
 }
 
-/// How long to wait, how much to read. The time for a connection is the transport's.
+/// Timeouts and size limits. The connect timeout is the transport's.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Until an answer to a short question begins.
+    /// Until the response to a short request is complete.
     pub head: Duration,
-    /// Until an answer to a sent message is complete: agents think.
+    /// Until the response to a sent message is complete.
     pub answer: Duration,
-    /// Without any byte of a stream; it is taken up again then.
+    /// Without any byte of a stream; then it reconnects.
     pub idle: Duration,
-    /// Between two looks at a task that cannot be streamed; none for rarer and rarer ones.
+    /// Between two polls of a task that cannot be streamed; none for a growing interval.
     pub poll: Option<Duration>,
-    /// For a whole stream, however often it is taken up again.
+    /// For a whole stream, however often it reconnects.
     pub total: Option<Duration>,
-    /// The largest answer, in bytes.
+    /// The largest response body, in bytes.
     pub body: usize,
     /// The largest event of a stream, in bytes.
     pub event: usize,
-    /// The most that is kept of a task that is followed, in bytes: a stream has no end by itself.
+    /// The largest task a stream may build up, in bytes: a stream need not end.
     pub task: usize,
 }
 
@@ -139,13 +136,13 @@ impl Default for Limits {
     }
 }
 
-/// How many times the longest wait is waited for if the other side asks for it.
+/// `Retry-After` is honoured up to this many times the longest wait.
 pub(crate) const MAX_RETRY_AFTER_FACTOR: u32 = 3;
 
-/// How often something is tried again, and when.
+/// The retry policy: exponential backoff with jitter.
 #[derive(Clone, Debug)]
 pub struct Retries {
-    /// How often after the first time.
+    /// How many retries.
     pub most: u32,
     /// The first wait; each next one is twice as long.
     pub first: Duration,
@@ -160,21 +157,20 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// The wait before the next attempt, counted from 1, none if there have been enough. Between half and all of the
-    /// usual time, so that many callers do not come back at once; never less than the other side asks for.
+    /// The backoff before retry `attempt`, counted from 1; none if there have been enough. Jitter takes up to half of
+    /// it, so that many callers do not retry at once; it is never less than `Retry-After`.
     pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
         if attempt > self.most {
             return None;
         }
         let usual = self.first.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(self.longest);
         let mut random = [0; 4];
-        // Without randomness the wait is the longest it can be.
+        // Without randomness there is no jitter.
         let share = match getrandom::fill(&mut random) {
             Ok(()) => f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX),
             Err(_) => 1.0,
         };
         let wait = usual.mul_f64(0.5 + share / 2.0);
-        // Whoever asks for more than that is not waited for.
         match asked {
             Some(asked) if asked > self.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
             Some(asked) => Some(wait.max(asked)),

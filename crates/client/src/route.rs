@@ -1,5 +1,4 @@
-//! The ways to an agent: its interfaces, the one that has proved right, and the address of each as it was read, once for
-//! every call.
+//! The routes to an agent: its usable interfaces with their parsed urls, and the one that negotiation has chosen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +10,17 @@ use switchboard_egress::Target;
 use crate::redact::shown;
 use crate::{ClientError, Interface};
 
-/// All interfaces that can be used, and which of them is.
+/// All usable interfaces, and the chosen one.
 pub(crate) struct Routes {
     interfaces: Vec<Interface>,
     chosen: Mutex<Arc<Route>>,
 }
 
 impl Routes {
-    /// The first that can be called is used until another one proves right.
+    /// Chooses the first that can be called.
     ///
     /// # Errors
-    /// When none can be called, with what is wrong with the first.
+    /// When none can be called, with the problem of the first.
     pub(crate) fn new(interfaces: Vec<Interface>) -> Result<Self, ClientError> {
         let mut wrong = None;
         for interface in &interfaces {
@@ -41,7 +40,6 @@ impl Routes {
         }))
     }
 
-    /// Whether they are these.
     pub(crate) fn match_interfaces(&self, interfaces: &[Interface]) -> bool {
         self.interfaces == interfaces
     }
@@ -50,12 +48,11 @@ impl Routes {
         Arc::clone(&self.chosen.lock())
     }
 
-    /// This one has proved right.
     pub(crate) fn choose(&self, route: Arc<Route>) {
         *self.chosen.lock() = route;
     }
 
-    /// The way to the agent in a version: what its card offers, rather in the same binding.
+    /// The route in a version the card offers, preferably with the same binding.
     pub(crate) fn offered(&self, version: Version, like: &Route) -> Option<Arc<Route>> {
         let of_version = |interface: &&Interface| interface.version == version;
         let same = self.interfaces.iter().filter(of_version).filter(|one| one.binding == like.interface.binding);
@@ -63,18 +60,18 @@ impl Routes {
         all.find_map(|interface| Route::new(interface.clone()).ok()).map(Arc::new)
     }
 
-    /// The way to the agent in the other version; where its card offers none, the same place.
+    /// The route in the other version; the same url if the card offers none.
     pub(crate) fn in_other_version(&self, route: &Route) -> Arc<Route> {
         let other = route.interface.in_other_version();
         self.offered(other.version, route).unwrap_or_else(|| Arc::new(Route::at(other, route.target())))
     }
 }
 
-/// An interface and the way to it.
+/// An interface and its parsed url.
 pub(crate) struct Route {
     pub(crate) interface: Interface,
     target: Arc<Target>,
-    /// Questions that have two forms are taken in the other one here, which one learns by trying.
+    /// Whether the agent takes the alternate REST form, learned by trying: of SubscribeToTask, and of other operations.
     uses_alternate: [AtomicBool; 2],
 }
 
@@ -90,25 +87,21 @@ impl Route {
         Self { interface, target, uses_alternate: Default::default() }
     }
 
-    /// The interface itself.
     pub(crate) fn target(&self) -> Arc<Target> {
         Arc::clone(&self.target)
     }
 
-    /// A path below it.
     ///
     /// # Errors
-    /// When that is no address.
+    /// When that is no valid url.
     pub(crate) fn below(&self, path: &str) -> Result<Arc<Target>, ClientError> {
         read(&format!("{}{path}", self.interface.url.trim_end_matches('/')))
     }
 
-    /// Whether a question is taken in its other form here.
     pub(crate) fn uses_alternate(&self, operation: Operation) -> bool {
         self.uses_alternate[usize::from(operation == Operation::SubscribeToTask)].load(Ordering::Relaxed)
     }
 
-    /// It is.
     pub(crate) fn remember_alternate(&self, operation: Operation) {
         self.uses_alternate[usize::from(operation == Operation::SubscribeToTask)].store(true, Ordering::Relaxed);
     }

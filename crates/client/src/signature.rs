@@ -1,6 +1,5 @@
-//! Requests signed with a secret that both sides have (HMAC with SHA-256). The time is part of what is signed, so that a
-//! request that somebody has overheard is of no use later, and so are the method and the path, so that it is of no use
-//! elsewhere.
+//! Request signatures with a shared secret (HMAC-SHA256). The time is signed against replays, the method and the path
+//! against use for another request.
 //!
 //! The header is `t=<seconds since 1970>,v1=<hexadecimal signature>` over
 //! `<seconds>.<method>.<path and query>.<body>`.
@@ -14,7 +13,7 @@ use sha2::Sha256;
 
 use crate::ClientError;
 
-/// The value of the header for a request that is sent now.
+/// The value of the header.
 pub(crate) fn of(secret: &str, request: &Request<Bytes>) -> Result<String, ClientError> {
     sign(secret, request, SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
@@ -42,7 +41,7 @@ mod tests {
             sign("it's a secret", &request, at).unwrap()
         };
         let url = "https://agent.example/a2a?x=1";
-        // Worked out with another program.
+        // Computed with another program.
         let expected = "t=1700000000,v1=eb2ab8f5ff4dbcee6a285c828229604be7c3e2f650c27222ab17cf3d2ebcbdaa";
         assert_eq!(signed("POST", url, r#"{"a":1}"#), expected);
         assert_ne!(signed("PUT", url, r#"{"a":1}"#), expected);

@@ -1,4 +1,4 @@
-//! How an answer is written: its dialect, and whether its files are base64 twice.
+//! The wire format of an interface: its dialect, and whether its files are base64 twice.
 //!
 //! Agents that are built with Python's SDK encode files twice over REST of version 0.3, and expect the same of us
 //! ([`switchboard_a2a::rest_files`]). No member of the protocol says so. With `auto` it is assumed of agents whose card uvicorn
@@ -8,7 +8,6 @@ use switchboard_a2a::{Dialect, HasParts, RestFiles, rest_files};
 
 use crate::{Client, Context, Interface};
 
-/// How the two sides of an exchange write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFormat {
     pub(crate) dialect: Dialect,
@@ -16,7 +15,7 @@ pub(crate) struct WireFormat {
 }
 
 impl WireFormat {
-    /// Reads an answer.
+    /// Decodes a response.
     pub(crate) fn read<T: HasParts, E>(
         self,
         decode: impl FnOnce(Dialect, &[u8]) -> Result<T, E>,
@@ -25,7 +24,7 @@ impl WireFormat {
         decode(self.dialect, json).map(|answer| self.received(answer))
     }
 
-    /// What was read, with its files as they are.
+    /// Removes the second base64 layer of files.
     pub(crate) fn received<T: HasParts>(self, mut answer: T) -> T {
         if self.files_twice {
             rest_files::remove_layer(&mut answer);
@@ -35,7 +34,6 @@ impl WireFormat {
 }
 
 impl Client {
-    /// The format of an interface.
     pub(crate) async fn wire_format_of(&self, context: &Context, interface: &Interface) -> WireFormat {
         let dialect = interface.dialect();
         let files_twice = dialect == Dialect::V03Rest

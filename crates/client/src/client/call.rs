@@ -1,5 +1,5 @@
-//! How a question comes to its answer: in the version, the form and the place that the agent takes it in, and again where
-//! that cannot do anything twice.
+//! One call of an operation: version negotiation, the alternate REST form, and the retry policy, which repeats only
+//! what cannot take effect twice.
 
 use std::sync::Arc;
 
@@ -10,12 +10,11 @@ use switchboard_a2a::{ErrorKind, Operation, PushRequest, Request, Version, rest_
 use super::{Client, Inner};
 use crate::event_stream::EventStream;
 use crate::exchange::{Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, PreparedRequest};
-use crate::request::adapt_request;
 use crate::route::{Route, Routes};
 use crate::wire_format::WireFormat;
 use crate::{ClientError, Context, interface};
 
-/// What is asked, and where it is gone on with.
+/// An operation with its request and the headers for deduplication and resumption.
 pub(crate) struct OperationCall<'a> {
     pub(crate) operation: Operation,
     pub(crate) request: Request,
@@ -29,14 +28,13 @@ impl OperationCall<'_> {
     }
 }
 
-/// How an answer comes: all of it, or event after event.
 enum CallResponse {
     Complete(Bytes),
     Stream(Box<EventStream>),
 }
 
 impl Client {
-    /// Opens one connection that carries events.
+    /// Calls a streaming operation.
     pub(crate) async fn connect(&self, context: &Context, call: OperationCall<'_>) -> Result<EventStream, ClientError> {
         match self.call_negotiated(context, &call).await?.1 {
             CallResponse::Stream(stream) => Ok(*stream),
@@ -52,8 +50,17 @@ impl Client {
         found.is_ok_and(|found| found.card.capabilities.extensions.iter().any(|extension| extension.uri == uri))
     }
 
-    /// Asks for an answer that comes at once.
+    /// Calls an operation whose response is one JSON value.
     pub(super) async fn call(
+        &self,
+        context: &Context,
+        operation: Operation,
+        request: Request,
+    ) -> Result<(WireFormat, Bytes), ClientError> {
+        self.call_complete(context, OperationCall::new(operation, request)).await
+    }
+
+    pub(super) async fn call_complete(
         &self,
         context: &Context,
         call: OperationCall<'_>,
@@ -66,7 +73,7 @@ impl Client {
         }
     }
 
-    /// The ways to the agent, as its card says or, where it has none, as the caller does.
+    /// The routes to the agent: from its card or, if it has none, from the peer's settings.
     pub(super) async fn routes(&self, context: &Context) -> Result<Arc<Routes>, ClientError> {
         let Inner { peer, address, card_caches, .. } = &*self.inner;
         let cache = card_caches.of(context);
@@ -84,8 +91,8 @@ impl Client {
         })
     }
 
-    /// Asks in the version that is believed to be right, and once in the other if the agent does not know it. What has
-    /// proved right stays.
+    /// Negotiation: calls in the chosen version, and once in the other one if the agent does not know the first. The
+    /// version that works stays chosen.
     async fn call_negotiated(
         &self,
         context: &Context,
@@ -94,7 +101,7 @@ impl Client {
         let routes = self.routes(context).await?;
         let is_open = self.inner.peer.version.is_none();
         let mut route = routes.chosen();
-        // Version 0.3 has no words for it, and the agent may speak both.
+        // Version 0.3 has no such operation, and the agent may speak both versions.
         if call.operation == Operation::ListTasks && is_open && route.interface.version == Version::V03 {
             route = routes.offered(Version::V1, &route).unwrap_or(route);
         }
@@ -114,7 +121,7 @@ impl Client {
                 }
                 Ok(answer)
             }
-            // It understood the question, so this is its version; unless it may just not have what was asked for.
+            // It understood the request, so this is its version; unless the operation is one it may lack.
             Err(error) if proves_version(&error) => {
                 if is_explicit || is_mandatory(call.operation) {
                     routes.choose(other);
@@ -125,7 +132,7 @@ impl Client {
         }
     }
 
-    /// Asks again where that cannot do anything twice.
+    /// Retries with backoff where the request cannot take effect twice.
     async fn call_with_retry(
         &self,
         context: &Context,
@@ -133,7 +140,7 @@ impl Client {
         call: &OperationCall<'_>,
     ) -> Result<(WireFormat, CallResponse), ClientError> {
         let format = self.wire_format_of(context, &route.interface).await;
-        let mut request = adapt_request(&call.request, &route.interface);
+        let mut request = route.interface.adapt(&call.request);
         if format.files_twice
             && let Request::Send(request) = request.to_mut()
         {
@@ -160,7 +167,7 @@ impl Client {
         }
     }
 
-    /// Asks a question that has two forms in the one that is taken here.
+    /// Sends a request that has two REST forms in the one this agent takes.
     async fn call_in_either_form(
         &self,
         context: &Context,
@@ -238,13 +245,13 @@ impl Client {
     }
 }
 
-/// The agent does not know the method, or says that it speaks another version.
+/// The agent does not know the method or the version.
 fn is_unknown_method(error: &ClientError) -> bool {
     matches!(error.refusal(), Some(ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported))
         || matches!(error, ClientError::NotA2a { status: 404, .. })
 }
 
-/// The question was not taken in this form, as far as one can tell: another method is wanted, or another body.
+/// The form was probably not accepted: the agent wants another HTTP method or another body.
 fn is_wrong_form(error: &ClientError) -> bool {
     let kinds = [ErrorKind::TaskNotFound, ErrorKind::InvalidParams, ErrorKind::InvalidRequest, ErrorKind::Internal];
     is_unknown_method(error)
@@ -252,7 +259,7 @@ fn is_wrong_form(error: &ClientError) -> bool {
         || error.refusal().is_some_and(|kind| kinds.contains(&kind))
 }
 
-/// The agent refused in words of the protocol that only whoever knows the method has a use for.
+/// The error is one that only an agent that knows the method returns, so it speaks this version.
 fn proves_version(error: &ClientError) -> bool {
     use ErrorKind::{
         ContentTypeNotSupported, ExtendedCardNotConfigured, ExtensionRequired, InvalidAgentResponse, PushNotSupported,
@@ -273,7 +280,7 @@ fn proves_version(error: &ClientError) -> bool {
     )
 }
 
-/// Every agent has it, so that whoever does not know its name has another name for it.
+/// Every agent has these operations, so an unknown method means another version.
 fn is_mandatory(operation: Operation) -> bool {
     matches!(operation, Operation::SendMessage | Operation::GetTask | Operation::CancelTask)
 }
@@ -282,7 +289,6 @@ fn is_sending(operation: Operation) -> bool {
     matches!(operation, Operation::SendMessage | Operation::SendStreamingMessage)
 }
 
-/// Whether doing it twice comes to the same as doing it once.
 fn is_idempotent(operation: Operation, request: &Request) -> bool {
     match request {
         Request::Push(PushRequest::Create(config)) => config.id.is_some(),

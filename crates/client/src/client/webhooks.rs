@@ -1,31 +1,25 @@
-//! The webhooks of a task: set, read, listed and deleted at the agent.
+//! The webhooks of a task: set, get, list and delete.
 
 use std::collections::HashSet;
 
 use switchboard_a2a::{Operation, PushConfig, PushRequest, Request, TaskId, decode};
 
-use super::{Client, OperationCall};
+use super::Client;
 use crate::{ClientError, Context};
 
-/// The longest list of webhooks that is read.
+/// The longest list that is read.
 const MOST_PAGES: usize = 1_000;
 const MOST_WEBHOOKS: usize = 10_000;
 
 impl Client {
     /// Sets a webhook of a task.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn set_webhook(&self, context: &Context, config: PushConfig) -> Result<PushConfig, ClientError> {
         let request = Request::Push(PushRequest::Create(config));
-        let (_, json) = self.call(context, OperationCall::new(Operation::CreatePushConfig, request)).await?;
+        let (_, json) = self.call(context, Operation::CreatePushConfig, request).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
     /// One webhook of a task.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn webhook(
         &self,
         context: &Context,
@@ -34,24 +28,20 @@ impl Client {
     ) -> Result<PushConfig, ClientError> {
         let id = id.map(str::to_owned);
         let request = Request::Push(PushRequest::Get { task_id: task_id.clone(), id, tenant: None });
-        let (_, json) = self.call(context, OperationCall::new(Operation::GetPushConfig, request)).await?;
+        let (_, json) = self.call(context, Operation::GetPushConfig, request).await?;
         self.read(&json, |json| serde_json::from_slice(json))
     }
 
     /// All webhooks of a task, page after page.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn webhooks(&self, context: &Context, task_id: &TaskId) -> Result<Vec<PushConfig>, ClientError> {
         let mut all = Vec::<PushConfig>::new();
         let mut tokens = HashSet::new();
         let mut page_token = None;
         for _ in 0..MOST_PAGES {
             let list = PushRequest::List { task_id: task_id.clone(), page_size: None, page_token, tenant: None };
-            let (_, json) =
-                self.call(context, OperationCall::new(Operation::ListPushConfigs, Request::Push(list))).await?;
+            let (_, json) = self.call(context, Operation::ListPushConfigs, Request::Push(list)).await?;
             let (configs, next) = self.read(&json, decode::decode_push_list)?;
-            // Neither whoever gives pages without anything on them nor whoever gives the same again has more to say.
+            // An empty page or a repeated token ends the list: some agents would go on for ever.
             if next.is_empty() || configs.is_empty() || !tokens.insert(next.clone()) {
                 let known: HashSet<_> = all.iter().filter_map(|config| config.id.clone()).collect();
                 let is_new = |config: &PushConfig| config.id.as_ref().is_none_or(|id| !known.contains(id));
@@ -73,12 +63,9 @@ impl Client {
     }
 
     /// Deletes a webhook of a task.
-    ///
-    /// # Errors
-    /// See [`ClientError`].
     pub async fn delete_webhook(&self, context: &Context, task_id: &TaskId, id: &str) -> Result<(), ClientError> {
         let (task_id, id) = (task_id.clone(), id.to_owned());
         let request = Request::Push(PushRequest::Delete { task_id, id, tenant: None });
-        self.call(context, OperationCall::new(Operation::DeletePushConfig, request)).await.map(drop)
+        self.call(context, Operation::DeletePushConfig, request).await.map(drop)
     }
 }

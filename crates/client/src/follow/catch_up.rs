@@ -1,5 +1,4 @@
-//! From what a consumer has been told to what the agent says is the case: the events in between, as far as a picture of
-//! the task can tell them.
+//! Catch-up: derives the missed events from the emitted task and a snapshot of the task as the agent has it now.
 
 use switchboard_a2a::{
     Artifact, Part, PartContent, Role, StreamResponse, Task, TaskArtifactUpdate, TaskState, TaskStatus,
@@ -9,26 +8,24 @@ use switchboard_a2a::{
 use super::Missing;
 use super::seen_messages::SeenMessages;
 
-/// What is to be told now.
 #[derive(Debug, Default)]
 pub(super) struct Difference {
-    /// In this order.
     pub(super) events: Vec<StreamResponse>,
-    /// What cannot be told any more.
+    /// What cannot be derived.
     pub(super) missing: Option<Missing>,
 }
 
-/// The difference between what was told and what is. An artifact that is another one now was replaced if what was told was
-/// a picture itself; if it was told in chunks, some of them are missing.
+/// The events between the emitted task and the snapshot. An artifact that does not continue the emitted one was
+/// replaced if that came from a snapshot; if it came in chunks, some of them are missing.
 pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is_snapshot: bool) -> Difference {
     let mut difference = Difference::default();
-    // Some agents have what they say now in the history already.
+    // Some agents have the status message in the history already.
     let is_current = |id: &str| now.status.message.as_ref().is_some_and(|current| current.message_id.as_str() == id);
     let messages = now.history.iter().filter(|message| {
         let id = message.message_id.as_str();
         message.role == Role::Agent && !messages.contains(message) && (id.is_empty() || !is_current(id))
     });
-    // What ends up in the history was said with a status that has passed.
+    // A message in the history belongs to an earlier status.
     let passed = messages.map(|message| TaskStatus {
         state: TaskState::Working,
         message: Some(message.clone()),
@@ -64,7 +61,7 @@ pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is
     difference
 }
 
-/// Times differ between a stream and a picture with some agents, so they do not count.
+/// Whether two statuses differ. Some agents have other times in streams than in snapshots, so times do not count.
 pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
     let said = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.joined_text()))
@@ -72,8 +69,8 @@ pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
     emitted.state != now.state || said(emitted) != said(now)
 }
 
-/// What follows after the parts that are known, none if these are not the beginning. Texts that follow each other count
-/// as one: agents join them as they like.
+/// The parts after the known ones; none if those are not a prefix. Adjacent texts count as one: agents join them as
+/// they like.
 pub(super) fn remainder(known: &[Part], now: &[Part]) -> Option<Vec<Part>> {
     let mut rest: Vec<Part> = joined(now);
     rest.reverse();

@@ -1,8 +1,8 @@
-//! What a subscription may tell though a picture of the task, taken after it, has shown it already. Chunks have no names,
-//! so they are recognized by their words: those that lead up to the end of what the picture has added are in it.
+//! Deduplication of a subscription against a snapshot that was taken after it began. Chunks have no ids, so they are
+//! recognized by their text: those that lead up to the end of what the snapshot has added are in it.
 //!
-//! Where that is wrong, because an agent says the same again and again, what was passed over is told at the end at the
-//! latest: the task is compared then.
+//! Where that is wrong, because an agent repeats itself, the dropped text is emitted when the terminal event is
+//! confirmed.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,30 @@ use switchboard_a2a::{ArtifactId, Part, Task, TaskArtifactUpdate, TaskStatusUpda
 use super::catch_up;
 use super::seen_messages::SeenMessages;
 
-/// The most places in an artifact where chunks are looked for. More than that are one word again and again.
+/// How many occurrences of a chunk are tracked. More are one word repeated.
 const MOST_PLACES: usize = 1024;
 
-/// What a picture has shown.
 #[derive(Debug)]
 pub(super) struct Deduplicator {
     messages: SeenMessages,
     artifacts: HashMap<ArtifactId, AddedContent>,
 }
 
-/// What a picture has added to an artifact.
+/// What the snapshot has added to an artifact.
 #[derive(Debug)]
 struct AddedContent {
     text: String,
     others: Vec<Part>,
     /// The artifact was not known before.
     is_new: bool,
-    /// Where in the text the chunks so far may begin, and how long they are.
+    /// Where the chunks so far may begin in the text, and their length.
     places: Option<Vec<usize>>,
     length: usize,
-    /// The chunks that are taken for shown.
+    /// The chunks that are taken for duplicates.
     held: Vec<TaskArtifactUpdate>,
 }
 
 impl Deduplicator {
-    /// Between what was told and a picture.
     pub(super) fn new(emitted: Option<&Task>, now: &Task) -> Self {
         let added = now.artifacts.iter().map(|artifact| {
             let mut known = emitted.iter().flat_map(|emitted| &emitted.artifacts);
@@ -52,12 +50,12 @@ impl Deduplicator {
         Self { messages: SeenMessages::of(now), artifacts: added.collect() }
     }
 
-    /// Whether the picture shows what a status says.
+    /// Whether the snapshot holds the message of a status.
     pub(super) fn shows(&self, update: &TaskStatusUpdate) -> bool {
         update.status.message.as_ref().is_some_and(|message| self.messages.contains(message))
     }
 
-    /// What is to be told of a chunk, with those before it that turn out not to have been shown.
+    /// The chunks to emit: none for a duplicate, else this one and those before it that turn out to be no duplicates.
     pub(super) fn pass(&mut self, update: TaskArtifactUpdate) -> Vec<TaskArtifactUpdate> {
         let id = &update.artifact.artifact_id;
         let Some(added) = self.artifacts.get_mut(id) else { return vec![update] };
@@ -98,7 +96,6 @@ impl AddedContent {
         true
     }
 
-    /// Whether the chunks so far lead up to the end of what was added.
     fn is_at_its_end(&self) -> bool {
         match &self.places {
             Some(places) => places.iter().any(|place| place + self.length == self.text.len()),

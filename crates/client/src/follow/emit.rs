@@ -1,11 +1,11 @@
-//! What a follower is told, and what is remembered of it.
+//! Emits updates to the reader, and keeps their fold.
 
 use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus};
 
 use super::{Followed, Gap, Missing, Origin, Update, catch_up};
 
 impl Followed {
-    /// Tells what has happened between what was told and how the task is now.
+    /// Emits the events between the emitted task and a snapshot.
     pub(super) fn catch_up(&mut self, now: Task) {
         let Some(emitted) = &self.emitted else { return self.emit(StreamResponse::Task(now)) };
         let difference = catch_up::difference(emitted, &self.messages, &now, self.is_snapshot);
@@ -13,7 +13,7 @@ impl Followed {
             self.emit_gap(now.id.clone(), missing);
         }
         if !difference.events.is_empty() {
-            // What goes wrong from now on is counted anew.
+            // Failures are counted anew.
             self.attempt = 0;
             self.agent_error = None;
         }
@@ -41,7 +41,7 @@ impl Followed {
         }
         self.messages.add(&event);
         let state = self.emitted.as_ref().map(|task| task.status.state);
-        // A message may just have answered the question that a picture of the task still shows.
+        // After a sent message the snapshot may still show the question it has just answered.
         let asks = matches!((&event, &self.origin), (StreamResponse::Task(_), Origin::Subscribed(_)))
             && state == Some(TaskState::InputRequired);
         self.is_finished |= state.is_some_and(TaskState::is_terminal) || asks || self.ends(&event);
@@ -50,7 +50,7 @@ impl Followed {
         self.agent_error = None;
     }
 
-    /// Tells what says nothing about the task that is followed.
+    /// Emits an event of another task.
     pub(super) fn emit_unrelated(&mut self, event: StreamResponse) {
         self.messages.add(&event);
         self.ready.push_back(Update::Event(Box::new(event)));
@@ -68,7 +68,7 @@ impl Followed {
         self.is_finished = true;
     }
 
-    /// Tells what a message was answered with as a whole.
+    /// Emits the response of a blocking send.
     pub(super) fn emit_response(&mut self, answer: SendResponse) {
         self.is_open = true;
         match answer {
@@ -82,15 +82,14 @@ impl Followed {
         }
     }
 
-    /// Whether an update ends what is followed: nothing comes after it, or nothing until somebody has done something,
-    /// which may take days.
+    /// Whether an update ends the stream: a terminal state, or an interrupted one, which may last for days.
     pub(super) fn ends(&self, event: &StreamResponse) -> bool {
         let StreamResponse::StatusUpdate(update) = event else { return false };
         let state = update.status.state;
         !self.is_foreign(event) && (state.is_terminal() || state.is_interrupted())
     }
 
-    /// Whether an event is about another task than the one that is followed.
+    /// Whether an event belongs to another task.
     pub(super) fn is_foreign(&self, event: &StreamResponse) -> bool {
         let about = match event {
             StreamResponse::Task(task) => &task.id,
@@ -107,7 +106,7 @@ impl Followed {
     }
 }
 
-/// A task of which only an update has come; some agents never send it whole.
+/// A task from its first update; some agents never send it whole.
 fn beginning(event: &StreamResponse) -> Option<Task> {
     let (id, context_id) = match event {
         StreamResponse::StatusUpdate(update) => (&update.task_id, &update.context_id),

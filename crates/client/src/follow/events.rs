@@ -1,5 +1,4 @@
-//! What is heard, put in its place: told once and in order, kept for a moment if it came early, passed over if a picture
-//! of the task has shown it.
+//! Incoming events: ordering by sequence number, the reorder buffer, and deduplication against snapshots.
 
 use switchboard_a2a::{StreamResponse, TaskArtifactUpdate};
 use switchboard_egress::SendError;
@@ -10,7 +9,6 @@ use crate::ClientError;
 use crate::event_stream::EventMeta;
 
 impl Followed {
-    /// Takes in something that was heard.
     pub(super) fn on_event(&mut self, frame: StreamResponse, meta: EventMeta) -> Result<(), ClientError> {
         let is_first = std::mem::take(&mut self.awaits_first_event);
         let EventMeta { id, after, retry, size } = meta;
@@ -19,7 +17,7 @@ impl Followed {
         let position = id.as_deref().filter(|_| self.is_numbered).and_then(|id| Position::parse(id, after));
         let is_reply = self.emitted.is_none() && matches!(self.origin, Origin::Sent { .. });
         match frame {
-            // Once there is a task, a message is something that is said on the way.
+            // Once there is a task, a message is not the reply.
             StreamResponse::Message(_) if is_reply => self.emit_reply(frame),
             frame if self.is_foreign(&frame) => self.emit_unrelated(frame),
             StreamResponse::Task(now) => {
@@ -33,14 +31,14 @@ impl Followed {
                 self.emit_reordered();
             }
             update if self.is_numbered => return self.on_numbered_update(position, update, id),
-            // An end is compared anyway.
+            // A terminal event is confirmed anyway.
             update if is_first && !self.ends(&update) => self.compare(update, id),
             update => self.on_update(update, id),
         }
         Ok(())
     }
 
-    /// Takes in an update that has its place.
+    /// Handles an update with a sequence number.
     fn on_numbered_update(
         &mut self,
         position: Option<Position>,
@@ -59,7 +57,7 @@ impl Followed {
                 self.emit_numbered((position, update, id));
                 self.emit_reordered();
             }
-            // The task itself comes before anything else about it.
+            // Without a position the task has to come first.
             Some(Step::Gap) | None => {
                 let is_further = !self.reorder.is_empty();
                 self.reorder.keep(position, update, id);
@@ -71,10 +69,10 @@ impl Followed {
         Ok(())
     }
 
-    /// Takes in an update that has no number.
+    /// Handles an update without a sequence number.
     pub(super) fn on_update(&mut self, update: StreamResponse, id: Option<String>) {
         self.last_id = id.or(self.last_id.take());
-        // Saying the same of an artifact again is saying nothing.
+        // Some agents repeat an artifact as it is.
         if matches!(&update, StreamResponse::ArtifactUpdate(update) if self.has_emitted(update)) {
             return;
         }
@@ -90,7 +88,7 @@ impl Followed {
         }
     }
 
-    /// Remembers what came without an event.
+    /// Handles an id or a retry time without an event.
     pub(super) fn on_keep_alive(&mut self, EventMeta { id, after, retry, .. }: EventMeta) {
         self.retry_after = retry.or(self.retry_after);
         let Some(id) = id else { return };
@@ -101,12 +99,12 @@ impl Followed {
                 (self.position, self.last_id) = (Some(position), Some(id));
                 self.emit_reordered();
             }
-            // It says that something is missing; the event after it will say so too.
+            // A hole; the next event will show it too.
             Some(_) => {}
         }
     }
 
-    /// What was to fill a hole has not come. It is asked for, and if it does not come then either, it is missing.
+    /// The events of a hole have not come: reconnects to get them, and if that was done, treats them as lost.
     pub(super) fn on_gap_timeout(&mut self) {
         match self.reorder.confirmed_gap() {
             Some(event) => self.compare_after_gap(event),
@@ -117,13 +115,12 @@ impl Followed {
         }
     }
 
-    /// Tells a numbered event whose turn it is.
     pub(super) fn emit_numbered(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
         (self.position, self.last_id) = (Some(position), id);
         self.emit_or_confirm(event);
     }
 
-    /// Tells what has waited for what was told just now.
+    /// Emits buffered events that are in order now.
     pub(super) fn emit_reordered(&mut self) {
         while self.pending.is_none()
             && let Some(event) = self.reorder.pop_next(self.position)
@@ -132,7 +129,7 @@ impl Followed {
         }
     }
 
-    /// Nobody who numbers events needs to be asked whether they were all, unless some are missing.
+    /// Terminal events need no confirmation if sequence numbers show that none is missing.
     fn emit_or_confirm(&mut self, event: StreamResponse) {
         let is_sure = self.is_numbered && !self.needs_confirmation;
         match self.ends(&event) && !is_sure {
@@ -141,14 +138,14 @@ impl Followed {
         }
     }
 
-    /// Whether an artifact was told exactly like this.
+    /// Whether an artifact was emitted exactly like this.
     fn has_emitted(&self, update: &TaskArtifactUpdate) -> bool {
         let mut emitted = self.emitted.iter().flat_map(|task| &task.artifacts);
         let is_finished = !update.last_chunk || self.finished.contains(&update.artifact.artifact_id);
         !update.append && is_finished && emitted.any(|artifact| *artifact == update.artifact)
     }
 
-    /// Counts what has come. A stream need not end, so what is kept of it has a limit.
+    /// Enforces the size limit.
     fn check_size(&mut self, frame: &StreamResponse, size: usize) -> Result<(), ClientError> {
         let limit = self.client.peer().limits.task;
         let emitted = self.emitted.as_ref().filter(|_| !matches!(frame, StreamResponse::Task(_)));

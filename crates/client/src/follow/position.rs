@@ -1,37 +1,34 @@
-//! Where in a task's log an event stands, for agents that say so: `epoch.number`. Some numbers are told nobody; the event
-//! after them says where they begin, so that every other hole is something lost.
+//! The sequence number of an event in its task's log, as `epoch.number` in the SSE id. Some numbers are not streamed;
+//! the next event's `after` says which, so every other hole is a lost event.
 
 use std::cmp::Ordering;
 
-/// A place in the log. Two are the same if their numbers are.
+/// A position in the log. `before` does not count for equality.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     epoch: u64,
     number: u64,
-    /// The number before it; there is nothing to be told in between.
+    /// The number of the streamed event before it.
     before: u64,
 }
 
-/// How an event stands to the last one.
+/// How an event relates to the last emitted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It was there before.
     Duplicate,
-    /// It is the next one.
     Next,
-    /// Others may be missing in between.
+    /// Events may be missing in between.
     Gap,
 }
 
 impl Position {
-    /// Reads an id and what comes with it where numbers are left out.
+    /// Parses an id and the field `after`.
     pub(super) fn parse(id: &str, after: Option<u64>) -> Option<Self> {
         let (epoch, number) = id.split_once('.')?;
         let (epoch, number) = (digits(epoch)?, digits(number)?);
         Some(Self { epoch, number, before: after.unwrap_or(number.saturating_sub(1)) })
     }
 
-    /// Whether there is nothing in front of it.
     pub(super) fn is_first(self) -> bool {
         self.before == 0
     }

@@ -1,5 +1,5 @@
-//! Where events alone are not to be relied on, the agent is asked how it has the task: when a subscription does not begin
-//! with that, when something was lost between two numbers, and before the end is told.
+//! Reconciles the stream with the stored task: when a subscription does not begin with the task, after a hole in the
+//! sequence numbers, and before a terminal event is emitted.
 
 use std::time::Duration;
 
@@ -7,29 +7,30 @@ use switchboard_a2a::{ErrorKind, StreamResponse, Task, TaskId, TaskState};
 
 use super::deduplicate::Deduplicator;
 use super::position::Position;
-use super::requests::RequestResult;
 use super::{Followed, Missing, catch_up};
 use crate::ClientError;
 
-/// How often an agent is asked whether a task has ended that it says has: some store more slowly than they stream.
+/// How often a terminal event is confirmed again: some agents store more slowly than they stream.
 const MAX_CONFIRMATIONS: u32 = 3;
 
+/// The task as the agent has it now.
+type Fetched = Result<Task, ClientError>;
+
 impl Followed {
-    /// Before the first update of a subscription that does not begin with the task: what was missed is known only from
-    /// a picture, and only one that is taken after the subscription shows all of it.
+    /// Before the first update of a subscription that does not begin with the task: only a snapshot taken after the
+    /// subscription contains everything that was missed.
     pub(super) fn compare(&mut self, update: StreamResponse, id: Option<String>) {
         let Some(task) = self.task_id() else { return self.on_update(update, id) };
-        let update = Box::new(update);
-        self.fetch_task(task, Duration::ZERO, |now| RequestResult::Compared { update, id, now });
+        self.fetch_task(task, Duration::ZERO, |stream, now| stream.on_compared(update, id, now));
     }
 
-    pub(super) fn on_compared(&mut self, update: StreamResponse, id: Option<String>, now: Result<Task, ClientError>) {
+    fn on_compared(&mut self, update: StreamResponse, id: Option<String>, now: Fetched) -> Result<(), ClientError> {
         match now {
             Ok(now) => {
                 self.overlap = Some(Deduplicator::new(self.emitted.as_ref(), &now));
                 self.catch_up(now);
             }
-            // Perhaps it can be asked when it has ended.
+            // The terminal event will be confirmed instead.
             Err(error) => {
                 tracing::debug!(%error, "what was missed cannot be asked for");
                 self.needs_confirmation = true;
@@ -38,9 +39,10 @@ impl Followed {
         if !self.is_finished && !self.is_past(&update) {
             self.on_update(update, id);
         }
+        Ok(())
     }
 
-    /// Whether a status without words is what was told last, or older than that. Some agents begin a subscription so.
+    /// Whether a status without a message repeats an emitted one. Some agents begin a subscription with it.
     fn is_past(&self, event: &StreamResponse) -> bool {
         let (StreamResponse::StatusUpdate(update), Some(emitted)) = (event, &self.emitted) else { return false };
         let is_bare = update.status.message.is_none() && update.metadata.is_none();
@@ -49,7 +51,7 @@ impl Followed {
         is_same || is_bare && !is_later && self.overlap.is_some()
     }
 
-    /// Something was lost between the last number and this event's.
+    /// Fetches the task after events before this one were lost.
     pub(super) fn compare_after_gap(&mut self, (position, event, id): (Position, StreamResponse, Option<String>)) {
         let about = match &event {
             StreamResponse::StatusUpdate(update) => Some(update.task_id.clone()),
@@ -57,29 +59,23 @@ impl Followed {
             StreamResponse::Task(_) | StreamResponse::Message(_) => None,
         };
         match self.task_id().or(about) {
-            // The first of all events may well not be the task.
+            // The first event of all need not be the task.
             Some(task) if self.position.is_some() || !position.is_first() => {
-                let (event, asked) = (Box::new(event), task.clone());
-                self.fetch_task(asked, Duration::ZERO, move |now| RequestResult::Missed {
-                    position,
-                    event,
-                    id,
-                    task,
-                    now,
-                });
+                let event = (position, event, id);
+                self.fetch_task(task.clone(), Duration::ZERO, |stream, now| stream.on_gap_compared(event, task, now));
             }
             _ => self.emit_numbered((position, event, id)),
         }
     }
 
-    /// A task that has ended is told from its picture. Otherwise nobody knows which event the picture goes up to, so what
-    /// is missing stays so until the end.
-    pub(super) fn on_gap_compared(
+    /// An ended task is emitted from its snapshot. Otherwise it is not known up to which event the snapshot goes, so
+    /// the gap stays until the terminal event.
+    fn on_gap_compared(
         &mut self,
         event: (Position, StreamResponse, Option<String>),
         task: TaskId,
-        now: Result<Task, ClientError>,
-    ) {
+        now: Fetched,
+    ) -> Result<(), ClientError> {
         match now {
             Ok(now) if now.status.state.is_terminal() => self.catch_up(now),
             _ => {
@@ -91,17 +87,17 @@ impl Followed {
                 self.emit_reordered();
             }
         }
+        Ok(())
     }
 
-    /// Compares with how the agent has the task before its end is told.
+    /// Confirms a terminal event with the stored task before it is emitted.
     pub(super) fn confirm(&mut self, end: StreamResponse, tries: u32) {
         let Some(task) = self.task_id() else { return self.emit(end) };
         let wait = if tries == 0 { None } else { self.client.peer().retries.wait(tries, None) };
-        let end = Box::new(end);
-        self.fetch_task(task, wait.unwrap_or_default(), move |now| RequestResult::Confirmed { end, tries, now });
+        self.fetch_task(task, wait.unwrap_or_default(), move |stream, now| stream.on_confirmed(end, tries, now));
     }
 
-    pub(super) fn on_confirmed(&mut self, end: StreamResponse, tries: u32, now: Result<Task, ClientError>) {
+    fn on_confirmed(&mut self, end: StreamResponse, tries: u32, now: Fetched) -> Result<(), ClientError> {
         let state = match &end {
             StreamResponse::StatusUpdate(update) => update.status.state,
             _ => TaskState::Unspecified,
@@ -112,9 +108,9 @@ impl Followed {
                 if !self.is_finished {
                     self.emit(end);
                 }
-                return;
+                return Ok(());
             }
-            // An agent that streams faster than it stores would take back what it has said.
+            // The agent may store more slowly than it streams.
             Ok(now) => (format!("it still has it as {}", now.status.state.as_str()), true),
             Err(error) => {
                 let is_odd = matches!(error.refusal(), Some(ErrorKind::Internal | ErrorKind::TaskNotFound));
@@ -122,7 +118,8 @@ impl Followed {
             }
         };
         if self.needs_confirmation && may_change && tries < MAX_CONFIRMATIONS {
-            return self.confirm(end, tries + 1);
+            self.confirm(end, tries + 1);
+            return Ok(());
         }
         if self.needs_confirmation
             && let Some(task) = self.task_id()
@@ -130,5 +127,6 @@ impl Followed {
             self.emit_gap(task, Missing::Unknown(why));
         }
         self.emit(end);
+        Ok(())
     }
 }

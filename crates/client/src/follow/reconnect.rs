@@ -1,22 +1,21 @@
-//! What is done when a connection is lost, refused or over: the best of what the agent has to go on with.
+//! Reconnecting when a connection was lost, refused or closed: resubscribe, resend the message, or poll the task.
 
 use std::time::Duration;
 
 use switchboard_a2a::{Error as AgentError, ErrorKind, Task, TaskId};
 use switchboard_egress::SendError;
 
-use super::requests::RequestResult;
 use super::{Followed, Gap, Missing, Origin, Update};
 use crate::ClientError;
 use crate::event_stream::EventStream;
 use crate::peer::MAX_RETRY_AFTER_FACTOR;
 
-/// Between two questions how a task is: at first, and at most.
+/// Between two polls: at first, and at most.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Followed {
-    /// The connection has come to its end in order. That is the end of the story only if the task says so.
+    /// The connection was closed in order. That is the end only if the task says so.
     pub(super) fn ended(&mut self) -> Result<(), ClientError> {
         self.stream = None;
         match (&self.emitted, &self.origin) {
@@ -24,8 +23,8 @@ impl Followed {
                 self.is_finished = true;
                 Ok(())
             }
-            // An agent that says nothing at all and ends that in order has begun nothing, so the message is sent the other
-            // way. Agents that number their events have streams for sure: theirs was cut off, and is begun again.
+            // An empty stream that is closed in order has started nothing, so the message is sent without streaming.
+            // Agents that number their events do stream: theirs was cut off, and is reopened.
             (None, Origin::Sent { .. }) if !self.is_numbered => {
                 self.send_blocking();
                 Ok(())
@@ -38,24 +37,20 @@ impl Followed {
         }
     }
 
-    /// The connection is torn. Some agents refuse a subscription that way, so one without a word is asked about.
+    /// The connection broke. Some agents refuse a subscription that way, so the task is fetched if no event had come.
     pub(super) fn on_broken(&mut self, why: String) -> Result<(), ClientError> {
         tracing::debug!(why, "a stream broke off");
         match self.task_id().filter(|_| self.awaits_first_event && !self.is_numbered) {
             Some(task) => {
                 self.stream = None;
-                self.fetch_task(task, Duration::ZERO, |now| RequestResult::BrokeOff { why, now });
+                self.fetch_task(task, Duration::ZERO, |stream, now| stream.on_broken_confirmed(why, now));
                 Ok(())
             }
             None => self.connection_lost_because(why, self.broken()),
         }
     }
 
-    pub(super) fn on_broken_confirmed(
-        &mut self,
-        why: String,
-        now: Result<Task, ClientError>,
-    ) -> Result<(), ClientError> {
+    fn on_broken_confirmed(&mut self, why: String, now: Result<Task, ClientError>) -> Result<(), ClientError> {
         match now {
             Ok(now) if now.status.state.is_terminal() => {
                 self.catch_up(now);
@@ -72,7 +67,7 @@ impl Followed {
         ClientError::Lost { origin: self.client.shown(), error: SendError::Broken }
     }
 
-    /// The agent has given up on a connection. Some refuse that way, too.
+    /// The agent sent an error event. Some refuse a subscription that way, too.
     pub(super) fn refused(&mut self, error: ClientError) -> Result<(), ClientError> {
         self.stream = None;
         match self.task_id() {
@@ -84,8 +79,8 @@ impl Followed {
                 self.agent_error = Some(error.clone());
                 self.connection_lost(error)
             }
-            // Where a stream was opened, the agent may have begun. It says that it has none of them: that is believed of
-            // one that does not know the method, or that promises none.
+            // The agent may have started the task already. That it has no streaming is believed if it does not know the
+            // method, or if its card does not declare it.
             None if error.refusal() == Some(ErrorKind::MethodNotFound)
                 || error.refusal() == Some(ErrorKind::UnsupportedOperation) && !self.declares_streaming =>
             {
@@ -101,9 +96,8 @@ impl Followed {
         self.connection_lost_because(error.to_string(), error)
     }
 
-    /// The connection is of no more use. If that has happened too often without anything new in between, a task that is
-    /// known is asked after from now on: it may be quiet for longer than connections live here. Gives up if that fails as
-    /// often.
+    /// Reports the lost connection. After too many without anything new in between, a known task is polled: it may be
+    /// silent for longer than connections live here. Fails if polling fails as often.
     pub(super) fn connection_lost_because(&mut self, why: String, error: ClientError) -> Result<(), ClientError> {
         (self.stream, self.overlap) = (None, None);
         self.reorder.clear();
@@ -121,7 +115,7 @@ impl Followed {
         Ok(())
     }
 
-    /// Takes the story up again.
+    /// Resubscribes, or resends the message, after the backoff of the retry policy.
     pub(super) fn reconnect(&mut self) {
         let mut wait = Duration::ZERO;
         if self.attempt > 0 {
@@ -130,8 +124,8 @@ impl Followed {
             wait = retries.wait(self.attempt, asked).unwrap_or_default();
         }
         match self.task_id() {
-            Some(task) => self.resume(task, wait),
-            None => self.resend_streaming(wait),
+            Some(task) => self.subscribe(task, wait),
+            None => self.send_streaming(Some(wait)),
         }
     }
 
@@ -150,7 +144,7 @@ impl Followed {
         }
     }
 
-    /// A connection to a task that is known, or a reason to ask how it is instead.
+    /// A subscription, or a reason to fetch the task instead.
     pub(super) fn on_subscribed(&mut self, opened: Result<EventStream, ClientError>) -> Result<(), ClientError> {
         let (error, task) = match (opened, self.task_id()) {
             (Ok(stream), _) => {
@@ -167,18 +161,18 @@ impl Followed {
         } else if is_passing(&error) || self.emitted.is_none() {
             return Err(error);
         } else {
-            // Whatever is wrong with subscriptions here, the task may be asked after nonetheless.
+            // Whatever is wrong with subscriptions here, the task may be readable.
             self.fetch_instead(task, Some(error));
         }
         Ok(())
     }
 
-    /// Asks how a task is that cannot be subscribed to: ended ones never can, and some agents know no subscriptions.
+    /// Fetches a task that cannot be subscribed to: ended ones never can, and some agents have no subscriptions.
     fn fetch_instead(&mut self, task: TaskId, reason: Option<ClientError>) {
-        self.fetch_task(task, Duration::ZERO, |now| RequestResult::Asked { now, reason });
+        self.fetch_task(task, Duration::ZERO, |stream, now| stream.on_fetched_instead(now, reason));
     }
 
-    pub(super) fn on_fetched_instead(
+    fn on_fetched_instead(
         &mut self,
         now: Result<Task, ClientError>,
         reason: Option<ClientError>,
@@ -188,7 +182,7 @@ impl Followed {
             Ok(now) => {
                 (self.is_polling, self.is_open) = (true, true);
                 self.catch_up(now);
-                // An agent that has said that something went wrong and keeps no stream will not come back to it.
+                // An agent that sent an error and has no stream will not send more.
                 self.failure = agent_error.filter(|_| !self.is_finished);
                 Ok(())
             }
@@ -200,7 +194,7 @@ impl Followed {
         }
     }
 
-    /// What it means that an agent refuses to say how a task is.
+    /// The error for a task the agent refuses to return.
     fn unknown(&self, error: ClientError) -> ClientError {
         match &self.emitted {
             Some(emitted) if error.refusal().is_some() => {
@@ -211,15 +205,15 @@ impl Followed {
         }
     }
 
-    /// Asks how the task is, after a while.
+    /// Polls the task.
     pub(super) fn poll(&mut self) {
         let Some(task) = self.task_id() else { return };
         let usual = MIN_POLL_INTERVAL.saturating_mul(1 << self.idle_polls.min(5)).min(MAX_POLL_INTERVAL);
         let wait = self.client.peer().limits.poll.unwrap_or(usual);
-        self.fetch_task(task, wait, RequestResult::Looked);
+        self.fetch_task(task, wait, Self::on_polled);
     }
 
-    pub(super) fn on_polled(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
+    fn on_polled(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
         let now = match now {
             Ok(now) => now,
             Err(error) if is_passing(&error) => return self.connection_lost(error),
@@ -237,18 +231,18 @@ impl Followed {
     }
 }
 
-/// Asking after something twice does no harm, so that here silence is no reason to give up either.
+/// Reading twice does no harm, so a timeout is transient here.
 fn is_passing(error: &ClientError) -> bool {
     error.is_passing() || matches!(error, ClientError::Timeout { .. })
 }
 
-/// The agent has no streams. Where there is not even a place for them, nobody can have taken the message.
+/// The agent has no streaming. Without the path, no agent has taken the message.
 fn has_no_streaming(error: &ClientError) -> bool {
     matches!(error.refusal(), Some(ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
         || matches!(error, ClientError::NotA2a { status: 404 | 405 | 501, .. })
 }
 
-/// The task may well be there though it cannot be subscribed to. Agents of version 0.3 say so in many ways.
+/// The task may exist though it cannot be subscribed to. Agents of version 0.3 say so in many ways.
 fn may_be_fetched(error: &ClientError) -> bool {
     let kinds = [
         ErrorKind::UnsupportedOperation,

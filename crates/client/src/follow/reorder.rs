@@ -1,5 +1,5 @@
-//! Numbered events that have come before what stands in front of them. Something between may have changed their order;
-//! then the missing ones are close behind, or lost and to be asked for. What does not come then either is missing for good.
+//! The reorder buffer: numbered events that arrived before their predecessors. The missing ones are close behind, or
+//! lost; then the stream reconnects once to get them, and after that they are a gap.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,9 @@ use switchboard_a2a::StreamResponse;
 
 use super::position::{Position, Step};
 
-/// How often it is asked, without anything new in between, whether something is missing.
+/// How often the stream reconnects for missing events without any new one in between.
 const MAX_REQUESTS: u32 = 3;
 
-/// Events that wait for others.
 #[derive(Debug, Default)]
 pub(super) struct ReorderBuffer {
     waiting: BTreeMap<Position, (StreamResponse, Option<String>)>,
@@ -31,7 +30,7 @@ impl ReorderBuffer {
         self.waiting.entry(position).or_insert((event, id));
     }
 
-    /// The next one that need not wait any longer after what was told last.
+    /// The next event if it follows the last emitted one.
     pub(super) fn pop_next(&mut self, last: Option<Position>) -> Option<(Position, StreamResponse, Option<String>)> {
         loop {
             let (position, last) = (*self.waiting.first_key_value()?.0, last?);
@@ -43,8 +42,8 @@ impl ReorderBuffer {
         }
     }
 
-    /// Nothing has come to fill the hole. Gives the first event if that has been so before: something is missing in front
-    /// of it. Otherwise the agent is to be asked again, from where it was left.
+    /// The missing events have not come. Returns the first buffered event if a reconnect has not brought them either:
+    /// they are a gap. Otherwise the stream is to reconnect.
     pub(super) fn confirmed_gap(&mut self) -> Option<(Position, StreamResponse, Option<String>)> {
         let first = *self.waiting.first_key_value()?.0;
         if self.asked_about == Some(first) || self.questions >= MAX_REQUESTS {
@@ -55,12 +54,12 @@ impl ReorderBuffer {
         None
     }
 
-    /// Something new was told; what is asked from now on is counted anew.
+    /// An event was emitted, so reconnects are counted anew.
     pub(super) fn reset(&mut self) {
         self.questions = 0;
     }
 
-    /// Another connection tells all of it again.
+    /// The next connection sends them again.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -1,16 +1,14 @@
-//! The messages a follower was told, by id. Pictures of a task need not show what was said before, so this is kept apart
-//! from them.
+//! The emitted messages, for deduplication. Snapshots of a task need not hold earlier messages, so these are kept
+//! apart.
 
 use std::collections::HashSet;
 
 use switchboard_a2a::{Message, StreamResponse, Task};
 
-/// Messages that are known.
 #[derive(Debug, Default)]
 pub(super) struct SeenMessages(HashSet<String>);
 
 impl SeenMessages {
-    /// Those that a picture of a task shows.
     pub(super) fn of(task: &Task) -> Self {
         let mut messages = Self::default();
         messages.add_all(task);
@@ -35,7 +33,7 @@ impl SeenMessages {
     }
 }
 
-/// What a message goes by: its words where it has no id.
+/// The key of a message: its text where it has no id.
 fn name(message: &Message) -> String {
     match message.message_id.as_str() {
         "" => format!("\0{}", message.joined_text()),

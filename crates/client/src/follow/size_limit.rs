@@ -1,22 +1,20 @@
-//! How large a task has become by what was told of it. Counting all of it with every event would take ever longer, so the
-//! events are added up, and the task is looked at only where their sum says that it may be too large: what was replaced
-//! does not count.
+//! The size of the emitted task. Measuring it with every event would take ever longer, so event sizes are summed up,
+//! and the task is measured only when the sum exceeds the limit: replaced content does not count.
 
 use std::io;
 
 use switchboard_a2a::Task;
 
-/// Between two looks at the task so many bytes come, as a share of the limit.
+/// The share of the limit that may come between two measurements.
 const SLACK: usize = 8;
 
-/// The sum so far.
 #[derive(Debug, Default)]
 pub(super) struct TaskSize {
     bytes: usize,
 }
 
 impl TaskSize {
-    /// Adds an event to what was told; without that, it begins anew. Says whether it has become too large.
+    /// Adds an event; without an emitted task the sum begins anew. Says whether the limit is exceeded.
     pub(super) fn exceeds(&mut self, emitted: Option<&Task>, event: usize, limit: usize) -> bool {
         let Some(emitted) = emitted else {
             self.bytes = event;

@@ -1,9 +1,9 @@
-//! What a follower is told: events, that the connection was lost, and what is missing.
+//! The updates of a task stream: events, lost connections, and gaps.
 
 use switchboard_a2a::{StreamResponse, TaskId};
 use thiserror::Error;
 
-/// Part of a task's story is missing and cannot be had any more.
+/// Events of a task are missing and cannot be recovered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("part of what happened to task {task} is missing: {missing}")]
 pub struct Gap {
@@ -13,33 +13,33 @@ pub struct Gap {
     pub missing: Missing,
 }
 
-/// What is missing of a task's story.
+/// Why there is a gap.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Missing {
-    /// What came of an artifact is not how the agent has it.
+    /// The chunks of an artifact do not match what the agent has.
     #[error("artifact {0} did not arrive in the order in which it was made")]
     Artifact(String),
-    /// The agent no longer has what it said before.
+    /// The agent no longer has what it sent before.
     #[error("the agent no longer knows of {0}, which it had told before")]
     Forgotten(String),
-    /// The connection was lost and the agent cannot be asked what was missed.
+    /// The connection was lost, and the missed events cannot be fetched.
     #[error("the connection was lost, and the agent does not tell what was missed ({0})")]
     Unknown(String),
 }
 
-/// What a follower is told.
+/// An update of a task stream.
 #[derive(Clone, Debug)]
 pub enum Update {
-    /// Something the agent said.
+    /// An event of the agent.
     Event(Box<StreamResponse>),
-    /// The connection is lost and will be taken up again.
+    /// The connection was lost; the stream reconnects.
     Lost {
-        /// What happened.
+        /// The reason.
         why: String,
         /// How often in a row.
         attempt: u32,
     },
-    /// Part of the story is missing; it goes on with how the task is now.
+    /// Events are missing; the stream continues with the task as it is now.
     Gap(Gap),
 }

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod chaos;
+mod conversation;
 mod operations;
+mod outcome;
 mod peers;
 mod wire;
 mod world;
