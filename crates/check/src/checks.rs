@@ -10,7 +10,7 @@ use crate::{card, errors, extensions, list, operations, push, security, streamin
 
 pub(crate) use Severity::{Must, Quality, Should};
 
-/// One thing that is checked.
+/// One check.
 #[derive(Debug)]
 pub struct Check {
     /// Its name, which stays the same from version to version.
@@ -175,7 +175,6 @@ pub fn checks() -> impl Iterator<Item = &'static Check> {
         version::CHECKS,
         extensions::CHECKS,
         push::CHECKS,
-        push::deleted::CHECKS,
         push::delivered::CHECKS,
         push::unknown::CHECKS,
         push::slow_receiver::CHECKS,

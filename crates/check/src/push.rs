@@ -1,6 +1,5 @@
 //! Checks of webhook configurations: set, read, list, delete.
 
-pub(crate) mod deleted;
 pub(crate) mod delivered;
 pub(crate) mod slow_receiver;
 pub(crate) mod unknown;
@@ -9,6 +8,7 @@ use serde_json::Value;
 use switchboard_a2a::{Dialect, ErrorKind, Operation, PushConfig, PushRequest, Request, SendConfiguration, TaskId};
 
 use crate::checks::{Check, Group, Must};
+use crate::errors::NOT_RPC;
 use crate::interface::TestedInterface;
 use crate::operations::ENDED;
 use crate::receiver::Receiver;
@@ -28,6 +28,10 @@ pub(crate) const CHECKS: &[Check] = &[
         .title("a webhook can be set, read, listed and deleted")
         .rule("A2A 1.0 §3.1.7 to §3.1.10")
         .fix("keep webhooks with their task until they are deleted"),
+    Check::of_interface(Group::Push, Must, "push-delete-result", |interface| Box::pin(delete_result(interface)))
+        .title("over JSON-RPC, deleting a webhook is answered with a result, if only null")
+        .rule("JSON-RPC 2.0 §5; A2A 1.0 §3.1.10; 0.3 §7.8")
+        .fix("write \"result\":null, which some libraries leave out like every null"),
 ];
 
 async fn undeclared(interface: &TestedInterface) -> CheckResult {
@@ -141,6 +145,26 @@ async fn set_read_list_delete(interface: &TestedInterface, task: &(String, bool)
     }
     let gone = interface.call(Operation::GetPushConfig, Request::Push(get)).await;
     if gone.result().is_some() { gone.failure_because("it is still there after it was deleted") } else { Ok(()) }
+}
+
+/// JSON-RPC clients take a response with neither result nor error for none.
+async fn delete_result(interface: &TestedInterface) -> CheckResult {
+    applies_if(interface.is_rpc(), NOT_RPC)?;
+    applies(interface)?;
+    let (id, _) = task(interface).await?;
+    let receiver = start_receiver(true).await?;
+    let set = create(interface, &id, &receiver.url()).await;
+    let Some(name) = set.result().and_then(|result| config_id(interface.dialect(), result)) else {
+        // What is wrong with that has a check of its own.
+        let verdict = refused(&set);
+        return if verdict.is_failure() { skip("no webhook could be set") } else { verdict };
+    };
+    let deleted = delete(interface, &id, &name).await;
+    match (deleted.result(), &deleted.json) {
+        (Some(_), Some(json)) if json.get("result").is_some() => Ok(()),
+        (Some(_), _) => deleted.failure_because("neither a result nor an error").about_task(&id),
+        (None, _) => skip("the webhook could not be deleted"),
+    }
 }
 
 /// Skips where the agent refuses a webhook on this machine: an SSRF guard is right to, and the specification names no
