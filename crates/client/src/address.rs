@@ -72,12 +72,12 @@ impl AgentAddress {
     /// Whether a card found at a parent address belongs to this one.
     pub(crate) fn match_card(&self, card: &AgentCard, parent: &Self) -> CardMatch {
         let base = self.base_path();
-        let said = card
+        let card_url = card
             .supported_interfaces
             .iter()
             .filter_map(|interface| parent.resolve_interface(&interface.url, false).ok());
-        let matches = said.filter_map(|said| Url::parse(&said).ok()).map(|said| {
-            let path = without_trailing_slash(said.path());
+        let matches = card_url.filter_map(|card_url| Url::parse(&card_url).ok()).map(|card_url| {
+            let path = without_trailing_slash(card_url.path());
             match path.strip_prefix(&base) {
                 Some("") => CardMatch::Exact,
                 Some(rest) if rest.starts_with('/') => CardMatch::Below,
@@ -90,30 +90,30 @@ impl AgentAddress {
     }
 
     /// The url to call for an interface on the card.
-    pub(crate) fn resolve_interface(&self, said: &str, trust: bool) -> Result<String, ClientError> {
-        let said = self.url.join(said).map_err(|error| ClientError::Invalid {
+    pub(crate) fn resolve_interface(&self, card_url: &str, trust: bool) -> Result<String, ClientError> {
+        let card_url = self.url.join(card_url).map_err(|error| ClientError::Invalid {
             field: "url",
-            problem: format!("the card names an address that cannot be read, {said:?}: {error}"),
+            problem: format!("the card names an address that cannot be read, {card_url:?}: {error}"),
         })?;
-        if trust && self.url.scheme() == "https" && said.scheme() != "https" {
+        if trust && self.url.scheme() == "https" && card_url.scheme() != "https" {
             return Err(ClientError::Invalid {
                 field: "url",
                 problem: format!(
                     "the card came over https and names an address without encryption, {}; it should name one that begins \
                      with https",
-                    shown(said.as_str())
+                    shown(card_url.as_str())
                 ),
             });
         }
-        if trust || said.origin() == self.url.origin() {
-            return Ok(without_trailing_slash(said.as_str()));
+        if trust || card_url.origin() == self.url.origin() {
+            return Ok(without_trailing_slash(card_url.as_str()));
         }
         let base = self.base_path();
-        let path = without_trailing_slash(said.path());
+        let path = without_trailing_slash(card_url.path());
         let path = if is_at_or_below(&path, &base) { path } else { format!("{base}{path}") };
         let path = if path.is_empty() { "/".to_owned() } else { path };
         let mut url = self.with_path(&path);
-        if let Some(query) = said.query() {
+        if let Some(query) = card_url.query() {
             url = format!("{url}?{query}");
         }
         Ok(url)
@@ -220,17 +220,17 @@ mod tests {
             ("https://proxy.example", "https://proxy.example/x/y", "https://proxy.example/x/y"),
             ("https://p.example/q/.well-known/agent-card.json", "http://i/a2a?k=1", "https://p.example/q/a2a?k=1"),
         ];
-        for (given, said, expected) in cases {
-            assert_eq!(address(given).resolve_interface(said, false).unwrap(), expected, "{given} {said}");
+        for (given, card_url, expected) in cases {
+            assert_eq!(address(given).resolve_interface(card_url, false).unwrap(), expected, "{given} {card_url}");
         }
-        for (given, said) in [("https", "https"), ("http", "http"), ("http", "https")] {
-            let said = format!("{said}://other.example/a2a");
-            let trusted = address(&format!("{given}://proxy.example")).resolve_interface(&said, true).unwrap();
-            assert_eq!(trusted, said);
+        for (given, card_url) in [("https", "https"), ("http", "http"), ("http", "https")] {
+            let card_url = format!("{card_url}://other.example/a2a");
+            let trusted = address(&format!("{given}://proxy.example")).resolve_interface(&card_url, true).unwrap();
+            assert_eq!(trusted, card_url);
         }
-        for said in ["http://other.example/a2a", "http://proxy.example/a2a", "ftp://other.example/a2a"] {
-            let error = address("https://proxy.example").resolve_interface(said, true).unwrap_err().to_string();
-            assert!(error.contains("without encryption") && error.contains(said), "{error}");
+        for card_url in ["http://other.example/a2a", "http://proxy.example/a2a", "ftp://other.example/a2a"] {
+            let error = address("https://proxy.example").resolve_interface(card_url, true).unwrap_err().to_string();
+            assert!(error.contains("without encryption") && error.contains(card_url), "{error}");
         }
     }
 
@@ -248,13 +248,13 @@ mod tests {
             ("https://h/quinn/a2a", "https://h/quinn", "http://inside/a2a", CardMatch::Exact),
             ("https://h/a2a/echo/v1", "https://h/a2a/echo", "http://inside/a2a/echo", CardMatch::Exact),
         ];
-        for (given, parent, said, expected) in cases {
+        for (given, parent, card_url, expected) in cases {
             let json = serde_json::json!({"name": "n", "supportedInterfaces": [
                 {"url": "https://h/zzz", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-                {"url": said, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+                {"url": card_url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             ]});
             let card = AgentCard::decode(json.to_string().as_bytes()).unwrap();
-            assert_eq!(address(given).match_card(&card, &address(parent)), expected, "{given} {parent} {said}");
+            assert_eq!(address(given).match_card(&card, &address(parent)), expected, "{given} {parent} {card_url}");
         }
     }
 

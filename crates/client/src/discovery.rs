@@ -241,7 +241,7 @@ fn failed_attempt(url: &str, error: &ClientError) -> NoCardAt {
 }
 
 fn lifetime(headers: &HeaderMap) -> Duration {
-    let said = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let seconds = said.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
+    let cache_control = headers.get(CACHE_CONTROL).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let seconds = cache_control.split(',').find_map(|part| part.trim().strip_prefix("max-age=")?.parse().ok());
     seconds.map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs(seconds).clamp(MIN_LIFETIME, MAX_LIFETIME))
 }

@@ -185,11 +185,11 @@ impl Exchange<'_> {
         if !self.peer.pins_credentials || is_named || matches!(credentials, Credentials::None) {
             return Ok(());
         }
-        let (home, asked) = (self.address.origin(), prepared.origin());
-        if home == asked {
+        let (home, target) = (self.address.origin(), prepared.origin());
+        if home == target {
             return Ok(());
         }
-        Err(ClientError::Secret(format!("the credentials are for {home} and are not sent to {asked}")))
+        Err(ClientError::Secret(format!("the credentials are for {home} and are not sent to {target}")))
     }
 
     async fn open_with(
@@ -392,11 +392,11 @@ mod tests {
 
     #[test]
     fn a_status_says_what_a_message_alone_does_not() {
-        let said = |kind, status| refine_by_status(AgentError::new(kind), status).kind;
-        assert_eq!(said(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
-        assert_eq!(said(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
-        assert_eq!(said(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);
+        let kind_of = |kind, status| refine_by_status(AgentError::new(kind), status).kind;
+        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::NOT_FOUND), ErrorKind::TaskNotFound);
+        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::CONFLICT), ErrorKind::TaskNotCancelable);
+        assert_eq!(kind_of(ErrorKind::Internal, StatusCode::INTERNAL_SERVER_ERROR), ErrorKind::Internal);
         // A kind the agent has sent is kept.
-        assert_eq!(said(ErrorKind::PushNotSupported, StatusCode::NOT_FOUND), ErrorKind::PushNotSupported);
+        assert_eq!(kind_of(ErrorKind::PushNotSupported, StatusCode::NOT_FOUND), ErrorKind::PushNotSupported);
     }
 }

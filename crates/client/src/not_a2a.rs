@@ -57,9 +57,9 @@ fn fault(body: &[u8]) -> String {
 
 /// The target of a redirect. It is reported and not followed: it could lead anywhere, with our credentials.
 fn location(origin: &str, status: u16, headers: &HeaderMap) -> Option<String> {
-    let said = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
-    let whole = Url::parse(origin).and_then(|origin| origin.join(said));
-    Some(excerpt(&shown(whole.as_ref().map_or(said, Url::as_str)))).filter(|location| !location.is_empty())
+    let target = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
+    let whole = Url::parse(origin).and_then(|origin| origin.join(target));
+    Some(excerpt(&shown(whole.as_ref().map_or(target, Url::as_str)))).filter(|location| !location.is_empty())
 }
 
 /// The title of a page, else its text without tags.

@@ -159,7 +159,7 @@ impl Default for Retries {
 impl Retries {
     /// The backoff before retry `attempt`, counted from 1; none if there have been enough. Jitter takes up to half of
     /// it, so that many callers do not retry at once; it is never less than `Retry-After`.
-    pub(crate) fn wait(&self, attempt: u32, asked: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn wait(&self, attempt: u32, retry_after: Option<Duration>) -> Option<Duration> {
         if attempt > self.most {
             return None;
         }
@@ -171,9 +171,9 @@ impl Retries {
             Err(_) => 1.0,
         };
         let wait = usual.mul_f64(0.5 + share / 2.0);
-        match asked {
-            Some(asked) if asked > self.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
-            Some(asked) => Some(wait.max(asked)),
+        match retry_after {
+            Some(retry_after) if retry_after > self.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
+            Some(retry_after) => Some(wait.max(retry_after)),
             None => Some(wait),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
             assert!(waits.len() == 100 && most.zip(least).is_some_and(|(most, least)| *most - *least > usual / 8));
         }
         assert_eq!(retries.wait(41, None), None);
-        let asked = |seconds| retries.wait(1, Some(Duration::from_secs(seconds)));
-        assert_eq!((asked(3), asked(4)), (Some(Duration::from_secs(3)), None));
+        let retry_after = |seconds| retries.wait(1, Some(Duration::from_secs(seconds)));
+        assert_eq!((retry_after(3), retry_after(4)), (Some(Duration::from_secs(3)), None));
     }
 }

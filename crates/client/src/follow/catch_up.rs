@@ -63,10 +63,10 @@ pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is
 
 /// Whether two statuses differ. Some agents have other times in streams than in snapshots, so times do not count.
 pub(super) fn is_other(emitted: &TaskStatus, now: &TaskStatus) -> bool {
-    let said = |status: &TaskStatus| {
+    let message_of = |status: &TaskStatus| {
         status.message.as_ref().map(|message| (message.message_id.clone(), message.joined_text()))
     };
-    emitted.state != now.state || said(emitted) != said(now)
+    emitted.state != now.state || message_of(emitted) != message_of(now)
 }
 
 /// The parts after the known ones; none if those are not a prefix. Adjacent texts count as one: agents join them as
@@ -153,7 +153,7 @@ mod tests {
         task(TaskState::Working, artifacts)
     }
 
-    fn said(role: Role, id: &str, text: &str) -> Message {
+    fn message_of(role: Role, id: &str, text: &str) -> Message {
         Message { message_id: MessageId::from(id), ..Message::text(role, text) }
     }
 
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn what_is_said_now_and_in_the_history_is_told_once() {
         let (before, mut now) = (working(&[]), working(&[]));
-        now.history = vec![said(Role::Agent, "1", "first")];
-        now.status.message = Some(said(Role::Agent, "1", "first"));
+        now.history = vec![message_of(Role::Agent, "1", "first")];
+        now.status.message = Some(message_of(Role::Agent, "1", "first"));
         assert_eq!(emitted(&before, &now), (vec!["TASK_STATE_WORKING first".to_owned()], None));
     }
 
@@ -261,14 +261,14 @@ mod tests {
     #[test]
     fn what_was_said_in_between_is_told_once_and_before_what_is_now() {
         let mut before = working(&[]);
-        before.history = vec![said(Role::User, "u", "go"), said(Role::Agent, "1", "first")];
-        before.status.message = Some(said(Role::Agent, "2", "second"));
+        before.history = vec![message_of(Role::User, "u", "go"), message_of(Role::Agent, "1", "first")];
+        before.status.message = Some(message_of(Role::Agent, "2", "second"));
         let mut now = task(TaskState::Completed, &[("a", &["all"])]);
         now.history = before.history.clone();
-        now.history.push(said(Role::Agent, "2", "second"));
-        now.history.push(said(Role::Agent, "3", "third"));
-        now.history.push(said(Role::User, "v", "and?"));
-        now.status.message = Some(said(Role::Agent, "4", "fourth"));
+        now.history.push(message_of(Role::Agent, "2", "second"));
+        now.history.push(message_of(Role::Agent, "3", "third"));
+        now.history.push(message_of(Role::User, "v", "and?"));
+        now.status.message = Some(message_of(Role::Agent, "4", "fourth"));
         let expected = ["TASK_STATE_WORKING third", "a=all", "TASK_STATE_COMPLETED fourth"];
         assert_eq!(emitted(&before, &now), (expected.map(str::to_owned).to_vec(), None));
         assert_eq!(emitted(&now, &now), (Vec::new(), None));

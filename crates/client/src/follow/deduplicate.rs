@@ -51,7 +51,7 @@ impl Deduplicator {
     }
 
     /// Whether the snapshot holds the message of a status.
-    pub(super) fn shows(&self, update: &TaskStatusUpdate) -> bool {
+    pub(super) fn contains(&self, update: &TaskStatusUpdate) -> bool {
         update.status.message.as_ref().is_some_and(|message| self.messages.contains(message))
     }
 
@@ -59,7 +59,7 @@ impl Deduplicator {
     pub(super) fn pass(&mut self, update: TaskArtifactUpdate) -> Vec<TaskArtifactUpdate> {
         let id = &update.artifact.artifact_id;
         let Some(added) = self.artifacts.get_mut(id) else { return vec![update] };
-        if added.shows(&update) {
+        if added.contains(&update) {
             added.held.push(update);
             return Vec::new();
         }
@@ -72,7 +72,7 @@ impl Deduplicator {
 }
 
 impl AddedContent {
-    fn shows(&mut self, update: &TaskArtifactUpdate) -> bool {
+    fn contains(&mut self, update: &TaskArtifactUpdate) -> bool {
         let parts = &update.artifact.parts;
         let chunk: String = parts.iter().filter_map(Part::as_text).collect();
         let mut others = parts.iter().filter(|part| part.as_text().is_none());
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// What is told of chunks after a picture.
+    /// The text emitted of chunks after a snapshot.
     fn emitted(before: &str, fetch_task: &str, chunks: &[&str]) -> String {
         let mut overlap = Deduplicator::new(Some(&task(before)), &task(fetch_task));
         let chunks = chunks.iter().flat_map(|text| overlap.pass(chunk(text, true)));

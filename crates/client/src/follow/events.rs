@@ -83,7 +83,7 @@ impl Followed {
                 }
             }
             (StreamResponse::StatusUpdate(update), Some(overlap))
-                if overlap.shows(&update) && !update.status.state.is_terminal() => {}
+                if overlap.contains(&update) && !update.status.state.is_terminal() => {}
             (update, _) => self.emit_or_confirm(update),
         }
     }

@@ -91,14 +91,14 @@ impl Followed {
     }
 
     /// Confirms a terminal event with the stored task before it is emitted.
-    pub(super) fn confirm(&mut self, end: StreamResponse, tries: u32) {
-        let Some(task) = self.task_id() else { return self.emit(end) };
-        let wait = if tries == 0 { None } else { self.client.peer().retries.wait(tries, None) };
-        self.fetch_task(task, wait.unwrap_or_default(), move |stream, now| stream.on_confirmed(end, tries, now));
+    pub(super) fn confirm(&mut self, terminal: StreamResponse, attempt: u32) {
+        let Some(task) = self.task_id() else { return self.emit(terminal) };
+        let wait = if attempt == 0 { None } else { self.client.peer().retries.wait(attempt, None) };
+        self.fetch_task(task, wait.unwrap_or_default(), move |stream, now| stream.on_confirmed(terminal, attempt, now));
     }
 
-    fn on_confirmed(&mut self, end: StreamResponse, tries: u32, now: Fetched) -> Result<(), ClientError> {
-        let state = match &end {
+    fn on_confirmed(&mut self, terminal: StreamResponse, attempt: u32, now: Fetched) -> Result<(), ClientError> {
+        let state = match &terminal {
             StreamResponse::StatusUpdate(update) => update.status.state,
             _ => TaskState::Unspecified,
         };
@@ -106,7 +106,7 @@ impl Followed {
             Ok(now) if now.status.state == state => {
                 self.catch_up(now);
                 if !self.is_finished {
-                    self.emit(end);
+                    self.emit(terminal);
                 }
                 return Ok(());
             }
@@ -117,8 +117,8 @@ impl Followed {
                 (error.to_string(), is_odd)
             }
         };
-        if self.needs_confirmation && may_change && tries < MAX_CONFIRMATIONS {
-            self.confirm(end, tries + 1);
+        if self.needs_confirmation && may_change && attempt < MAX_CONFIRMATIONS {
+            self.confirm(terminal, attempt + 1);
             return Ok(());
         }
         if self.needs_confirmation
@@ -126,7 +126,7 @@ impl Followed {
         {
             self.emit_gap(task, Missing::Unknown(why));
         }
-        self.emit(end);
+        self.emit(terminal);
         Ok(())
     }
 }

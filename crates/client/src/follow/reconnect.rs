@@ -120,8 +120,10 @@ impl Followed {
         let mut wait = Duration::ZERO;
         if self.attempt > 0 {
             let retries = &self.client.peer().retries;
-            let asked = self.retry_after.map(|asked| asked.min(retries.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR)));
-            wait = retries.wait(self.attempt, asked).unwrap_or_default();
+            let retry_after = self
+                .retry_after
+                .map(|retry_after| retry_after.min(retries.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR)));
+            wait = retries.wait(self.attempt, retry_after).unwrap_or_default();
         }
         match self.task_id() {
             Some(task) => self.subscribe(task, wait),
