@@ -17,7 +17,7 @@ use switchboard_a2a::{Task, TaskState};
 use url::Url;
 
 use crate::caller::{Caller, answer};
-use crate::place::{Unusual, within};
+use crate::place::{Step, Unusual, within};
 use crate::run::Run;
 use crate::subject::{Subject, claude};
 
@@ -29,32 +29,13 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
     for subject in subjects {
         let name = |what: &str| format!("{}-{what}", subject.name);
         let usual = || Unusual::default();
-        run.check(name("conversation"), within(installed, subject, usual(), conversation::turn_and_follow_up));
-        run.check(name("streaming"), within(installed, subject, usual(), conversation::streaming));
-        if subject.asks {
-            run.check(name("allowed"), within(installed, subject, usual(), approvals::allowed));
-            run.check(name("denied"), within(installed, subject, usual(), approvals::denied));
-        } else {
-            run.check(name("unasked"), within(installed, subject, usual(), approvals::unasked));
-        }
+        run.series(installed, subject, series(subject));
         let no_shell = subject.keys["cli"].as_str().filter(|_| subject.asks).and_then(rules::no_shell);
         if let Some(keys) = no_shell {
             let ruled = Unusual { keys, ..usual() };
             run.check(name("denied-by-name"), within(installed, subject, ruled, rules::denied_by_name));
         }
-        run.check(name("mention"), within(installed, subject, usual(), rules::mention));
-        run.check(name("cancel"), within(installed, subject, usual(), cancel::cancel));
-        run.check(name("child-killed"), within(installed, subject, usual(), kills::child));
-        if subject.asks {
-            run.check(name("server-killed"), within(installed, subject, usual(), kills::server_that_asks));
-        } else {
-            run.check(name("server-killed"), within(installed, subject, usual(), kills::server_at_work));
-        }
-        run.check(name("refused"), within(installed, subject, usual(), failures::refused));
         let is_acp = subject.keys["cli"] == "acp";
-        if subject.asks {
-            run.check(name("retried"), within(installed, subject, usual(), failures::retried));
-        }
         if matches!(subject.agent, Agent::Codex | Agent::Opencode) && !is_acp {
             let many = Unusual { keys: json!({ "maxParallel": 4, "repoLock": false }), ..usual() };
             run.check(name("first-at-once"), within(installed, subject, many, conversation::first_at_once));
@@ -94,6 +75,31 @@ pub(crate) fn plan<'a>(run: &mut Run<'a>, installed: &'a Installed, subjects: &'
         let down = Unusual { endpoint: Url::parse("http://127.0.0.1:9").ok(), keys, ..usual() };
         run.wait(name("endpoint-down"), within(installed, subject, down, failures::endpoint_down));
     }
+}
+
+/// The checks of every subject that one server can do one after the other. What kills something comes last.
+fn series(subject: &Subject) -> Vec<(String, Step)> {
+    let mut steps: Vec<(&str, Step)> = vec![
+        ("conversation", |place| Box::pin(conversation::turn_and_follow_up(place))),
+        ("streaming", |place| Box::pin(conversation::streaming(place))),
+        ("mention", |place| Box::pin(rules::mention(place))),
+        ("refused", |place| Box::pin(failures::refused(place))),
+    ];
+    if subject.asks {
+        steps.push(("allowed", |place| Box::pin(approvals::allowed(place))));
+        steps.push(("denied", |place| Box::pin(approvals::denied(place))));
+        steps.push(("retried", |place| Box::pin(failures::retried(place))));
+    } else {
+        steps.push(("unasked", |place| Box::pin(approvals::unasked(place))));
+    }
+    steps.push(("cancel", |place| Box::pin(cancel::cancel(place))));
+    steps.push(("child-killed", |place| Box::pin(kills::child(place))));
+    if subject.asks {
+        steps.push(("server-killed", |place| Box::pin(kills::server_that_asks(place))));
+    } else {
+        steps.push(("server-killed", |place| Box::pin(kills::server_at_work(place))));
+    }
+    steps.into_iter().map(|(what, step)| (format!("{}-{what}", subject.name), step)).collect()
 }
 
 /// Adds the checks that concern only one agent.

@@ -98,12 +98,17 @@ pub fn opencode(home: &Path, endpoint: &Url) -> io::Result<Variables> {
         "snapshot": false, "lsp": false, "formatter": false,
     });
     write_json(home, ".config/opencode/opencode.json", &config)?;
+    // Without this it reads the thousands of models that it comes with, which takes half of its start.
+    let models = home.join("no-models.json");
+    std::fs::write(&models, "{}")?;
+    let models = models.to_str().ok_or_else(|| io::Error::other(format!("{} is not text", models.display())))?;
     variables(
         home,
         &[
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
             ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
             ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_MODELS_PATH", models),
         ],
     )
 }

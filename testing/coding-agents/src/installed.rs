@@ -45,7 +45,12 @@ impl Installed {
         before_the_system(&self.programs)
     }
 
-    /// The same with one agent's program put into a new folder: others cannot reach it where it is installed if the
+    /// Where Node may keep what it has compiled, so that not every start of an agent compiles it anew.
+    pub fn compile_cache(&self) -> PathBuf {
+        self.programs.with_file_name("compile-cache")
+    }
+
+    /// What PATH must be with one agent's program put into a new folder: others cannot reach it where it is installed if the
     /// checkout is in somebody's home. It must be a program by itself.
     pub fn copied(&self, agent: Agent, folder: &Path) -> anyhow::Result<OsString> {
         std::fs::create_dir(folder)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use coding_agents_tests::{Installed, User, homes};
 use fake_model::{FakeModel, Seen};
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use switchboard_a2a::Version;
 use tempfile::TempDir;
@@ -15,6 +16,7 @@ use url::Url;
 
 use crate::caller::Caller;
 use crate::processes::{self, Process};
+use crate::run;
 use crate::server::Server;
 use crate::subject::Subject;
 
@@ -32,7 +34,12 @@ pub(crate) struct Place<'a> {
     variables: Vec<(String, String)>,
     server: Option<Server>,
     folder: TempDir,
+    /// How often the model was asked before this check.
+    asked_before: usize,
 }
+
+/// A check that can follow others in the same place.
+pub(crate) type Step = for<'place, 'a> fn(&'place mut Place<'a>) -> LocalBoxFuture<'place, anyhow::Result<()>>;
 
 /// What is not as usual in a place.
 #[derive(Default)]
@@ -58,8 +65,39 @@ pub(crate) async fn within(
         check(&mut place).await?;
         place.leave().await
     };
-    let checked = tokio::time::timeout(LONGEST, checked).await;
-    checked.with_context(|| format!("it took longer than {LONGEST:?}")).flatten().with_context(|| place.told())
+    let checked = in_time(checked).await;
+    checked.with_context(|| place.told())
+}
+
+/// Does checks one after the other with one server, because each start of it costs a start of the agent for its version.
+/// Each finds an empty project and leaves nothing; after one that fails the others begin in a new place. How many failed.
+pub(crate) async fn in_turn(installed: &Installed, subject: &Subject, steps: Vec<(String, Step)>) -> usize {
+    let (mut shared, mut failed) = (None, 0);
+    let count = steps.len();
+    for (number, (name, step)) in steps.into_iter().enumerate() {
+        let is_last = number + 1 == count;
+        let check = async {
+            let mut place = match shared.take() {
+                Some(place) => place,
+                None => Place::new(installed, subject, Unusual::default())?,
+            };
+            let checked = in_time(async {
+                place.prepare().await?;
+                step(&mut place).await?;
+                if is_last { place.leave().await } else { place.settle().await }
+            });
+            checked.await.with_context(|| place.told())?;
+            shared = Some(place);
+            Ok(())
+        };
+        failed += run::one(name, check).await;
+    }
+    failed
+}
+
+async fn in_time(check: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let checked = tokio::time::timeout(LONGEST, check).await;
+    checked.with_context(|| format!("it took longer than {LONGEST:?}")).flatten()
 }
 
 impl<'a> Place<'a> {
@@ -78,8 +116,10 @@ impl<'a> Place<'a> {
             Some(_) => installed.copied(subject.agent, &folder.path().join("programs"))?,
             None => installed.path(),
         };
-        let path = path.into_string().map_err(|path| anyhow::anyhow!("{path:?} is not text"))?;
-        variables.push(("PATH".to_owned(), path));
+        for (name, value) in [("PATH", path), ("NODE_COMPILE_CACHE", installed.compile_cache().into_os_string())] {
+            let value = value.into_string().map_err(|value| anyhow::anyhow!("{value:?} is not text"))?;
+            variables.push((name.to_owned(), value));
+        }
         if let Some(user) = unusual.user {
             // A user's own home is not ours to choose.
             let config = home.to_str().context("the home is not text")?;
@@ -96,7 +136,7 @@ impl<'a> Place<'a> {
             }
         }
         std::fs::write(folder.path().join("agents.yaml"), json!({ "agents": [agent] }).to_string())?;
-        Ok(Self { model, project, subject, variables, server: None, folder })
+        Ok(Self { model, project, subject, variables, server: None, folder, asked_before: 0 })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -107,6 +147,17 @@ impl<'a> Place<'a> {
     pub(crate) async fn start(&mut self) -> anyhow::Result<()> {
         let (data, log) = (self.path().join("data"), self.path().join("log"));
         self.server = Some(Server::start(self.path(), &data, &log, &self.variables).await?);
+        Ok(())
+    }
+
+    /// Makes the place as a check expects it: with a server, an empty project, and a model that was asked nothing.
+    async fn prepare(&mut self) -> anyhow::Result<()> {
+        if self.server.is_none() {
+            return self.start().await;
+        }
+        std::fs::remove_dir_all(&self.project)?;
+        std::fs::create_dir(&self.project)?;
+        self.asked_before = self.model.requests().len();
         Ok(())
     }
 
@@ -168,7 +219,8 @@ impl<'a> Place<'a> {
 
     /// What the agent asked its model for the user. An error if it asked anything it should not have.
     pub(crate) fn asked(&self) -> anyhow::Result<Vec<Seen>> {
-        let (requests, agent) = (self.model.requests(), self.subject.agent);
+        let (mut requests, agent) = (self.model.requests(), self.subject.agent);
+        requests.drain(..self.asked_before);
         for seen in &requests {
             let is_known = seen.wire == Some(agent.wire()) && seen.key.as_deref() == Some(homes::KEY);
             let is_pinned = seen.is_side || seen.model == agent.model();
@@ -177,9 +229,15 @@ impl<'a> Place<'a> {
         Ok(requests.into_iter().filter(|seen| !seen.is_side).collect())
     }
 
-    /// The check is done: the server must stop in order, and leave nothing.
-    async fn leave(&mut self) -> anyhow::Result<()> {
+    /// The check is done: it must leave nothing but the server.
+    async fn settle(&self) -> anyhow::Result<()> {
         self.quiet().await.context("when all was done")?;
+        self.asked().map(drop)
+    }
+
+    /// The same after the last check: the server must stop in order, and leave nothing.
+    async fn leave(&mut self) -> anyhow::Result<()> {
+        self.settle().await?;
         self.server.take().context("there is no server")?.stop().await?;
         processes::gone(Duration::ZERO, || self.processes()).await.context("after the server")?;
         self.asked().map(drop)

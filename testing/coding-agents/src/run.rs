@@ -2,39 +2,54 @@
 
 use std::time::Instant;
 
+use coding_agents_tests::Installed;
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 
+use crate::place::{self, Step};
+use crate::subject::Subject;
+
 /// So many checks at a time: each keeps about one processor busy.
 const AT_A_TIME: usize = 2;
+/// The same for those that do little but wait, beside the others.
+const WAITS_AT_A_TIME: usize = 2;
 
-/// A check and its name.
-type Check<'a> = (String, LocalBoxFuture<'a, anyhow::Result<()>>);
+/// Checks that are done one after the other, and how many of them failed.
+type Checks<'a> = LocalBoxFuture<'a, usize>;
 
 pub(crate) struct Run<'a> {
     wanted: Vec<String>,
-    checks: Vec<Check<'a>>,
-    /// Those that do little but wait, one at a time beside the others.
-    waits: Vec<Check<'a>>,
+    /// Those that share a server. They take longest, so they begin first.
+    series: Vec<Checks<'a>>,
+    checks: Vec<Checks<'a>>,
+    waits: Vec<Checks<'a>>,
 }
 
 impl<'a> Run<'a> {
     /// All checks, or only those with one of these in their name.
     pub(crate) fn new(wanted: Vec<String>) -> Self {
-        Self { wanted, checks: Vec::new(), waits: Vec::new() }
+        Self { wanted, series: Vec::new(), checks: Vec::new(), waits: Vec::new() }
+    }
+
+    /// Checks of one subject that need nothing unusual and share a server.
+    pub(crate) fn series(&mut self, installed: &'a Installed, subject: &'a Subject, mut steps: Vec<(String, Step)>) {
+        steps.retain(|(name, _)| self.is_wanted(name));
+        if !steps.is_empty() {
+            self.series.push(Box::pin(place::in_turn(installed, subject, steps)));
+        }
     }
 
     /// One more check, unless others are wanted.
     pub(crate) fn check(&mut self, name: String, check: impl Future<Output = anyhow::Result<()>> + 'a) {
         if self.is_wanted(&name) {
-            self.checks.push((name, Box::pin(check)));
+            self.checks.push(Box::pin(one(name, check)));
         }
     }
 
     /// One more that does little but wait.
     pub(crate) fn wait(&mut self, name: String, check: impl Future<Output = anyhow::Result<()>> + 'a) {
         if self.is_wanted(&name) {
-            self.waits.push((name, Box::pin(check)));
+            self.waits.push(Box::pin(one(name, check)));
         }
     }
 
@@ -44,21 +59,22 @@ impl<'a> Run<'a> {
 
     /// Runs them all and says how each ended; how many failed.
     pub(crate) async fn work(self) -> anyhow::Result<usize> {
-        let Self { wanted, checks, waits } = self;
-        anyhow::ensure!(!checks.is_empty() || !waits.is_empty(), "no check has {wanted:?} in its name");
-        let (failed, failed_waits) = tokio::join!(all(checks, AT_A_TIME), all(waits, 1));
+        let Self { wanted, mut series, checks, waits } = self;
+        series.extend(checks);
+        anyhow::ensure!(!series.is_empty() || !waits.is_empty(), "no check has {wanted:?} in its name");
+        let (failed, failed_waits) = tokio::join!(all(series, AT_A_TIME), all(waits, WAITS_AT_A_TIME));
         Ok(failed + failed_waits)
     }
 }
 
 /// Runs checks, so many at a time; how many failed.
-async fn all(checks: Vec<Check<'_>>, at_a_time: usize) -> usize {
-    let outcomes = futures_util::stream::iter(checks.into_iter().map(one)).buffer_unordered(at_a_time);
-    outcomes.filter(|has_failed| std::future::ready(*has_failed)).count().await
+async fn all(checks: Vec<Checks<'_>>, at_a_time: usize) -> usize {
+    let outcomes = futures_util::stream::iter(checks).buffer_unordered(at_a_time);
+    outcomes.fold(0, async |sum, failed| sum + failed).await
 }
 
-/// Runs a check and says how it ended; whether it failed.
-async fn one((name, check): Check<'_>) -> bool {
+/// Runs a check and says how it ended; 1 if it failed.
+pub(crate) async fn one(name: String, check: impl Future<Output = anyhow::Result<()>>) -> usize {
     let begun = Instant::now();
     let checked = check.await;
     match &checked {
@@ -69,5 +85,5 @@ async fn one((name, check): Check<'_>) -> bool {
         }
     }
     println!("   {:.1} s", begun.elapsed().as_secs_f64());
-    checked.is_err()
+    usize::from(checked.is_err())
 }

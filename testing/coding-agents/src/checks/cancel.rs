@@ -32,7 +32,7 @@ pub(super) async fn cancel(place: &mut Place<'_>) -> anyhow::Result<()> {
 
 async fn speaking(place: &Place<'_>, caller: &Caller) -> anyhow::Result<Task> {
     let task = caller.begin(text("[[slow 600 100]]")).await?;
-    let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains("slow");
+    let is_asked = |seen: &Seen| !seen.is_side && seen.prompt.contains("[[slow 600 ");
     tokio::select! {
         asked = place.model.wait_for(PATIENCE, is_asked) => drop(asked?),
         settled = caller.settled(&task.id) => is(&settled?, TaskState::Working)?,
