@@ -1,5 +1,5 @@
-//! Links in the documentation: every relative link in a Markdown file of the repository leads to a file that exists,
-//! and to a heading of it.
+//! Links and paths in the documentation: every relative link in a Markdown file of the repository leads to a file that
+//! exists, and to a heading of it; every source path that the documents for developers name exists.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -73,4 +73,34 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
     }
     assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
     assert!(count > 60, "only {count} links were found");
+}
+
+/// The source paths that a page names in backquotes.
+fn source_paths(page: &str) -> impl Iterator<Item = &str> {
+    let quoted = prose(page).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let has_source_name = |path: &str| [".rs", ".sql", ".md", ".json"].iter().any(|end| path.ends_with(end));
+    quoted.filter(move |text| {
+        let is_source = has_source_name(text) || text.contains("/src") || text.contains("/tests");
+        text.contains('/') && is_source && !text.contains(['*', '<', ' '])
+    })
+}
+
+#[test]
+fn every_source_path_in_the_documents_for_developers_exists() {
+    let decisions =
+        markdown_files().into_iter().filter(|file| file.parent().is_some_and(|at| at.ends_with("decisions")));
+    let documents = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md"].map(|name| root().join(name));
+    let mut count = 0;
+    let mut missing = Vec::new();
+    for file in documents.into_iter().chain(decisions) {
+        let page = std::fs::read_to_string(&file).unwrap();
+        for path in source_paths(&page) {
+            if !root().join("crates").join(path).exists() && !root().join(path).exists() {
+                missing.push(format!("{}: {path}", file.display()));
+            }
+            count += 1;
+        }
+    }
+    assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+    assert!(count > 50, "only {count} paths were found");
 }
