@@ -15,7 +15,7 @@ use crate::lenient::{flag, non_empty, optional_flag, or_default};
 use crate::{Json, Metadata};
 
 pub use security::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
-pub use write::CardForm;
+pub use write::CardFormat;
 
 /// A whole card.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::lenient::{object_from_slice, or_default};
 use crate::v03::part_data;
-use crate::{Dialect, HasParts, ListResponse, Message, PushConfig, SendResponse, StreamResponse, Task};
+use crate::{Dialect, ListResponse, Message, PushConfig, SendResponse, StreamResponse, Task, VisitParts};
 
 /// A bare task.
 pub fn decode_task(dialect: Dialect, json: &[u8]) -> Result<Task, serde_json::Error> {
@@ -60,11 +60,11 @@ fn is_array(json: &[u8]) -> bool {
     json.trim_ascii_start().starts_with(b"[")
 }
 
-fn decode<T: DeserializeOwned + HasParts>(dialect: Dialect, json: &[u8]) -> Result<T, serde_json::Error> {
+fn decode<T: DeserializeOwned + VisitParts>(dialect: Dialect, json: &[u8]) -> Result<T, serde_json::Error> {
     object_from_slice(json).map(|value| without_nesting(dialect, value))
 }
 
-fn without_nesting<T: HasParts>(dialect: Dialect, mut value: T) -> T {
+fn without_nesting<T: VisitParts>(dialect: Dialect, mut value: T) -> T {
     if dialect == Dialect::V03Rest {
         part_data::unwrap_nested(&mut value);
     }

@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind};
 
 pub use depth::depth_exceeds;
 pub use id::RpcId;
-pub use response::{BadResponse, Response, parse_response, write_request};
+pub use response::{Response, ResponseError, parse_response, write_request};
 
 /// The longest id that is accepted. It is echoed in every frame of a stream, so a long one would multiply the memory that
 /// one request costs.
@@ -35,7 +35,7 @@ pub struct Envelope<'a> {
 
 /// A body that is no request, and the id to answer under.
 #[derive(Debug)]
-pub struct Rejected {
+pub struct RejectedRequest {
     /// The id if it could be read, else `null`.
     pub id: RpcId,
     /// What is wrong.
@@ -43,7 +43,7 @@ pub struct Rejected {
 }
 
 /// Reads one request. Batches are refused; a notification is marked, for the caller to refuse it once it is read.
-pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
+pub fn parse(body: &[u8]) -> Result<Envelope<'_>, RejectedRequest> {
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         Some(b'[') => return Err(not_an_object(body, "batch requests are not supported, send one object")),
@@ -51,7 +51,7 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     }
     let members: Members = serde_json::from_slice(body).map_err(|error| {
         let kind = if error.is_data() { ErrorKind::InvalidRequest } else { ErrorKind::Parse };
-        Rejected { id: RpcId::NULL, error: with_parser_message(kind, &error) }
+        RejectedRequest { id: RpcId::NULL, error: with_parser_message(kind, &error) }
     })?;
     let is_notification = members.id.is_none();
     let id = match members.id.map(RpcId::read) {
@@ -70,7 +70,7 @@ pub fn parse(body: &[u8]) -> Result<Envelope<'_>, Rejected> {
     };
     let params = members.params.filter(|params| params.get() != "null");
     if params.is_some_and(|params| !params.get().starts_with('{')) {
-        return Err(Rejected { id, error: Error::invalid_field("params", "must be an object") });
+        return Err(RejectedRequest { id, error: Error::invalid_field("params", "must be an object") });
     }
     Ok(Envelope { id, method, params, is_notification })
 }
@@ -117,15 +117,15 @@ fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-fn invalid(id: RpcId, what: &str) -> Rejected {
+fn invalid(id: RpcId, what: &str) -> RejectedRequest {
     let message = format!("{}: {what}", ErrorKind::InvalidRequest.entry().message);
-    Rejected { id, error: Error::with_message(ErrorKind::InvalidRequest, message) }
+    RejectedRequest { id, error: Error::with_message(ErrorKind::InvalidRequest, message) }
 }
 
-fn not_an_object(body: &[u8], what: &str) -> Rejected {
+fn not_an_object(body: &[u8], what: &str) -> RejectedRequest {
     match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
         Ok(_) => invalid(RpcId::NULL, what),
-        Err(error) => Rejected { id: RpcId::NULL, error: with_parser_message(ErrorKind::Parse, &error) },
+        Err(error) => RejectedRequest { id: RpcId::NULL, error: with_parser_message(ErrorKind::Parse, &error) },
     }
 }
 

@@ -31,7 +31,7 @@ pub use json::{Json, Metadata};
 pub use model::*;
 pub use operation::Operation;
 pub use request::{
-    ListRequest, OtherForm, PushRequest, Request, RestCall, RestParts, Unsayable, decode_params, decode_rest,
+    EncodeError, ListRequest, PushRequest, Request, RestCall, RestFallback, RestParts, decode_params, decode_rest,
     encode_params, encode_rest,
 };
 pub use rest_files::RestFiles;

@@ -19,7 +19,7 @@ pub use message::{Message, Role};
 pub use part::{Part, PartContent};
 pub use send::{AuthenticationInfo, PushConfig, PushPayload, SendConfiguration, SendRequest, SendResponse};
 pub use task::{Task, TaskState, TaskStatus};
-pub use visit_parts::HasParts;
+pub use visit_parts::VisitParts;
 
 pub(crate) use event::FrameKind;
 pub(crate) use part::decode_base64;

@@ -14,8 +14,8 @@ use crate::{ContextId, Metadata, PushConfig, SendRequest, TaskId, TaskState, Tim
 
 pub use params::decode_params;
 pub use rest::{RestParts, decode_rest};
-pub use unsupported::Unsayable;
-pub use write::{OtherForm, RestCall, encode_params, encode_rest};
+pub use unsupported::EncodeError;
+pub use write::{RestCall, RestFallback, encode_params, encode_rest};
 
 /// One request. Sending and streaming share [`Request::Send`], the two cards [`Request::ExtendedCard`], and the
 /// operation tells them apart.

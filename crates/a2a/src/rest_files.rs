@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::encode::encode_stream;
 use crate::model::decode_base64;
-use crate::{Dialect, Error, HasParts, Message, PartContent, StreamResponse};
+use crate::{Dialect, Error, Message, PartContent, StreamResponse, VisitParts};
 
 /// How often the files of v0.3 REST are encoded as base64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub enum RestFiles {
 
 /// The encoding that the files of a message suggest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Evidence {
+pub enum DetectedEncoding {
     /// There is no file with bytes.
-    None,
+    NoFiles,
     /// At least one file is not base64 within base64.
     Once,
     /// Every file is base64 within base64.
@@ -39,7 +39,7 @@ pub enum Evidence {
 }
 
 /// Encodes every file once more, for a peer that expects base64 of base64.
-pub fn add_layer(of: &mut impl HasParts) {
+pub fn add_layer(of: &mut impl VisitParts) {
     of.for_each_part(&mut |part| {
         if let PartContent::Raw(bytes) = &mut part.content {
             *bytes = STANDARD.encode(&bytes).into_bytes();
@@ -48,7 +48,7 @@ pub fn add_layer(of: &mut impl HasParts) {
 }
 
 /// Decodes every file once more that is base64 within base64; the others stay as they are.
-pub fn remove_layer(of: &mut impl HasParts) {
+pub fn remove_layer(of: &mut impl VisitParts) {
     of.for_each_part(&mut |part| {
         if let PartContent::Raw(bytes) = &mut part.content
             && let Some(inner) = inner(bytes)
@@ -60,14 +60,14 @@ pub fn remove_layer(of: &mut impl HasParts) {
 
 /// Decodes the files of a message once more if all of them are base64 within base64: a sender that encodes one file once
 /// encodes all of them once.
-pub fn remove_layer_of_all(message: &mut Message) -> Evidence {
+pub fn remove_layer_if_all(message: &mut Message) -> DetectedEncoding {
     let files = message.parts.iter().filter_map(|part| match &part.content {
         PartContent::Raw(bytes) if !bytes.is_empty() => Some(inner(bytes)),
         _ => None,
     });
-    let Some(decoded) = files.collect::<Option<Vec<_>>>() else { return Evidence::Once };
+    let Some(decoded) = files.collect::<Option<Vec<_>>>() else { return DetectedEncoding::Once };
     if decoded.is_empty() {
-        return Evidence::None;
+        return DetectedEncoding::NoFiles;
     }
     let mut decoded = decoded.into_iter();
     for part in &mut message.parts {
@@ -77,7 +77,7 @@ pub fn remove_layer_of_all(message: &mut Message) -> Evidence {
             *bytes = decoded.next().unwrap_or_default();
         }
     }
-    Evidence::Twice
+    DetectedEncoding::Twice
 }
 
 /// Decodes the files of a message once more.

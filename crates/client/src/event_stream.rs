@@ -115,7 +115,7 @@ impl EventStream {
                         }
                         Ok(Frame::Error(error)) => StreamItem::Error(error),
                         Ok(Frame::Done) => StreamItem::End,
-                        Ok(Frame::Nothing) => StreamItem::KeepAlive(meta),
+                        Ok(Frame::Ignored) => StreamItem::KeepAlive(meta),
                         // On some connections a truncated event looks like an orderly end.
                         Err(error) => StreamItem::Broken(format!("an event cannot be read: {error}")),
                     };

@@ -8,7 +8,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICA
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request as HttpRequest, Response, StatusCode};
 use switchboard_a2a::jsonrpc::{self, Response as RpcAnswer, RpcId};
 use switchboard_a2a::{
-    Dialect, Error as AgentError, ErrorKind, Operation, Request, Unsayable, encode_params, encode_rest,
+    Dialect, EncodeError, Error as AgentError, ErrorKind, Operation, Request, encode_params, encode_rest,
 };
 use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError, Target};
 use tokio::time::Instant;
@@ -75,7 +75,7 @@ impl PreparedRequest {
     ) -> Result<Self, ClientError> {
         let interface = &route.interface;
         let dialect = format.dialect;
-        let unsayable = |problem: Unsayable| ClientError::Invalid { field: "request", problem: problem.to_string() };
+        let unsayable = |problem: EncodeError| ClientError::Invalid { field: "request", problem: problem.to_string() };
         let (method, target, body, alternate) = match interface.binding {
             Binding::JsonRpc => {
                 let params = encode_params(dialect, operation, request).map_err(unsayable)?;
@@ -86,7 +86,7 @@ impl PreparedRequest {
             Binding::Rest => {
                 let call = encode_rest(dialect, operation, request).map_err(unsayable)?;
                 let target = route.below(&call.target())?;
-                let alternate = match call.otherwise {
+                let alternate = match call.fallback {
                     Some(other) => Some((method(other.method)?, other.body.map(Bytes::from))),
                     None => None,
                 };

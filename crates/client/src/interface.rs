@@ -62,7 +62,7 @@ impl Interface {
         if tenant.is_none() {
             *tenant = wanted;
         }
-        let left_out = request.reduce_to(self.dialect());
+        let left_out = request.remove_unsupported(self.dialect());
         if !left_out.is_empty() {
             tracing::debug!(fields = left_out.join(", "), dialect = %self.dialect(), "this dialect has no place for them");
         }

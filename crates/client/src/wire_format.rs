@@ -4,7 +4,7 @@
 //! ([`switchboard_a2a::rest_files`]). No member of the protocol says so. With `auto` it is assumed of agents whose card uvicorn
 //! serves, the server of that SDK; and of what they answer, only files that are base64 within base64 are decoded twice.
 
-use switchboard_a2a::{Dialect, HasParts, RestFiles, rest_files};
+use switchboard_a2a::{Dialect, RestFiles, VisitParts, rest_files};
 
 use crate::{Client, Context, Interface};
 
@@ -16,7 +16,7 @@ pub(crate) struct WireFormat {
 
 impl WireFormat {
     /// Decodes a response.
-    pub(crate) fn read<T: HasParts, E>(
+    pub(crate) fn read<T: VisitParts, E>(
         self,
         decode: impl FnOnce(Dialect, &[u8]) -> Result<T, E>,
         json: &[u8],
@@ -25,7 +25,7 @@ impl WireFormat {
     }
 
     /// Removes the second base64 layer of files.
-    pub(crate) fn received<T: HasParts>(self, mut answer: T) -> T {
+    pub(crate) fn received<T: VisitParts>(self, mut answer: T) -> T {
         if self.files_twice {
             rest_files::remove_layer(&mut answer);
         }

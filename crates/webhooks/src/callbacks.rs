@@ -305,7 +305,7 @@ fn read(body: &[u8]) -> Result<StreamResponse, String> {
         match event.decode(dialect) {
             Ok(Frame::Response(update)) => return Ok(*update),
             Ok(Frame::Error(error)) => return Err(format!("it is an error: {error}")),
-            Ok(Frame::Done | Frame::Nothing) => return Err("it is empty".to_owned()),
+            Ok(Frame::Done | Frame::Ignored) => return Err("it is empty".to_owned()),
             Err(error) if problem.is_empty() => problem = error.to_string(),
             Err(_) => {}
         }

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use switchboard_a2a::jsonrpc::RpcId;
-use switchboard_a2a::{Dialect, Operation, Request, Unsayable, decode_params, encode_params, encode_rest};
+use switchboard_a2a::{Dialect, EncodeError, Operation, Request, decode_params, encode_params, encode_rest};
 
 use super::stable::one_line_of_json;
 
@@ -56,9 +56,9 @@ pub(super) fn read(request: &Request) {
 pub(super) fn ask(operation: Operation, request: &Request) {
     for dialect in Dialect::ALL {
         let mut request = request.clone();
-        request.reduce_to(dialect);
-        let refused = |error: Unsayable| match error {
-            Unsayable::Operation { .. } | Unsayable::Missing { .. } | Unsayable::Segment { .. } => {}
+        request.remove_unsupported(dialect);
+        let refused = |error: EncodeError| match error {
+            EncodeError::Operation { .. } | EncodeError::Missing { .. } | EncodeError::Segment { .. } => {}
             other => panic!("{other} in {request:?}"),
         };
         match encode_rest(dialect, operation, &request) {

@@ -28,7 +28,7 @@ pub fn target(data: &[u8]) {
                     |bytes| switchboard_a2a::decode::decode_stream(Dialect::V1, bytes),
                 ),
                 Ok(Frame::Error(error)) => one_line_of_json(&error.encode_json_rpc(dialect, &RpcId::NULL)),
-                Ok(Frame::Done | Frame::Nothing) | Err(_) => {}
+                Ok(Frame::Done | Frame::Ignored) | Err(_) => {}
             }
         }
     }

@@ -11,7 +11,7 @@ const V03_CARD_VERSION: &str = "0.3.0";
 
 /// Which protocol versions the readers of a card speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CardForm {
+pub enum CardFormat {
     /// v1.0 readers only.
     V1,
     /// v0.3 readers only; without a v0.3 interface its `url` is empty, so ask [`AgentCard::speaks_v03`] first.
@@ -23,7 +23,7 @@ pub enum CardForm {
     Hybrid,
 }
 
-impl CardForm {
+impl CardFormat {
     pub(super) fn has_v1(self) -> bool {
         matches!(self, Self::V1 | Self::Hybrid)
     }
@@ -40,9 +40,9 @@ impl CardForm {
 
 impl AgentCard {
     /// The card as JSON. A hybrid of a card without v0.3 interfaces is the v1.0 card.
-    pub fn encode(&self, form: CardForm) -> Vec<u8> {
+    pub fn encode(&self, form: CardFormat) -> Vec<u8> {
         let form = match form {
-            CardForm::Hybrid if !self.speaks_v03() => CardForm::V1,
+            CardFormat::Hybrid if !self.speaks_v03() => CardFormat::V1,
             other => other,
         };
         to_bytes(&CardView { card: self, form })
@@ -51,7 +51,7 @@ impl AgentCard {
 
 struct CardView<'a> {
     card: &'a AgentCard,
-    form: CardForm,
+    form: CardFormat,
 }
 
 impl Serialize for CardView<'_> {
@@ -111,7 +111,7 @@ fn v03_interfaces<M: SerializeMap>(map: &mut M, card: &AgentCard) -> Result<(), 
 
 struct SkillView<'a> {
     skill: &'a AgentSkill,
-    form: CardForm,
+    form: CardFormat,
 }
 
 impl Serialize for SkillView<'_> {

@@ -3,13 +3,13 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::write::CardForm;
+use super::write::CardFormat;
 use super::{OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme};
 use crate::write_json::{OrderedMap, optional};
 
 pub(super) struct SchemesView<'a> {
     pub(super) schemes: &'a [(String, SecurityScheme)],
-    pub(super) form: CardForm,
+    pub(super) form: CardFormat,
 }
 
 impl Serialize for SchemesView<'_> {
@@ -21,7 +21,7 @@ impl Serialize for SchemesView<'_> {
 
 struct SchemeView<'a> {
     scheme: &'a SecurityScheme,
-    form: CardForm,
+    form: CardFormat,
 }
 
 impl Serialize for SchemeView<'_> {
@@ -103,7 +103,7 @@ impl Serialize for FlowsView<'_> {
 pub(super) fn requirement_entries<M: SerializeMap>(
     map: &mut M,
     requirements: &[SecurityRequirement],
-    form: CardForm,
+    form: CardFormat,
 ) -> Result<(), M::Error> {
     #[derive(serde::Serialize)]
     struct V1Requirement<'a> {

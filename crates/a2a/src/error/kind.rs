@@ -53,7 +53,7 @@ pub enum ErrorKind {
 
 /// What one kind is on the wire.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ErrorDefinition {
     /// The JSON-RPC code.
     pub code: i32,
     /// `ErrorInfo.reason`.
@@ -70,30 +70,30 @@ pub struct Entry {
 
 /// Every kind in the order of the enum, with its row.
 #[rustfmt::skip]
-static TABLE: [(ErrorKind, Entry); 22] = [
-    (ErrorKind::Parse, Entry { code: -32700, reason: "PARSE_ERROR", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid JSON payload" }),
-    (ErrorKind::InvalidRequest, Entry { code: -32600, reason: "INVALID_REQUEST", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Request payload validation error" }),
-    (ErrorKind::MethodNotFound, Entry { code: -32601, reason: "METHOD_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Method not found" }),
-    (ErrorKind::InvalidParams, Entry { code: -32602, reason: "INVALID_PARAMS", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid parameters" }),
-    (ErrorKind::Internal, Entry { code: -32603, reason: "INTERNAL_ERROR", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Internal error" }),
-    (ErrorKind::TaskNotFound, Entry { code: -32001, reason: "TASK_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Task not found" }),
-    (ErrorKind::TaskNotCancelable, Entry { code: -32002, reason: "TASK_NOT_CANCELABLE", http: 400, http_v03: 409, grpc: "FAILED_PRECONDITION", message: "Task cannot be canceled" }),
-    (ErrorKind::PushNotSupported, Entry { code: -32003, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "Push Notification is not supported" }),
-    (ErrorKind::UnsupportedOperation, Entry { code: -32004, reason: "UNSUPPORTED_OPERATION", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "This operation is not supported" }),
-    (ErrorKind::ContentTypeNotSupported, Entry { code: -32005, reason: "CONTENT_TYPE_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Incompatible content types" }),
-    (ErrorKind::InvalidAgentResponse, Entry { code: -32006, reason: "INVALID_AGENT_RESPONSE", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Invalid agent response" }),
-    (ErrorKind::ExtendedCardNotConfigured, Entry { code: -32007, reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", http: 400, http_v03: 404, grpc: "FAILED_PRECONDITION", message: "Authenticated Extended Card is not configured" }),
-    (ErrorKind::ExtensionRequired, Entry { code: -32008, reason: "EXTENSION_SUPPORT_REQUIRED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Extension support required" }),
-    (ErrorKind::VersionNotSupported, Entry { code: -32009, reason: "VERSION_NOT_SUPPORTED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Version not supported" }),
-    (ErrorKind::Unauthenticated, Entry { code: -32600, reason: "UNAUTHENTICATED", http: 401, http_v03: 401, grpc: "UNAUTHENTICATED", message: "Authentication required" }),
-    (ErrorKind::PermissionDenied, Entry { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" }),
-    (ErrorKind::AgentNotFound, Entry { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" }),
-    (ErrorKind::TooLarge, Entry { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" }),
-    (ErrorKind::HeadersTooLarge, Entry { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" }),
+static TABLE: [(ErrorKind, ErrorDefinition); 22] = [
+    (ErrorKind::Parse, ErrorDefinition { code: -32700, reason: "PARSE_ERROR", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid JSON payload" }),
+    (ErrorKind::InvalidRequest, ErrorDefinition { code: -32600, reason: "INVALID_REQUEST", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Request payload validation error" }),
+    (ErrorKind::MethodNotFound, ErrorDefinition { code: -32601, reason: "METHOD_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Method not found" }),
+    (ErrorKind::InvalidParams, ErrorDefinition { code: -32602, reason: "INVALID_PARAMS", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Invalid parameters" }),
+    (ErrorKind::Internal, ErrorDefinition { code: -32603, reason: "INTERNAL_ERROR", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Internal error" }),
+    (ErrorKind::TaskNotFound, ErrorDefinition { code: -32001, reason: "TASK_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Task not found" }),
+    (ErrorKind::TaskNotCancelable, ErrorDefinition { code: -32002, reason: "TASK_NOT_CANCELABLE", http: 400, http_v03: 409, grpc: "FAILED_PRECONDITION", message: "Task cannot be canceled" }),
+    (ErrorKind::PushNotSupported, ErrorDefinition { code: -32003, reason: "PUSH_NOTIFICATION_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "Push Notification is not supported" }),
+    (ErrorKind::UnsupportedOperation, ErrorDefinition { code: -32004, reason: "UNSUPPORTED_OPERATION", http: 400, http_v03: 400, grpc: "FAILED_PRECONDITION", message: "This operation is not supported" }),
+    (ErrorKind::ContentTypeNotSupported, ErrorDefinition { code: -32005, reason: "CONTENT_TYPE_NOT_SUPPORTED", http: 400, http_v03: 400, grpc: "INVALID_ARGUMENT", message: "Incompatible content types" }),
+    (ErrorKind::InvalidAgentResponse, ErrorDefinition { code: -32006, reason: "INVALID_AGENT_RESPONSE", http: 500, http_v03: 500, grpc: "INTERNAL", message: "Invalid agent response" }),
+    (ErrorKind::ExtendedCardNotConfigured, ErrorDefinition { code: -32007, reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED", http: 400, http_v03: 404, grpc: "FAILED_PRECONDITION", message: "Authenticated Extended Card is not configured" }),
+    (ErrorKind::ExtensionRequired, ErrorDefinition { code: -32008, reason: "EXTENSION_SUPPORT_REQUIRED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Extension support required" }),
+    (ErrorKind::VersionNotSupported, ErrorDefinition { code: -32009, reason: "VERSION_NOT_SUPPORTED", http: 400, http_v03: 500, grpc: "FAILED_PRECONDITION", message: "Version not supported" }),
+    (ErrorKind::Unauthenticated, ErrorDefinition { code: -32600, reason: "UNAUTHENTICATED", http: 401, http_v03: 401, grpc: "UNAUTHENTICATED", message: "Authentication required" }),
+    (ErrorKind::PermissionDenied, ErrorDefinition { code: -32600, reason: "PERMISSION_DENIED", http: 403, http_v03: 403, grpc: "PERMISSION_DENIED", message: "Permission denied" }),
+    (ErrorKind::AgentNotFound, ErrorDefinition { code: -32602, reason: "AGENT_NOT_FOUND", http: 404, http_v03: 404, grpc: "NOT_FOUND", message: "Agent not found" }),
+    (ErrorKind::TooLarge, ErrorDefinition { code: -32600, reason: "REQUEST_TOO_LARGE", http: 413, http_v03: 413, grpc: "RESOURCE_EXHAUSTED", message: "Request too large" }),
+    (ErrorKind::HeadersTooLarge, ErrorDefinition { code: -32600, reason: "REQUEST_HEADERS_TOO_LARGE", http: 431, http_v03: 431, grpc: "RESOURCE_EXHAUSTED", message: "Request headers too large" }),
     // The sender did not complete the request: -32600 as for one that is too large, not an internal -32603.
-    (ErrorKind::RequestTimeout, Entry { code: -32600, reason: "REQUEST_TIMEOUT", http: 408, http_v03: 408, grpc: "DEADLINE_EXCEEDED", message: "Request came too slowly" }),
-    (ErrorKind::Overloaded, Entry { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" }),
-    (ErrorKind::IdempotencyKeyReused, Entry { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" }),
+    (ErrorKind::RequestTimeout, ErrorDefinition { code: -32600, reason: "REQUEST_TIMEOUT", http: 408, http_v03: 408, grpc: "DEADLINE_EXCEEDED", message: "Request came too slowly" }),
+    (ErrorKind::Overloaded, ErrorDefinition { code: -32603, reason: "OVERLOADED", http: 503, http_v03: 503, grpc: "UNAVAILABLE", message: "Server is overloaded, try again later" }),
+    (ErrorKind::IdempotencyKeyReused, ErrorDefinition { code: -32602, reason: "IDEMPOTENCY_KEY_REUSED", http: 409, http_v03: 409, grpc: "ALREADY_EXISTS", message: "Idempotency key was used with another body" }),
 ];
 
 impl ErrorKind {
@@ -110,7 +110,7 @@ impl ErrorKind {
     };
 
     /// Its row in the table.
-    pub fn entry(self) -> &'static Entry {
+    pub fn entry(self) -> &'static ErrorDefinition {
         &TABLE[self as usize].1
     }
 

@@ -17,7 +17,7 @@ pub struct Response<'a> {
 
 /// Why bytes are not a response.
 #[derive(Debug, thiserror::Error)]
-pub enum BadResponse {
+pub enum ResponseError {
     /// Objects and arrays nested beyond the limit.
     #[error("the answer is nested deeper than {limit} levels, the most that is read")]
     TooDeep {
@@ -46,14 +46,14 @@ pub fn write_request(id: &RpcId, method: &str, params: &[u8]) -> Vec<u8> {
 }
 
 /// Reads an answer without copying its result.
-pub fn parse_response(body: &[u8], max_depth: usize) -> Result<Response<'_>, BadResponse> {
+pub fn parse_response(body: &[u8], max_depth: usize) -> Result<Response<'_>, ResponseError> {
     if depth_exceeds(body, max_depth) {
-        return Err(BadResponse::TooDeep { limit: max_depth });
+        return Err(ResponseError::TooDeep { limit: max_depth });
     }
-    let members: Members<'_> = lenient::object_from_slice(body).map_err(BadResponse::NotAnObject)?;
+    let members: Members<'_> = lenient::object_from_slice(body).map_err(ResponseError::NotAnObject)?;
     let error = members.error.filter(|error| error.get() != "null");
     if members.jsonrpc.is_none() && members.result.is_none() && error.is_none() {
-        return Err(BadResponse::NotAResponse);
+        return Err(ResponseError::NotAResponse);
     }
     let outcome = match error {
         Some(error) => Err(Error::read(error.get())),

@@ -3,18 +3,18 @@
 use crate::{ListResponse, Message, Part, SendResponse, StreamResponse, Task};
 
 /// Visits the parts of a value.
-pub trait HasParts {
+pub trait VisitParts {
     /// Visits every part, in the order in which they are written.
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part));
 }
 
-impl HasParts for Message {
+impl VisitParts for Message {
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
         self.parts.iter_mut().for_each(visit);
     }
 }
 
-impl HasParts for Task {
+impl VisitParts for Task {
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
         if let Some(message) = &mut self.status.message {
             message.for_each_part(visit);
@@ -28,7 +28,7 @@ impl HasParts for Task {
     }
 }
 
-impl HasParts for StreamResponse {
+impl VisitParts for StreamResponse {
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
         match self {
             Self::Task(task) => task.for_each_part(visit),
@@ -43,7 +43,7 @@ impl HasParts for StreamResponse {
     }
 }
 
-impl HasParts for SendResponse {
+impl VisitParts for SendResponse {
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
         match self {
             Self::Task(task) => task.for_each_part(visit),
@@ -52,7 +52,7 @@ impl HasParts for SendResponse {
     }
 }
 
-impl HasParts for ListResponse {
+impl VisitParts for ListResponse {
     fn for_each_part(&mut self, visit: &mut dyn FnMut(&mut Part)) {
         for task in &mut self.tasks {
             task.for_each_part(visit);

@@ -5,7 +5,7 @@ use crate::{Dialect, Operation};
 
 /// Why a request cannot be written in a dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unsayable {
+pub enum EncodeError {
     /// No peer of the dialect has the operation on this binding.
     #[error("{dialect} has no {operation} on this binding")]
     Operation {
@@ -14,7 +14,7 @@ pub enum Unsayable {
         /// Where it is unknown.
         dialect: Dialect,
     },
-    /// A field the dialect has no place for. [`Request::reduce_to`] takes such fields out.
+    /// A field the dialect has no place for. [`Request::remove_unsupported`] takes such fields out.
     #[error("{dialect} has no place for {field} in this request")]
     Field {
         /// The field by its v1.0 path, such as `message.referenceTaskIds`.
@@ -60,7 +60,7 @@ const PAGE_TOKEN: &str = "pageToken";
 impl Request {
     /// The fields that are set and that the dialect has no place for, by their v1.0 paths. Media types and names of text
     /// and data parts are not among them: v0.3 has none, and nothing is lost that its reader would use.
-    pub fn unsayable_fields(&self, dialect: Dialect) -> Vec<&'static str> {
+    pub fn unsupported_fields(&self, dialect: Dialect) -> Vec<&'static str> {
         let mut fields = Vec::new();
         if dialect == Dialect::V1 {
             return fields;
@@ -93,8 +93,8 @@ impl Request {
     }
 
     /// Takes out what the dialect has no place for, and says what that was.
-    pub fn reduce_to(&mut self, dialect: Dialect) -> Vec<&'static str> {
-        let fields = self.unsayable_fields(dialect);
+    pub fn remove_unsupported(&mut self, dialect: Dialect) -> Vec<&'static str> {
+        let fields = self.unsupported_fields(dialect);
         for field in &fields {
             if *field == TENANT {
                 *self.tenant_mut() = None;

@@ -5,19 +5,19 @@
 mod rest;
 mod send;
 
-use super::unsupported::Unsayable;
+use super::unsupported::EncodeError;
 use super::{ListRequest, PushRequest, Request};
 use crate::write_json::Object;
 use crate::{Dialect, Operation, PushConfig, TaskId, TaskState, Version, v03};
 
-pub use rest::{OtherForm, RestCall, encode_rest};
+pub use rest::{RestCall, RestFallback, encode_rest};
 
 /// The `params` of a JSON-RPC request; empty where the method has none. The method is [`Operation::method`].
 ///
 /// A v0.3 peer takes a history length of zero for no limit, so a caller that wants none must drop the history itself.
-pub fn encode_params(dialect: Dialect, operation: Operation, request: &Request) -> Result<Vec<u8>, Unsayable> {
+pub fn encode_params(dialect: Dialect, operation: Operation, request: &Request) -> Result<Vec<u8>, EncodeError> {
     if dialect == Dialect::V03Rest || operation.method(dialect.version()).is_empty() {
-        return Err(Unsayable::Operation { operation, dialect });
+        return Err(EncodeError::Operation { operation, dialect });
     }
     check(dialect, operation, request)?;
     let object = Object::default().optional("tenant", request.tenant());
@@ -80,15 +80,15 @@ fn list_status(dialect: Dialect, request: &ListRequest) -> Option<&'static str> 
 }
 
 /// Validates a request, for either binding.
-fn check(dialect: Dialect, operation: Operation, request: &Request) -> Result<(), Unsayable> {
+fn check(dialect: Dialect, operation: Operation, request: &Request) -> Result<(), EncodeError> {
     if !is_for_operation(operation, request) {
-        return Err(Unsayable::Mismatch { operation });
+        return Err(EncodeError::Mismatch { operation });
     }
-    if let Some(field) = request.unsayable_fields(dialect).first() {
-        return Err(Unsayable::Field { field, dialect });
+    if let Some(field) = request.unsupported_fields(dialect).first() {
+        return Err(EncodeError::Field { field, dialect });
     }
     let need = |field: &'static str, text: Option<&str>| match text {
-        None | Some("") => Err(Unsayable::Missing { field, dialect }),
+        None | Some("") => Err(EncodeError::Missing { field, dialect }),
         Some(_) => Ok(()),
     };
     let need_task = |field: &'static str, id: &TaskId| need(field, Some(id.as_str()));

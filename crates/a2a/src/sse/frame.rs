@@ -19,7 +19,7 @@ pub enum Frame {
     /// The end marker `[DONE]`.
     Done,
     /// Nothing for A2A as we know it: no data, an event of some other protocol, or a frame of a later version.
-    Nothing,
+    Ignored,
 }
 
 /// What the name of an event means for its data.
@@ -48,13 +48,13 @@ impl Event {
         let name = Name::read(self.name.as_deref());
         match (data, &name) {
             (_, Name::Error) => return Ok(Frame::Error(Error::read(data))),
-            ("", _) => return Ok(Frame::Nothing),
+            ("", _) => return Ok(Frame::Ignored),
             (DONE, _) => return Ok(Frame::Done),
             _ => {}
         }
         match name {
             Name::FrameKind(kind) => read(dialect, Some(kind), data),
-            Name::Foreign => Ok(read(dialect, None, data).unwrap_or(Frame::Nothing)),
+            Name::Foreign => Ok(read(dialect, None, data).unwrap_or(Frame::Ignored)),
             Name::Usual | Name::Error => read(dialect, None, data),
         }
     }
@@ -107,7 +107,7 @@ fn newer(json: &str) -> Option<Frame> {
             first.is_some() && named.next().is_none()
         }
     };
-    is_unknown.then_some(Frame::Nothing)
+    is_unknown.then_some(Frame::Ignored)
 }
 
 fn response(dialect: Dialect, kind: Option<FrameKind>, json: &str) -> Result<Frame, serde_json::Error> {

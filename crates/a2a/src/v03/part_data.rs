@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::{HasParts, Json, Metadata, Part, PartContent};
+use crate::{Json, Metadata, Part, PartContent, VisitParts};
 
 /// The flag, in the part's metadata.
 const FLAG: &str = "data_part_compat";
@@ -41,7 +41,7 @@ pub(crate) fn unwrap(part: &mut Part) {
 }
 
 /// Undoes both envelopes in all data parts of a value that was read from v0.3 REST.
-pub(crate) fn unwrap_nested(of: &mut impl HasParts) {
+pub(crate) fn unwrap_nested(of: &mut impl VisitParts) {
     of.for_each_part(&mut |part| {
         let PartContent::Data(value) = &part.content else { return };
         if let Some(inner) = nested_data(value) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::card::{
-    AgentCard, AgentInterface, CardForm, OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme,
+    AgentCard, AgentInterface, CardFormat, OAuthFlow, OAuthFlows, SecurityRequirement, SecurityScheme,
 };
 
 use crate::capture;
@@ -15,7 +15,7 @@ fn captured(name: &str) -> (AgentCard, Value) {
     (AgentCard::decode(&serde_json::to_vec(&body).unwrap()).unwrap(), body)
 }
 
-fn written(card: &AgentCard, form: CardForm) -> Value {
+fn written(card: &AgentCard, form: CardFormat) -> Value {
     serde_json::from_slice(&card.encode(form)).unwrap()
 }
 
@@ -52,9 +52,9 @@ fn every_captured_card_is_understood() {
                 "{name}"
             );
             // Whatever it was read from, each form reads back as the same card.
-            let v1 = AgentCard::decode(&card.encode(CardForm::V1)).unwrap();
+            let v1 = AgentCard::decode(&card.encode(CardFormat::V1)).unwrap();
             assert_eq!(v1, card, "{name}");
-            assert_eq!(AgentCard::decode(&card.encode(CardForm::Hybrid)).unwrap(), card, "{name}");
+            assert_eq!(AgentCard::decode(&card.encode(CardFormat::Hybrid)).unwrap(), card, "{name}");
         }
     }
     assert!(seen > 30, "only {seen} cards were seen");
@@ -66,7 +66,7 @@ fn a_v1_card_is_written_as_the_sdks_write_it() {
         let (card, mut theirs) = captured(name);
         // Protocol buffer JSON omits the empty list inside.
         theirs["securityRequirements"][0]["schemes"]["bearer"] = json!({"list": []});
-        assert_same(name, &card.encode(CardForm::V1), &theirs);
+        assert_same(name, &card.encode(CardFormat::V1), &theirs);
     }
 }
 
@@ -74,7 +74,7 @@ fn a_v1_card_is_written_as_the_sdks_write_it() {
 fn a_v03_card_is_written_as_the_sdks_write_it() {
     for name in ["js-0.3.14/server-http-card.http", "python-0.3.26/server-http-card.http"] {
         let (card, theirs) = captured(name);
-        let ours = written(&card, CardForm::V03);
+        let ours = written(&card, CardFormat::V03);
         assert_same(name, &serde_json::to_vec(&ours).unwrap(), &theirs);
         assert_eq!(ours["protocolVersion"], "0.3.0");
         assert!(ours.get("supportedInterfaces").is_none());
@@ -88,7 +88,7 @@ fn on_v03_rest_the_schemes_are_those_of_both_sdks() {
         ("python-0.3.26/server-rest-extended-card.http", "js-0.3.14/server-rest-extended-card.http"),
     ] {
         let (card, theirs) = captured(name);
-        let ours = written(&card, CardForm::V03Rest);
+        let ours = written(&card, CardFormat::V03Rest);
         for theirs in [&theirs, &captured(others).1] {
             for (scheme, members) in theirs["securitySchemes"].as_object().unwrap() {
                 for (member, value) in members.as_object().unwrap() {
@@ -104,7 +104,7 @@ fn on_v03_rest_the_schemes_are_those_of_both_sdks() {
 #[test]
 fn a_hybrid_card_holds_both_vocabularies() {
     let (card, mut theirs) = captured("python-1.3.0/server-compat03-http-card.http");
-    let ours = written(&card, CardForm::Hybrid);
+    let ours = written(&card, CardFormat::Hybrid);
     theirs["securityRequirements"][0]["schemes"]["bearer"] = json!({"list": []});
     // Ours says the full card version, and lists the main interface among the additional ones as v0.3 asks.
     theirs["protocolVersion"] = json!("0.3.0");
@@ -118,7 +118,7 @@ fn required_arrays_are_always_there_and_old_cards_need_old_interfaces() {
     let card = AgentCard { name: "A".to_owned(), ..AgentCard::default() };
     assert!(!card.speaks_v03());
     assert_eq!(
-        written(&card, CardForm::Hybrid),
+        written(&card, CardFormat::Hybrid),
         json!({
             "name": "A", "description": "", "version": "", "supportedInterfaces": [], "capabilities": {},
             "defaultInputModes": [], "defaultOutputModes": [], "skills": [],
@@ -140,7 +140,7 @@ fn the_minimal_cards_of_the_specification_are_the_same_card() {
     let card = AgentCard::decode(v1).unwrap();
     assert_eq!(card, AgentCard::decode(v03).unwrap());
     let theirs: Value = serde_json::from_slice(v03).unwrap();
-    assert_eq!(written(&card, CardForm::V03), theirs);
+    assert_eq!(written(&card, CardFormat::V03), theirs);
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn security_schemes_of_all_kinds_survive() {
     assert_eq!(**flows, OAuthFlows { authorization_code: Some(flow), ..OAuthFlows::default() });
     let SecurityScheme::OAuth2 { flows, .. } = scheme("o") else { panic!("{:?}", scheme("o")) };
     assert!(flows.client_credentials.is_some() && flows.authorization_code.is_some());
-    let v1 = written(&card, CardForm::V1);
+    let v1 = written(&card, CardFormat::V1);
     let members: Vec<_> =
         v1["securitySchemes"]["o"]["oauth2SecurityScheme"]["flows"].as_object().unwrap().keys().collect();
     assert_eq!(members, ["authorizationCode"], "v1.0 has room for one flow");
-    let text = String::from_utf8(card.encode(CardForm::V1)).unwrap();
+    let text = String::from_utf8(card.encode(CardFormat::V1)).unwrap();
     assert!(text.contains(r#""n":{"type":"newer","x":18446744073709551617}"#), "{text}");
-    let v03 = written(&card, CardForm::V03);
+    let v03 = written(&card, CardFormat::V03);
     assert_eq!(v03["securitySchemes"]["i"], json!({"type": "openIdConnect", "openIdConnectUrl": "https://i"}));
     assert_eq!(v03["securitySchemes"]["o"]["flows"].as_object().unwrap().len(), 2);
     assert!(v03["securitySchemes"]["c"]["flows"]["authorizationCode"].get("pkceRequired").is_none());

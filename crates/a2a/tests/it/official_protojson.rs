@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use switchboard_a2a::card::{AgentCard, CardForm};
+use switchboard_a2a::card::{AgentCard, CardFormat};
 use switchboard_a2a::{Dialect, encode};
 
 use crate::capture;
@@ -61,7 +61,7 @@ fn cards() {
     for name in ["js-1.3.0/server-http-card.http", "python-1.3.0/server-compat03-http-card.http"] {
         let body = capture::one(name).exchanges[0].results().pop().unwrap();
         let card = AgentCard::decode(&serde_json::to_vec(&body).unwrap()).unwrap();
-        let v1 = card.encode(CardForm::V1);
+        let v1 = card.encode(CardFormat::V1);
         assert_same(name, &v1, &through::<protojson::AgentCard>(&v1).unwrap());
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use switchboard_a2a::card::{AgentCard, CardForm};
+use switchboard_a2a::card::{AgentCard, CardFormat};
 use switchboard_a2a::{Dialect, Operation, Request, Role, decode_params, encode};
 
 use crate::capture;
@@ -65,10 +65,10 @@ fn cards() {
     for name in ["js-1.3.0/server-http-card.http", "python-1.3.0/server-compat03-http-card.http"] {
         let body = capture::one(name).exchanges[0].results().pop().unwrap();
         let card = AgentCard::decode(&serde_json::to_vec(&body).unwrap()).unwrap();
-        let v1 = card.encode(CardForm::V1);
+        let v1 = card.encode(CardFormat::V1);
         let theirs: a2a::AgentCard = serde_json::from_slice(&v1).unwrap();
         assert_same(name, &v1, &serde_json::to_value(&theirs).unwrap());
-        let from_hybrid: a2a::AgentCard = serde_json::from_slice(&card.encode(CardForm::Hybrid)).unwrap();
+        let from_hybrid: a2a::AgentCard = serde_json::from_slice(&card.encode(CardFormat::Hybrid)).unwrap();
         assert_eq!(from_hybrid, theirs, "{name}: the hybrid card reads as the v1.0 card");
     }
 }

@@ -180,7 +180,7 @@ fn read_everything(bytes: &[u8]) {
     let _ = jsonrpc::parse(bytes);
     let _ = jsonrpc::depth_exceeds(bytes, 8);
     let _ = jsonrpc::parse_response(bytes, 64);
-    let _ = AgentCard::decode(bytes).map(|card| card.encode(switchboard_a2a::card::CardForm::Hybrid));
+    let _ = AgentCard::decode(bytes).map(|card| card.encode(switchboard_a2a::card::CardFormat::Hybrid));
     for dialect in Dialect::ALL {
         let _ = decode::decode_list(dialect, bytes);
         let _ = decode::decode_send(dialect, bytes);

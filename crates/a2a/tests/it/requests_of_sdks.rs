@@ -58,7 +58,7 @@ fn compare_rest(name: &str, exchange: &Exchange, dialect: Dialect, operation: Op
     };
     assert_eq!(sorted(&call.target()), sorted(target), "{name}");
     let mut forms = vec![(call.method, call.body)];
-    forms.extend(call.otherwise.map(|other| (other.method, other.body)));
+    forms.extend(call.fallback.map(|other| (other.method, other.body)));
     let form = match exchange.request_body.is_empty() || exchange.request_body == b"null" {
         // A body that only repeats the path may be left out.
         true => forms.into_iter().find(|(of, _)| *of == method),
@@ -160,7 +160,7 @@ fn v03_rest_bodies_hold_only_what_its_schema_has() {
         for exchange in capture.exchanges.iter().filter(|exchange| !exchange.is_card()) {
             let (_, operation, request) = exchange.decode();
             let mut request = request.unwrap();
-            request.reduce_to(Dialect::V03Rest);
+            request.remove_unsupported(Dialect::V03Rest);
             if let Request::Push(PushRequest::Create(config)) = &mut request {
                 config.id.get_or_insert_with(|| "c".to_owned());
             }

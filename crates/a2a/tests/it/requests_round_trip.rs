@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use switchboard_a2a::{
-    AuthenticationInfo, Dialect, ListRequest, Operation, PushConfig, PushPayload, PushRequest, Request, RestCall,
-    RestParts, SendConfiguration, SendRequest, StreamResponse, TaskState, Timestamp, Unsayable, decode_params,
+    AuthenticationInfo, Dialect, EncodeError, ListRequest, Operation, PushConfig, PushPayload, PushRequest, Request,
+    RestCall, RestParts, SendConfiguration, SendRequest, StreamResponse, TaskState, Timestamp, decode_params,
     decode_rest, encode_params, encode_rest,
 };
 
@@ -175,10 +175,10 @@ proptest! {
     fn json_rpc_parameters_are_read_back((operation, request) in request()) {
         for dialect in [Dialect::V1, Dialect::V03Rpc] {
             let mut request = request.clone();
-            request.reduce_to(dialect);
+            request.remove_unsupported(dialect);
             let params = match encode_params(dialect, operation, &request) {
                 Ok(params) => params,
-                Err(Unsayable::Missing { .. }) => continue,
+                Err(EncodeError::Missing { .. }) => continue,
                 Err(other) => panic!("{other}"),
             };
             let raw: Option<&RawValue> = (!params.is_empty()).then(|| serde_json::from_slice(&params).unwrap());
@@ -191,17 +191,17 @@ proptest! {
     fn rest_calls_are_read_back((operation, request) in request()) {
         for dialect in [Dialect::V1, Dialect::V03Rest] {
             let mut request = request.clone();
-            request.reduce_to(dialect);
+            request.remove_unsupported(dialect);
             let call = match encode_rest(dialect, operation, &request) {
                 Ok(call) => call,
-                Err(Unsayable::Missing { .. } | Unsayable::Segment { .. }) => continue,
+                Err(EncodeError::Missing { .. } | EncodeError::Segment { .. }) => continue,
                 Err(other) => panic!("{other}"),
             };
             let has_tenant = request.tenant().is_some();
             let expected = as_read(dialect, request);
             let usual = received(dialect, has_tenant, &call, (call.method, &call.body));
             prop_assert_eq!(&usual, &(operation, expected));
-            if let Some(other) = &call.otherwise {
+            if let Some(other) = &call.fallback {
                 prop_assert_eq!(received(dialect, has_tenant, &call, (other.method, &other.body)), usual);
             }
         }

@@ -1,8 +1,8 @@
 //! Goldens of what we send: every operation in every dialect, and what is refused instead of being sent wrongly.
 
 use switchboard_a2a::{
-    AuthenticationInfo, Dialect, Json, ListRequest, Message, Metadata, Operation, Part, PushConfig, PushPayload,
-    PushRequest, Request, RestCall, Role, SendConfiguration, SendRequest, TaskState, Timestamp, Unsayable, Version,
+    AuthenticationInfo, Dialect, EncodeError, Json, ListRequest, Message, Metadata, Operation, Part, PushConfig,
+    PushPayload, PushRequest, Request, RestCall, Role, SendConfiguration, SendRequest, TaskState, Timestamp, Version,
     encode_params, encode_rest,
 };
 
@@ -125,11 +125,11 @@ fn json_rpc_parameters_of_every_operation() {
         assert_eq!(params(Dialect::V1, *operation, request), *v1);
         assert_eq!(params(Dialect::V03Rpc, *operation, request), *v03);
         let refused = encode_params(Dialect::V03Rest, *operation, request);
-        assert_eq!(refused, Err(Unsayable::Operation { operation: *operation, dialect: Dialect::V03Rest }));
+        assert_eq!(refused, Err(EncodeError::Operation { operation: *operation, dialect: Dialect::V03Rest }));
     }
     assert_eq!(params(Dialect::V1, Operation::GetCard, &card), "{}");
     let refused = encode_params(Dialect::V03Rpc, Operation::GetCard, &card);
-    assert_eq!(refused, Err(Unsayable::Operation { operation: Operation::GetCard, dialect: Dialect::V03Rpc }));
+    assert_eq!(refused, Err(EncodeError::Operation { operation: Operation::GetCard, dialect: Dialect::V03Rpc }));
 }
 
 /// `METHOD target body`, and behind `|` the other form.
@@ -138,7 +138,7 @@ fn shown(call: &RestCall) -> String {
         Some(body) => format!(" {}", std::str::from_utf8(body).unwrap()),
         None => String::new(),
     };
-    let other = call.otherwise.as_ref();
+    let other = call.fallback.as_ref();
     let other = other.map(|other| format!(" | {}{}", other.method, body(&other.body))).unwrap_or_default();
     format!("{} {}{}{other}", call.method, call.target(), body(&call.body))
 }
@@ -203,7 +203,7 @@ fn rest_calls_of_every_operation() {
         assert_eq!(rest(Dialect::V1, *operation, request), *v1);
         assert_eq!(rest(Dialect::V03Rest, *operation, request), *v03);
         let refused = encode_rest(Dialect::V03Rpc, *operation, request);
-        assert_eq!(refused, Err(Unsayable::Operation { operation: *operation, dialect: Dialect::V03Rpc }));
+        assert_eq!(refused, Err(EncodeError::Operation { operation: *operation, dialect: Dialect::V03Rpc }));
     }
     let call = encode_rest(Dialect::V1, Operation::ListTasks, &Request::List(list())).unwrap();
     let mut pairs: Vec<&str> = query.split('&').chain(["historyLength=0", "includeArtifacts=true"]).collect();
@@ -219,7 +219,7 @@ fn rest_calls_of_every_operation() {
     assert!(!old.target().contains("historyLength"), "zero is what is not written: {}", old.target());
     for dialect in [Dialect::V1, Dialect::V03Rest] {
         let refused = encode_rest(dialect, Operation::GetCard, &card);
-        assert_eq!(refused, Err(Unsayable::Operation { operation: Operation::GetCard, dialect }));
+        assert_eq!(refused, Err(EncodeError::Operation { operation: Operation::GetCard, dialect }));
     }
 }
 
@@ -284,7 +284,7 @@ fn what_a_dialect_cannot_say_is_named_and_can_be_taken_out() {
         (Operation::GetTask, get(Some("acme")), vec!["tenant"], vec!["tenant"]),
     ];
     for (operation, request, on_rpc, on_rest) in cases {
-        assert!(request.unsayable_fields(Dialect::V1).is_empty());
+        assert!(request.unsupported_fields(Dialect::V1).is_empty());
         for (dialect, fields) in [(Dialect::V03Rpc, on_rpc), (Dialect::V03Rest, on_rest)] {
             let write = |request: &Request| match dialect {
                 Dialect::V03Rpc => encode_params(dialect, operation, request).map(|_| ()),
@@ -293,11 +293,11 @@ fn what_a_dialect_cannot_say_is_named_and_can_be_taken_out() {
             let mut request = request.clone();
             match (fields.first(), write(&request)) {
                 (None, written) => assert_eq!(written, Ok(())),
-                (Some(first), Err(Unsayable::Field { field, .. })) => assert_eq!(field, *first),
+                (Some(first), Err(EncodeError::Field { field, .. })) => assert_eq!(field, *first),
                 (first, written) => panic!("{first:?} {written:?}"),
             }
-            assert_eq!(request.reduce_to(dialect), fields);
-            assert!(request.unsayable_fields(dialect).is_empty());
+            assert_eq!(request.remove_unsupported(dialect), fields);
+            assert!(request.unsupported_fields(dialect).is_empty());
             assert_eq!(write(&request), Ok(()));
         }
     }
@@ -307,10 +307,10 @@ fn what_a_dialect_cannot_say_is_named_and_can_be_taken_out() {
 fn ids_that_are_missing_or_would_lead_elsewhere_are_refused() {
     let get = |id: &str| Request::Get { id: id.into(), history_length: None, tenant: None };
     for dialect in [Dialect::V1, Dialect::V03Rest] {
-        let missing = Err(Unsayable::Missing { field: "id", dialect });
+        let missing = Err(EncodeError::Missing { field: "id", dialect });
         assert_eq!(encode_rest(dialect, Operation::GetTask, &get("")), missing);
         for id in [".", ".."] {
-            let refused = Err(Unsayable::Segment { field: "id", id: id.to_owned(), dialect });
+            let refused = Err(EncodeError::Segment { field: "id", id: id.to_owned(), dialect });
             assert_eq!(encode_rest(dialect, Operation::GetTask, &get(id)), refused);
         }
     }
@@ -320,17 +320,17 @@ fn ids_that_are_missing_or_would_lead_elsewhere_are_refused() {
     let nameless = Request::Push(PushRequest::Get { task_id: "t1".into(), id: None, tenant: None });
     assert_eq!(params(Dialect::V03Rpc, Operation::GetPushConfig, &nameless), r#"{"id":"t1"}"#);
     let missing = encode_params(Dialect::V1, Operation::GetPushConfig, &nameless);
-    assert_eq!(missing, Err(Unsayable::Missing { field: "id", dialect: Dialect::V1 }));
+    assert_eq!(missing, Err(EncodeError::Missing { field: "id", dialect: Dialect::V1 }));
     let create = |id: Option<&str>, task: Option<&str>| {
         let (id, task_id) = (id.map(str::to_owned), task.map(str::to_owned));
         Request::Push(PushRequest::Create(PushConfig { id, task_id, ..config() }))
     };
     let missing = encode_rest(Dialect::V03Rest, Operation::CreatePushConfig, &create(None, Some("t1")));
-    assert_eq!(missing, Err(Unsayable::Missing { field: "id", dialect: Dialect::V03Rest }));
+    assert_eq!(missing, Err(EncodeError::Missing { field: "id", dialect: Dialect::V03Rest }));
     assert!(encode_rest(Dialect::V1, Operation::CreatePushConfig, &create(None, Some("t1"))).is_ok());
     let missing = encode_params(Dialect::V1, Operation::CreatePushConfig, &create(Some("p1"), None));
-    assert_eq!(missing, Err(Unsayable::Missing { field: "taskId", dialect: Dialect::V1 }));
-    let mismatch = Err(Unsayable::Mismatch { operation: Operation::CancelTask });
+    assert_eq!(missing, Err(EncodeError::Missing { field: "taskId", dialect: Dialect::V1 }));
+    let mismatch = Err(EncodeError::Mismatch { operation: Operation::CancelTask });
     assert_eq!(encode_params(Dialect::V1, Operation::CancelTask, &get("t1")), mismatch);
 }
 
@@ -338,6 +338,6 @@ fn ids_that_are_missing_or_would_lead_elsewhere_are_refused() {
 fn the_operations_of_a_version_are_known() {
     assert!(Operation::ListTasks.is_specified(Version::V1) && !Operation::ListTasks.is_specified(Version::V03));
     assert!(!Operation::GetCard.is_specified(Version::V1) && Operation::GetTask.is_specified(Version::V03));
-    let unknown = Unsayable::Operation { operation: Operation::GetCard, dialect: Dialect::V03Rpc };
+    let unknown = EncodeError::Operation { operation: Operation::GetCard, dialect: Dialect::V03Rpc };
     assert_eq!(unknown.to_string(), "v0.3 on JSON-RPC has no GetAgentCard on this binding");
 }

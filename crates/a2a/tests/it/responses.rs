@@ -1,6 +1,6 @@
 //! Answers of JSON-RPC peers, as strict as they should be and as loose as they are.
 
-use switchboard_a2a::jsonrpc::{BadResponse, Response, RpcId, parse, parse_response, write_request};
+use switchboard_a2a::jsonrpc::{Response, ResponseError, RpcId, parse, parse_response, write_request};
 use switchboard_a2a::{Error, ErrorKind};
 
 use crate::capture;
@@ -88,11 +88,11 @@ fn an_error_counts_whatever_stands_beside_it() {
 fn what_is_no_answer_is_refused() {
     for body in ["", "{", "[]", "7", "<html>", r#"{"jsonrpc":"2.0","id":1} x"#, r#"[{"jsonrpc":"2.0","result":1}]"#] {
         let refused = parse_response(body.as_bytes(), 64).expect_err(body);
-        assert!(matches!(refused, BadResponse::NotAnObject(_)), "{body}: {refused}");
+        assert!(matches!(refused, ResponseError::NotAnObject(_)), "{body}: {refused}");
     }
     for body in ["{}", r#"{"detail":"Not Found"}"#, r#"{"id":1}"#, r#"{"error":null}"#] {
         let refused = parse_response(body.as_bytes(), 64).expect_err(body);
-        assert!(matches!(refused, BadResponse::NotAResponse), "{body}: {refused}");
+        assert!(matches!(refused, ResponseError::NotAResponse), "{body}: {refused}");
     }
     let deep = format!(r#"{{"jsonrpc":"2.0","result":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     let refused = parse_response(deep.as_bytes(), 64).unwrap_err();

@@ -1,7 +1,7 @@
 //! Files of v0.3 REST that are base64 twice, as Python's SDK writes and expects them.
 
 use switchboard_a2a::rest_files::{
-    Evidence, add_layer, frame_from_v1, remove_layer, remove_layer_of_all, remove_required_layer,
+    DetectedEncoding, add_layer, frame_from_v1, remove_layer, remove_layer_if_all, remove_required_layer,
 };
 use switchboard_a2a::{
     Artifact, Dialect, Message, Operation, Part, PartContent, Request, RestParts, Role, SendResponse, StreamResponse,
@@ -31,16 +31,16 @@ fn sent_by(sdk: &str, name: &str) -> Message {
 fn files_of_pythons_sdk_have_a_second_layer_and_those_of_javascripts_have_not() {
     let hello = [PartContent::Raw(b"hello".to_vec())];
     for (sdk, name, evidence) in [
-        ("python-0.3.26", "client-rest-send-file-bytes", Evidence::Twice),
-        ("python-1.3.0", "client-compat03-rest-send-file-bytes", Evidence::Twice),
-        ("js-0.3.14", "client-rest-send-file-bytes", Evidence::Once),
-        ("js-1.3.0", "client-compat03-rest-send-file-bytes", Evidence::Once),
-        ("python-0.3.26", "client-rest-send-text", Evidence::None),
+        ("python-0.3.26", "client-rest-send-file-bytes", DetectedEncoding::Twice),
+        ("python-1.3.0", "client-compat03-rest-send-file-bytes", DetectedEncoding::Twice),
+        ("js-0.3.14", "client-rest-send-file-bytes", DetectedEncoding::Once),
+        ("js-1.3.0", "client-compat03-rest-send-file-bytes", DetectedEncoding::Once),
+        ("python-0.3.26", "client-rest-send-text", DetectedEncoding::NoFiles),
     ] {
         let mut message = sent_by(sdk, name);
-        assert_eq!(remove_layer_of_all(&mut message), evidence, "{sdk}");
+        assert_eq!(remove_layer_if_all(&mut message), evidence, "{sdk}");
         let files: Vec<_> = message.parts.into_iter().map(|part| part.content).collect();
-        assert!(evidence == Evidence::None || files == hello, "{sdk}: {files:?}");
+        assert!(evidence == DetectedEncoding::NoFiles || files == hello, "{sdk}: {files:?}");
     }
 }
 
@@ -63,17 +63,17 @@ fn one_file_without_a_second_layer_says_that_none_has_one() {
     // Four letters are valid base64 by chance.
     let mut mixed = message(&[file(b"test"), file(b"no base64!")]);
     let before = mixed.clone();
-    assert_eq!(remove_layer_of_all(&mut mixed), Evidence::Once);
+    assert_eq!(remove_layer_if_all(&mut mixed), DetectedEncoding::Once);
     assert_eq!(mixed, before);
     // Neither another alphabet nor missing padding nor stray bits are what an encoder writes.
     for odd in [&b"aGk_Pg=="[..], b"aGk/Pg", b"aGl=", b"aGVs\nbG8="] {
-        assert_eq!(remove_layer_of_all(&mut message(&[file(odd)])), Evidence::Once, "{odd:?}");
+        assert_eq!(remove_layer_if_all(&mut message(&[file(odd)])), DetectedEncoding::Once, "{odd:?}");
     }
     let mut empty = message(&[file(b""), Part::text("aGVsbG8=")]);
-    assert_eq!(remove_layer_of_all(&mut empty), Evidence::None);
+    assert_eq!(remove_layer_if_all(&mut empty), DetectedEncoding::NoFiles);
     assert_eq!(empty, message(&[file(b""), Part::text("aGVsbG8=")]));
     let mut all = message(&[file(b""), file(b"aGVsbG8="), file(b"dGVzdA==")]);
-    assert_eq!(remove_layer_of_all(&mut all), Evidence::Twice);
+    assert_eq!(remove_layer_if_all(&mut all), DetectedEncoding::Twice);
     assert_eq!(all, message(&[file(b""), file(b"hello"), file(b"test")]));
 }
 

@@ -200,14 +200,14 @@ fn our_own_errors_come_back_whole() {
 fn ends_and_silence_are_told_apart_from_nonsense() {
     assert_eq!(decoded("", "[DONE]"), Frame::Done);
     assert_eq!(decoded("message", " [DONE]\n"), Frame::Done);
-    assert_eq!(decoded("", ""), Frame::Nothing);
-    assert_eq!(decoded("task/status", " "), Frame::Nothing);
-    assert_eq!(decoded("heartbeat", r#"{"at":1}"#), Frame::Nothing);
-    assert_eq!(decoded("heartbeat", "still here"), Frame::Nothing);
+    assert_eq!(decoded("", ""), Frame::Ignored);
+    assert_eq!(decoded("task/status", " "), Frame::Ignored);
+    assert_eq!(decoded("heartbeat", r#"{"at":1}"#), Frame::Ignored);
+    assert_eq!(decoded("heartbeat", "still here"), Frame::Ignored);
     // Frames of a later version are passed over, not failed on.
     for newer in [r#"{"timelineUpdate":{"taskId":"t1"}}"#, r#"{"kind":"timeline-update","taskId":"t1"}"#] {
-        assert_eq!(decoded("", newer), Frame::Nothing);
-        assert_eq!(decoded("", &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{newer}}}"#)), Frame::Nothing);
+        assert_eq!(decoded("", newer), Frame::Ignored);
+        assert_eq!(decoded("", &format!(r#"{{"jsonrpc":"2.0","id":1,"result":{newer}}}"#)), Frame::Ignored);
     }
     for (name, data) in [
         ("", "still here"),

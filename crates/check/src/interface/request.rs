@@ -110,7 +110,7 @@ impl TestedInterface {
             }
             test_request
         };
-        let alternate = call.otherwise.map(|other| write(other.method, other.body));
+        let alternate = call.fallback.map(|other| write(other.method, other.body));
         Ok((write(call.method, call.body), alternate))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::header::VARY;
 use http::{HeaderName, HeaderValue, Response};
 use parking_lot::Mutex;
-use switchboard_a2a::card::CardForm;
+use switchboard_a2a::card::CardFormat;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Version};
 use switchboard_engine::{Address, Caller, Hosted};
 
@@ -20,7 +20,7 @@ use crate::{Body, CardDefault, RequestContext, RequestLabels, State};
 
 /// Encoded cards, kept as long as they describe the same agent.
 #[derive(Default)]
-pub(super) struct Cards(Mutex<Vec<(Address, CardForm, Arc<Written>)>>);
+pub(super) struct Cards(Mutex<Vec<(Address, CardFormat, Arc<Written>)>>);
 
 struct Written {
     /// The agent it describes; after a reload it is another one.
@@ -47,7 +47,7 @@ pub(super) fn answer(state: &State, address: &Address, context: &RequestContext)
 pub(super) fn write(
     state: &State,
     address: &Address,
-    form: CardForm,
+    form: CardFormat,
     caller: &Caller,
     out: &mut Vec<u8>,
 ) -> Result<Arc<Hosted>, Error> {
@@ -56,20 +56,20 @@ pub(super) fn write(
     Ok(card.hosted.clone())
 }
 
-fn form(requested: &RequestedVersion, default: CardDefault) -> CardForm {
+fn form(requested: &RequestedVersion, default: CardDefault) -> CardFormat {
     match (requested.supported(), default) {
-        (Some(Version::V1), _) | (None, CardDefault::V1) => CardForm::V1,
-        (Some(Version::V03), _) | (None, CardDefault::V03) => CardForm::V03,
-        (None, CardDefault::Hybrid) => CardForm::Hybrid,
+        (Some(Version::V1), _) | (None, CardDefault::V1) => CardFormat::V1,
+        (Some(Version::V03), _) | (None, CardDefault::V03) => CardFormat::V03,
+        (None, CardDefault::Hybrid) => CardFormat::Hybrid,
     }
 }
 
-fn found(state: &State, context: &RequestContext, form: CardForm, card: &Written) -> Response<Body> {
+fn found(state: &State, context: &RequestContext, form: CardFormat, card: &Written) -> Response<Body> {
     let mut response = card.document.response(state, &context.headers);
     let version = match form {
-        CardForm::V1 => Some(Version::V1),
-        CardForm::V03 | CardForm::V03Rest => Some(Version::V03),
-        CardForm::Hybrid => None,
+        CardFormat::V1 => Some(Version::V1),
+        CardFormat::V03 | CardFormat::V03Rest => Some(Version::V03),
+        CardFormat::Hybrid => None,
     };
     if let Some(version) = version {
         let value = HeaderValue::from_static(version.as_str());
@@ -79,7 +79,7 @@ fn found(state: &State, context: &RequestContext, form: CardForm, card: &Written
 }
 
 /// The card as bytes, encoded now if it was not yet.
-fn written(state: &State, address: &Address, form: CardForm, caller: &Caller) -> Result<Arc<Written>, Error> {
+fn written(state: &State, address: &Address, form: CardFormat, caller: &Caller) -> Result<Arc<Written>, Error> {
     let directory = state.engine.directory();
     // The public card does not depend on the caller, so it is resolved without a caller's scopes. Where no agent answers
     // at the root there is no card either: its interfaces would not work, and a client of a card for many agents would

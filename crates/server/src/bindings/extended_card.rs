@@ -1,6 +1,6 @@
 //! The extended card, for authenticated callers: private skills too. An open server has no keys and so no such card.
 
-use switchboard_a2a::card::CardForm;
+use switchboard_a2a::card::CardFormat;
 use switchboard_a2a::{Dialect, Error, ErrorKind};
 use switchboard_engine::Address;
 
@@ -36,10 +36,10 @@ pub(super) fn answer_or_public(call: &mut OperationCall<'_>, out: &mut Vec<u8>) 
     Ok(Reply::Written)
 }
 
-fn form(dialect: Dialect) -> CardForm {
+fn form(dialect: Dialect) -> CardFormat {
     match dialect {
-        Dialect::V1 => CardForm::V1,
-        Dialect::V03Rpc => CardForm::V03,
-        Dialect::V03Rest => CardForm::V03Rest,
+        Dialect::V1 => CardFormat::V1,
+        Dialect::V03Rpc => CardFormat::V03,
+        Dialect::V03Rest => CardFormat::V03Rest,
     }
 }

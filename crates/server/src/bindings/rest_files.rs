@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
-use switchboard_a2a::rest_files::{self, Evidence};
+use switchboard_a2a::rest_files::{self, DetectedEncoding};
 use switchboard_a2a::{Dialect, Error, Message, RestFiles};
 use switchboard_engine::{AgentName, Hosted};
 
@@ -31,7 +31,7 @@ impl OperationCall<'_> {
             RestFiles::Once => {}
             RestFiles::Twice => rest_files::remove_required_layer(message)?,
             RestFiles::Auto if is_httpx(self.headers) => {
-                self.sent_files_once = rest_files::remove_layer_of_all(message) == Evidence::Once;
+                self.sent_files_once = rest_files::remove_layer_if_all(message) == DetectedEncoding::Once;
             }
             RestFiles::Auto => {}
         }

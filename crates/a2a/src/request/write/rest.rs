@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{check, config_body, list_status, path_prefix, send, written_history_length};
-use crate::request::{ListRequest, PushRequest, Request, Unsayable};
+use crate::request::{EncodeError, ListRequest, PushRequest, Request};
 use crate::write_json::Object;
 use crate::{Dialect, Operation, PushConfig};
 
@@ -19,13 +19,13 @@ pub struct RestCall {
     /// JSON.
     pub body: Option<Vec<u8>>,
     /// The same call in the form that other peers want.
-    pub otherwise: Option<OtherForm>,
+    pub fallback: Option<RestFallback>,
 }
 
 /// What to send to a peer that refuses the usual form: one without the route (404, 405), or one that reads another body
 /// (400). Path and query stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OtherForm {
+pub struct RestFallback {
     /// `GET` or `POST`.
     pub method: &'static str,
     /// JSON.
@@ -47,13 +47,13 @@ impl RestCall {
 }
 
 /// Writes a request as a call of REST. See [`super::encode_params`] about a history length of zero.
-pub fn encode_rest(dialect: Dialect, operation: Operation, request: &Request) -> Result<RestCall, Unsayable> {
+pub fn encode_rest(dialect: Dialect, operation: Operation, request: &Request) -> Result<RestCall, EncodeError> {
     if dialect == Dialect::V03Rpc || operation == Operation::GetCard {
-        return Err(Unsayable::Operation { operation, dialect });
+        return Err(EncodeError::Operation { operation, dialect });
     }
     check(dialect, operation, request)?;
     let paths = Paths { dialect, tenant: request.tenant() };
-    let get = |path: String| RestCall { method: "GET", path, query: Vec::new(), body: None, otherwise: None };
+    let get = |path: String| RestCall { method: "GET", path, query: Vec::new(), body: None, fallback: None };
     let post = |path: String, body: Vec<u8>| RestCall { method: "POST", body: Some(body), ..get(path) };
     match request {
         Request::Send(request) => {
@@ -78,7 +78,7 @@ pub fn encode_rest(dialect: Dialect, operation: Operation, request: &Request) ->
         // The specification says POST and its protocol buffers say GET; more servers have POST.
         Request::Subscribe { id, .. } => Ok(RestCall {
             method: "POST",
-            otherwise: Some(OtherForm { method: "GET", body: None }),
+            fallback: Some(RestFallback { method: "GET", body: None }),
             ..get(paths.task(id)? + ":subscribe")
         }),
         Request::Push(PushRequest::Create(config)) => create(dialect, config, &paths, post),
@@ -105,7 +105,7 @@ fn create(
     config: &PushConfig,
     paths: &Paths<'_>,
     post: impl Fn(String, Vec<u8>) -> RestCall,
-) -> Result<RestCall, Unsayable> {
+) -> Result<RestCall, EncodeError> {
     let (task, id) = (config.task_id.as_deref().unwrap_or_default(), config.id.as_deref().unwrap_or_default());
     let body = config_body(dialect, config);
     if dialect == Dialect::V1 {
@@ -118,8 +118,8 @@ fn create(
         .member("configId", id)
         .encoded("config", &body)
         .end();
-    let otherwise = Some(OtherForm { method: "POST", body: Some(body) });
-    Ok(RestCall { otherwise, ..post(paths.configs(task)?, whole) })
+    let fallback = Some(RestFallback { method: "POST", body: Some(body) });
+    Ok(RestCall { fallback, ..post(paths.configs(task)?, whole) })
 }
 
 fn list_query(dialect: Dialect, request: &ListRequest) -> Vec<(&'static str, String)> {
@@ -149,7 +149,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    fn to(&self, rest: &str) -> Result<String, Unsayable> {
+    fn to(&self, rest: &str) -> Result<String, EncodeError> {
         let mut path = path_prefix(self.dialect.version()).to_owned();
         if let Some(tenant) = self.tenant {
             push_segment(&mut path, self.dialect, "tenant", tenant)?;
@@ -158,20 +158,20 @@ impl Paths<'_> {
         Ok(path)
     }
 
-    fn task(&self, id: impl AsRef<str>) -> Result<String, Unsayable> {
+    fn task(&self, id: impl AsRef<str>) -> Result<String, EncodeError> {
         let mut path = self.to("/tasks")?;
         push_segment(&mut path, self.dialect, "id", id.as_ref())?;
         Ok(path)
     }
 
-    fn configs(&self, task: impl AsRef<str>) -> Result<String, Unsayable> {
+    fn configs(&self, task: impl AsRef<str>) -> Result<String, EncodeError> {
         let mut path = self.to("/tasks")?;
         push_segment(&mut path, self.dialect, "taskId", task.as_ref())?;
         path.push_str("/pushNotificationConfigs");
         Ok(path)
     }
 
-    fn config(&self, task: impl AsRef<str>, id: &str) -> Result<String, Unsayable> {
+    fn config(&self, task: impl AsRef<str>, id: &str) -> Result<String, EncodeError> {
         let mut path = self.configs(task)?;
         push_segment(&mut path, self.dialect, "id", id)?;
         Ok(path)
@@ -183,9 +183,9 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 
 /// Adds a segment. An id that a URL parser would take for a step to another folder, or a resource name of v0.3 for two
 /// ids, is refused.
-fn push_segment(path: &mut String, dialect: Dialect, field: &'static str, id: &str) -> Result<(), Unsayable> {
+fn push_segment(path: &mut String, dialect: Dialect, field: &'static str, id: &str) -> Result<(), EncodeError> {
     if matches!(id, "" | "." | "..") || (dialect == Dialect::V03Rest && id.contains('/')) {
-        return Err(Unsayable::Segment { field, id: id.to_owned(), dialect });
+        return Err(EncodeError::Segment { field, id: id.to_owned(), dialect });
     }
     path.push('/');
     path.extend(utf8_percent_encode(id, RESERVED));
