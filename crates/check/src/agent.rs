@@ -9,7 +9,7 @@ use serde_json::Value;
 use switchboard_a2a::card::AgentInterface;
 use switchboard_a2a::{Version, parse_version};
 use switchboard_client::{Binding, Client, ClientError, Context, Credentials, FoundCard, Interface, Peer};
-use switchboard_egress::{AnswerBody, Egress};
+use switchboard_egress::{Egress, ResponseBody};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
@@ -55,7 +55,7 @@ pub(crate) struct TestedAgent {
 
 /// A response whose head has arrived, and when its request was sent.
 pub(crate) struct Opened {
-    pub(crate) response: http::Response<AnswerBody>,
+    pub(crate) response: http::Response<ResponseBody>,
     pub(crate) began: Instant,
 }
 
@@ -183,7 +183,7 @@ impl TestedAgent {
         }
     }
 
-    async fn open_once(&self, test_request: &TestRequest) -> Result<http::Response<AnswerBody>, String> {
+    async fn open_once(&self, test_request: &TestRequest) -> Result<http::Response<ResponseBody>, String> {
         let body = Bytes::from(test_request.body.clone().unwrap_or_default());
         let caller = match test_request.caller {
             Caller::First => self.first.clone(),

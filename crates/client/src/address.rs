@@ -44,7 +44,7 @@ impl AgentAddress {
         let refused = |refusal| ClientError::Address { url: shown(text), refusal };
         let target = Target::parse(&with_scheme).map_err(refused)?;
         let url = Url::parse(target.url());
-        Ok(Self { url: url.map_err(|_| refused(switchboard_egress::Refusal::Malformed))? })
+        Ok(Self { url: url.map_err(|_| refused(switchboard_egress::UrlRefusal::Malformed))? })
     }
 
     /// The urls of the card, in order.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use switchboard_a2a::{Error as AgentError, ErrorKind, TaskId};
-use switchboard_egress::{Phase, Refusal, SendError};
+use switchboard_egress::{SendError, TimeoutPhase, UrlRefusal};
 use thiserror::Error;
 
 use crate::follow::Gap;
@@ -29,7 +29,7 @@ pub enum ClientError {
         /// The address as it was given.
         url: String,
         /// What is wrong with it.
-        refusal: Refusal,
+        refusal: UrlRefusal,
     },
     /// No card was found at any of the usual urls.
     #[error("no agent card was found: {}", places(.0))]
@@ -159,7 +159,7 @@ impl ClientError {
     pub(crate) fn transport(origin: &str, error: SendError, after: Duration) -> Self {
         let origin = origin.to_owned();
         match error {
-            SendError::Timeout { phase: Phase::Answer } => Self::Timeout { origin, after, task: None },
+            SendError::Timeout { phase: TimeoutPhase::Response } => Self::Timeout { origin, after, task: None },
             SendError::Broken | SendError::NotHttp => Self::Lost { origin, error },
             error => Self::Unreachable { origin, error },
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use switchboard_a2a::sse::{EventReader, Frame, ReadError};
 use switchboard_a2a::{Error as AgentError, StreamResponse, decode};
-use switchboard_egress::{AnswerBody, BodyFault};
+use switchboard_egress::{BodyError, ResponseBody};
 use tokio::time::Instant;
 
 use crate::exchange::{Exchange, Failure, PreparedRequest};
@@ -54,7 +54,7 @@ pub(crate) struct EventStream {
 
 enum Source {
     Events {
-        body: AnswerBody,
+        body: ResponseBody,
         reader: Box<EventReader>,
         is_finished: bool,
     },
@@ -130,7 +130,7 @@ impl EventStream {
                         reader.finish();
                         *is_finished = true;
                     }
-                    Err(BodyFault::Late) => {
+                    Err(BodyError::Late) => {
                         return StreamItem::Broken(format!("nothing came for {} s", self.idle.as_secs_f32()));
                     }
                     Err(fault) => return StreamItem::Broken(fault.to_string()),

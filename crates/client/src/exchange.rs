@@ -10,7 +10,7 @@ use switchboard_a2a::jsonrpc::{self, Response as RpcAnswer, RpcId};
 use switchboard_a2a::{
     Dialect, EncodeError, Error as AgentError, ErrorKind, Operation, Request, encode_params, encode_rest,
 };
-use switchboard_egress::{AnswerBody, BodyEnd, Egress, SendError, Target};
+use switchboard_egress::{BodyEnd, Egress, ResponseBody, SendError, Target};
 use tokio::time::Instant;
 
 use crate::address::AgentAddress;
@@ -156,7 +156,7 @@ impl Exchange<'_> {
         &self,
         prepared: &PreparedRequest,
         timeout: Duration,
-    ) -> Result<Response<AnswerBody>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let credentials = self.context.credentials.as_ref().unwrap_or(&self.peer.credentials);
         self.check_credential_pinning(credentials, prepared)?;
         let Credentials::OAuth(oauth) = credentials else {
@@ -198,7 +198,7 @@ impl Exchange<'_> {
         credentials: &Credentials,
         token: Option<&str>,
         timeout: Duration,
-    ) -> Result<Response<AnswerBody>, Failure> {
+    ) -> Result<Response<ResponseBody>, Failure> {
         let mut request = HttpRequest::new(prepared.body.clone().unwrap_or_default());
         *request.method_mut() = prepared.method.clone();
         *request.uri_mut() = prepared.target.uri().clone();
@@ -245,7 +245,7 @@ impl Exchange<'_> {
 
     pub(crate) async fn read_body(
         &self,
-        response: Response<AnswerBody>,
+        response: Response<ResponseBody>,
         prepared: &PreparedRequest,
         timeout: Duration,
         began: Instant,

@@ -13,7 +13,7 @@ use ipnet::{Ipv4Net, Ipv6Net};
 /// resolved to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum AddressClass {
     /// 0.0.0.0/8 and `::`: "this host", which many systems connect to themselves.
     Unspecified,
     /// 127.0.0.0/8 and `::1`.
@@ -36,7 +36,7 @@ pub enum Reason {
     Reserved,
 }
 
-impl Reason {
+impl AddressClass {
     /// A short name for metrics and logs.
     pub fn label(self) -> &'static str {
         self.names().0
@@ -59,57 +59,57 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for AddressClass {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.names().1)
     }
 }
 
-const V4: [(Ipv4Net, Reason); 16] = [
-    (v4(0, 0, 0, 0, 8), Reason::Unspecified),
-    (v4(10, 0, 0, 0, 8), Reason::Private),
-    (v4(100, 64, 0, 0, 10), Reason::CarrierNat),
-    (v4(127, 0, 0, 0, 8), Reason::Loopback),
+const V4: [(Ipv4Net, AddressClass); 16] = [
+    (v4(0, 0, 0, 0, 8), AddressClass::Unspecified),
+    (v4(10, 0, 0, 0, 8), AddressClass::Private),
+    (v4(100, 64, 0, 0, 10), AddressClass::CarrierNat),
+    (v4(127, 0, 0, 0, 8), AddressClass::Loopback),
     // Azure's platform address: inside a public block, yet answered by the machine's own host.
-    (v4(168, 63, 129, 16, 32), Reason::Metadata),
-    (v4(169, 254, 0, 0, 16), Reason::LinkLocal),
-    (v4(172, 16, 0, 0, 12), Reason::Private),
-    (v4(192, 0, 0, 0, 24), Reason::Reserved),
-    (v4(192, 0, 2, 0, 24), Reason::Documentation),
+    (v4(168, 63, 129, 16, 32), AddressClass::Metadata),
+    (v4(169, 254, 0, 0, 16), AddressClass::LinkLocal),
+    (v4(172, 16, 0, 0, 12), AddressClass::Private),
+    (v4(192, 0, 0, 0, 24), AddressClass::Reserved),
+    (v4(192, 0, 2, 0, 24), AddressClass::Documentation),
     // The old 6to4 relay anycast.
-    (v4(192, 88, 99, 0, 24), Reason::Reserved),
-    (v4(192, 168, 0, 0, 16), Reason::Private),
-    (v4(198, 18, 0, 0, 15), Reason::Documentation),
-    (v4(198, 51, 100, 0, 24), Reason::Documentation),
-    (v4(203, 0, 113, 0, 24), Reason::Documentation),
-    (v4(224, 0, 0, 0, 4), Reason::Multicast),
-    (v4(240, 0, 0, 0, 4), Reason::Reserved),
+    (v4(192, 88, 99, 0, 24), AddressClass::Reserved),
+    (v4(192, 168, 0, 0, 16), AddressClass::Private),
+    (v4(198, 18, 0, 0, 15), AddressClass::Documentation),
+    (v4(198, 51, 100, 0, 24), AddressClass::Documentation),
+    (v4(203, 0, 113, 0, 24), AddressClass::Documentation),
+    (v4(224, 0, 0, 0, 4), AddressClass::Multicast),
+    (v4(240, 0, 0, 0, 4), AddressClass::Reserved),
 ];
 
-const V6: [(Ipv6Net, Reason); 16] = [
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), Reason::Unspecified),
-    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), Reason::Loopback),
-    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), Reason::Embedded),
-    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), Reason::Embedded),
-    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), Reason::Embedded),
-    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), Reason::Reserved),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), Reason::Embedded),
-    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Reason::Reserved),
-    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), Reason::Documentation),
-    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), Reason::Embedded),
-    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), Reason::Documentation),
-    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), Reason::Reserved),
-    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), Reason::Private),
-    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), Reason::LinkLocal),
-    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Reason::Private),
-    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Reason::Multicast),
+const V6: [(Ipv6Net, AddressClass); 16] = [
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), AddressClass::Unspecified),
+    (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), AddressClass::Loopback),
+    (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), AddressClass::Embedded),
+    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), AddressClass::Embedded),
+    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), AddressClass::Embedded),
+    (v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64), AddressClass::Reserved),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), AddressClass::Embedded),
+    (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), AddressClass::Reserved),
+    (v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), AddressClass::Documentation),
+    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), AddressClass::Embedded),
+    (v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), AddressClass::Documentation),
+    (v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), AddressClass::Reserved),
+    (v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), AddressClass::Private),
+    (v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), AddressClass::LinkLocal),
+    (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), AddressClass::Private),
+    (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), AddressClass::Multicast),
 ];
 
 /// All that is allocated for global unicast so far.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// The class of an address that is not public; `None` for a public one.
-pub fn refused(address: IpAddr) -> Option<Reason> {
+pub fn special_purpose(address: IpAddr) -> Option<AddressClass> {
     match canonical(address) {
         IpAddr::V4(address) => V4.iter().find(|(net, _)| net.contains(&address)).map(|(_, reason)| *reason),
         IpAddr::V6(address) => {
@@ -117,9 +117,9 @@ pub fn refused(address: IpAddr) -> Option<Reason> {
                 return Some(*reason);
             }
             if !GLOBAL_UNICAST.contains(&address) {
-                return Some(Reason::Reserved);
+                return Some(AddressClass::Reserved);
             }
-            is_isatap(&address).then_some(Reason::Embedded)
+            is_isatap(&address).then_some(AddressClass::Embedded)
         }
     }
 }

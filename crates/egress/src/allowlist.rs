@@ -33,7 +33,7 @@ struct HostEntry {
 /// An entry of an allowlist that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadEntry {
+pub enum AllowlistError {
     /// Not a host.
     #[error("\"{entry}\" is not a host: write a name, *.name or an address, with :port or without")]
     Host {
@@ -50,7 +50,7 @@ pub enum BadEntry {
 
 impl Allowlist {
     /// Reads both lists strictly: fails with the first entry that cannot be read.
-    pub fn parse<H, C>(hosts: H, cidrs: C) -> Result<Self, BadEntry>
+    pub fn parse<H, C>(hosts: H, cidrs: C) -> Result<Self, AllowlistError>
     where
         H: IntoIterator<Item: AsRef<str>>,
         C: IntoIterator<Item: AsRef<str>>,
@@ -62,7 +62,7 @@ impl Allowlist {
 
     /// Reads both lists as the environment holds them, separated by commas or blanks: the good entries, and the bad
     /// ones to warn about.
-    pub fn from_text(hosts: &str, cidrs: &str) -> (Self, Vec<BadEntry>) {
+    pub fn from_text(hosts: &str, cidrs: &str) -> (Self, Vec<AllowlistError>) {
         let mut bad = Vec::new();
         let hosts = words(hosts).filter_map(|word| host_entry(word).map_err(|error| bad.push(error)).ok()).collect();
         let cidrs = words(cidrs).filter_map(|word| cidr_entry(word).map_err(|error| bad.push(error)).ok()).collect();
@@ -110,8 +110,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| character == ',' || character.is_whitespace()).filter(|word| !word.is_empty())
 }
 
-fn host_entry(text: &str) -> Result<HostEntry, BadEntry> {
-    read_host(text.trim()).ok_or_else(|| BadEntry::Host { entry: text.to_owned() })
+fn host_entry(text: &str) -> Result<HostEntry, AllowlistError> {
+    read_host(text.trim()).ok_or_else(|| AllowlistError::Host { entry: text.to_owned() })
 }
 
 fn read_host(entry: &str) -> Option<HostEntry> {
@@ -132,13 +132,13 @@ fn read_host(entry: &str) -> Option<HostEntry> {
     Some(HostEntry { host, subdomains, port })
 }
 
-fn cidr_entry(text: &str) -> Result<IpNet, BadEntry> {
+fn cidr_entry(text: &str) -> Result<IpNet, AllowlistError> {
     let entry = text.trim();
     let net = match entry.parse::<IpAddr>() {
         Ok(address) => Some(IpNet::from(address)),
         Err(_) => entry.parse::<IpNet>().ok(),
     };
-    net.map(canonical_net).ok_or_else(|| BadEntry::Cidr { entry: text.to_owned() })
+    net.map(canonical_net).ok_or_else(|| AllowlistError::Cidr { entry: text.to_owned() })
 }
 
 /// A range inside ::ffff:0:0/96 is a range of IPv4 addresses, and addresses are canonical before they are compared.

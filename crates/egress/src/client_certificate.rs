@@ -9,7 +9,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{Error as TlsError, InconsistentKeys};
+use rustls::{Error as RustlsError, InconsistentKeys};
 
 use crate::error::SetupError;
 
@@ -18,11 +18,11 @@ const ENCRYPTED: &[u8] = b"ENCRYPTED";
 
 /// A client certificate and its key. Clones share both.
 #[derive(Clone)]
-pub struct Identity {
+pub struct ClientCertificate {
     certified: Arc<CertifiedKey>,
 }
 
-impl Identity {
+impl ClientCertificate {
     /// Reads the certificate, followed by the intermediate ones, and its key, both in PEM. One text with all of it may be
     /// given twice.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, SetupError> {
@@ -44,8 +44,8 @@ impl Identity {
         let key = key.map_err(|_| SetupError::Key("it must be an RSA, ECDSA or Ed25519 key".to_owned()))?;
         let certified = CertifiedKey::new(certificates, key);
         match certified.keys_match() {
-            Ok(()) | Err(TlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
-            Err(TlsError::InconsistentKeys(_)) => return Err(SetupError::KeyMismatch),
+            Ok(()) | Err(RustlsError::InconsistentKeys(InconsistentKeys::Unknown)) => {}
+            Err(RustlsError::InconsistentKeys(_)) => return Err(SetupError::KeyMismatch),
             Err(_) => return Err(SetupError::Chain("it is not a certificate".to_owned())),
         }
         Ok(Self { certified: Arc::new(certified) })
@@ -57,9 +57,12 @@ impl Identity {
 }
 
 /// Redacts the key.
-impl fmt::Debug for Identity {
+impl fmt::Debug for ClientCertificate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Identity").field("certificates", &self.certified.cert.len()).finish_non_exhaustive()
+        formatter
+            .debug_struct("ClientCertificate")
+            .field("certificates", &self.certified.cert.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
-use crate::error::{Phase, SendError};
+use crate::error::{SendError, TimeoutPhase};
 use crate::policy::Policy;
 use crate::socket::Socket;
 use crate::stream::Stream;
@@ -61,13 +61,13 @@ impl Connector {
         let start = Instant::now();
         let slot = timeout(self.connect_timeout, Arc::clone(&self.connection_slots).acquire_owned()).await;
         let Ok(Ok(permit)) = slot else {
-            return Err(SendError::Crowded);
+            return Err(SendError::ConnectionLimit);
         };
         let waited = start.elapsed();
         let addresses = self.policy.addresses(&target).await?;
         let connecting = self.race(addresses, target.port(), permit);
         let (tcp, permit) = match timeout(self.connect_timeout.saturating_sub(waited), connecting).await {
-            Err(_) => return Err(SendError::Timeout { phase: Phase::Connect }),
+            Err(_) => return Err(SendError::Timeout { phase: TimeoutPhase::Connect }),
             Ok(Err(error)) => return Err(SendError::Connect(redacted(&error))),
             Ok(Ok(connected)) => connected,
         };
@@ -78,7 +78,7 @@ impl Connector {
             return Ok(Stream::plain(socket));
         }
         match timeout(self.connect_timeout, self.tls.handshake(&target, socket)).await {
-            Err(_) => Err(SendError::Timeout { phase: Phase::Tls }),
+            Err(_) => Err(SendError::Timeout { phase: TimeoutPhase::Tls }),
             Ok(Err(fault)) => Err(SendError::Tls(fault)),
             Ok(Ok(tls)) => Ok(Stream::encrypted(tls)),
         }

@@ -21,16 +21,16 @@ use tokio::time::{Instant, timeout};
 
 use crate::allowlist::Allowlist;
 use crate::connector::Connector;
-use crate::error::{Phase, SendError, SetupError, TlsFault};
+use crate::error::{SendError, SetupError, TimeoutPhase, TlsError};
 use crate::options::Options;
 use crate::policy::{Policy, PolicyDecision};
 use crate::receive_budget::{MAX_RESPONSE_HEAD, ReceiveBudget};
 use crate::resolver::Resolver;
-use crate::response_body::AnswerBody;
+use crate::response_body::ResponseBody;
 use crate::stream::CertificateRejected;
 use crate::target::Target;
 use crate::tls::{Tls, is_certificate_rejection};
-use crate::url_refusal::Refusal;
+use crate::url_refusal::UrlRefusal;
 
 /// The HTTP/2 flow-control window: how much of an unread body may be in flight.
 const WINDOW: u32 = 32 * 1024;
@@ -74,7 +74,7 @@ impl Egress {
     }
 
     /// All of [`Egress::check`] but the lookup.
-    pub fn check_text(&self, url: &str) -> Result<Target, Refusal> {
+    pub fn check_text(&self, url: &str) -> Result<Target, UrlRefusal> {
         let target = Target::parse(url)?;
         self.pool().policy.decide(&target)?;
         Ok(target)
@@ -82,7 +82,7 @@ impl Egress {
 
     /// Checks a URL when it is registered; the call itself is checked again. A host that the allowlist has by name is
     /// not looked up.
-    pub async fn check(&self, url: &str) -> Result<Target, Refusal> {
+    pub async fn check(&self, url: &str) -> Result<Target, UrlRefusal> {
         let target = Target::parse(url)?;
         let pool = self.pool();
         if let PolicyDecision::NeedsLookup = pool.policy.decide(&target)? {
@@ -112,7 +112,7 @@ impl Egress {
 
     /// Sends a request and waits at most `head` for the head of its response, connecting included; the caller reads the
     /// body as it arrives. [`Egress::reload`] does not end it: a call in flight finishes under the old policy.
-    pub async fn open(&self, request: Request<Bytes>, head: Duration) -> Result<Response<AnswerBody>, SendError> {
+    pub async fn open(&self, request: Request<Bytes>, head: Duration) -> Result<Response<ResponseBody>, SendError> {
         let target = Target::parse(&request.uri().to_string())?;
         self.open_to(&target, request, head).await
     }
@@ -124,7 +124,7 @@ impl Egress {
         target: &Target,
         request: Request<Bytes>,
         head: Duration,
-    ) -> Result<Response<AnswerBody>, SendError> {
+    ) -> Result<Response<ResponseBody>, SendError> {
         let pool = self.pool();
         // A pooled connection does not go through the connector, so the policy is asked here too.
         pool.policy.decide(target)?;
@@ -145,13 +145,15 @@ impl Egress {
             Ok(Err(error)) => return Err(connection_failure(&connection).unwrap_or_else(|| from_client_error(&error))),
             Err(_) => {
                 let connected = connection.connection_metadata().is_some();
-                return Err(SendError::Timeout { phase: if connected { Phase::Answer } else { Phase::Connect } });
+                return Err(SendError::Timeout {
+                    phase: if connected { TimeoutPhase::Response } else { TimeoutPhase::Connect },
+                });
             }
         };
         let (mut parts, body) = answer.into_parts();
         let budget = parts.extensions.get().map(ReceiveBudget::start_body);
         parts.extensions.clear();
-        Ok(Response::from_parts(parts, AnswerBody::new(body, budget)))
+        Ok(Response::from_parts(parts, ResponseBody::new(body, budget)))
     }
 
     fn pool(&self) -> Arc<PolicyPool> {
@@ -201,7 +203,7 @@ fn connection_failure(connection: &CaptureConnection) -> Option<SendError> {
     if extras.get().is_some_and(ReceiveBudget::is_exceeded) {
         return Some(SendError::NotHttp);
     }
-    extras.get().is_some_and(CertificateRejected::is_set).then_some(SendError::Tls(TlsFault::NotAccepted))
+    extras.get().is_some_and(CertificateRejected::is_set).then_some(SendError::Tls(TlsError::NotAccepted))
 }
 
 /// Finds the cause in the client's chain of boxed errors.
@@ -213,7 +215,7 @@ fn from_client_error(error: &ClientError) -> SendError {
         }
         // The rejection may come before the connection counts as made.
         if cause.downcast_ref().is_some_and(is_certificate_rejection) {
-            return SendError::Tls(TlsFault::NotAccepted);
+            return SendError::Tls(TlsError::NotAccepted);
         }
         if cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
             return SendError::NotHttp;

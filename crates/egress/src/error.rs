@@ -4,7 +4,7 @@
 use thiserror::Error;
 
 use crate::resolver::DnsError;
-use crate::url_refusal::Refusal;
+use crate::url_refusal::UrlRefusal;
 
 /// Why there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -12,7 +12,7 @@ use crate::url_refusal::Refusal;
 pub enum SendError {
     /// The SSRF guard refuses it; a retry changes nothing unless the name or the allowlist changes.
     #[error("refused: {}", .0.detail())]
-    Refused(Refusal),
+    Refused(UrlRefusal),
     /// The name has no address now.
     #[error("the host cannot be resolved: {0}")]
     Dns(DnsError),
@@ -21,15 +21,15 @@ pub enum SendError {
     Connect(&'static str),
     /// The connection limit is reached, and no slot became free in time. It says nothing about the server.
     #[error("no connection: as many are open as may be")]
-    Crowded,
+    ConnectionLimit,
     /// The TLS handshake failed.
     #[error("no encrypted connection: {0}")]
-    Tls(TlsFault),
+    Tls(TlsError),
     /// A timeout.
     #[error("timed out {phase}")]
     Timeout {
         /// What took too long.
-        phase: Phase,
+        phase: TimeoutPhase,
     },
     /// The connection ended before the head of a response was complete.
     #[error("the connection was closed before an answer came")]
@@ -49,7 +49,7 @@ impl SendError {
             Self::Refused(_) => "refused",
             Self::Dns(_) => "dns",
             Self::Connect(_) => "connect",
-            Self::Crowded => "crowded",
+            Self::ConnectionLimit => "crowded",
             Self::Tls(_) => "tls",
             Self::Timeout { .. } => "timeout",
             Self::Broken => "broken",
@@ -61,7 +61,7 @@ impl SendError {
 
 /// Why the next piece of a response body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-pub enum BodyFault {
+pub enum BodyError {
     /// The connection ended in the middle.
     #[error("the connection was closed in the middle of the answer")]
     Broken,
@@ -71,10 +71,10 @@ pub enum BodyFault {
 }
 
 /// A failed lookup is worth a retry, unlike a refusal.
-impl From<Refusal> for SendError {
-    fn from(refusal: Refusal) -> Self {
+impl From<UrlRefusal> for SendError {
+    fn from(refusal: UrlRefusal) -> Self {
         match refusal {
-            Refusal::Unresolved(error) => Self::Dns(error),
+            UrlRefusal::Unresolved(error) => Self::Dns(error),
             refusal => Self::Refused(refusal),
         }
     }
@@ -83,7 +83,7 @@ impl From<Refusal> for SendError {
 /// What timed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum Phase {
+pub enum TimeoutPhase {
     /// TCP, and the wait for a connection slot.
     #[error("while connecting")]
     Connect,
@@ -92,13 +92,13 @@ pub enum Phase {
     Tls,
     /// The head of the response.
     #[error("while waiting for the answer")]
-    Answer,
+    Response,
 }
 
 /// Why there is no TLS connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum TlsFault {
+pub enum TlsError {
     /// The certificate is for another host.
     #[error("the certificate is not valid for this host")]
     WrongHost,

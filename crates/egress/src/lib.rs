@@ -26,13 +26,13 @@ mod url_refusal;
 
 pub use rustls::pki_types::CertificateDer;
 
-pub use address::{Reason, refused};
-pub use allowlist::{Allowlist, BadEntry};
-pub use client_certificate::Identity;
+pub use address::{AddressClass, special_purpose};
+pub use allowlist::{Allowlist, AllowlistError};
+pub use client_certificate::ClientCertificate;
 pub use egress::Egress;
-pub use error::{BodyFault, Phase, SendError, SetupError, TlsFault};
+pub use error::{BodyError, SendError, SetupError, TimeoutPhase, TlsError};
 pub use options::Options;
 pub use resolver::DnsError;
-pub use response_body::{AnswerBody, BodyEnd};
+pub use response_body::{BodyEnd, ResponseBody};
 pub use target::{MAXIMUM_LENGTH, Target};
-pub use url_refusal::Refusal;
+pub use url_refusal::UrlRefusal;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use crate::allowlist::Allowlist;
-use crate::client_certificate::Identity;
+use crate::client_certificate::ClientCertificate;
 
 /// The options of [`crate::Egress`].
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Options {
     /// Certificate authorities to trust besides the system's.
     pub extra_roots: Vec<CertificateDer<'static>>,
     /// Presented to every server that asks for a client certificate.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
     /// Whether any server certificate is accepted (no verification). For trying things out, never by default.
     pub unverified: bool,
 }

@@ -5,11 +5,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::address::refused;
+use crate::address::special_purpose;
 use crate::allowlist::Allowlist;
 use crate::resolver::Resolver;
 use crate::target::Target;
-use crate::url_refusal::Refusal;
+use crate::url_refusal::UrlRefusal;
 
 /// What `localhost` means, whatever a hosts file says.
 const LOCALHOST: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -33,11 +33,11 @@ pub(crate) enum PolicyDecision {
 
 impl Policy {
     /// Decides without the network.
-    pub(crate) fn decide(&self, target: &Target) -> Result<PolicyDecision, Refusal> {
+    pub(crate) fn decide(&self, target: &Target) -> Result<PolicyDecision, UrlRefusal> {
         let trusted = self.anywhere || self.allowlist.allows_host(target);
         if let Some(address) = target.address() {
-            return match refused(address) {
-                Some(reason) if !trusted && !self.allowlist.allows_address(address) => Err(Refusal::Address(reason)),
+            return match special_purpose(address) {
+                Some(reason) if !trusted && !self.allowlist.allows_address(address) => Err(UrlRefusal::Address(reason)),
                 _ => Ok(PolicyDecision::Addresses(vec![address])),
             };
         }
@@ -46,7 +46,7 @@ impl Policy {
             let permitted = LOCALHOST.into_iter().filter(|address| trusted || self.allowlist.allows_address(*address));
             let permitted: Vec<IpAddr> = permitted.collect();
             return if permitted.is_empty() {
-                Err(Refusal::Localhost)
+                Err(UrlRefusal::Localhost)
             } else {
                 Ok(PolicyDecision::Addresses(permitted))
             };
@@ -56,16 +56,16 @@ impl Policy {
 
     /// The addresses to connect to. One that is not public refuses all of them: a name that leads inside the network
     /// once will do so again.
-    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
+    pub(crate) async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, UrlRefusal> {
         let trusted = match self.decide(target)? {
             PolicyDecision::Addresses(addresses) => return Ok(addresses),
             PolicyDecision::TrustedName => true,
             PolicyDecision::NeedsLookup => false,
         };
-        let found = self.resolver.lookup(target.name()).await.map_err(Refusal::Unresolved)?;
-        let fine = |address: &IpAddr| refused(*address).is_none() || self.allowlist.allows_address(*address);
+        let found = self.resolver.lookup(target.name()).await.map_err(UrlRefusal::Unresolved)?;
+        let fine = |address: &IpAddr| special_purpose(*address).is_none() || self.allowlist.allows_address(*address);
         if !trusted && !found.iter().all(fine) {
-            return Err(Refusal::NotPublic);
+            return Err(UrlRefusal::NotPublic);
         }
         Ok(found)
     }

@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::BodyFault;
+use crate::error::BodyError;
 use crate::receive_budget::BodyBudget;
 
 /// A year, for timeouts that the clock cannot count to.
@@ -30,37 +30,37 @@ pub enum BodyEnd {
 
 /// The body of a response that is still arriving. It holds a connection slot; dropping it in the middle closes the
 /// connection.
-pub struct AnswerBody {
+pub struct ResponseBody {
     body: Incoming,
     /// The bytes of an event stream are not limited in sum: its reader limits each event, and reads no more off the
-    /// connection than it asks for. [`AnswerBody::collect`] sets a limit.
+    /// connection than it asks for. [`ResponseBody::collect`] sets a limit.
     budget: Option<BodyBudget>,
     /// The library reports a broken connection once, and an orderly end after that.
     is_broken: bool,
 }
 
-impl AnswerBody {
+impl ResponseBody {
     pub(crate) fn new(body: Incoming, budget: Option<BodyBudget>) -> Self {
         Self { body, budget, is_broken: false }
     }
 
     /// The next piece, never empty, if it comes within `idle`; `None` at the orderly end. A dropped call loses nothing,
-    /// and neither does one that ends with [`BodyFault::Late`]: the next call goes on where it stopped.
-    pub async fn next(&mut self, idle: Duration) -> Result<Option<Bytes>, BodyFault> {
+    /// and neither does one that ends with [`BodyError::Late`]: the next call goes on where it stopped.
+    pub async fn next(&mut self, idle: Duration) -> Result<Option<Bytes>, BodyError> {
         self.next_until(deadline(idle)).await
     }
 
-    async fn next_until(&mut self, deadline: Instant) -> Result<Option<Bytes>, BodyFault> {
+    async fn next_until(&mut self, deadline: Instant) -> Result<Option<Bytes>, BodyError> {
         if self.is_broken {
-            return Err(BodyFault::Broken);
+            return Err(BodyError::Broken);
         }
         loop {
             let frame = match timeout_at(deadline, self.body.frame()).await {
-                Err(_) => return Err(BodyFault::Late),
+                Err(_) => return Err(BodyError::Late),
                 Ok(None) => return Ok(None),
                 Ok(Some(Err(_))) => {
                     self.is_broken = true;
-                    return Err(BodyFault::Broken);
+                    return Err(BodyError::Broken);
                 }
                 Ok(Some(Ok(frame))) => frame,
             };
@@ -71,7 +71,7 @@ impl AnswerBody {
             }
             // Empty frames do not extend the timeout.
             if Instant::now() >= deadline {
-                return Err(BodyFault::Late);
+                return Err(BodyError::Late);
             }
         }
     }
@@ -87,8 +87,8 @@ impl AnswerBody {
             let piece = match self.next_until(deadline).await {
                 Ok(Some(piece)) => piece,
                 Ok(None) => return (pieces.whole(), BodyEnd::Complete),
-                Err(BodyFault::Broken) => return (pieces.whole(), BodyEnd::Broken),
-                Err(BodyFault::Late) => return (pieces.whole(), BodyEnd::Late),
+                Err(BodyError::Broken) => return (pieces.whole(), BodyEnd::Broken),
+                Err(BodyError::Late) => return (pieces.whole(), BodyEnd::Late),
             };
             let left = maximum - pieces.len();
             if piece.len() > left {
@@ -135,8 +135,8 @@ impl Collected {
     }
 }
 
-impl fmt::Debug for AnswerBody {
+impl fmt::Debug for ResponseBody {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("AnswerBody").finish_non_exhaustive()
+        formatter.debug_struct("ResponseBody").finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use http::Uri;
 use url::{Host, ParseError, Url};
 
-use crate::url_refusal::Refusal;
+use crate::url_refusal::UrlRefusal;
 
 /// The longest URL that is accepted, in bytes: what browsers and proxies agree on.
 pub const MAXIMUM_LENGTH: usize = 2_048;
@@ -33,46 +33,46 @@ pub struct Target {
 
 impl Target {
     /// Reads a URL from outside. A fragment is dropped: it would never be sent.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
         if text.len() > MAXIMUM_LENGTH {
-            return Err(Refusal::TooLong { length: text.len() });
+            return Err(UrlRefusal::TooLong { length: text.len() });
         }
         if text.chars().any(|character| character.is_control() || character.is_whitespace() || character == '\\') {
-            return Err(Refusal::Character);
+            return Err(UrlRefusal::Character);
         }
-        let (scheme, rest) = text.split_once(':').ok_or(Refusal::Scheme)?;
+        let (scheme, rest) = text.split_once(':').ok_or(UrlRefusal::Scheme)?;
         if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-            return Err(Refusal::Scheme);
+            return Err(UrlRefusal::Scheme);
         }
         // The parser would repair http:host and http:///host; others read these differently, so they do not pass.
-        let rest = rest.strip_prefix("//").ok_or(Refusal::Scheme)?;
+        let rest = rest.strip_prefix("//").ok_or(UrlRefusal::Scheme)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.is_empty() {
-            return Err(Refusal::NoHost);
+            return Err(UrlRefusal::NoHost);
         }
         if authority.contains('@') {
-            return Err(Refusal::UserInfo);
+            return Err(UrlRefusal::UserInfo);
         }
         let mut url = Url::parse(text).map_err(|error| match error {
-            ParseError::EmptyHost => Refusal::NoHost,
-            ParseError::InvalidPort => Refusal::Port,
+            ParseError::EmptyHost => UrlRefusal::NoHost,
+            ParseError::InvalidPort => UrlRefusal::Port,
             ParseError::IdnaError
             | ParseError::InvalidIpv4Address
             | ParseError::InvalidIpv6Address
-            | ParseError::InvalidDomainCharacter => Refusal::Host,
-            _ => Refusal::Malformed,
+            | ParseError::InvalidDomainCharacter => UrlRefusal::Host,
+            _ => UrlRefusal::Malformed,
         })?;
         url.set_fragment(None);
         if url.as_str().len() > MAXIMUM_LENGTH {
-            return Err(Refusal::TooLong { length: url.as_str().len() });
+            return Err(UrlRefusal::TooLong { length: url.as_str().len() });
         }
-        let (host, address) = match url.host().ok_or(Refusal::NoHost)? {
-            Host::Domain(name) => (dns_name(name).ok_or(Refusal::Host)?.to_owned(), None),
+        let (host, address) = match url.host().ok_or(UrlRefusal::NoHost)? {
+            Host::Domain(name) => (dns_name(name).ok_or(UrlRefusal::Host)?.to_owned(), None),
             Host::Ipv4(address) => (address.to_string(), Some(IpAddr::V4(address))),
             Host::Ipv6(address) => (format!("[{address}]"), Some(IpAddr::V6(address))),
         };
-        let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(Refusal::Port)?;
-        let uri = url.as_str().parse().map_err(|_| Refusal::Malformed)?;
+        let port = url.port_or_known_default().filter(|port| *port != 0).ok_or(UrlRefusal::Port)?;
+        let uri = url.as_str().parse().map_err(|_| UrlRefusal::Malformed)?;
         Ok(Self { url, uri, host, address, port })
     }
 

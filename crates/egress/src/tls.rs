@@ -11,8 +11,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::certificate_verifier::{CertificateVerifier, SelfSigned};
-use crate::client_certificate::Identity;
-use crate::error::{SetupError, TlsFault};
+use crate::client_certificate::ClientCertificate;
+use crate::error::{SetupError, TlsError};
 use crate::socket::Socket;
 use crate::target::Target;
 
@@ -29,7 +29,7 @@ pub(crate) struct Tls {
 impl Tls {
     pub(crate) fn new(
         extra_roots: &[CertificateDer<'static>],
-        identity: Option<&Identity>,
+        identity: Option<&ClientCertificate>,
         unverified: bool,
     ) -> Result<Self, SetupError> {
         let mut roots = RootCertStore::empty();
@@ -60,13 +60,13 @@ impl Tls {
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), has_roots })
     }
 
-    pub(crate) async fn handshake(&self, target: &Target, socket: Socket) -> Result<TlsStream<Socket>, TlsFault> {
+    pub(crate) async fn handshake(&self, target: &Target, socket: Socket) -> Result<TlsStream<Socket>, TlsError> {
         if !self.has_roots {
-            return Err(TlsFault::NoRoots);
+            return Err(TlsError::NoRoots);
         }
         let name = match target.address() {
             Some(address) => ServerName::from(address),
-            None => ServerName::try_from(target.host().to_owned()).map_err(|_| TlsFault::WrongHost)?,
+            None => ServerName::try_from(target.host().to_owned()).map_err(|_| TlsError::WrongHost)?,
         };
         self.connector.connect(name, socket).await.map_err(|error| fault(&error))
     }
@@ -95,20 +95,20 @@ fn inner(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref().and_then(|inner| inner.downcast_ref())
 }
 
-fn fault(error: &io::Error) -> TlsFault {
+fn fault(error: &io::Error) -> TlsError {
     if is_certificate_rejection(error) {
-        return TlsFault::NotAccepted;
+        return TlsError::NotAccepted;
     }
     let Some(rustls::Error::InvalidCertificate(certificate)) = inner(error) else {
-        return TlsFault::Handshake;
+        return TlsError::Handshake;
     };
     match certificate {
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => TlsFault::WrongHost,
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsFault::Expired,
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => TlsFault::NotYetValid,
-        CertificateError::Other(OtherError(other)) if other.is::<SelfSigned>() => TlsFault::SelfSigned,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => TlsError::WrongHost,
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => TlsError::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => TlsError::NotYetValid,
+        CertificateError::Other(OtherError(other)) if other.is::<SelfSigned>() => TlsError::SelfSigned,
         // A root of the same name with another key fails by its signature.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::Untrusted,
-        _ => TlsFault::BadCertificate,
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsError::Untrusted,
+        _ => TlsError::BadCertificate,
     }
 }

@@ -7,17 +7,17 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::address::Reason;
+use crate::address::AddressClass;
 use crate::resolver::DnsError;
 use crate::target::MAXIMUM_LENGTH;
 
 /// The text for every failure of a name.
 const NOWHERE_PUBLIC: &str = "the host cannot be resolved to a public address";
 
-/// Why a URL is refused. Its text may go back to the caller; [`Refusal::detail`] may not.
+/// Why a URL is refused. Its text may go back to the caller; [`UrlRefusal::detail`] may not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum UrlRefusal {
     /// Longer than [`MAXIMUM_LENGTH`], as sent or after normalisation.
     #[error("the url is {length} bytes long, at most {MAXIMUM_LENGTH} are allowed")]
     TooLong {
@@ -50,7 +50,7 @@ pub enum Refusal {
     Localhost,
     /// An address in the URL itself that is not public.
     #[error("the host is {0}")]
-    Address(Reason),
+    Address(AddressClass),
     /// A name of which at least one address is not public.
     #[error("{NOWHERE_PUBLIC}")]
     NotPublic,
@@ -59,7 +59,7 @@ pub enum Refusal {
     Unresolved(DnsError),
 }
 
-impl Refusal {
+impl UrlRefusal {
     /// Whether an allowlist entry would permit it. That goes for a failed lookup too, because a host that is allowed by
     /// name is not looked up.
     pub fn is_private(&self) -> bool {

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::{Response, StatusCode};
-use switchboard_egress::{Refusal, SendError};
+use switchboard_egress::{SendError, UrlRefusal};
 
 use crate::retry_policy::retry_after;
 
@@ -46,7 +46,7 @@ impl AttemptOutcome {
                 let mut problem = error.to_string();
                 let outcome = match error {
                     // NotPublic is what a name resolves to, which may change.
-                    SendError::Refused(refusal) if !matches!(refusal, Refusal::NotPublic) => Self::Dead,
+                    SendError::Refused(refusal) if !matches!(refusal, UrlRefusal::NotPublic) => Self::Dead,
                     _ => Self::Retry { after: None },
                 };
                 if matches!(error, SendError::Refused(refusal) if refusal.is_private()) {

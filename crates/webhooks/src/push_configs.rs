@@ -2,7 +2,7 @@
 //! and a task of another owner looks like one that does not exist.
 
 use switchboard_a2a::{PushConfig, TaskId, Version};
-use switchboard_egress::Refusal;
+use switchboard_egress::UrlRefusal;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{NewWebhook, WebhookKey, WebhookRow};
 use switchboard_engine::{Address, Caller, Error, Seq};
@@ -126,7 +126,7 @@ impl Webhooks {
     }
 }
 
-fn refused(refusal: &Refusal) -> Error {
+fn refused(refusal: &UrlRefusal) -> Error {
     let mut problem = refusal.to_string();
     if refusal.is_private() {
         problem += ALLOW;

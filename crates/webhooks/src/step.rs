@@ -246,7 +246,7 @@ impl Outbox {
             Err(refusal) => Err(SendError::Refused(refusal)),
         };
         drop(permit);
-        if let Err(SendError::Crowded) = response {
+        if let Err(SendError::ConnectionLimit) = response {
             return Err(StepError::Crowded);
         }
         let duration = began.elapsed();

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use http::Uri;
-use switchboard_egress::{Allowlist, Target, refused};
+use switchboard_egress::{Allowlist, Target, special_purpose};
 
 /// Reads a text as an address, as an allowlist, and as the bytes of an IP address.
 pub fn target(data: &[u8]) {
@@ -35,8 +35,8 @@ pub fn target(data: &[u8]) {
 /// However a refused address of version 4 is written in version 6, it is refused.
 fn embedded(address: std::net::Ipv6Addr) {
     if let Some(inner) = address.to_ipv4_mapped()
-        && refused(IpAddr::V4(inner)).is_some()
+        && special_purpose(IpAddr::V4(inner)).is_some()
     {
-        assert!(refused(IpAddr::V6(address)).is_some(), "{address}");
+        assert!(special_purpose(IpAddr::V6(address)).is_some(), "{address}");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use switchboard_a2a::sse::{Event as SseEvent, EventReader};
 use switchboard_a2a::{Dialect, Operation, Request};
-use switchboard_egress::{AnswerBody, BodyFault};
+use switchboard_egress::{BodyError, ResponseBody};
 use tokio::time::Instant;
 
 use super::TestedInterface;
@@ -109,7 +109,7 @@ pub(crate) struct OpenStream<'a> {
     interface: &'a TestedInterface,
     /// Its message among the sent ones.
     entry: Option<usize>,
-    body: AnswerBody,
+    body: ResponseBody,
     reader: EventReader,
     last_byte: Instant,
     /// How many bytes are kept by now.
@@ -229,8 +229,8 @@ impl OpenStream<'_> {
             match chunk {
                 Ok(Some(_)) => {}
                 Ok(None) => self.recorded.end = StreamEnd::Closed,
-                Err(BodyFault::Broken) => self.recorded.end = StreamEnd::Broken,
-                Err(BodyFault::Late) => return,
+                Err(BodyError::Broken) => self.recorded.end = StreamEnd::Broken,
+                Err(BodyError::Late) => return,
             }
             if self.recorded.events.len() > before {
                 let wait = match () {

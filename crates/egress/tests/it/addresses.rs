@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
-use switchboard_egress::{Reason, refused};
+use switchboard_egress::{AddressClass, special_purpose};
 
 /// Every way to carry an IPv4 address in an IPv6 one that somebody on the way might unpack.
 fn embeddings(inner: Ipv4Addr, filler: u64) -> Vec<Ipv6Addr> {
@@ -36,9 +36,9 @@ proptest! {
     #[test]
     fn no_embedding_frees_a_refused_address(bits: u32, filler: u64) {
         let inner = Ipv4Addr::from_bits(bits);
-        let plain = refused(IpAddr::V4(inner));
+        let plain = special_purpose(IpAddr::V4(inner));
         for address in embeddings(inner, filler) {
-            let verdict = refused(IpAddr::V6(address));
+            let verdict = special_purpose(IpAddr::V6(address));
             if address.to_ipv4_mapped().is_some() {
                 prop_assert_eq!(verdict, plain, "{} is judged as {}", address, inner);
             } else {
@@ -55,9 +55,9 @@ proptest! {
             (0xc0a8_0000, 0xffff), (0xa9fe_0000, 0xffff), (0x6440_0000, 0x003f_ffff),
         ][range];
         let inner = Ipv4Addr::from_bits(net | low & mask);
-        prop_assert!(refused(IpAddr::V4(inner)).is_some());
+        prop_assert!(special_purpose(IpAddr::V4(inner)).is_some());
         for address in embeddings(inner, filler) {
-            prop_assert!(refused(IpAddr::V6(address)).is_some(), "{} carries {}", address, inner);
+            prop_assert!(special_purpose(IpAddr::V6(address)).is_some(), "{} carries {}", address, inner);
         }
     }
 
@@ -68,29 +68,29 @@ proptest! {
         if v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_multicast() || v4.is_broadcast()
             || v4.is_documentation() || v4.is_unspecified()
         {
-            prop_assert!(refused(IpAddr::V4(v4)).is_some());
+            prop_assert!(special_purpose(IpAddr::V4(v4)).is_some());
         }
         let v6 = Ipv6Addr::from_bits(wide);
         if v6.is_loopback() || v6.is_multicast() || v6.is_unique_local() || v6.is_unicast_link_local()
             || v6.is_unspecified()
         {
-            prop_assert!(refused(IpAddr::V6(v6)).is_some());
+            prop_assert!(special_purpose(IpAddr::V6(v6)).is_some());
         }
         if wide >> 125 != 1 && v6.to_ipv4_mapped().is_none() {
-            prop_assert!(refused(IpAddr::V6(v6)).is_some(), "{} is not global unicast", v6);
+            prop_assert!(special_purpose(IpAddr::V6(v6)).is_some(), "{} is not global unicast", v6);
         }
     }
 }
 
 #[test]
 fn the_class_is_the_one_a_reader_expects() {
-    let of = |text: &str| refused(text.parse().unwrap());
-    assert_eq!(of("169.254.169.254"), Some(Reason::LinkLocal));
-    assert_eq!(of("::ffff:169.254.169.254"), Some(Reason::LinkLocal));
-    assert_eq!(of("fd00:ec2::254"), Some(Reason::Private));
-    assert_eq!(of("168.63.129.16"), Some(Reason::Metadata));
-    assert_eq!(of("::"), Some(Reason::Unspecified));
-    assert_eq!(of("::1"), Some(Reason::Loopback));
+    let of = |text: &str| special_purpose(text.parse().unwrap());
+    assert_eq!(of("169.254.169.254"), Some(AddressClass::LinkLocal));
+    assert_eq!(of("::ffff:169.254.169.254"), Some(AddressClass::LinkLocal));
+    assert_eq!(of("fd00:ec2::254"), Some(AddressClass::Private));
+    assert_eq!(of("168.63.129.16"), Some(AddressClass::Metadata));
+    assert_eq!(of("::"), Some(AddressClass::Unspecified));
+    assert_eq!(of("::1"), Some(AddressClass::Loopback));
     assert_eq!(of("93.184.215.14"), None);
     assert_eq!(of("2606:4700:4700::1111"), None);
 }

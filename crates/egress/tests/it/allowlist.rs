@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use switchboard_egress::{Allowlist, BadEntry, Egress, Options};
+use switchboard_egress::{Allowlist, AllowlistError, Egress, Options};
 
 use crate::receiver::SHORT;
 
@@ -120,12 +120,12 @@ fn a_bad_entry_is_named() {
         "user@a",
     ] {
         let error = Allowlist::parse([entry], [] as [&str; 0]).unwrap_err();
-        assert_eq!(error, BadEntry::Host { entry: entry.to_owned() });
+        assert_eq!(error, AllowlistError::Host { entry: entry.to_owned() });
         assert!(error.to_string().contains(&format!("\"{entry}\"")), "{error}");
     }
     for entry in ["", "10.0.0.0/33", "10.0.0/8", "localhost", "::/129", "10.0.0.0/-1", "127.0.0.1:80"] {
         let error = Allowlist::parse([] as [&str; 0], [entry]).unwrap_err();
-        assert_eq!(error, BadEntry::Cidr { entry: entry.to_owned() });
+        assert_eq!(error, AllowlistError::Cidr { entry: entry.to_owned() });
     }
 }
 
@@ -133,7 +133,7 @@ fn a_bad_entry_is_named() {
 fn the_environment_is_read_leniently() {
     let (list, bad) = Allowlist::from_text(" a.internal, b:80\tb:x  ,,", "10.0.0.0/8,nonsense 192.168.1.1\n");
     assert_eq!(list, Allowlist::parse(["a.internal", "b:80"], ["10.0.0.0/8", "192.168.1.1/32"]).unwrap());
-    assert_eq!(bad, [BadEntry::Host { entry: "b:x".into() }, BadEntry::Cidr { entry: "nonsense".into() }]);
+    assert_eq!(bad, [AllowlistError::Host { entry: "b:x".into() }, AllowlistError::Cidr { entry: "nonsense".into() }]);
 
     let (nothing, bad) = Allowlist::from_text("", " ");
     assert!(nothing.is_empty() && bad.is_empty());

@@ -5,7 +5,7 @@ use std::future::pending;
 use bytes::Bytes;
 use http::Request;
 use rcgen::CertificateParams;
-use switchboard_egress::{Egress, Options, Phase, SendError};
+use switchboard_egress::{Egress, Options, SendError, TimeoutPhase};
 
 use crate::encryption::Authority;
 use crate::receiver::{LONG, Receiver, SHORT, loopback, post, read_request};
@@ -30,11 +30,11 @@ async fn no_more_are_open_than_may_be() {
     });
     hanging.wait_for_opened(2).await;
     let error = egress.send(post(&another.url("/")), SHORT, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Connect });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Connect });
     // New rules bring no new room.
     egress.reload(loopback(), &[]);
     let error = egress.send(post(&another.url("/")), SHORT, 0).await.unwrap_err();
-    assert_eq!((error, another.connections()), (SendError::Timeout { phase: Phase::Connect }, 0));
+    assert_eq!((error, another.connections()), (SendError::Timeout { phase: TimeoutPhase::Connect }, 0));
 
     for call in calls {
         call.abort();
@@ -50,7 +50,7 @@ async fn waiting_for_room_is_connecting() {
     let (second, _) = Receiver::answering(OK).await;
     assert_eq!(egress.send(post(&first.url("/")), LONG, 0).await.unwrap().status(), 200);
     let error = egress.send(post(&second.url("/")), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Crowded);
+    assert_eq!(error, SendError::ConnectionLimit);
     assert_eq!(egress.send(post(&first.url("/")), LONG, 0).await.unwrap().status(), 200, "it needs no other one");
 }
 
@@ -93,7 +93,7 @@ async fn who_takes_nothing_in_keeps_no_connection() {
         let request = Request::post(url).body(Bytes::from(vec![b'x'; 32 << 20])).unwrap();
         // Whether the call or our patience ends first is all the same.
         let error = egress.send(request, SHORT, 0).await.unwrap_err();
-        assert!(matches!(error, SendError::Timeout { phase: Phase::Answer } | SendError::Broken), "{error}");
+        assert!(matches!(error, SendError::Timeout { phase: TimeoutPhase::Response } | SendError::Broken), "{error}");
         let answer = egress.send(post(&well.url("/")), LONG, 0).await;
         assert_eq!(answer.unwrap().status(), 200, "the only connection is free again after {protocol:?}");
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Method, Request, header};
-use switchboard_egress::{BodyEnd, Egress, Options, Phase, SendError};
+use switchboard_egress::{BodyEnd, Egress, Options, SendError, TimeoutPhase};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -66,7 +66,7 @@ async fn a_receiver_that_hangs_costs_the_time_it_was_given() {
     })
     .await;
     let error = loopback_egress(Vec::new()).send(post(&receiver.url("/secret")), SHORT, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Answer });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Response });
     assert_eq!((error.label(), error.to_string().as_str()), ("timeout", "timed out while waiting for the answer"));
 }
 
@@ -178,5 +178,5 @@ async fn a_receiver_that_takes_no_connection_is_given_up_long_before_the_whole_t
     }
     let options = Options { allowlist: loopback(), connect_timeout: SHORT, ..Options::default() };
     let error = Egress::new(options).unwrap().send(post(&format!("http://{address}/")), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Connect });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Connect });
 }

@@ -14,7 +14,7 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyP
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use switchboard_egress::{Egress, Options, Phase, SendError, SetupError, TlsFault};
+use switchboard_egress::{Egress, Options, SendError, SetupError, TimeoutPhase, TlsError};
 use tokio_rustls::TlsAcceptor;
 
 use crate::receiver::{LONG, Receiver, SHORT, loopback, post, read_request};
@@ -120,13 +120,13 @@ async fn a_certificate_for_somebody_else_or_by_nobody_is_not_believed() {
     let receiver = authority.receiver("other.example", &[]).await;
     let url = format!("https://localhost:{}/secret", receiver.address.port());
     let error = believing(&authority).send(post(&url), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Tls(TlsFault::WrongHost));
+    assert_eq!(error, SendError::Tls(TlsError::WrongHost));
     assert_eq!(error.to_string(), "no encrypted connection: the certificate is not valid for this host");
 
     let receiver = authority.receiver("localhost", &[]).await;
     let url = format!("https://localhost:{}/secret", receiver.address.port());
     let error = believing(&Authority::new()).send(post(&url), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Tls(TlsFault::Untrusted));
+    assert_eq!(error, SendError::Tls(TlsError::Untrusted));
     assert_eq!(error.label(), "tls");
 
     let mut expired = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -134,7 +134,7 @@ async fn a_certificate_for_somebody_else_or_by_nobody_is_not_believed() {
     let receiver = authority.receiver_with(&expired, &[]).await;
     let url = format!("https://localhost:{}/secret", receiver.address.port());
     let error = believing(&authority).send(post(&url), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Tls(TlsFault::Expired));
+    assert_eq!(error, SendError::Tls(TlsError::Expired));
 }
 
 #[tokio::test]
@@ -173,13 +173,13 @@ async fn a_certificate_that_signs_itself_is_believed_once_it_is_named() {
             egress.send(post(&url), LONG, 0).await.map(|response| response.status().as_u16())
         };
         assert_eq!(called(&params, "localhost", true).await, Ok(200));
-        assert_eq!(called(&params, "localhost", false).await, Err(SendError::Tls(TlsFault::SelfSigned)));
-        assert_eq!(called(&params, "127.0.0.1", true).await, Err(SendError::Tls(TlsFault::WrongHost)));
+        assert_eq!(called(&params, "localhost", false).await, Err(SendError::Tls(TlsError::SelfSigned)));
+        assert_eq!(called(&params, "127.0.0.1", true).await, Err(SendError::Tls(TlsError::WrongHost)));
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
-        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsFault::Expired)));
+        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsError::Expired)));
         params.not_before = rcgen::date_time_ymd(2100, 1, 1);
         params.not_after = rcgen::date_time_ymd(2101, 1, 1);
-        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsFault::NotYetValid)));
+        assert_eq!(called(&params, "localhost", true).await, Err(SendError::Tls(TlsError::NotYetValid)));
     }
 }
 
@@ -194,17 +194,17 @@ async fn a_receiver_that_does_not_speak_tls_or_never_ends_the_handshake() {
     })
     .await;
     let error = egress.send(post(&format!("https://{}/", silent.address)), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Tls });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Tls });
     // A TLS hello has no end of a head, so a plain server waits for more; the bound ends it.
     let error = egress.send(post(&format!("https://{}/", plain.address)), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Tls });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Tls });
     let rude = Receiver::start(|mut socket| async move {
         tokio::io::AsyncWriteExt::write_all(&mut socket, b"220 mail.internal ready\r\n").await.unwrap();
         read_request(&mut socket).await;
     })
     .await;
     let error = egress.send(post(&format!("https://{}/", rude.address)), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Tls(TlsFault::Handshake));
+    assert_eq!(error, SendError::Tls(TlsError::Handshake));
 }
 
 #[test]

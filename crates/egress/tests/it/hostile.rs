@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Uri};
-use switchboard_egress::{Egress, MAXIMUM_LENGTH, Options, Refusal, SendError, Target};
+use switchboard_egress::{Egress, MAXIMUM_LENGTH, Options, SendError, Target, UrlRefusal};
 
 use crate::vectors::{HOSTILE, PUBLIC};
 
@@ -54,12 +54,12 @@ fn a_url_is_bounded_before_and_after_it_is_normalised() {
     let base = "http://good.example/";
     let fits = format!("{base}{}", "a".repeat(MAXIMUM_LENGTH - base.len()));
     assert!(Target::parse(&fits).is_ok());
-    assert_eq!(Target::parse(&format!("{fits}a")), Err(Refusal::TooLong { length: MAXIMUM_LENGTH + 1 }));
+    assert_eq!(Target::parse(&format!("{fits}a")), Err(UrlRefusal::TooLong { length: MAXIMUM_LENGTH + 1 }));
     let grows = format!("{base}{}", "é".repeat(600));
     assert!(grows.len() < MAXIMUM_LENGTH);
-    assert_eq!(Target::parse(&grows), Err(Refusal::TooLong { length: base.len() + 600 * 6 }));
+    assert_eq!(Target::parse(&grows), Err(UrlRefusal::TooLong { length: base.len() + 600 * 6 }));
     let name = format!("http://{}example/", "long-label.".repeat(24));
-    assert_eq!(Target::parse(&name), Err(Refusal::Host));
+    assert_eq!(Target::parse(&name), Err(UrlRefusal::Host));
 }
 
 #[test]

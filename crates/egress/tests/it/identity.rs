@@ -8,7 +8,7 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion};
-use switchboard_egress::{Egress, Identity, Options, SendError, SetupError, TlsFault};
+use switchboard_egress::{ClientCertificate, Egress, Options, SendError, SetupError, TlsError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 
@@ -67,13 +67,13 @@ async fn a_server_that_asks_is_shown_the_certificate() {
     let (certificate, key) = pems(&authority);
     let (stranger, strangers_key) = pems(&Authority::new());
     let both = format!("{key}{certificate}{}", authority.pem);
-    let known = Identity::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
-    let in_one = Identity::from_pem(both.as_bytes(), both.as_bytes()).unwrap();
-    let unknown = Identity::from_pem(stranger.as_bytes(), strangers_key.as_bytes()).unwrap();
+    let known = ClientCertificate::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
+    let in_one = ClientCertificate::from_pem(both.as_bytes(), both.as_bytes()).unwrap();
+    let unknown = ClientCertificate::from_pem(stranger.as_bytes(), strangers_key.as_bytes()).unwrap();
     for version in [&TLS12, &TLS13] {
         let first = asking(&authority, version, b"http/1.1").await;
         let second = asking(&authority, version, b"h2").await;
-        let send = async |receiver: &Receiver, identity: Option<Identity>| {
+        let send = async |receiver: &Receiver, identity: Option<ClientCertificate>| {
             let url = format!("https://localhost:{}/", receiver.address.port());
             let extra_roots = vec![authority.root.clone()];
             let options = Options { allowlist: loopback(), extra_roots, identity, ..Options::default() };
@@ -84,7 +84,7 @@ async fn a_server_that_asks_is_shown_the_certificate() {
         for receiver in [&first, &second] {
             for identity in [None, Some(unknown.clone())] {
                 let error = send(receiver, identity).await.unwrap_err();
-                assert_eq!(error, SendError::Tls(TlsFault::NotAccepted), "{version:?}");
+                assert_eq!(error, SendError::Tls(TlsError::NotAccepted), "{version:?}");
             }
         }
     }
@@ -120,18 +120,18 @@ fn what_cannot_be_used_is_named() {
             "the key of the client certificate cannot be used: it is encrypted, write it without a passphrase",
         ),
     ] {
-        assert_eq!(Identity::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string(), expected);
+        assert_eq!(ClientCertificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string(), expected);
     }
-    let mismatch = Identity::from_pem(certificate.as_bytes(), another_key.as_bytes()).unwrap_err();
+    let mismatch = ClientCertificate::from_pem(certificate.as_bytes(), another_key.as_bytes()).unwrap_err();
     assert_eq!(mismatch, SetupError::KeyMismatch);
     assert_eq!(
         mismatch.to_string(),
         "the key does not belong to the client certificate, which must be the first one of its chain"
     );
     let swapped = format!("{}{certificate}", authority.pem);
-    assert_eq!(Identity::from_pem(swapped.as_bytes(), key.as_bytes()).unwrap_err(), SetupError::KeyMismatch);
+    assert_eq!(ClientCertificate::from_pem(swapped.as_bytes(), key.as_bytes()).unwrap_err(), SetupError::KeyMismatch);
 
-    let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
-    assert_eq!(format!("{identity:?}"), "Identity { certificates: 1, .. }", "no word of the key");
+    let identity = ClientCertificate::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
+    assert_eq!(format!("{identity:?}"), "ClientCertificate { certificates: 1, .. }", "no word of the key");
     assert!(KeyPair::from_pem(&key).is_ok(), "the key itself was fine");
 }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use switchboard_egress::{Allowlist, DnsError, Egress, Options, Refusal, SendError};
+use switchboard_egress::{Allowlist, DnsError, Egress, Options, SendError, UrlRefusal};
 
 use crate::nameserver::{Kind, Nameserver, Record, Reply};
 use crate::receiver::{LONG, Receiver, SHORT, loopback_egress, post};
@@ -42,7 +42,7 @@ async fn a_name_that_turns_inside_after_the_check_reaches_nobody() {
     let target = egress.check(&url).await.unwrap();
     assert_eq!(target.origin(), format!("http://rebind.example:{}", receiver.address.port()));
     let error = egress.send(post(&url), LONG, 0).await.unwrap_err();
-    assert_eq!(error, SendError::Refused(Refusal::NotPublic));
+    assert_eq!(error, SendError::Refused(UrlRefusal::NotPublic));
     assert_eq!(error.to_string(), "refused: the host resolves to an address that is not public");
     assert_eq!(receiver.connections(), 0);
 
@@ -68,7 +68,7 @@ async fn the_address_that_was_judged_is_the_one_that_is_called() {
     assert_eq!(egress.send(post(&url), LONG, 0).await.unwrap().status(), 200);
     assert_eq!(nameserver.asked(), 2, "one question for each family");
     let refused = egress.check(&url).await.unwrap_err();
-    assert_eq!(refused, Refusal::NotPublic);
+    assert_eq!(refused, UrlRefusal::NotPublic);
 }
 
 /// Answers that are refused as a whole, although a public address is among them.
@@ -104,12 +104,12 @@ async fn one_address_inside_refuses_them_all_and_no_word_tells_which() {
     for (name, addresses) in LEAD_INSIDE {
         let url = format!("http://{name}:9/secret");
         let refusal = egress.check(&url).await.expect_err(name);
-        assert_eq!(refusal, Refusal::NotPublic, "{name} {addresses:?}");
+        assert_eq!(refusal, UrlRefusal::NotPublic, "{name} {addresses:?}");
         assert_eq!(refusal.to_string(), NOWHERE_PUBLIC);
         assert_eq!(refusal.detail().to_string(), "the host resolves to an address that is not public");
         assert!(refusal.is_private());
         let error = egress.send(post(&url), LONG, 0).await.unwrap_err();
-        assert_eq!(error, SendError::Refused(Refusal::NotPublic), "{name}");
+        assert_eq!(error, SendError::Refused(UrlRefusal::NotPublic), "{name}");
         assert_eq!(error.label(), "refused");
     }
 }
@@ -132,8 +132,8 @@ async fn an_alias_is_judged_by_where_it_ends() {
     })
     .await;
     let egress = guarded(&nameserver);
-    assert_eq!(egress.check("http://alias.example/").await, Err(Refusal::NotPublic));
-    assert_eq!(egress.check("http://bare.example/").await, Err(Refusal::NotPublic));
+    assert_eq!(egress.check("http://alias.example/").await, Err(UrlRefusal::NotPublic));
+    assert_eq!(egress.check("http://bare.example/").await, Err(UrlRefusal::NotPublic));
     egress.check("http://outside.example/").await.unwrap();
 }
 
@@ -161,7 +161,7 @@ async fn what_cannot_be_resolved_is_not_called() {
     ] {
         let url = format!("http://{name}/secret");
         let refusal = egress.check(&url).await.unwrap_err();
-        assert_eq!(refusal, Refusal::Unresolved(expected.clone()), "{name}");
+        assert_eq!(refusal, UrlRefusal::Unresolved(expected.clone()), "{name}");
         assert_eq!(refusal.to_string(), NOWHERE_PUBLIC, "{name}: nobody learns which names there are");
         assert_eq!(refusal.detail().to_string(), format!("the host cannot be resolved: {expected}"));
         assert!(refusal.is_private(), "{name}: an entry would let it pass, as it would one that leads inside");
@@ -174,7 +174,7 @@ async fn what_cannot_be_resolved_is_not_called() {
         Egress::new(Options { nameservers: vec![nameserver.address], dns_timeout: SHORT, ..Options::default() })
             .unwrap();
     let refusal = hasty.check("http://silent.example/").await.unwrap_err();
-    assert_eq!(refusal, Refusal::Unresolved(DnsError::TimedOut));
+    assert_eq!(refusal, UrlRefusal::Unresolved(DnsError::TimedOut));
     assert_eq!(refusal.to_string(), NOWHERE_PUBLIC);
     let error = hasty.send(post("http://silent.example/"), LONG, 0).await.unwrap_err();
     assert_eq!(error, SendError::Dns(DnsError::TimedOut));
@@ -193,6 +193,6 @@ async fn a_host_allowed_by_name_may_resolve_to_anything() {
     assert_eq!(send(format!("http://receiver.internal:{port}/")).await.unwrap().status(), 200);
     assert_eq!(send(format!("http://RECEIVER.internal.:{port}/")).await.unwrap().status(), 200);
     for other in [format!("http://other.internal:{port}/"), "http://receiver.internal:9/".to_owned()] {
-        assert_eq!(send(other).await.unwrap_err(), SendError::Refused(Refusal::NotPublic));
+        assert_eq!(send(other).await.unwrap_err(), SendError::Refused(UrlRefusal::NotPublic));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use switchboard_egress::{Allowlist, Reason, Refusal, SendError};
+use switchboard_egress::{AddressClass, Allowlist, SendError, UrlRefusal};
 
 use crate::nameserver::{Kind, Nameserver, Record, Reply};
 use crate::receiver::{LONG, Receiver, loopback, loopback_egress, post};
@@ -29,8 +29,8 @@ async fn after_a_permission_is_gone_no_open_connection_helps() {
 
     egress.reload(Allowlist::default(), &nameservers);
     let refused = |result: Result<_, SendError>| result.map(drop).unwrap_err();
-    assert_eq!(refused(clone.send(post(&by_name), LONG, 0).await), SendError::Refused(Refusal::NotPublic));
-    let literal = SendError::Refused(Refusal::Address(Reason::Loopback));
+    assert_eq!(refused(clone.send(post(&by_name), LONG, 0).await), SendError::Refused(UrlRefusal::NotPublic));
+    let literal = SendError::Refused(UrlRefusal::Address(AddressClass::Loopback));
     assert_eq!(refused(clone.send(post(&by_address), LONG, 0).await), literal);
     receiver.wait_for_closed(2).await;
     assert_eq!(receiver.connections(), 2);
@@ -53,6 +53,6 @@ async fn nameservers_can_be_changed() {
     let egress = loopback_egress(vec![outside.address]);
     egress.check("http://hook.example/").await.unwrap();
     egress.reload(loopback(), &[inside.address]);
-    assert_eq!(egress.check("http://hook.example/").await, Err(Refusal::NotPublic));
+    assert_eq!(egress.check("http://hook.example/").await, Err(UrlRefusal::NotPublic));
     assert_eq!(inside.asked(), 2);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Version;
-use switchboard_egress::{AnswerBody, BodyEnd, BodyFault, Egress, Options, Phase, SendError};
+use switchboard_egress::{BodyEnd, BodyError, Egress, Options, ResponseBody, SendError, TimeoutPhase};
 use tokio::io::AsyncWriteExt;
 
 use crate::encryption::Authority;
@@ -27,7 +27,7 @@ fn hasty(authority: &Authority) -> Egress {
     .unwrap()
 }
 
-async fn open(egress: &Egress, streamer: &Streamer, way: Way) -> AnswerBody {
+async fn open(egress: &Egress, streamer: &Streamer, way: Way) -> ResponseBody {
     let response = egress.open(post(&streamer.url), LONG).await.unwrap();
     let version = if way == Way::Second { Version::HTTP_2 } else { Version::HTTP_11 };
     assert_eq!((response.status().as_u16(), response.version()), (200, version));
@@ -35,7 +35,7 @@ async fn open(egress: &Egress, streamer: &Streamer, way: Way) -> AnswerBody {
     response.into_body()
 }
 
-fn piece(text: &'static str) -> Result<Option<Bytes>, BodyFault> {
+fn piece(text: &'static str) -> Result<Option<Bytes>, BodyError> {
     Ok(Some(Bytes::from_static(text.as_bytes())))
 }
 
@@ -66,14 +66,14 @@ async fn silence_is_late_for_who_waits_and_harms_nothing() {
         streamer.send("before");
         assert_eq!(body.next(LONG).await, piece("before"));
         let error = body.next(SHORT).await.unwrap_err();
-        assert_eq!((error, error.to_string().as_str()), (BodyFault::Late, "the answer fell silent for too long"));
+        assert_eq!((error, error.to_string().as_str()), (BodyError::Late, "the answer fell silent for too long"));
         streamer.send("after");
         assert_eq!(body.next(LONG).await, piece("after"), "{way:?}: many times the idle time has passed");
 
         // Neither new rules nor the end of the whole client take it away.
         egress.reload(loopback(), &[]);
         drop(egress);
-        assert_eq!(body.next(SHORT).await, Err(BodyFault::Late));
+        assert_eq!(body.next(SHORT).await, Err(BodyError::Late));
         streamer.send("at last");
         streamer.end();
         assert_eq!(body.collect(100, LONG).await, (Bytes::from_static(b"at last"), BodyEnd::Complete), "{way:?}");
@@ -90,11 +90,11 @@ async fn a_torn_body_is_no_end() {
         assert_eq!(body.next(LONG).await, piece("part"));
         streamer.tear();
         for _ in 0..2 {
-            assert_eq!(body.next(LONG).await, Err(BodyFault::Broken), "{way:?}: however often one asks");
+            assert_eq!(body.next(LONG).await, Err(BodyError::Broken), "{way:?}: however often one asks");
         }
         assert_eq!(body.collect(100, LONG).await, (Bytes::new(), BodyEnd::Broken));
     }
-    assert_eq!(BodyFault::Broken.to_string(), "the connection was closed in the middle of the answer");
+    assert_eq!(BodyError::Broken.to_string(), "the connection was closed in the middle of the answer");
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn who_drops_a_body_hangs_up_and_makes_room() {
         streamer.send("part");
         assert_eq!(body.next(LONG).await, piece("part"));
         let error = egress.send(post(&another.url("/")), SHORT, 0).await.unwrap_err();
-        assert_eq!(error, SendError::Timeout { phase: Phase::Connect }, "{way:?}: the one connection is taken");
+        assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Connect }, "{way:?}: the one connection is taken");
         drop(body);
         streamer.wait_for_hang_up().await;
         streamer.receiver.wait_for_closed(1).await;
@@ -159,7 +159,7 @@ async fn before_the_head_the_time_is_bounded_and_a_short_body_is_broken() {
     let egress = loopback_egress(Vec::new());
     let hanging = Receiver::start(|mut socket| async move { while read_request(&mut socket).await.is_some() {} }).await;
     let error = egress.open(post(&hanging.url("/")), SHORT).await.unwrap_err();
-    assert_eq!(error, SendError::Timeout { phase: Phase::Answer });
+    assert_eq!(error, SendError::Timeout { phase: TimeoutPhase::Response });
 
     let short = Receiver::start(|mut socket| async move {
         read_request(&mut socket).await;
@@ -167,5 +167,5 @@ async fn before_the_head_the_time_is_bounded_and_a_short_body_is_broken() {
     })
     .await;
     let mut body = egress.open(post(&short.url("/")), LONG).await.unwrap().into_body();
-    assert_eq!((body.next(LONG).await, body.next(LONG).await), (piece("part"), Err(BodyFault::Broken)));
+    assert_eq!((body.next(LONG).await, body.next(LONG).await), (piece("part"), Err(BodyError::Broken)));
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
 use switchboard_client::{ClientError, NoCardAt};
-use switchboard_egress::{SendError, TlsFault};
+use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::identity::{API_KEY, BEARER, Identity};
@@ -265,21 +265,21 @@ struct Told<'a> {
 }
 
 /// What to do where there is no encrypted connection.
-fn not_trusted(fault: TlsFault) -> &'static str {
+fn not_trusted(fault: TlsError) -> &'static str {
     match fault {
-        TlsFault::SelfSigned => {
+        TlsError::SelfSigned => {
             "if it is the server that you mean, get its certificate from its operator and name the file with --ca FILE"
         }
-        TlsFault::Untrusted => {
+        TlsError::Untrusted => {
             "if it is the server that you mean, name the certificate of the authority that signed its own with --ca FILE, or \
              in SSL_CERT_FILE"
         }
-        TlsFault::WrongHost => "write the host name in the URL that the certificate is for",
-        TlsFault::Expired => "its operator has to renew it",
-        TlsFault::NotYetValid => "set the clock of this machine, or ask the operator of the server",
-        TlsFault::NotAccepted => "set tls.cert and tls.key for the agent in agents.yaml",
-        TlsFault::NoRoots => "name a file of certificates to trust with --ca FILE",
-        TlsFault::Handshake => "check the port, and write http:// if the server does not speak TLS",
+        TlsError::WrongHost => "write the host name in the URL that the certificate is for",
+        TlsError::Expired => "its operator has to renew it",
+        TlsError::NotYetValid => "set the clock of this machine, or ask the operator of the server",
+        TlsError::NotAccepted => "set tls.cert and tls.key for the agent in agents.yaml",
+        TlsError::NoRoots => "name a file of certificates to trust with --ca FILE",
+        TlsError::Handshake => "check the port, and write http:// if the server does not speak TLS",
         _ => "ask the operator of the server for a valid certificate",
     }
 }

@@ -8,7 +8,7 @@ use http::HeaderName;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use switchboard_client::{ClientCredentials, Credentials, FoundCard, Peer, Secret};
-use switchboard_egress::Identity;
+use switchboard_egress::ClientCertificate;
 use switchboard_host::config::Workspace;
 use switchboard_host::config::server::Server;
 use switchboard_host::config::suggestion::nearest;
@@ -33,7 +33,7 @@ pub(super) struct Target {
     /// Certificates to trust besides the system's.
     pub(super) roots: Vec<CertificateDer<'static>>,
     /// Shown to an agent that asks for a client certificate.
-    pub(super) certificate: Option<Identity>,
+    pub(super) certificate: Option<ClientCertificate>,
     /// Whether the server of this workspace hosts it.
     pub(super) is_local: bool,
     /// Its card, if that is not to be fetched.
@@ -213,13 +213,13 @@ fn elsewhere(remote: &RemoteAgent) -> Peer {
 }
 
 /// What an agent is shown that asks for a client certificate.
-fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<Identity>, Failure> {
+fn certificate(remote: &RemoteAgent, workspace: &Workspace) -> Result<Option<ClientCertificate>, Failure> {
     let Some((chain, key)) = remote.tls.files(&workspace.folder) else { return Ok(None) };
     let read = |path: &Path| {
         let failed = |error| Failure::internal(format!("{} cannot be read: {error}", path.display()));
         std::fs::read(path).map_err(failed)
     };
-    let identity = Identity::from_pem(&read(&chain)?, &read(&key)?);
+    let identity = ClientCertificate::from_pem(&read(&chain)?, &read(&key)?);
     let failed = |error| Failure::internal(format!("the client certificate of agent {}: {error}", remote.name));
     identity.map(Some).map_err(failed)
 }
