@@ -8,7 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::clock::Clock;
-use switchboard_engine::{AgentName, Blocker, CallerId, ShownBlocker, TaskHandle};
+use switchboard_engine::{AgentName, BlockingTask, BlockingTaskView, CallerId, TaskHandle};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
@@ -67,14 +67,14 @@ pub(super) struct Place {
 pub(super) struct Ahead {
     pub(super) count: usize,
     /// The one to turn to: one that waits for an answer, else one that works there, else the first in the line.
-    pub(super) blocker: Blocker,
+    pub(super) blocker: BlockingTask,
     /// Whether that one has the repository, or waits for it too.
     pub(super) holds: bool,
 }
 
 impl Ahead {
     /// What the waiting task says, to a reader who may know this of the task in front.
-    pub(super) fn text(&self, shown: &ShownBlocker) -> String {
+    pub(super) fn text(&self, shown: &BlockingTaskView) -> String {
         let (agent, since, count) = (&shown.agent, shown.since, self.count);
         let doing = match (shown.asks_since, self.holds) {
             (Some(asks), _) => {
@@ -150,7 +150,7 @@ impl Place {
         let first = asking.or_else(|| before.iter().find(|member| member.holds_since.is_some())).or(before.first())?;
         let Who { task, agent, owner } = first.who.clone();
         let since = first.holds_since.unwrap_or(first.lined_up_at);
-        let blocker = Blocker { task, agent, owner, since, asks_since: first.asks_since };
+        let blocker = BlockingTask { task, agent, owner, since, asks_since: first.asks_since };
         Some(Ahead { count: before.len(), blocker, holds: first.holds_since.is_some() })
     }
 
@@ -237,7 +237,7 @@ mod tests {
         let last = line_up(&line, "/");
         let seen = |place: &Place| {
             let ahead = place.ahead()?;
-            let Blocker { task, since, asks_since, .. } = ahead.blocker;
+            let BlockingTask { task, since, asks_since, .. } = ahead.blocker;
             let seconds = |at: Timestamp| (at.0 - START) / 1_000;
             Some((task.to_string(), seconds(since), asks_since.map(seconds), ahead.holds))
         };

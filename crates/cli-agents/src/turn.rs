@@ -97,7 +97,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
             return Ok(task.reject(refusal).await?);
         }
         task.status("Waiting: another task of this conversation is at work.").await?;
-        task.step_aside(place.wait()).await?;
+        task.release_permit_while(place.wait()).await?;
     }
     let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
     let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();

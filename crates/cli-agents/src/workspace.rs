@@ -5,7 +5,7 @@ mod repository;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use switchboard_engine::{Blocker, Stopped, TaskHandle};
+use switchboard_engine::{BlockingTask, Stopped, TaskHandle};
 
 use super::process::Remains;
 use super::report::Report;
@@ -182,7 +182,7 @@ impl Workspace {
         let kept = kept.filter(|place| place.is_for(top));
         let place = kept.unwrap_or_else(|| repositories.line_up(top, Who::of(task)));
         if place.ahead().is_some() {
-            task.step_aside(wait(&place, task)).await??;
+            task.release_permit_while(wait(&place, task)).await??;
             // What it waited for must not stand there as if it still did.
             task.status("The repository is free.").await?;
         }
@@ -227,7 +227,7 @@ impl Workspace {
 /// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
 /// answer would bring it nearer.
 async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
-    let mut told: Option<Blocker> = None;
+    let mut told: Option<BlockingTask> = None;
     let mut questions = 0;
     loop {
         let mut changed = std::pin::pin!(place.changed());

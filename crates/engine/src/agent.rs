@@ -10,7 +10,7 @@ use switchboard_a2a::{Json, Message, Metadata, Task};
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::{CallerId, Seq};
 use crate::manifest::Manifest;
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 
 /// Something that does tasks.
 pub trait Agent: Send + Sync + 'static {
@@ -74,7 +74,7 @@ pub struct Turn {
     /// The request's metadata.
     pub metadata: Option<Metadata>,
     /// The caller's routing hints.
-    pub hints: Hints,
+    pub hints: RoutingHints,
 }
 
 /// Why a message is being worked on now.
@@ -105,7 +105,7 @@ pub struct TaskView {
     /// Who asks.
     pub caller: CallerId,
     /// The caller's routing hints of that message.
-    pub hints: Hints,
+    pub hints: RoutingHints,
 }
 
 /// What to do with a task whose turn lost its process.

@@ -12,7 +12,7 @@ use crate::fold::{Fold, task_line};
 use crate::ids::{Epoch, Fence, Seq};
 use crate::live_task::{Core, LiveTask};
 use crate::reason::Reason;
-use crate::store::{Append, Guard, Phase, RowState, Sides, StoreError};
+use crate::store::{Append, AppendGuard, Phase, RowState, SideWrites, StoreError};
 
 /// No snapshot is taken for less than this.
 const SNAPSHOT_BYTES: usize = 64 << 10;
@@ -30,7 +30,7 @@ pub(crate) struct PendingAppend {
     pub(crate) batch: Batch,
     pub(crate) row: RowState,
     pub(crate) kind: AppendKind,
-    pub(crate) sides: Sides,
+    pub(crate) sides: SideWrites,
     pub(crate) refusable: bool,
 }
 
@@ -38,13 +38,13 @@ impl PendingAppend {
     /// An inbox append of events that the store may not refuse.
     pub(crate) fn inbox(events: Vec<Event>, row: RowState) -> Self {
         let batch = Batch::of(events);
-        Self { batch, row, kind: AppendKind::Inbox, sides: Sides::default(), refusable: false }
+        Self { batch, row, kind: AppendKind::Inbox, sides: SideWrites::default(), refusable: false }
     }
 }
 
 impl LiveTask {
     /// The owner append: writes the running turn's output. If the store fails the output stays uncommitted.
-    pub(crate) async fn flush(&self, engine: &EngineState, sides: Sides) -> Result<(), StoreError> {
+    pub(crate) async fn flush(&self, engine: &EngineState, sides: SideWrites) -> Result<(), StoreError> {
         let _writing = self.writing.lock().await;
         let (batch, row, fence) = {
             let mut core = self.core.lock();
@@ -179,9 +179,9 @@ impl LiveTask {
         let (append, next) = {
             let core = self.core.lock();
             let guard = match (core.key, kind) {
-                (None, _) => Guard::Create(self.task.clone()),
-                (Some(key), AppendKind::Owner(fence)) => Guard::Owner { key, fence },
-                (Some(key), AppendKind::Inbox) => Guard::Inbox { key, version: core.last_seq },
+                (None, _) => AppendGuard::Create(self.task.clone()),
+                (Some(key), AppendKind::Owner(fence)) => AppendGuard::Owner { key, fence },
+                (Some(key), AppendKind::Inbox) => AppendGuard::Inbox { key, version: core.last_seq },
             };
             let next = core.snapshot_due(&row, &sealed).then(|| core.fold_with(&sealed));
             let append = Append {
@@ -215,7 +215,7 @@ impl LiveTask {
         core.unstored = None;
         core.watched |= is_watched;
         if core.watched {
-            engine.notify_watcher(appended.key);
+            engine.notify_listener(appended.key);
         }
         engine.record_metrics(&self.task, &core, &sealed.events);
         Ok(appended.first_seq)

@@ -17,7 +17,7 @@ pub const BLOCKED_BY_KEY: &str = "switchboard/blockedBy";
 
 /// The task that a turn waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocker {
+pub struct BlockingTask {
     /// Which one.
     pub task: TaskId,
     /// Who serves it.
@@ -30,10 +30,10 @@ pub struct Blocker {
     pub asks_since: Option<Timestamp>,
 }
 
-/// A [`Blocker`] as it is shown. The last three only to its owner and to operators.
+/// A [`BlockingTask`] as it is shown. The last three only to its owner and to operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ShownBlocker {
+pub struct BlockingTaskView {
     /// Who serves the other task.
     pub agent: String,
     /// Since when it is in the way.
@@ -52,10 +52,10 @@ pub struct ShownBlocker {
     pub cancel: Option<String>,
 }
 
-impl Blocker {
+impl BlockingTask {
     /// As any reader of the task may see it.
-    pub fn shown(&self) -> ShownBlocker {
-        ShownBlocker {
+    pub fn public_view(&self) -> BlockingTaskView {
+        BlockingTaskView {
             agent: self.agent.to_string(),
             since: self.since,
             asks_since: self.asks_since,
@@ -66,19 +66,19 @@ impl Blocker {
     }
 
     /// As its owner and operators see it. The commands are those of its owner.
-    pub fn shown_in_full(&self) -> ShownBlocker {
+    pub fn full_view(&self) -> BlockingTaskView {
         let (agent, task) = (&self.agent, &self.task);
         let answer = format!("switchboard send {agent} --task-id {task} ANSWER");
-        ShownBlocker {
+        BlockingTaskView {
             task_id: Some(task.clone()),
             answer: self.asks_since.map(|_| answer),
             cancel: Some(format!("switchboard task cancel {agent} {task}")),
-            ..self.shown()
+            ..self.public_view()
         }
     }
 }
 
-impl ShownBlocker {
+impl BlockingTaskView {
     fn metadata(&self) -> Option<Metadata> {
         let mut metadata = Metadata::default();
         metadata.insert(BLOCKED_BY_KEY, Json::from_serialize(self).ok()?);
@@ -88,13 +88,13 @@ impl ShownBlocker {
 
 impl TaskHandle {
     /// Says that the turn waits for another task: WORKING, with a text made of what this task's owner may know of it. To be
-    /// said again when it waits for another one; it holds until [`Self::step_aside`] is over.
+    /// said again when it waits for another one; it holds until [`Self::release_permit_while`] is over.
     pub async fn blocked_by(
         &self,
-        blocker: Blocker,
-        text: impl FnOnce(&ShownBlocker) -> String,
+        blocker: BlockingTask,
+        text: impl FnOnce(&BlockingTaskView) -> String,
     ) -> Result<(), Stopped> {
-        let shown = if blocker.owner == *self.caller() { blocker.shown_in_full() } else { blocker.shown() };
+        let shown = if blocker.owner == *self.caller() { blocker.full_view() } else { blocker.public_view() };
         let message = Message::text(Role::Agent, text(&shown));
         self.wait_for_buffer(0).await?;
         self.push_status(TaskState::Working, Some(message), shown.metadata())?;
@@ -103,7 +103,7 @@ impl TaskHandle {
     }
 
     /// What operators read of it, without another event: for a wait that has been reported often enough.
-    pub fn note_blocker(&self, blocker: Blocker) {
+    pub fn note_blocker(&self, blocker: BlockingTask) {
         self.live.core.lock().output.run.blocker = Some(blocker);
     }
 }
@@ -115,7 +115,7 @@ impl EngineState {
             return;
         }
         let Some(blocker) = live.core.lock().output.run.blocker.clone() else { return };
-        if let Some(shown) = blocker.shown_in_full().metadata() {
+        if let Some(shown) = blocker.full_view().metadata() {
             task.metadata.get_or_insert_default().merge(&shown);
         }
     }

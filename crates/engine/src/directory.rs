@@ -10,7 +10,7 @@ use crate::caller::Caller;
 use crate::error::Error;
 use crate::ids::AgentName;
 use crate::manifest::Manifest;
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 
 /// Where a request was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -41,18 +41,23 @@ impl Address {
 
 /// What a request says that its agent can be picked by.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RoutingRequest<'a> {
     /// The message.
     pub message: &'a Message,
     /// The caller's routing hints.
-    pub hints: &'a Hints,
+    pub hints: &'a RoutingHints,
 }
 
 /// Knows the agents.
 pub trait Directory: Send + Sync + 'static {
     /// The agent that serves a request; what it asks is there to route by. Follow-ups do not come here: they go to
     /// their task's agent.
-    fn resolve(&self, address: &Address, caller: &Caller, asked: Option<Asked<'_>>) -> Result<Arc<Hosted>, Error>;
+    fn resolve(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        asked: Option<RoutingRequest<'_>>,
+    ) -> Result<Arc<Hosted>, Error>;
     /// One agent by its name, for tasks that already have one.
     fn find(&self, name: &AgentName) -> Option<Arc<Hosted>>;
     /// All agents, in the order of their configuration.
@@ -240,7 +245,12 @@ impl FixedDirectory {
 }
 
 impl Directory for FixedDirectory {
-    fn resolve(&self, address: &Address, caller: &Caller, asked: Option<Asked<'_>>) -> Result<Arc<Hosted>, Error> {
+    fn resolve(
+        &self,
+        address: &Address,
+        caller: &Caller,
+        asked: Option<RoutingRequest<'_>>,
+    ) -> Result<Arc<Hosted>, Error> {
         let hints = asked.map(|asked| asked.hints).filter(|_| *address == Address::Root);
         let hosted = match (address, hints) {
             (_, Some(hints)) if !hints.targets.is_empty() => return self.first_of(&hints.targets, caller),

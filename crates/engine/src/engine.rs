@@ -14,7 +14,7 @@ use crate::caller::Caller;
 use crate::clock::{Clock, later};
 use crate::directory::{Address, Directory};
 use crate::error::Error;
-use crate::event::{Event, Kind};
+use crate::event::{Event, EventKind};
 use crate::fold::{LogFold, task_line};
 use crate::history_cache::HistoryCache;
 use crate::idempotency::KeyReservations;
@@ -23,9 +23,9 @@ use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
 use crate::settings::Settings;
-use crate::store::{Loaded, NewTask, Phase, Store, StoreError, TaskRow};
+use crate::store::{LoadedTask, NewTask, Phase, Store, StoreError, TaskRow};
 use crate::terminal_task_cache::TerminalTaskCache;
-use crate::webhook::Watcher;
+use crate::webhook::AppendListener;
 
 /// The kernel. Clones share it.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub(crate) struct EngineState {
     /// Everything that writes: turns and inbox appends. A shutdown waits for these.
     pub(crate) work: TaskTracker,
     /// Notified of appends to tasks with webhooks.
-    pub(crate) watcher: OnceLock<Watcher>,
+    pub(crate) listener: OnceLock<AppendListener>,
 }
 
 impl Engine {
@@ -78,7 +78,7 @@ impl Engine {
             closing: CancellationToken::new(),
             drained: CancellationToken::new(),
             work: TaskTracker::new(),
-            watcher: OnceLock::new(),
+            listener: OnceLock::new(),
         });
         let census = inner.store.census().await?;
         for (caller, parked) in census.parked {
@@ -158,7 +158,7 @@ impl EngineState {
     }
 
     /// Brings a loaded task into memory; the one already there wins. Ended tasks are not shared: they never change.
-    pub(crate) async fn adopt(&self, loaded: Loaded) -> Result<Arc<LiveTask>, Error> {
+    pub(crate) async fn adopt(&self, loaded: LoadedTask) -> Result<Arc<LiveTask>, Error> {
         let done = loaded.row.state.phase == Phase::Done;
         let hosted = self.directory.find(&loaded.row.task.agent);
         let task = loaded.row.task.clone();
@@ -176,8 +176,8 @@ impl EngineState {
         Ok(shared)
     }
 
-    pub(crate) fn fold_loaded(&self, loaded: Loaded) -> Result<Core, Error> {
-        let Loaded { row, snapshot, events } = loaded;
+    pub(crate) fn fold_loaded(&self, loaded: LoadedTask) -> Result<Core, Error> {
+        let LoadedTask { row, snapshot, events } = loaded;
         let mut log = match &snapshot {
             Some(snapshot) => LogFold::from_snapshot(&row.task, snapshot)?,
             None => LogFold::new(&row.task),
@@ -199,7 +199,7 @@ impl EngineState {
     /// Records the duration of tasks that a commit has ended.
     pub(crate) fn record_metrics(&self, task: &NewTask, core: &Core, events: &[Event]) {
         for event in events {
-            let Kind::Status(state) = event.kind() else { continue };
+            let EventKind::Status(state) = event.kind() else { continue };
             if state.is_terminal() {
                 let began = uuid_time(&task.id).unwrap_or(core.row.status_at);
                 let seconds = (core.row.status_at.0 - began.0).max(0) as f64 / 1_000.0;

@@ -72,7 +72,7 @@ pub struct Usage {
 
 /// What a reader must know of an event without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// The kernel's own; not sent.
     Internal,
     /// An artifact update.
@@ -81,7 +81,7 @@ pub enum Kind {
     Status(TaskState),
 }
 
-impl Kind {
+impl EventKind {
     /// Whether it goes out on the wire.
     pub fn is_sent(self) -> bool {
         self != Self::Internal
@@ -95,11 +95,11 @@ impl Kind {
 
 impl Event {
     /// What a reader must know of it.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EventKind {
         match self {
-            Self::StatusUpdate(update) => Kind::Status(update.status.state),
-            Self::ArtifactUpdate(_) => Kind::Artifact,
-            _ => Kind::Internal,
+            Self::StatusUpdate(update) => EventKind::Status(update.status.state),
+            Self::ArtifactUpdate(_) => EventKind::Artifact,
+            _ => EventKind::Internal,
         }
     }
 
@@ -125,7 +125,7 @@ pub struct LoggedEvent {
     /// The epoch it was written in.
     pub epoch: Epoch,
     /// What it is.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Its line in the log; for events that are sent, the v1.0 frame.
     pub line: Bytes,
     /// The frame in the other dialects, once a reader has asked for it.
@@ -134,7 +134,7 @@ pub struct LoggedEvent {
 
 impl LoggedEvent {
     /// An event with its number in the log.
-    pub(crate) fn new(seq: Seq, epoch: Epoch, kind: Kind, line: Bytes) -> Arc<Self> {
+    pub(crate) fn new(seq: Seq, epoch: Epoch, kind: EventKind, line: Bytes) -> Arc<Self> {
         Arc::new(Self { seq, epoch, kind, line, translated: Default::default() })
     }
 
@@ -159,7 +159,7 @@ impl LoggedEvent {
 }
 
 /// Tells the kind of a line as it stands in the log.
-pub fn kind_of(line: &[u8]) -> Kind {
+pub fn kind_of(line: &[u8]) -> EventKind {
     #[derive(Deserialize)]
     struct Frame {
         #[serde(rename = "statusUpdate")]
@@ -174,13 +174,13 @@ pub fn kind_of(line: &[u8]) -> Kind {
         state: TaskState,
     }
     if line.starts_with(br#"{"artifactUpdate""#) {
-        return Kind::Artifact;
+        return EventKind::Artifact;
     }
     if !line.starts_with(br#"{"statusUpdate""#) {
-        return Kind::Internal;
+        return EventKind::Internal;
     }
     match serde_json::from_slice::<Frame>(line) {
-        Ok(frame) => Kind::Status(frame.update.status.state),
-        Err(_) => Kind::Internal,
+        Ok(frame) => EventKind::Status(frame.update.status.state),
+        Err(_) => EventKind::Internal,
     }
 }

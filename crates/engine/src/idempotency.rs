@@ -15,17 +15,17 @@ use crate::caller::Caller;
 use crate::directory::Address;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::store::SendScope;
+use crate::store::IdempotencyScope;
 
 /// Keys whose send is under way.
 #[derive(Default)]
 pub(crate) struct KeyReservations {
-    held: Mutex<HashMap<SendScope, Arc<Notify>>>,
+    held: Mutex<HashMap<IdempotencyScope, Arc<Notify>>>,
 }
 
 impl KeyReservations {
     /// Reserves a key; waits while another send holds it.
-    pub(crate) async fn reserve(self: &KeyReservations, scope: &SendScope) -> KeyReservation<'_> {
+    pub(crate) async fn reserve(self: &KeyReservations, scope: &IdempotencyScope) -> KeyReservation<'_> {
         loop {
             let held = {
                 let mut keys = self.held.lock();
@@ -49,7 +49,7 @@ impl KeyReservations {
 /// A reserved key; free again when dropped.
 pub(crate) struct KeyReservation<'a> {
     reservations: &'a KeyReservations,
-    scope: SendScope,
+    scope: IdempotencyScope,
 }
 
 impl Drop for KeyReservation<'_> {
@@ -63,7 +63,8 @@ impl Drop for KeyReservation<'_> {
 impl Engine {
     /// Whether something was sent under an idempotency key.
     pub async fn was_sent(&self, caller: &Caller, address: &Address, key: &str) -> Result<bool, Error> {
-        let scope = SendScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
+        let scope =
+            IdempotencyScope { owner: caller.id.clone(), address: address.as_str().to_owned(), key: key.to_owned() };
         let known = self.inner.store.find_send(scope).await?;
         Ok(known.is_some())
     }

@@ -16,7 +16,7 @@ use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::fold::{Fold, task_line};
 use crate::ids::AgentName;
-use crate::store::{ListQuery, Loaded, Phase, Place, TaskRow};
+use crate::store::{ListPosition, ListQuery, LoadedTask, Phase, TaskRow};
 
 /// What is loaded at once: enough for a page of ordinary tasks, so that a page costs one trip to the store, and little
 /// beside one large task.
@@ -24,7 +24,7 @@ const PORTION_BYTES: usize = 1 << 20;
 
 /// Which tasks to list, and what of them.
 #[derive(Clone, Debug, Default)]
-pub struct List {
+pub struct ListFilter {
     /// Of which conversation.
     pub context: Option<ContextId>,
     /// In which state.
@@ -32,7 +32,7 @@ pub struct List {
     /// With a status at or after a time.
     pub since: Option<Timestamp>,
     /// After the last task of the page before.
-    pub after: Option<Place>,
+    pub after: Option<ListPosition>,
     /// How many.
     pub page_size: usize,
     /// Whether with what they have produced.
@@ -42,27 +42,27 @@ pub struct List {
 }
 
 /// One page of tasks, newest status first.
-pub struct Listing {
+pub struct TaskPage {
     engine: Arc<EngineState>,
     caller: Caller,
-    list: List,
+    list: ListFilter,
     /// Those that are not loaded yet.
-    places: VecDeque<Place>,
+    places: VecDeque<ListPosition>,
     /// The bytes of the events of all of them.
     sizes: Vec<u64>,
     /// Those that are loaded and not given yet.
-    loaded: VecDeque<(Place, Loaded)>,
+    loaded: VecDeque<(ListPosition, LoadedTask)>,
     /// Where the next page begins if all of this one are taken.
-    pub next_page: Option<Place>,
+    pub next_page: Option<ListPosition>,
     /// How many match in all.
     pub total: u64,
 }
 
 /// One task of a page.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct TaskPageEntry {
     /// Where it stands: the next page begins here if this is the last one taken.
-    pub place: Place,
+    pub place: ListPosition,
     /// The agent that works on it.
     pub agent: AgentName,
     /// The task, with as much of it as was asked for.
@@ -71,7 +71,7 @@ pub struct Listed {
 
 impl Engine {
     /// A page of the caller's tasks.
-    pub async fn list(&self, address: &Address, caller: &Caller, list: List) -> Result<Listing, Error> {
+    pub async fn list(&self, address: &Address, caller: &Caller, list: ListFilter) -> Result<TaskPage, Error> {
         let query = ListQuery {
             owner: caller.id.clone(),
             agents: match (address, &caller.scopes.agents) {
@@ -87,7 +87,7 @@ impl Engine {
             page_size: list.page_size,
         };
         let page = self.inner.store.list(query).await?;
-        Ok(Listing {
+        Ok(TaskPage {
             engine: Arc::clone(&self.inner),
             caller: caller.clone(),
             list,
@@ -105,7 +105,7 @@ impl Engine {
     }
 }
 
-impl Listing {
+impl TaskPage {
     /// The bytes of all tasks of the page together, before anything is left out of them.
     pub fn bytes(&self) -> u64 {
         self.sizes.iter().sum()
@@ -117,7 +117,7 @@ impl Listing {
     }
 
     /// The next task, loaded and read at once; none at the end of the page.
-    pub async fn next(&mut self) -> Result<Option<Listed>, Error> {
+    pub async fn next(&mut self) -> Result<Option<TaskPageEntry>, Error> {
         loop {
             if let Some(listed) = self.next_loaded() {
                 return Ok(Some(listed));
@@ -129,12 +129,12 @@ impl Listing {
     }
 
     /// The next of the tasks that are loaded; none if more must be loaded first, or there are none.
-    pub fn next_loaded(&mut self) -> Option<Listed> {
+    pub fn next_loaded(&mut self) -> Option<TaskPageEntry> {
         while let Some((place, loaded)) = self.loaded.pop_front() {
             // It may have gone on since the page was made.
             if self.list.state.is_none_or(|state| state == loaded.row.state.state) {
                 let agent = loaded.row.task.agent.clone();
-                return Some(Listed { place, agent, task: self.read(loaded) });
+                return Some(TaskPageEntry { place, agent, task: self.read(loaded) });
             }
         }
         None
@@ -163,7 +163,7 @@ impl Listing {
         Ok(!self.loaded.is_empty())
     }
 
-    fn read(&self, loaded: Loaded) -> Task {
+    fn read(&self, loaded: LoadedTask) -> Task {
         let row = loaded.row.clone();
         let read = match &loaded.snapshot {
             Some((_, _, snapshot)) if loaded.events.is_empty() => self.read_snapshot(&task_line(snapshot)),

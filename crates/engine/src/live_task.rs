@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use crate::admission::Permit;
 use crate::batch::Batch;
-use crate::blocking_task::Blocker;
+use crate::blocking_task::BlockingTask;
 use crate::directory::Hosted;
 use crate::event::{Event, LoggedEvent, Usage};
 use crate::final_message::ProducedArtifacts;
@@ -121,7 +121,7 @@ pub(crate) struct RunOutput {
     /// The artifacts that the final message names.
     pub(crate) produced: ProducedArtifacts,
     /// The task that the run waits for, while its permit is released.
-    pub(crate) blocker: Option<Blocker>,
+    pub(crate) blocker: Option<BlockingTask>,
     /// The run knows that it has to stop, and cannot complete its task any more.
     pub(crate) stop_observed: bool,
 }

@@ -4,7 +4,7 @@
 
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 
-use crate::blocking_task::Blocker;
+use crate::blocking_task::BlockingTask;
 use crate::engine::{Engine, EngineState};
 use crate::error::Error;
 use crate::event::Event;
@@ -17,7 +17,7 @@ const FIRST_WORDS: usize = 80;
 
 /// A task that has not ended.
 #[derive(Clone, Debug)]
-pub struct LiveView {
+pub struct LiveTaskSummary {
     /// Where it stands in the order: the next page begins after it.
     pub key: TaskKey,
     /// Its id.
@@ -37,14 +37,14 @@ pub struct LiveView {
     /// Its queue position, if it waits for a permit; 1 is next.
     pub queue_position: Option<usize>,
     /// The task that it waits for, if it does.
-    pub blocker: Option<Blocker>,
+    pub blocker: Option<BlockingTask>,
     /// The beginning of its first message, on one line.
     pub first_words: String,
 }
 
 impl Engine {
     /// The tasks of all callers that have not ended, oldest first, after the given key and at most `max`.
-    pub async fn live_tasks(&self, after: TaskKey, max: usize) -> Result<Vec<LiveView>, Error> {
+    pub async fn live_tasks(&self, after: TaskKey, max: usize) -> Result<Vec<LiveTaskSummary>, Error> {
         let rows = self.inner.store.live(after, max).await?;
         let mut views = Vec::with_capacity(rows.len());
         for row in rows {
@@ -64,7 +64,7 @@ impl Engine {
 }
 
 impl EngineState {
-    async fn live_view(&self, row: TaskRow) -> LiveView {
+    async fn live_view(&self, row: TaskRow) -> LiveTaskSummary {
         let (mut state, mut since) = (row.state.state, row.state.status_at);
         let (mut blocker, mut queue_position) = (None, None);
         if let Some(live) = self.live.get(&row.task.id) {
@@ -75,7 +75,7 @@ impl EngineState {
             queue_position = self.admission.position(&live);
         }
         let (received_at, first_words) = self.first_words(row.key).await.unwrap_or_default();
-        LiveView {
+        LiveTaskSummary {
             key: row.key,
             id: row.task.id,
             agent: row.task.agent,

@@ -27,7 +27,7 @@ pub(crate) enum PermitState {
 impl TaskHandle {
     /// Waits for something that other turns have to do first, and lets another turn have its permit meanwhile. An error
     /// if the task is to stop before that.
-    pub async fn step_aside<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
+    pub async fn release_permit_while<T>(&self, wait: impl Future<Output = T>) -> Result<T, Stopped> {
         let Some(hosted) = &self.live.hosted else { return Err(Stopped::Lost) };
         // Counted as waiting without a limit: if it kept its permit, the turn it waits for might never get one. Instead
         // its agent takes no further work while too many of its turns wait (`has_too_many_released`).

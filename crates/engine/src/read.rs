@@ -15,7 +15,7 @@ use crate::history_cache::TaskHistory;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::LiveTask;
 use crate::permit_release::PermitState;
-use crate::store::{Loaded, LoadedWithin, NewTask, Phase, StoreError};
+use crate::store::{LoadedTask, LoadedTaskWithin, NewTask, Phase, StoreError};
 
 /// A larger log is folded on a blocking thread, where it delays no other task.
 const FOLDED_AT_ONCE: usize = 64 << 10;
@@ -119,13 +119,13 @@ impl Engine {
         let loaded = engine.store.load_within(id, max_bytes).await?;
         match loaded {
             None => Err(Error::TaskNotFound(id.clone())),
-            Some(LoadedWithin::Whole(loaded)) => {
+            Some(LoadedTaskWithin::Whole(loaded)) => {
                 engine.stored_reading(address, caller, *loaded, deletions).await.map(ReadWithin::Task)
             }
-            Some(LoadedWithin::Larger(row)) if visible(address, caller, &row.task, row.state.hidden) => {
+            Some(LoadedTaskWithin::Larger(row)) if visible(address, caller, &row.task, row.state.hidden) => {
                 Ok(ReadWithin::Larger(row.bytes))
             }
-            Some(LoadedWithin::Larger(_)) => Err(Error::TaskNotFound(id.clone())),
+            Some(LoadedTaskWithin::Larger(_)) => Err(Error::TaskNotFound(id.clone())),
         }
     }
 
@@ -179,7 +179,7 @@ impl EngineState {
         self: &Arc<Self>,
         address: &Address,
         caller: &Caller,
-        loaded: Loaded,
+        loaded: LoadedTask,
         deletions: u64,
     ) -> Result<TaskReading, Error> {
         let row = &loaded.row;
@@ -230,7 +230,7 @@ impl EngineState {
         }
     }
 
-    pub(crate) fn fold_task(&self, loaded: Loaded) -> Result<Task, Error> {
+    pub(crate) fn fold_task(&self, loaded: LoadedTask) -> Result<Task, Error> {
         if let (true, Some((_, _, snapshot))) = (loaded.events.is_empty(), &loaded.snapshot) {
             return TaskReading::Encoded(task_line(snapshot)).into_task();
         }

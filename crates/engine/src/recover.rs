@@ -20,7 +20,7 @@ use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::reason::Reason;
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 use crate::store::{Phase, RowState, StoreError, TaskRow};
 use crate::turn::{self, TurnInput};
 
@@ -198,7 +198,7 @@ fn view(live: &LiveTask) -> Option<TaskView> {
         message: current.received.message.clone(),
         saved: core.fold.kernel.saved.clone(),
         caller: live.task.owner.clone(),
-        hints: Hints::seen_by(&live.task.agent, &current.received),
+        hints: RoutingHints::seen_by(&live.task.agent, &current.received),
     })
 }
 

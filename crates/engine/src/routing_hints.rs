@@ -13,7 +13,7 @@ use crate::ids::AgentName;
 
 /// A caller's routing hints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
+pub struct RoutingHints {
     /// The id of the skill it wants.
     pub skill: Option<String>,
     /// The profile it wants to be served with; what that means is the agent's affair.
@@ -27,7 +27,7 @@ const MESSAGE: [&str; 4] =
     ["message.metadata.skill", "message.metadata.skillHint", "message.metadata.profile", "message.metadata.targets"];
 const REQUEST: [&str; 4] = ["metadata.skill", "metadata.skillHint", "metadata.profile", "metadata.targets"];
 
-impl Hints {
+impl RoutingHints {
     /// Reads a message's metadata, then its request's.
     pub fn read(address: &Address, message: &Message, request: Option<&Metadata>) -> Result<Self, Error> {
         let mut hints = Self::default();
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
     use switchboard_a2a::Role;
 
-    fn read(address: &Address, message: &str, request: &str) -> Result<Hints, Error> {
+    fn read(address: &Address, message: &str, request: &str) -> Result<RoutingHints, Error> {
         let metadata = |json: &str| serde_json::from_str::<Option<Metadata>>(json).unwrap();
         let message = Message { metadata: metadata(message), ..Message::text(Role::User, "hi") };
-        Hints::read(address, &message, metadata(request).as_ref())
+        RoutingHints::read(address, &message, metadata(request).as_ref())
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(targets(r#"{"targets":["x","","y"]}"#), ["x".into(), "y".into()]);
         assert_eq!(targets(r#"{"targets":[]}"#), ["z".into()]);
         let own = read(&Address::Agent("x".into()), r#"{"targets":["y"]}"#, r#"{"targets":"z"}"#).unwrap();
-        assert_eq!(own, Hints::default());
+        assert_eq!(own, RoutingHints::default());
     }
 
     #[test]

@@ -26,11 +26,11 @@ pub trait Store: Send + Sync + 'static {
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>>;
 
     /// One task with its newest snapshot and every event after it.
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>>;
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>>;
 
     /// The same if its events have at most `max_bytes`, else its row alone: a caller that has to wait for its share of
     /// the memory learns how much to ask for before anything large is read.
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>>;
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>>;
 
     /// Event rows of one task that hold events after `after`, oldest first, until `max_bytes` are passed
     /// (at least one row if there is one).
@@ -45,10 +45,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Those of the tasks that are still there, in the order given, until `max_bytes` are passed (at least one if there
     /// is one). So a task that is missing before the last one given is gone, and none means that all are.
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>>;
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>>;
 
     /// The send that was accepted under an idempotency key.
-    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>>;
+    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>>;
 
     /// Tasks to recover: queued ones, and running ones whose lease is not held by a live node. Oldest first, after the
     /// given key.
@@ -77,7 +77,7 @@ pub trait Store: Send + Sync + 'static {
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize>;
 
     /// How many tasks there are in each state, hidden ones left out, and how many are parked.
-    fn census(&self) -> StoreFuture<Census>;
+    fn census(&self) -> StoreFuture<TaskCounts>;
 
     /// The epoch that this process writes in.
     fn epoch(&self) -> Epoch;
@@ -95,7 +95,7 @@ pub trait Store: Send + Sync + 'static {
 
 /// The lock that an append is made under.
 #[derive(Clone, Debug)]
-pub enum Guard {
+pub enum AppendGuard {
     /// The task is new.
     Create(NewTask),
     /// The turn that holds the fence; refused with [`StoreError::Fenced`] once another one was claimed.
@@ -131,7 +131,7 @@ pub struct NewTask {
 #[derive(Clone, Debug)]
 pub struct Append {
     /// Who may write.
-    pub guard: Guard,
+    pub guard: AppendGuard,
     /// The events, each one line of JSON, joined by line feeds; empty if only the row changes.
     pub events: Bytes,
     /// How many events that is.
@@ -143,21 +143,21 @@ pub struct Append {
     /// What the task says to later ones of its conversation from now on; as before if absent.
     pub note: Option<String>,
     /// What else is written with them.
-    pub sides: Sides,
+    pub sides: SideWrites,
     /// Whether the store may refuse it when overloaded: new work yes; terminal events, cancellations and output no.
     pub refusable: bool,
 }
 
 /// What is written with an append and is no event.
 #[derive(Clone, Debug, Default)]
-pub struct Sides {
+pub struct SideWrites {
     /// The idempotency key that the events answer.
-    pub send: Option<SendRecord>,
+    pub send: Option<IdempotencyRecord>,
     /// A webhook of the task.
     pub webhook: Option<NewWebhook>,
 }
 
-impl Sides {
+impl SideWrites {
     /// Whether there is anything.
     pub fn is_empty(&self) -> bool {
         self.send.is_none() && self.webhook.is_none()
@@ -238,7 +238,7 @@ pub struct TaskRow {
 
 /// A task as read back.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedTask {
     /// Its row.
     pub row: TaskRow,
     /// The newest snapshot, the event it is as of, and the epoch of that event.
@@ -247,7 +247,7 @@ pub struct Loaded {
     pub events: Vec<EventRow>,
 }
 
-impl Loaded {
+impl LoadedTask {
     /// The bytes of its snapshot and events.
     pub fn size(&self) -> usize {
         let snapshot = self.snapshot.as_ref().map_or(0, |(_, _, snapshot)| snapshot.len());
@@ -257,9 +257,9 @@ impl Loaded {
 
 /// A task that was to be read only if it is small.
 #[derive(Clone, Debug)]
-pub enum LoadedWithin {
+pub enum LoadedTaskWithin {
     /// It is, and here it is.
-    Whole(Box<Loaded>),
+    Whole(Box<LoadedTask>),
     /// It is larger; [`TaskRow::bytes`] says how large.
     Larger(Box<TaskRow>),
 }
@@ -306,30 +306,30 @@ pub struct ListQuery {
     /// With a status at or after a time.
     pub since: Option<Timestamp>,
     /// After the last task of the page before.
-    pub after: Option<Place>,
+    pub after: Option<ListPosition>,
     /// How many.
     pub page_size: usize,
 }
 
 /// Where a task stands in a list: its status time, and its key among those of the same time.
-pub type Place = (Timestamp, TaskKey);
+pub type ListPosition = (Timestamp, TaskKey);
 
 /// One page.
 #[derive(Clone, Debug)]
 pub struct ListPage {
     /// Its tasks' places.
-    pub places: Vec<Place>,
+    pub places: Vec<ListPosition>,
     /// The bytes of the events of each, in the same order.
     pub sizes: Vec<u64>,
     /// Where the next page begins; absent on the last one.
-    pub next: Option<Place>,
+    pub next: Option<ListPosition>,
     /// How many tasks match in all.
     pub total: u64,
 }
 
 /// Where an idempotency key counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SendScope {
+pub struct IdempotencyScope {
     /// Whose key.
     pub owner: CallerId,
     /// The address that was asked: an agent's name, or the root.
@@ -340,9 +340,9 @@ pub struct SendScope {
 
 /// What was accepted under a key. Lives as long as its task.
 #[derive(Clone, Debug)]
-pub struct SendRecord {
+pub struct IdempotencyRecord {
     /// Where the key counts.
-    pub scope: SendScope,
+    pub scope: IdempotencyScope,
     /// Digest of what was sent.
     pub digest: [u8; 32],
     /// The task it went to; the store fills it in.
@@ -364,7 +364,7 @@ pub struct Retention {
 
 /// How many tasks there are.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Census {
+pub struct TaskCounts {
     /// By state.
     pub by_state: Vec<(TaskState, u64)>,
     /// Parked ones by owner.

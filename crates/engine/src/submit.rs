@@ -11,7 +11,7 @@ use crate::append::PendingAppend;
 use crate::batch::Batch;
 use crate::caller::Caller;
 use crate::clock::later;
-use crate::directory::{Address, Asked, Hosted};
+use crate::directory::{Address, Hosted, RoutingRequest};
 use crate::engine::{Engine, EngineState, shutting_down};
 use crate::error::Error;
 use crate::event::{Event, Received};
@@ -22,9 +22,9 @@ use crate::live_task::{Core, LiveTask};
 use crate::manifest::{Replies, Start};
 use crate::media_types;
 use crate::queue::QueuePriority;
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 use crate::store::webhooks::NewWebhook;
-use crate::store::{NewTask, Phase, RowState, SendRecord, SendScope, Sides};
+use crate::store::{IdempotencyRecord, IdempotencyScope, NewTask, Phase, RowState, SideWrites};
 use crate::turn::{self, TurnInput};
 use validate::{check_context, takes_messages};
 
@@ -33,7 +33,7 @@ const CONTEXT_TASKS: usize = 100;
 
 /// A message to take in.
 #[derive(Clone, Debug)]
-pub struct Send {
+pub struct IncomingMessage {
     /// Where it was sent.
     pub address: Address,
     /// The message.
@@ -87,7 +87,7 @@ impl Submitted {
 impl Engine {
     /// Accepts a message. When this returns, the message is committed and its turn runs or is queued, whatever becomes
     /// of the caller's connection.
-    pub async fn send(&self, caller: &Caller, send: Send) -> Result<Submitted, Error> {
+    pub async fn send(&self, caller: &Caller, send: IncomingMessage) -> Result<Submitted, Error> {
         let engine = self.inner.clone();
         if engine.closing.is_cancelled() {
             return Err(shutting_down());
@@ -95,7 +95,8 @@ impl Engine {
         let Some(key) = &send.idempotency_key else {
             return engine.submit(caller, send, None).await;
         };
-        let scope = SendScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
+        let scope =
+            IdempotencyScope { owner: caller.id.clone(), address: send.address.as_str().to_owned(), key: key.clone() };
         let digest = digest(&send.message, &send.accepted_output_modes, send.push_config.as_ref());
         let _reservation = engine.key_reservations.reserve(&scope).await;
         let known = engine.store.find_send(scope.clone()).await?;
@@ -104,7 +105,7 @@ impl Engine {
             Some(record) => Box::pin(engine.repeat(record, send.streaming)).await,
             None => {
                 let streaming = send.streaming;
-                let record = SendRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
+                let record = IdempotencyRecord { scope: scope.clone(), digest, task: None, seq: Seq(0) };
                 let submitted = Box::pin(engine.clone().submit(caller, send, Some(record))).await;
                 let Err(error) = submitted else { return submitted };
                 // The first sender may have disconnected during its append.
@@ -120,7 +121,7 @@ impl Engine {
 
 impl EngineState {
     /// A send that was accepted before acts as the original.
-    async fn repeat(self: &Arc<Self>, record: SendRecord, streaming: bool) -> Result<Submitted, Error> {
+    async fn repeat(self: &Arc<Self>, record: IdempotencyRecord, streaming: bool) -> Result<Submitted, Error> {
         let id = record.task.unwrap_or_else(|| TaskId::from(""));
         let live = self.find_task(&id).await?.ok_or(Error::TaskNotFound(id))?;
         let first = match streaming {
@@ -133,14 +134,14 @@ impl EngineState {
     async fn submit(
         self: Arc<Self>,
         caller: &Caller,
-        send: Send,
-        record: Option<SendRecord>,
+        send: IncomingMessage,
+        record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         if send.message.role == Role::Agent {
             let problem = "a message to an agent has the role ROLE_USER (v0.3: user)".to_owned();
             return Err(Error::Invalid { field: "message.role", problem });
         }
-        let hints = Hints::read(&send.address, &send.message, send.metadata.as_ref())?;
+        let hints = RoutingHints::read(&send.address, &send.message, send.metadata.as_ref())?;
         self.check_references(caller, &send.message).await?;
         match &send.message.task_id {
             Some(id) => {
@@ -160,11 +161,11 @@ impl EngineState {
     async fn asked_in_context(
         &self,
         caller: &Caller,
-        send: &Send,
-        hints: &Hints,
+        send: &IncomingMessage,
+        hints: &RoutingHints,
     ) -> Result<Option<Arc<LiveTask>>, Error> {
         let Some(context) = &send.message.context_id else { return Ok(None) };
-        let asked = Asked { message: &send.message, hints };
+        let asked = RoutingRequest { message: &send.message, hints };
         let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
         if !hosted.agent.is_answer(&send.message) {
             return Ok(None);
@@ -180,11 +181,11 @@ impl EngineState {
     async fn begin(
         self: Arc<Self>,
         caller: &Caller,
-        send: Send,
-        hints: Hints,
-        record: Option<SendRecord>,
+        send: IncomingMessage,
+        hints: RoutingHints,
+        record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
-        let asked = Asked { message: &send.message, hints: &hints };
+        let asked = RoutingRequest { message: &send.message, hints: &hints };
         let hosted = self.directory.resolve(&send.address, caller, Some(asked))?;
         media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         check_context(send.message.context_id.as_ref())?;
@@ -196,7 +197,7 @@ impl EngineState {
             context: send.message.context_id.clone().unwrap_or_else(ContextId::generate),
         };
         let return_immediately = send.return_immediately;
-        let sides = Sides { send: record, webhook: named(send.webhook.clone(), &task.id) };
+        let sides = SideWrites { send: record, webhook: named(send.webhook.clone(), &task.id) };
         let received = Arc::new(self.receive(&task, send));
         let mut batch = Batch::default();
         self.check_size(batch.push(Event::Received(received.clone())))?;
@@ -238,7 +239,7 @@ impl EngineState {
                 admitted => match (task.flush(&engine, sides).await, admitted) {
                     (Err(error), _) => task.give_up(error),
                     (Ok(()), Admitted::Runs(permit)) => {
-                        turn::drive(engine, task, permit, begin, Sides::default()).await
+                        turn::drive(engine, task, permit, begin, SideWrites::default()).await
                     }
                     (Ok(()), Admitted::Queued(slot)) => engine.enqueue(QueuePriority::New, task, slot),
                 },
@@ -261,7 +262,7 @@ impl EngineState {
         Ok(Submitted { engine: self, live, seq: Seq(1), first: InitialTask::New(received) })
     }
 
-    fn receive(&self, task: &NewTask, send: Send) -> Received {
+    fn receive(&self, task: &NewTask, send: IncomingMessage) -> Received {
         let mut message = send.message;
         message.task_id = Some(task.id.clone());
         message.context_id = Some(task.context.clone());
@@ -277,8 +278,8 @@ impl EngineState {
     async fn follow_up(
         self: Arc<Self>,
         live: Arc<LiveTask>,
-        send: Send,
-        record: Option<SendRecord>,
+        send: IncomingMessage,
+        record: Option<IdempotencyRecord>,
     ) -> Result<Submitted, Error> {
         if let Some(context) = &send.message.context_id
             && *context != live.task.context
@@ -290,7 +291,7 @@ impl EngineState {
             media_types::check(&hosted.manifest, &send.message, &send.accepted_output_modes)?;
         }
         let streaming = send.streaming;
-        let sides = Sides { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
+        let sides = SideWrites { send: record, webhook: named(send.webhook.clone(), &live.task.id) };
         let received = Arc::new(self.receive(&live.task, send));
         // Spawned: the caller may disconnect, the append must go on.
         let engine = self.clone();
@@ -307,7 +308,7 @@ impl EngineState {
         self: Arc<Self>,
         live: Arc<LiveTask>,
         received: Arc<Received>,
-        sides: Sides,
+        sides: SideWrites,
         streaming: bool,
     ) -> Result<(Seq, Option<Task>), Error> {
         let event = Event::Received(received);

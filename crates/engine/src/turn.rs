@@ -36,7 +36,7 @@ use crate::output::push;
 use crate::permit_release::PermitState;
 use crate::queue::QueuePriority;
 use crate::reason::Reason;
-use crate::store::{Phase, RowState, Sides, StoreError};
+use crate::store::{Phase, RowState, SideWrites, StoreError};
 
 pub(crate) use conclude::panic_text;
 use conclude::{Outcome, conclude, end_stopped, force_end};
@@ -52,7 +52,7 @@ pub(crate) async fn drive(
     live: Arc<LiveTask>,
     permit: Permit,
     begin: TurnInput,
-    sides: Sides,
+    sides: SideWrites,
 ) {
     let busy = Some(engine.admission.busy.acquire());
     let timers = Timers::default();
@@ -71,7 +71,7 @@ struct Driver {
     live: Arc<LiveTask>,
     permit: Option<Permit>,
     busy: Option<CounterPermit>,
-    sides: Sides,
+    sides: SideWrites,
     timers: Timers,
     /// The agent has waited for its answer for as long as it is kept in memory (`Settings::park`).
     unload: bool,

@@ -11,7 +11,7 @@ use crate::caller::Caller;
 use crate::directory::{Address, Hosted};
 use crate::engine::{Engine, EngineState, state_label};
 use crate::error::Error;
-use crate::event::{Event, Kind, LoggedEvent, kind_of};
+use crate::event::{Event, EventKind, LoggedEvent, kind_of};
 use crate::fold::Fold;
 use crate::ids::{Cursor, Seq};
 use crate::live_task::{Core, LiveTask};
@@ -24,7 +24,7 @@ const READ_BYTES: usize = 256 << 10;
 
 /// When a stream ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
+pub enum StreamEnd {
     /// At the terminal event.
     Terminal,
     /// Also when the agent asks for input.
@@ -33,13 +33,13 @@ pub enum Until {
     Interrupted,
 }
 
-impl Until {
+impl StreamEnd {
     /// Whether the stream ends with this event.
-    pub fn ends_at(self, kind: Kind) -> bool {
+    pub fn ends_at(self, kind: EventKind) -> bool {
         match kind {
-            Kind::Status(state) if state.is_terminal() => true,
-            Kind::Status(TaskState::InputRequired) => self != Self::Terminal,
-            Kind::Status(TaskState::AuthRequired) => self == Self::Interrupted,
+            EventKind::Status(state) if state.is_terminal() => true,
+            EventKind::Status(TaskState::InputRequired) => self != Self::Terminal,
+            EventKind::Status(TaskState::AuthRequired) => self == Self::Interrupted,
             _ => false,
         }
     }
@@ -47,7 +47,7 @@ impl Until {
 
 /// What a blocked sender gets.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum SendResult {
     /// The task as it is.
     Task(TaskReading),
     /// A direct reply.
@@ -57,7 +57,7 @@ pub enum Answer {
 impl Submitted {
     /// The blocking send: waits for a terminal or interrupted state after this message. If output cannot be stored at
     /// present, or the server stops, the blocked sender gets the task as it is: the message is stored, so it is no error.
-    pub async fn answer(&self) -> Answer {
+    pub async fn answer(&self) -> SendResult {
         let seq = self.seq;
         let stopped = self.live.wait_for(|core| {
             let over = core.fold.kernel.last_stop > seq.0 || core.is_done() || core.is_stuck();
@@ -79,16 +79,16 @@ impl Submitted {
         self.answer_with(reply)
     }
 
-    fn answer_with(&self, reply: Option<Message>) -> Answer {
+    fn answer_with(&self, reply: Option<Message>) -> SendResult {
         match reply {
-            Some(message) => Answer::Message(message),
-            None => Answer::Task(self.engine.reading(&self.live)),
+            Some(message) => SendResult::Message(message),
+            None => SendResult::Task(self.engine.reading(&self.live)),
         }
     }
 
     /// The task at once, without waiting for its end. An agent that has not yet said whether it answers with a task
     /// or a message is waited for.
-    pub async fn now(&self) -> Answer {
+    pub async fn now(&self) -> SendResult {
         let reply = self.reply_or_task(Core::is_stuck).await;
         self.answer_with(reply)
     }
@@ -106,10 +106,10 @@ impl Submitted {
     }
 
     /// The stream of this message: a direct reply, or the task as of the message and everything after it.
-    pub async fn stream(self, until: Until, after: Option<Cursor>) -> Streamed {
+    pub async fn stream(self, until: StreamEnd, after: Option<Cursor>) -> SendStream {
         // A stream has keep-alives, so its reader can wait until the reply is stored.
         if let Some(message) = self.reply_or_task(|core| core.lost.is_some()).await {
-            return Streamed::Message(message);
+            return SendStream::Message(message);
         }
         let first = match self.first {
             InitialTask::Existing(known) => *known,
@@ -134,12 +134,12 @@ impl Submitted {
         } else {
             Some(first)
         };
-        Streamed::Task { first, stream }
+        SendStream::Task { first, stream }
     }
 }
 
 /// What a message stream carries.
-pub enum Streamed {
+pub enum SendStream {
     /// One direct reply.
     Message(Message),
     /// A task.
@@ -168,7 +168,7 @@ impl Engine {
         caller: &Caller,
         id: &TaskId,
         after: Option<Cursor>,
-        until: impl FnOnce(Option<&Arc<Hosted>>) -> Until,
+        until: impl FnOnce(Option<&Arc<Hosted>>) -> StreamEnd,
     ) -> Result<Subscription, Error> {
         let live = self.inner.open(address, caller, id).await?;
         let until = until(live.hosted.as_ref());
@@ -196,12 +196,12 @@ pub struct TaskStream {
     engine: Arc<EngineState>,
     live: Arc<LiveTask>,
     after: Seq,
-    until: Until,
+    until: StreamEnd,
     over: bool,
 }
 
 impl TaskStream {
-    fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: Until) -> Self {
+    fn new(engine: Arc<EngineState>, live: Arc<LiveTask>, after: Seq, until: StreamEnd) -> Self {
         Self { engine, live, after, until, over: false }
     }
 

@@ -14,16 +14,16 @@ use crate::error::Error;
 use crate::ids::{Seq, TaskKey};
 use crate::live_task::{Core, LiveTask};
 use crate::store::webhooks::NewWebhook;
-use crate::store::{Append, Guard, Phase, Sides, StoreError, TaskRow};
+use crate::store::{Append, AppendGuard, Phase, SideWrites, StoreError, TaskRow};
 use crate::submit::named;
 
 /// Called with every task that has grown and has a webhook. Must not block.
-pub type Watcher = Arc<dyn Fn(TaskKey) + Send + Sync>;
+pub type AppendListener = Arc<dyn Fn(TaskKey) + Send + Sync>;
 
 impl Engine {
     /// Registers the listener for appends to tasks with webhooks. Only the first one counts.
-    pub fn tell(&self, watcher: Watcher) {
-        if self.inner.watcher.set(watcher).is_err() {
+    pub fn on_append(&self, listener: AppendListener) {
+        if self.inner.listener.set(listener).is_err() {
             tracing::warn!("a listener for appends is already registered");
         }
     }
@@ -72,7 +72,7 @@ impl EngineState {
         let webhook = named(Some(webhook), &live.task.id);
         let decide = |core: &mut Core| {
             let stopped = core.is_done() || core.row.state.is_interrupted();
-            let sides = Sides {
+            let sides = SideWrites {
                 send: None,
                 webhook: webhook.clone().map(|webhook| NewWebhook {
                     cursor: if stopped { before_stop(core) } else { core.last_seq },
@@ -89,23 +89,23 @@ impl EngineState {
     async fn set_on_ended(&self, row: TaskRow, webhook: NewWebhook) -> Result<(), StoreError> {
         let late = NewWebhook { cursor: Seq(row.last_seq.0.saturating_sub(1)), late: true, ..webhook };
         let append = Append {
-            guard: Guard::Inbox { key: row.key, version: row.last_seq },
+            guard: AppendGuard::Inbox { key: row.key, version: row.last_seq },
             events: Bytes::new(),
             count: 0,
             row: row.state,
             snapshot: None,
             note: None,
-            sides: Sides { send: None, webhook: named(Some(late), &row.task.id) },
+            sides: SideWrites { send: None, webhook: named(Some(late), &row.task.id) },
             refusable: true,
         };
         self.store.append(append).await?;
-        self.notify_watcher(row.key);
+        self.notify_listener(row.key);
         Ok(())
     }
 
-    pub(crate) fn notify_watcher(&self, key: TaskKey) {
-        if let Some(watcher) = self.watcher.get() {
-            watcher(key);
+    pub(crate) fn notify_listener(&self, key: TaskKey) {
+        if let Some(listener) = self.listener.get() {
+            listener(key);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use switchboard_a2a::{ContextId, TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::Fence;
-use switchboard_engine::store::{Append, Guard, ListQuery, NewTask, Phase, RowState, Sides, Store};
+use switchboard_engine::store::{Append, AppendGuard, ListQuery, NewTask, Phase, RowState, SideWrites, Store};
 use switchboard_store::{Durability, Options, SqliteStore, database_path};
 
 const CALLERS: usize = 32;
@@ -124,7 +124,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
         context: ContextId::generate(),
     };
     Append {
-        guard: Guard::Create(new),
+        guard: AppendGuard::Create(new),
         events,
         count: 1,
         row: RowState {
@@ -138,7 +138,7 @@ fn task(events: Bytes, snapshot: Bytes) -> Append {
         },
         snapshot: Some(snapshot),
         note: None,
-        sides: Sides::default(),
+        sides: SideWrites::default(),
         refusable: true,
     }
 }

@@ -31,8 +31,8 @@ use parking_lot::Mutex;
 use switchboard_a2a::{ContextId, TaskId, Timestamp};
 use switchboard_engine::ids::{AgentName, CallerId, Epoch, Position, Seq, TaskKey};
 use switchboard_engine::store::{
-    Append, Appended, Census, EventRow, ListPage, ListQuery, Loaded, LoadedWithin, Retention, SendRecord, SendScope,
-    Store, StoreError, StoreFuture, TaskRow,
+    Append, Appended, EventRow, IdempotencyRecord, IdempotencyScope, ListPage, ListQuery, LoadedTask, LoadedTaskWithin,
+    Retention, Store, StoreError, StoreFuture, TaskCounts, TaskRow,
 };
 
 use self::checkpoint::Checkpointer;
@@ -156,12 +156,12 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.row(&id))
     }
 
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         let id = id.clone();
         self.readers.read_large(move |reader| reader.load(&id))
     }
 
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
         let id = id.clone();
         self.read(move |reader| reader.load_within(&id, max_bytes))
     }
@@ -178,12 +178,12 @@ impl Store for SqliteStore {
         self.read(move |reader| reader.list(&query))
     }
 
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
         let work = move |reader: &mut Reader| reader.load_some(&keys, max_bytes);
         if max_bytes > SMALL_READ { self.readers.read_large(work) } else { self.readers.read(work) }
     }
 
-    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
+    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
         self.read(move |reader| reader.find_send(scope))
     }
 
@@ -234,7 +234,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn census(&self) -> StoreFuture<Census> {
+    fn census(&self) -> StoreFuture<TaskCounts> {
         self.read(Reader::census)
     }
 

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use switchboard_admission::{FairSemaphore, Limits, Permit};
 use switchboard_engine::CallerId;
-use switchboard_engine::store::webhooks::{Route, WebhookKey};
+use switchboard_engine::store::webhooks::{WebhookKey, WebhookRoute};
 
 use crate::outbox::Outbox;
 use crate::render::KEPT_BYTES;
@@ -74,7 +74,7 @@ impl BodyBudget {
 
 impl Outbox {
     /// Waits in the background for a permit and queues the webhook again once it is there.
-    pub(crate) fn wait_for_budget(self: &Arc<Self>, route: Route, bytes: usize) {
+    pub(crate) fn wait_for_budget(self: &Arc<Self>, route: WebhookRoute, bytes: usize) {
         if self.body_budget.reservations.lock().insert(route.webhook, None).is_some() {
             return;
         }

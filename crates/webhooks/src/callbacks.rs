@@ -18,7 +18,7 @@ use switchboard_engine::Cursor;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::callbacks::{Added, CallbackStore};
+use switchboard_engine::store::callbacks::{CallbackStore, UpdateAdded};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -166,12 +166,12 @@ impl Callbacks {
         };
         let (inner, body) = (&self.inner, Bytes::copy_from_slice(body));
         match inner.store.add_update(key, &id, body, inner.clock.now(), MOST_WAITING, MOST_WAITING_BYTES).await {
-            Ok(Added::New(_)) => {
+            Ok(UpdateAdded::New(_)) => {
                 inner.wake(&task);
                 Ok(Received::New)
             }
-            Ok(Added::Known) => Ok(Received::Known),
-            Ok(Added::Full) => Err(ReceiveError::Full),
+            Ok(UpdateAdded::Known) => Ok(Received::Known),
+            Ok(UpdateAdded::Full) => Err(ReceiveError::Full),
             Err(StoreError::Missing) => Err(ReceiveError::Unknown(task)),
             Err(error) => Err(error.into()),
         }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use switchboard_a2a::Timestamp;
 use switchboard_admission::FairQueue;
 use switchboard_engine::CallerId;
-use switchboard_engine::store::webhooks::{Route, WebhookKey};
+use switchboard_engine::store::webhooks::{WebhookKey, WebhookRoute};
 
 use crate::Options;
 use endpoint::{Endpoint, LaneState, MOST_WAITING_PAUSED};
@@ -63,7 +63,7 @@ pub(crate) struct Started {
 enum JobState {
     Waiting(Arc<str>, CallerId),
     /// With the route of the run after it, if the job was added again meanwhile.
-    Running(Option<Route>),
+    Running(Option<WebhookRoute>),
 }
 
 /// All endpoints with jobs, and those that have failed.
@@ -102,7 +102,7 @@ impl Endpoints {
     }
 
     /// Queues a job. One that runs is run once more afterwards; one that waits at another endpoint moves.
-    pub(crate) fn add(&mut self, route: Route) {
+    pub(crate) fn add(&mut self, route: WebhookRoute) {
         let crowded = self.jobs.len() >= CROWDED_AT;
         match self.jobs.get_mut(&route.webhook) {
             Some(JobState::Running(again)) => {
@@ -207,7 +207,7 @@ impl Endpoints {
         if let Change::Paused { .. } = change {
             self.trim_lanes(name);
         }
-        let same = || Route { webhook: *job, owner: caller.clone(), endpoint: name.to_string() };
+        let same = || WebhookRoute { webhook: *job, owner: caller.clone(), endpoint: name.to_string() };
         if let Some(route) = again.or_else(|| more.then(same)) {
             self.add(route);
         }
@@ -288,13 +288,13 @@ impl Endpoints {
     }
 
     /// Queues a job before all others and ends its endpoint's pause: the job is the probe.
-    pub(crate) fn try_now(&mut self, route: Route, now: Timestamp) {
+    pub(crate) fn try_now(&mut self, route: WebhookRoute, now: Timestamp) {
         if let Some(JobState::Running(again)) = self.jobs.get_mut(&route.webhook) {
             *again = Some(route);
             return;
         }
         self.unqueue(route.webhook);
-        let Route { webhook: job, owner: caller, endpoint } = route;
+        let WebhookRoute { webhook: job, owner: caller, endpoint } = route;
         let name: Arc<str> = Arc::from(endpoint);
         let endpoint = self.endpoints.entry(Arc::clone(&name)).or_default();
         if let Some(pause) = &mut endpoint.paused {

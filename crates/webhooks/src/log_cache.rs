@@ -91,7 +91,7 @@ mod tests {
             payload: Some(PushPayload::StatusUpdate),
         };
         let caller = Caller::local();
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Agent("maker".into()),
             message: Message::text(Role::User, artifact_bytes.to_string()),
             accepted_output_modes: Vec::new(),

@@ -17,7 +17,7 @@ use switchboard_admission::{FairSemaphore, Limits};
 use switchboard_egress::Egress;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::webhooks::{DeliveryKey, Route, Signing, WebhookKey, WebhookStore};
+use switchboard_engine::store::webhooks::{DeliveryKey, Signing, WebhookKey, WebhookRoute, WebhookStore};
 use switchboard_engine::store::{Store, StoreError};
 use switchboard_engine::{CallerId, Engine};
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -67,9 +67,9 @@ pub(crate) struct Outbox {
     pub(crate) log_cache: LogCache,
     pub(crate) lookups: Arc<FairSemaphore<CallerId>>,
     /// Webhooks with a replay, which runs although their endpoint is paused.
-    immediate: Mutex<Vec<Route>>,
+    immediate: Mutex<Vec<WebhookRoute>>,
     /// Webhooks that got a permit for a large body.
-    requeued: Mutex<Vec<Route>>,
+    requeued: Mutex<Vec<WebhookRoute>>,
 }
 
 struct StepReport {
@@ -82,7 +82,7 @@ pub(crate) struct StepResult {
     /// When the next step is due, if that is known.
     pub(crate) next: Option<Timestamp>,
     /// The current route, if the webhook has another endpoint by now.
-    pub(crate) moved: Option<Route>,
+    pub(crate) moved: Option<WebhookRoute>,
 }
 
 impl StepResult {
@@ -125,7 +125,7 @@ impl Webhooks {
     pub fn start(&self) {
         // Weak, because the outbox holds the kernel.
         let outbox = Arc::downgrade(&self.outbox);
-        self.outbox.engine.tell(Arc::new(move |task| {
+        self.outbox.engine.on_append(Arc::new(move |task| {
             if let Some(outbox) = outbox.upgrade() {
                 outbox.task_grew(task);
             }
@@ -161,13 +161,13 @@ impl Outbox {
     }
 
     /// Serves a webhook next and ends the pause of its endpoint.
-    pub(crate) fn try_now(&self, route: Route) {
+    pub(crate) fn try_now(&self, route: WebhookRoute) {
         self.immediate.lock().push(route);
         self.wake.notify_one();
     }
 
     /// Queues a webhook that had to wait for the body budget.
-    pub(crate) fn requeue(&self, route: Route) {
+    pub(crate) fn requeue(&self, route: WebhookRoute) {
         self.requeued.lock().push(route);
         self.wake.notify_one();
     }

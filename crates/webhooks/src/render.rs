@@ -8,7 +8,7 @@ use switchboard_a2a::{
 };
 use switchboard_engine::store::webhooks::{DeliveryRow, NewDelivery, WebhookRow};
 use switchboard_engine::{
-    Directory, Error, Kind, LogReader, LoggedEvent, Seq, Switches, Until, WebhookEvents, state_label,
+    Directory, Error, EventKind, LogReader, LoggedEvent, Seq, StreamEnd, Switches, WebhookEvents, state_label,
 };
 
 use crate::config::Config;
@@ -93,7 +93,7 @@ pub(crate) struct Renderer {
     events: WebhookEvents,
     late: bool,
     /// Where a stream of version 0.3 ends, which its events say (`final`), see [`LoggedEvent::frame`].
-    until: Until,
+    until: StreamEnd,
     /// The size of the log.
     task_bytes: usize,
 }
@@ -126,7 +126,7 @@ impl Renderer {
 
     pub(crate) fn new(log: LogReader, directory: &dyn Directory, webhook: &WebhookRow, config: &Config) -> Self {
         let switches = directory.find(&webhook.agent).map(|hosted| hosted.switches.clone()).unwrap_or_default();
-        let until = if switches.v03_close_on_interrupt { Until::Interrupted } else { Until::Terminal };
+        let until = if switches.v03_close_on_interrupt { StreamEnd::Interrupted } else { StreamEnd::Terminal };
         Self {
             log,
             until,
@@ -153,7 +153,7 @@ impl Renderer {
             let Some(index) = events.iter().position(|event| self.wants(event.kind)) else { continue };
             let first = &events[index];
             return match first.kind {
-                Kind::Artifact => {
+                EventKind::Artifact => {
                     let (last, body) = self.artifact(first, &events[index + 1..]).await?;
                     Ok(made(first.seq, &last, self.form, body, at))
                 }
@@ -178,7 +178,7 @@ impl Renderer {
         let Some(first) = events.first().filter(|event| event.seq == delivery.first) else {
             return Err(gone());
         };
-        if first.kind != Kind::Artifact {
+        if first.kind != EventKind::Artifact {
             return self.status(form, first).await;
         }
         let mut merged: TaskArtifactUpdate = artifact_update(first)?;
@@ -187,7 +187,7 @@ impl Renderer {
         while seen < delivery.last.seq {
             for event in later.iter().filter(|event| event.seq <= delivery.last.seq) {
                 seen = event.seq;
-                if event.kind == Kind::Artifact {
+                if event.kind == EventKind::Artifact {
                     merge(&mut merged, &artifact_update(event)?);
                 }
             }
@@ -204,11 +204,15 @@ impl Renderer {
         }
     }
 
-    fn wants(&self, kind: Kind) -> bool {
+    fn wants(&self, kind: EventKind) -> bool {
         match kind {
-            Kind::Internal => false,
-            Kind::Artifact => self.events == WebhookEvents::All && self.form.payload == PushPayload::StreamResponse,
-            Kind::Status(state) => self.events != WebhookEvents::Stops || state.is_terminal() || state.is_interrupted(),
+            EventKind::Internal => false,
+            EventKind::Artifact => {
+                self.events == WebhookEvents::All && self.form.payload == PushPayload::StreamResponse
+            }
+            EventKind::Status(state) => {
+                self.events != WebhookEvents::Stops || state.is_terminal() || state.is_interrupted()
+            }
         }
     }
 
@@ -229,9 +233,9 @@ impl Renderer {
                     break 'joining;
                 }
                 match event.kind {
-                    Kind::Internal => continue,
-                    Kind::Status(_) => break 'joining,
-                    Kind::Artifact => {}
+                    EventKind::Internal => continue,
+                    EventKind::Status(_) => break 'joining,
+                    EventKind::Artifact => {}
                 }
                 let so_far = match &mut merged {
                     Some(so_far) => so_far,
@@ -283,9 +287,9 @@ fn made(first: Seq, last: &LoggedEvent, form: Form, body: Bytes, at: Timestamp) 
     Next::Delivery(Box::new(RenderedDelivery { delivery, body, is_last: last.kind.is_terminal() }))
 }
 
-fn about(kind: Kind) -> &'static str {
+fn about(kind: EventKind) -> &'static str {
     match kind {
-        Kind::Status(state) => state_label(state),
+        EventKind::Status(state) => state_label(state),
         _ => "artifact",
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::Error;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::store::webhooks::{Attempt, Head, NewDelivery, OutboxWrite, WebhookKey, WebhookState};
+use switchboard_engine::store::webhooks::{Attempt, NewDelivery, OutboxHead, OutboxWrite, WebhookKey, WebhookState};
 
 use crate::Options;
 use crate::config::Config;
@@ -87,7 +87,7 @@ impl Outbox {
 
     /// Turns everything after a webhook's cursor into dead letters, with their bodies unless they are very large.
     async fn give_up(&self, key: WebhookKey, problem: &str, written: &mut Written) -> Result<(), Error> {
-        let Some(Head { webhook, delivery, task_last, .. }) = self.store.head(key).await? else {
+        let Some(OutboxHead { webhook, delivery, task_last, .. }) = self.store.head(key).await? else {
             return Ok(());
         };
         if !matches!(webhook.state, WebhookState::Active | WebhookState::Paused) {
@@ -160,7 +160,8 @@ mod tests {
     use switchboard_engine::clock::SimulatedClock;
     use switchboard_engine::store::webhooks::{DeliveryKey, WebhookStore};
     use switchboard_engine::{
-        Address, Agent, AgentError, Caller, Engine, FixedDirectory, Hosted, Manifest, Send, Settings, TaskHandle, Turn,
+        Address, Agent, AgentError, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Manifest, Settings,
+        TaskHandle, Turn,
     };
     use switchboard_store::SqliteStore;
 
@@ -193,7 +194,7 @@ mod tests {
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, Options::default()).await.unwrap();
         let config: PushConfig = serde_json::from_str(r#"{"url":"http://127.0.0.1:9/"}"#).unwrap();
         let webhook = webhooks.prepare(&Caller::local(), Version::V03, &config).await.unwrap();
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Agent("done".into()),
             message: Message::text(Role::User, "x".repeat(1 << 20)),
             accepted_output_modes: Vec::new(),

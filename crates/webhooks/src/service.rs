@@ -10,8 +10,8 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
 use switchboard_engine::clock::{Clock, later};
 use switchboard_engine::store::webhooks::{
-    DeliveryKey, DeliveryRow, DeliveryState, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookStore,
-    WebhookSummary,
+    DeliveryKey, DeliveryRow, DeliveryState, WebhookFilter, WebhookKey, WebhookRoute, WebhookRow, WebhookState,
+    WebhookStore, WebhookSummary,
 };
 use switchboard_engine::store::{Store, StoreError};
 
@@ -246,7 +246,7 @@ impl WebhookDesk {
     fn try_now(&self, webhook: &WebhookRow) {
         if let Some(running) = &self.running {
             let WebhookRow { key, owner, endpoint, .. } = webhook;
-            running.try_now(Route { webhook: *key, owner: owner.clone(), endpoint: endpoint.clone() });
+            running.try_now(WebhookRoute { webhook: *key, owner: owner.clone(), endpoint: endpoint.clone() });
         }
     }
 

@@ -11,7 +11,7 @@ use switchboard_engine::Error;
 use switchboard_engine::clock::later;
 use switchboard_engine::store::StoreError;
 use switchboard_engine::store::webhooks::{
-    Attempt, DeliveryRow, Head, NewDelivery, OutboxWrite, Route, WebhookKey, WebhookRow, WebhookState,
+    Attempt, DeliveryRow, NewDelivery, OutboxHead, OutboxWrite, WebhookKey, WebhookRoute, WebhookRow, WebhookState,
 };
 use tokio::sync::SemaphorePermit;
 
@@ -99,7 +99,7 @@ impl Outbox {
         match error {
             StepError::Crowded => return StepResult { next: Some(self.now()), ..StepResult::NOTHING },
             StepError::OverBudget(bytes) => {
-                let route = Route { webhook: *webhook, owner: owner.clone(), endpoint: endpoint.to_string() };
+                let route = WebhookRoute { webhook: *webhook, owner: owner.clone(), endpoint: endpoint.to_string() };
                 self.wait_for_budget(route, bytes);
             }
             StepError::Stopping | StepError::Store(StoreError::Closed) => {}
@@ -120,7 +120,7 @@ impl Outbox {
         let Some(mut head) = self.store.head(key).await? else { return Ok(StepResult::NOTHING) };
         let WebhookRow { task, task_key, owner, .. } = &head.webhook;
         if head.webhook.endpoint != endpoint {
-            let route = Route { webhook: key, owner: owner.clone(), endpoint: head.webhook.endpoint };
+            let route = WebhookRoute { webhook: key, owner: owner.clone(), endpoint: head.webhook.endpoint };
             return Ok(StepResult { moved: Some(route), ..StepResult::NOTHING });
         }
         let config = Config::stored(&head.webhook)?;
@@ -151,12 +151,12 @@ impl Outbox {
     /// The delivery to attempt now: the pending one if it is due, or else the next one rendered from the log.
     async fn next_delivery(
         &self,
-        head: Head,
+        head: OutboxHead,
         now: Timestamp,
         permit: Option<BodyPermit>,
         renderer: &mut Renderer,
     ) -> Result<Option<PreparedDelivery>, StepError> {
-        let Head { webhook, delivery, task_last, task_ended_at, .. } = head;
+        let OutboxHead { webhook, delivery, task_last, task_ended_at, .. } = head;
         if let Some(delivery) = delivery {
             renderer.has_begun();
             if !is_due(&delivery, &self.options.retries, now) {
@@ -175,7 +175,7 @@ impl Outbox {
                 self.write_step(&webhook, prepare).await?;
                 let prepared = self.store.head(webhook.key).await?;
                 // The webhook as it was read first: the configuration in use belongs to that revision.
-                let Some(Head { delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
+                let Some(OutboxHead { delivery: Some(delivery), .. }) = prepared else { return Ok(None) };
                 let permit = permit.ok_or(StepError::OverBudget(bytes))?;
                 return Ok(Some(PreparedDelivery { webhook, delivery, body: rendered.body, permit }));
             }

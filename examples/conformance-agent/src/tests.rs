@@ -7,7 +7,7 @@ use std::time::Duration;
 use switchboard::{Message, Task, TaskState};
 use switchboard_a2a::{MessageId, PartContent, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
-use switchboard_engine::{Address, Answer, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
+use switchboard_engine::{Address, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, SendResult, Settings};
 use switchboard_store::{Durability, Options, SqliteStore};
 
 use crate::agent::Conformance;
@@ -30,13 +30,13 @@ impl Bench {
         Self { engine, _folder: folder }
     }
 
-    async fn answer(&self, message_id: &str, task: Option<&TaskId>) -> Answer {
+    async fn answer(&self, message_id: &str, task: Option<&TaskId>) -> SendResult {
         let message = Message {
             message_id: MessageId::from(message_id),
             task_id: task.cloned(),
             ..Message::text(Role::User, "from a suite")
         };
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Root,
             message,
             accepted_output_modes: Vec::new(),
@@ -52,8 +52,8 @@ impl Bench {
 
     async fn task(&self, message_id: &str, task: Option<&TaskId>) -> Task {
         match self.answer(message_id, task).await {
-            Answer::Task(reading) => reading.into_task().unwrap(),
-            Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+            SendResult::Task(reading) => reading.into_task().unwrap(),
+            SendResult::Message(message) => panic!("a message instead of a task: {message:?}"),
         }
     }
 }
@@ -96,7 +96,7 @@ async fn each_product_is_one_artifact() {
 #[tokio::test]
 async fn it_replies_and_rejects() {
     let bench = Bench::new(Fallback::Complete).await;
-    let Answer::Message(message) = bench.answer("tck-message-response", None).await else {
+    let SendResult::Message(message) = bench.answer("tck-message-response", None).await else {
         panic!("a task instead of a message")
     };
     assert_eq!(message.joined_text(), "Direct message response");

@@ -13,8 +13,8 @@ use switchboard_cli_agents::{CliAgent, Settings, Shared};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::store::Store;
 use switchboard_engine::{
-    Address, Answer, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, Send, Seq, Submitted, Switches, Until, ids,
-    reason,
+    Address, Caller, Cursor, Engine, Error, FixedDirectory, Hosted, IncomingMessage, SendResult, Seq, StreamEnd,
+    Submitted, Switches, ids, reason,
 };
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio::runtime::Runtime;
@@ -112,7 +112,7 @@ impl Bench {
     }
 
     async fn try_send_as(&self, caller: &Caller, message: Message) -> Result<Submitted, Error> {
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Root,
             message,
             accepted_output_modes: Vec::new(),
@@ -135,8 +135,8 @@ impl Bench {
     pub(crate) async fn send(&self, message: impl Into<Said>) -> Task {
         let submitted = self.try_send(message.into().0).await.unwrap();
         match submitted.answer().await {
-            Answer::Task(reading) => reading.into_task().unwrap(),
-            Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+            SendResult::Task(reading) => reading.into_task().unwrap(),
+            SendResult::Message(message) => panic!("a message instead of a task: {message:?}"),
         }
     }
 
@@ -211,7 +211,7 @@ impl Bench {
         // The first event of a task is always its message, which is not sent.
         let after = Some(Cursor { epoch: ids::Epoch(1), seq: Seq(1) });
         let caller = Caller::local();
-        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| Until::Terminal).await;
+        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| StreamEnd::Terminal).await;
         let mut stream = subscribed.unwrap().stream;
         let mut frames = Vec::new();
         while let Some(batch) = stream.next().await.unwrap() {

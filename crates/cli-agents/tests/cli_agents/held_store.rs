@@ -59,10 +59,10 @@ impl Store for HeldStore {
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
         self.store.row(id)
     }
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         self.store.load(id)
     }
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
         self.store.load_within(id, max_bytes)
     }
     fn read(&self, key: TaskKey, after: Seq, max_bytes: usize) -> StoreFuture<Vec<EventRow>> {
@@ -74,10 +74,10 @@ impl Store for HeldStore {
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.store.list(query)
     }
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
         self.store.load_some(keys, max_bytes)
     }
-    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
+    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
         self.store.find_send(scope)
     }
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
@@ -104,7 +104,7 @@ impl Store for HeldStore {
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)
     }
-    fn census(&self) -> StoreFuture<Census> {
+    fn census(&self) -> StoreFuture<TaskCounts> {
         self.store.census()
     }
     fn epoch(&self) -> Epoch {

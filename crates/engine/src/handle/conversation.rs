@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::fold::NumberedMessage;
 use crate::handle::{Stopped, TaskHandle};
 use crate::ids::Seq;
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 
 /// The longest note, in bytes: it stands in the task's row.
 const NOTE_BYTES: usize = 16 << 10;
@@ -25,7 +25,7 @@ impl TaskHandle {
             seq,
             accepted_output_modes: received.accepted_output_modes.clone(),
             metadata: received.metadata.clone(),
-            hints: Hints::seen_by(&self.live.task.agent, &received),
+            hints: RoutingHints::seen_by(&self.live.task.agent, &received),
             ..turn
         })
     }

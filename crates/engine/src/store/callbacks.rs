@@ -20,7 +20,7 @@ pub struct CallbackRow {
 
 /// What became of an update that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum UpdateAdded {
     /// It is kept, under this number: 1, 2, 3 … per task.
     New(i64),
     /// One of that name came before.
@@ -61,7 +61,7 @@ pub trait CallbackStore: Send + Sync + 'static {
         at: Timestamp,
         max: usize,
         max_bytes: u64,
-    ) -> StoreFuture<Added>;
+    ) -> StoreFuture<UpdateAdded>;
 
     /// Updates after a number that were not taken yet, in order.
     fn updates(&self, task: TaskKey, after: i64, max: usize) -> StoreFuture<Vec<CallbackUpdate>>;

@@ -1,6 +1,6 @@
 //! The `WebhookStore` trait: webhooks, each with a cursor in its task's log, and one row per delivery.
 //!
-//! A webhook comes into being with an append to its task ([`Sides`](super::Sides)), so that the numbers it starts at
+//! A webhook comes into being with an append to its task ([`SideWrites`](super::SideWrites)), so that the numbers it starts at
 //! cannot move meanwhile. Everything after that is here. The store knows when a delivery is due and to which endpoint it
 //! goes; what else is in a configuration and in a body is not its business.
 
@@ -165,7 +165,7 @@ pub struct Attempt {
 
 /// A webhook and what it is to deliver now.
 #[derive(Clone, Debug)]
-pub struct Head {
+pub struct OutboxHead {
     /// The webhook.
     pub webhook: WebhookRow,
     /// Its next delivery in order.
@@ -298,7 +298,7 @@ pub struct WebhookSummary {
 
 /// How the outbox stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OutboxCensus {
+pub struct OutboxCounts {
     /// Webhooks that were not told everything (a delivery waits, or their task has ended), and what is sent once more.
     pub behind: u64,
     /// Since when at least the one that is furthest behind is: its delivery was made, or its task has ended.
@@ -319,17 +319,22 @@ pub trait WebhookStore: Send + Sync + 'static {
     fn delete_webhook(&self, task: TaskKey, id: &str) -> StoreFuture<bool>;
 
     /// One webhook with its next deliveries.
-    fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<Head>>;
+    fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<OutboxHead>>;
 
     /// The active webhooks of a task.
-    fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<Route>>;
+    fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<WebhookRoute>>;
 
     /// Active webhooks without a pending delivery whose task has events after their cursor or has ended, after a key.
-    fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<Route>>;
+    fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRoute>>;
 
     /// Pending deliveries of active webhooks (replays: of any) that are due until a time, in the order of their times and
     /// keys, after a place in that order.
-    fn due_deliveries(&self, after: (Timestamp, DeliveryKey), until: Timestamp, max: usize) -> StoreFuture<Vec<Due>>;
+    fn due_deliveries(
+        &self,
+        after: (Timestamp, DeliveryKey),
+        until: Timestamp,
+        max: usize,
+    ) -> StoreFuture<Vec<DueDelivery>>;
 
     /// When the next delivery after a time is due.
     fn next_due(&self, after: Timestamp) -> StoreFuture<Option<Timestamp>>;
@@ -377,12 +382,12 @@ pub trait WebhookStore: Send + Sync + 'static {
     fn rotate_signing(&self, now: Timestamp, previous_until: Timestamp) -> StoreFuture<Signing>;
 
     /// How the outbox stands.
-    fn outbox_census(&self) -> StoreFuture<OutboxCensus>;
+    fn outbox_census(&self) -> StoreFuture<OutboxCounts>;
 }
 
 /// A webhook, whose it is and where it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Route {
+pub struct WebhookRoute {
     /// The webhook.
     pub webhook: WebhookKey,
     /// Whose task.
@@ -393,13 +398,13 @@ pub struct Route {
 
 /// A delivery that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Due {
+pub struct DueDelivery {
     /// When.
     pub due_at: Timestamp,
     /// Which one.
     pub delivery: DeliveryKey,
     /// Its webhook and where it goes.
-    pub route: Route,
+    pub route: WebhookRoute,
 }
 
 /// Which secrets deliveries are signed with. The secrets themselves follow from the store's own

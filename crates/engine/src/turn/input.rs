@@ -10,7 +10,7 @@ use crate::event::Received;
 use crate::fold::NumberedMessage;
 use crate::ids::Seq;
 use crate::live_task::{Core, LiveTask};
-use crate::routing_hints::Hints;
+use crate::routing_hints::RoutingHints;
 
 /// A message to work on, and why now.
 pub(crate) struct TurnInput {
@@ -61,7 +61,7 @@ impl TurnInput {
             caller: live.task.owner.clone(),
             accepted_output_modes: self.received.accepted_output_modes.clone(),
             metadata: self.received.metadata.clone(),
-            hints: Hints::seen_by(&live.task.agent, &self.received),
+            hints: RoutingHints::seen_by(&live.task.agent, &self.received),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::EngineState;
 use crate::live_task::{Core, LiveTask};
 use crate::metric_definitions as metric;
 use crate::queue::QueuePriority;
-use crate::store::{Phase, RowState, Sides, StoreError};
+use crate::store::{Phase, RowState, SideWrites, StoreError};
 use crate::turn::{RETRY, TurnInput, drive};
 
 impl EngineState {
@@ -48,7 +48,7 @@ impl EngineState {
         begin: TurnInput,
     ) -> oneshot::Receiver<()> {
         let (begun, has_begun) = oneshot::channel();
-        self.work.spawn(drive(self.clone(), live, permit, begin.notifying(begun), Sides::default()));
+        self.work.spawn(drive(self.clone(), live, permit, begin.notifying(begun), SideWrites::default()));
         has_begun
     }
 

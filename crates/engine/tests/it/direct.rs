@@ -21,14 +21,14 @@ fn a_direct_reply_leaves_no_task_to_be_seen() {
     let kernel = Kernel::open(folder.path(), replier(Replies::Either));
     kernel.run(async {
         let sent = kernel.send("quick").await;
-        let Answer::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
+        let SendResult::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
         assert_eq!(reply.joined_text(), "here you are");
         assert!(reply.context_id.is_some() && reply.task_id.is_none());
         assert!(matches!(kernel.get(sent.id()).await, Err(Error::TaskNotFound(_))));
-        let list = List { page_size: 10, ..List::default() };
+        let list = ListFilter { page_size: 10, ..ListFilter::default() };
         let mut listing = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
         assert_eq!((listing.total, listing.next().await.unwrap().is_none()), (0, true));
-        let Streamed::Message(streamed) = kernel.send("quick").await.stream(Until::Terminal, None).await else {
+        let SendStream::Message(streamed) = kernel.send("quick").await.stream(StreamEnd::Terminal, None).await else {
             panic!("a task stream instead of a message")
         };
         assert_eq!(streamed.joined_text(), "here you are");

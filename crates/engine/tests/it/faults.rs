@@ -94,7 +94,7 @@ impl Faults {
     }
 
     /// The same task, with its bytes counted until they are let go.
-    fn counted(&self, mut loaded: Loaded) -> Loaded {
+    fn counted(&self, mut loaded: LoadedTask) -> LoadedTask {
         if let Some((_, _, snapshot)) = &mut loaded.snapshot {
             *snapshot = self.count(snapshot.clone());
         }
@@ -189,11 +189,11 @@ impl Store for FaultyStore {
     fn row(&self, id: &TaskId) -> StoreFuture<Option<TaskRow>> {
         self.around(self.store.row(id))
     }
-    fn load(&self, id: &TaskId) -> StoreFuture<Option<Loaded>> {
+    fn load(&self, id: &TaskId) -> StoreFuture<Option<LoadedTask>> {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
         self.around(self.store.load(id))
     }
-    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedWithin>> {
+    fn load_within(&self, id: &TaskId, max_bytes: u64) -> StoreFuture<Option<LoadedTaskWithin>> {
         self.faults.0.loads.fetch_add(1, Ordering::SeqCst);
         self.around(self.store.load_within(id, max_bytes))
     }
@@ -206,12 +206,12 @@ impl Store for FaultyStore {
     fn list(&self, query: ListQuery) -> StoreFuture<ListPage> {
         self.around(self.store.list(query))
     }
-    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<Loaded>> {
+    fn load_some(&self, keys: Vec<TaskKey>, max_bytes: usize) -> StoreFuture<Vec<LoadedTask>> {
         self.faults.0.portions.fetch_add(1, Ordering::SeqCst);
         let (some, faults) = (self.around(self.store.load_some(keys, max_bytes)), self.faults.clone());
         async move { Ok(some.await?.into_iter().map(|loaded| faults.counted(loaded)).collect()) }.boxed()
     }
-    fn find_send(&self, scope: SendScope) -> StoreFuture<Option<SendRecord>> {
+    fn find_send(&self, scope: IdempotencyScope) -> StoreFuture<Option<IdempotencyRecord>> {
         self.around(self.store.find_send(scope))
     }
     fn unfinished(&self, after: TaskKey, max: usize) -> StoreFuture<Vec<TaskRow>> {
@@ -238,7 +238,7 @@ impl Store for FaultyStore {
     fn evict(&self, retention: Retention, max: usize) -> StoreFuture<usize> {
         self.store.evict(retention, max)
     }
-    fn census(&self) -> StoreFuture<Census> {
+    fn census(&self) -> StoreFuture<TaskCounts> {
         self.store.census()
     }
     fn epoch(&self) -> Epoch {

@@ -180,11 +180,12 @@ async fn answered(kernel: &Kernel) -> switchboard_a2a::TaskId {
     // Clients are known to give every message the same id.
     let same = |text: &str, task_id| Message { message_id: "m".into(), task_id, ..message(text) };
     let metadata = |json: &str| Some(serde_json::from_str(json).unwrap());
-    let first = Send { metadata: metadata(r#"{"profile":"slow","hint":"own"}"#), ..request(same("build", None)) };
+    let first =
+        IncomingMessage { metadata: metadata(r#"{"profile":"slow","hint":"own"}"#), ..request(same("build", None)) };
     let sent = kernel.engine.send(&Caller::local(), first).await.unwrap();
     kernel.reach(sent.id(), TaskState::InputRequired).await;
     let answer = same("y", Some(sent.id().clone()));
-    let answer = Send { metadata: metadata(r#"{"profile":"fast","hint":"later"}"#), ..request(answer) };
+    let answer = IncomingMessage { metadata: metadata(r#"{"profile":"fast","hint":"later"}"#), ..request(answer) };
     kernel.engine.send(&Caller::local(), answer).await.unwrap();
     while status_text(&kernel.get(sent.id()).await.unwrap()) != "on" {
         tokio::task::yield_now().await;

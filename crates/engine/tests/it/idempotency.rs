@@ -22,7 +22,7 @@ fn counting(runs: Arc<AtomicUsize>) -> Script {
     .with(|manifest| manifest.replies = Replies::Either)
 }
 
-fn keyed(text: &str, key: &str) -> Send {
+fn keyed(text: &str, key: &str) -> IncomingMessage {
     let mut send = request(message(text));
     send.message.message_id = "m1".into();
     send.idempotency_key = Some(key.to_owned());
@@ -53,7 +53,8 @@ fn a_repeated_send_acts_as_the_original_also_at_the_same_time_and_after_a_restar
         let again = kernel.engine.send(&caller, keyed("hi", "k1")).await.unwrap();
         assert_eq!(*again.id(), first);
         assert_eq!(status_text(&answer_task(&again).await), "run 1");
-        let Streamed::Task { first: Some((_, task)), mut stream } = again.stream(Until::Terminal, None).await else {
+        let SendStream::Task { first: Some((_, task)), mut stream } = again.stream(StreamEnd::Terminal, None).await
+        else {
             panic!("no first frame")
         };
         assert_eq!(
@@ -83,7 +84,7 @@ fn a_direct_reply_is_kept_for_its_key() {
     kernel.run(async {
         for _ in 0..2 {
             let sent = kernel.engine.send(&Caller::local(), keyed("direct", "k2")).await.unwrap();
-            let Answer::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
+            let SendResult::Message(reply) = sent.answer().await else { panic!("a task instead of a message") };
             assert_eq!(reply.joined_text(), "reply 1");
         }
     });
@@ -108,7 +109,7 @@ fn a_repeated_stream_of_a_damaged_log_is_an_error_that_names_the_line() {
     let kernel = Kernel::open(folder.path(), counting(runs));
     kernel.run(async {
         assert_eq!(kernel.get(&id).await.unwrap().id, id);
-        let repeated = kernel.engine.send(&caller, Send { streaming: true, ..keyed("hi", "k1") }).await;
+        let repeated = kernel.engine.send(&caller, IncomingMessage { streaming: true, ..keyed("hi", "k1") }).await;
         let Err(error) = repeated else { panic!("the damaged line was passed over") };
         let expected = format!("the stored log of task {id} is damaged at event 1, run `switchboard db check`");
         assert_eq!(error.to_string(), expected);

@@ -72,7 +72,7 @@ fn a_message_that_cannot_be_stored_is_refused_and_leaves_nothing() {
                 "{refused}"
             );
             faults.fail(false);
-            let list = List { page_size: 10, ..List::default() };
+            let list = ListFilter { page_size: 10, ..ListFilter::default() };
             let listed = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
             assert_eq!(listed.total, 0);
             assert_eq!(answer_task(&kernel.send("go").await).await.status.state, TaskState::Completed);
@@ -160,7 +160,7 @@ fn invariant_11_ended_and_put_away_tasks_leave_memory() {
             let task = answer_task(&kernel.send(word).await).await;
             kernel.get(&task.id).await.unwrap();
         }
-        let list = List { page_size: 100, ..List::default() };
+        let list = ListFilter { page_size: 100, ..ListFilter::default() };
         assert_eq!(kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap().total, 100);
         while kernel.engine.tasks_in_memory() > 0 {
             tokio::task::yield_now().await;
@@ -186,7 +186,7 @@ fn invariant_6_unknown_and_foreign_tasks_look_the_same() {
         assert_eq!(foreign, text(kernel.engine.cancel(&root, &stranger, &id).await.unwrap_err()));
         let follow_up = request(switchboard_a2a::Message { task_id: Some(id.clone()), ..message("mine?") });
         assert_eq!(foreign, text(kernel.engine.send(&stranger, follow_up).await.err().unwrap()));
-        let list = List { page_size: 10, ..List::default() };
+        let list = ListFilter { page_size: 10, ..ListFilter::default() };
         assert_eq!(kernel.engine.list(&root, &stranger, list.clone()).await.unwrap().total, 0);
         assert_eq!(kernel.engine.list(&root, &Caller::local(), list).await.unwrap().total, 1);
         // Somebody else's context is simply a new context.
@@ -220,7 +220,7 @@ fn invariant_10_only_ended_tasks_are_evicted() {
             ended.push(answer_task(&kernel.send("go").await).await.id);
         }
         kernel.engine.sweep().await;
-        let list = List { page_size: 10, ..List::default() };
+        let list = ListFilter { page_size: 10, ..ListFilter::default() };
         let listed = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap();
         assert_eq!(listed.total, 3);
         assert_eq!(

@@ -191,7 +191,7 @@ impl Kernel {
         // The first event of a task is always its message, which is not sent.
         let after = Some(Cursor { epoch: ids::Epoch(1), seq: Seq(1) });
         let caller = Caller::local();
-        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| Until::Terminal).await;
+        let subscribed = self.engine.subscribe(&Address::Root, &caller, id, after, |_| StreamEnd::Terminal).await;
         let mut stream = subscribed.unwrap().stream;
         let mut events = Vec::new();
         while let Some(batch) = stream.next().await.unwrap() {
@@ -272,8 +272,8 @@ pub(crate) fn message(text: &str) -> Message {
     Message::text(Role::User, text)
 }
 
-pub(crate) fn request(message: Message) -> Send {
-    Send {
+pub(crate) fn request(message: Message) -> IncomingMessage {
+    IncomingMessage {
         address: Address::Root,
         message,
         accepted_output_modes: Vec::new(),
@@ -288,8 +288,8 @@ pub(crate) fn request(message: Message) -> Send {
 
 pub(crate) async fn answer_task(submitted: &Submitted) -> Task {
     match submitted.answer().await {
-        Answer::Task(reading) => reading.into_task().unwrap(),
-        Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+        SendResult::Task(reading) => reading.into_task().unwrap(),
+        SendResult::Message(message) => panic!("a message instead of a task: {message:?}"),
     }
 }
 

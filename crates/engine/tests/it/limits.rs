@@ -235,7 +235,7 @@ fn bytes_beyond_what_is_kept_make_the_oldest_ended_tasks_go() {
         kernel.engine.sweep().await;
         assert!(matches!(kernel.get(&ended[0]).await, Err(Error::TaskNotFound(_))), "the oldest went");
         kernel.get(&ended[19]).await.unwrap();
-        let list = List { page_size: 100, ..List::default() };
+        let list = ListFilter { page_size: 100, ..ListFilter::default() };
         let total = kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap().total;
         assert!((3..20).contains(&total), "{total} tasks of 200 KB in 3.5 MB");
     });

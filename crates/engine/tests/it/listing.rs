@@ -20,15 +20,15 @@ fn script() -> Script {
     })
 }
 
-fn page(size: usize) -> List {
-    List { page_size: size, ..List::default() }
+fn page(size: usize) -> ListFilter {
+    ListFilter { page_size: size, ..ListFilter::default() }
 }
 
-async fn list(kernel: &Kernel, list: List) -> Listing {
+async fn list(kernel: &Kernel, list: ListFilter) -> TaskPage {
     kernel.engine.list(&Address::Root, &Caller::local(), list).await.unwrap()
 }
 
-async fn all(mut listing: Listing) -> Vec<Listed> {
+async fn all(mut listing: TaskPage) -> Vec<TaskPageEntry> {
     let mut found = Vec::new();
     while let Some(listed) = listing.next().await.unwrap() {
         found.push(listed);
@@ -48,7 +48,7 @@ fn a_page_of_large_tasks_is_never_in_memory_as_a_whole() {
         }
         // The message is in the history, and the agent has given it back as an artifact.
         let task_bytes = 2 * LARGE + 10_000;
-        let (mut listing, mut read) = (list(&kernel, List { history: Some(0), ..page(100) }).await, 0);
+        let (mut listing, mut read) = (list(&kernel, ListFilter { history: Some(0), ..page(100) }).await, 0);
         while let Some(listed) = listing.next().await.unwrap() {
             assert!(listed.task.history.is_empty() && listed.task.artifacts.is_empty());
             read += 1;
@@ -74,7 +74,7 @@ fn a_page_of_small_tasks_costs_one_trip() {
         assert_eq!((listed.len(), total, faults.portions()), (50, 60, 1));
         assert_eq!(next, Some(listed[49].place));
         // A page that ends earlier goes on in the same way.
-        let rest = all(list(&kernel, List { after: Some(listed[20].place), ..page(50) }).await).await;
+        let rest = all(list(&kernel, ListFilter { after: Some(listed[20].place), ..page(50) }).await).await;
         assert_eq!((rest.len(), rest[0].place), (39, listed[21].place));
     });
 }
@@ -89,7 +89,7 @@ fn as_much_of_a_task_is_read_as_was_asked_for_whether_it_has_ended_or_not() {
         kernel.reach(held.id(), TaskState::Working).await;
         let asked = [(true, None), (true, Some(1)), (false, Some(0)), (false, None), (true, Some(0))];
         for (artifacts, history) in asked {
-            let listed = all(list(&kernel, List { artifacts, history, ..page(10) }).await).await;
+            let listed = all(list(&kernel, ListFilter { artifacts, history, ..page(10) }).await).await;
             for (listed, id) in listed.iter().zip([held.id(), &ended.id]) {
                 let mut expected = kernel.get(id).await.unwrap();
                 if !artifacts {
@@ -114,7 +114,7 @@ fn a_task_that_goes_on_while_a_page_is_read_is_shown_as_it_is_or_not_at_all() {
         let oldest = answer_task(&kernel.send("go").await).await;
         let held = kernel.send("hold").await;
         kernel.reach(held.id(), TaskState::Working).await;
-        let working = list(&kernel, List { state: Some(TaskState::Working), ..page(10) }).await;
+        let working = list(&kernel, ListFilter { state: Some(TaskState::Working), ..page(10) }).await;
         let whole = list(&kernel, page(10)).await;
         assert_eq!((working.total, whole.total), (1, 2));
 

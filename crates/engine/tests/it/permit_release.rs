@@ -17,8 +17,8 @@ fn script(bell: &Arc<Notify>) -> Script {
         async move {
             task.status("begun").await?;
             match turn.text().as_str() {
-                "aside" => task.step_aside(bell.notified()).await?,
-                "ready" => task.step_aside(async {}).await?,
+                "aside" => task.release_permit_while(bell.notified()).await?,
+                "ready" => task.release_permit_while(async {}).await?,
                 "hold" => {
                     task.canceled().await;
                     return Err(Stopped::Canceled.into());

@@ -34,8 +34,8 @@ fn metadata(json: &str) -> Option<Metadata> {
 
 fn served_by(directory: &FixedDirectory, address: &Address, caller: &Caller, json: &str) -> Result<String, String> {
     let message = switchboard_a2a::Message { metadata: metadata(json), ..message("hi") };
-    let hints = Hints::read(address, &message, None).map_err(|error| error.to_string())?;
-    let asked = Asked { message: &message, hints: &hints };
+    let hints = RoutingHints::read(address, &message, None).map_err(|error| error.to_string())?;
+    let asked = RoutingRequest { message: &message, hints: &hints };
     let resolved = directory.resolve(address, caller, Some(asked));
     resolved.map(|hosted| hosted.name.to_string()).map_err(|error| error.to_string())
 }
@@ -114,7 +114,8 @@ fn an_agent_learns_skill_and_profile_and_follow_ups_go_to_their_task() {
         answer.metadata = metadata(r#"{"profile":["fast"]}"#);
         answer.message.task_id = None;
         for address in [Address::Root, Address::Agent("ann".into())] {
-            let refused = kernel.engine.send(&caller, Send { address, ..answer.clone() }).await.err().unwrap();
+            let refused =
+                kernel.engine.send(&caller, IncomingMessage { address, ..answer.clone() }).await.err().unwrap();
             assert!(matches!(refused, Error::Invalid { field: "metadata.profile", .. }), "{refused}");
         }
     });

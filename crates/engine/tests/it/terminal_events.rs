@@ -155,7 +155,9 @@ fn hears_and_ends(outcome: &Arc<Mutex<Option<Result<(), Stopped>>>>) -> Script {
                 }
                 "next" => assert_eq!(task.next_message().await, Err(Stopped::Canceled)),
                 "asks" => assert_eq!(task.ask("?").await, Err(Stopped::Canceled)),
-                "aside" => assert_eq!(task.step_aside(std::future::pending::<()>()).await, Err(Stopped::Canceled)),
+                "aside" => {
+                    assert_eq!(task.release_permit_while(std::future::pending::<()>()).await, Err(Stopped::Canceled))
+                }
                 "saves" => {
                     while task.save_committed(&1).await != Err(Stopped::Canceled) {
                         tokio::task::yield_now().await;

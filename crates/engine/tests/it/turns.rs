@@ -46,7 +46,7 @@ fn an_answer_arrives_as_a_return_value() {
         let said: Vec<_> = task.history.iter().map(|message| message.joined_text()).collect();
         assert_eq!(said, ["weather", "which city?", "Bern"]);
         let times = kernel.log(&task.id).await;
-        assert_eq!(times.last().unwrap().kind, Kind::Status(TaskState::Completed));
+        assert_eq!(times.last().unwrap().kind, EventKind::Status(TaskState::Completed));
     });
 }
 
@@ -271,7 +271,7 @@ fn a_follow_ups_stream_begins_with_the_task_at_work_again() {
     kernel.run(async {
         let task = answer_task(&kernel.send("weather").await).await;
         let told = kernel.say(&task.id, "Bern").await.unwrap();
-        let Streamed::Task { first: Some((_, first)), .. } = told.stream(Until::Terminal, None).await else {
+        let SendStream::Task { first: Some((_, first)), .. } = told.stream(StreamEnd::Terminal, None).await else {
             panic!("no first frame")
         };
         assert_eq!((first.status.state, first.history.len()), (TaskState::Working, 3));

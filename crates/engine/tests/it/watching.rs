@@ -39,7 +39,8 @@ fn invariant_3_every_reader_sees_the_same_events_in_the_same_order() {
         let sent = kernel.send("go").await;
         let id = sent.id().clone();
         let caller = Caller::local();
-        let Streamed::Task { first: Some((cursor, task)), stream } = sent.stream(Until::Terminal, None).await else {
+        let SendStream::Task { first: Some((cursor, task)), stream } = sent.stream(StreamEnd::Terminal, None).await
+        else {
             panic!("no first frame")
         };
         assert_eq!((cursor.seq, task.status.state, task.history.len()), (Seq(1), TaskState::Submitted, 1));
@@ -51,7 +52,7 @@ fn invariant_3_every_reader_sees_the_same_events_in_the_same_order() {
         // Resuming after any event gives exactly the rest, long after the task has ended.
         for skip in [0, 1, 250, 500] {
             let after = Some(own[skip].cursor());
-            let resumed = kernel.engine.subscribe(&Address::Root, &caller, &id, after, |_| Until::Terminal);
+            let resumed = kernel.engine.subscribe(&Address::Root, &caller, &id, after, |_| StreamEnd::Terminal);
             let resumed = resumed.await.unwrap();
             assert!(resumed.first.is_none());
             let rest: Vec<_> = drain(resumed.stream).await.into_iter().map(|event| event.line.clone()).collect();
@@ -72,14 +73,14 @@ fn a_cursor_the_log_does_not_know_gets_the_task_first() {
         answer_task(&sent).await;
         let caller = Caller::local();
         for bad in [Cursor { epoch: ids::Epoch(9), seq: Seq(2) }, Cursor { epoch: ids::Epoch(1), seq: Seq(99) }] {
-            let until = |_: Option<&Arc<Hosted>>| Until::Terminal;
+            let until = |_: Option<&Arc<Hosted>>| StreamEnd::Terminal;
             let subscription =
                 kernel.engine.subscribe(&Address::Root, &caller, sent.id(), Some(bad), until).await.unwrap();
             let (_, task) = subscription.first.expect("the task first");
             assert_eq!(task.status.state, TaskState::Completed);
             assert!(drain(subscription.stream).await.is_empty());
         }
-        let refused = kernel.engine.subscribe(&Address::Root, &caller, sent.id(), None, |_| Until::Terminal).await;
+        let refused = kernel.engine.subscribe(&Address::Root, &caller, sent.id(), None, |_| StreamEnd::Terminal).await;
         assert!(matches!(refused.err().unwrap(), Error::Unsupported(_)));
     });
 }
@@ -100,7 +101,8 @@ fn a_hundred_subscribers_with_random_disconnects_each_see_every_event_once() {
                 let mut cursor = first;
                 let mut dice = reader.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
                 loop {
-                    let subscribed = engine.subscribe(&Address::Root, &caller, &id, Some(cursor), |_| Until::Terminal);
+                    let subscribed =
+                        engine.subscribe(&Address::Root, &caller, &id, Some(cursor), |_| StreamEnd::Terminal);
                     let mut stream = subscribed.await.unwrap().stream;
                     loop {
                         dice ^= dice << 13;
@@ -144,14 +146,17 @@ fn invariant_7_a_slow_reader_delays_nobody() {
     kernel.run(async {
         let sent = kernel.send("go").await;
         let id = sent.id().clone();
-        let slow =
-            kernel.engine.subscribe(&Address::Root, &Caller::local(), &id, None, |_| Until::Terminal).await.unwrap();
+        let slow = kernel
+            .engine
+            .subscribe(&Address::Root, &Caller::local(), &id, None, |_| StreamEnd::Terminal)
+            .await
+            .unwrap();
         // It reads nothing while the task runs to its end, far beyond what memory keeps for readers.
         let task = answer_task(&sent).await;
         assert_eq!(task.status.state, TaskState::Completed);
         let (cursor, _) = slow.first.unwrap();
         let rest = drain(slow.stream).await;
-        assert_eq!(rest.last().unwrap().kind, Kind::Status(TaskState::Completed));
+        assert_eq!(rest.last().unwrap().kind, EventKind::Status(TaskState::Completed));
         let expected = rest.last().unwrap().seq.0 - cursor.seq.0;
         assert_eq!(rest.len() as u64, expected, "all of it, from the store");
     });
@@ -181,13 +186,13 @@ fn streams_close_by_the_event_they_send() {
         let caller = Caller::local();
         let from = |seq| Cursor { epoch: ids::Epoch(1), seq: Seq(seq) };
         for (until, last) in [
-            (Until::Interrupted, TaskState::AuthRequired),
-            (Until::InputRequired, TaskState::InputRequired),
-            (Until::Terminal, TaskState::Completed),
+            (StreamEnd::Interrupted, TaskState::AuthRequired),
+            (StreamEnd::InputRequired, TaskState::InputRequired),
+            (StreamEnd::Terminal, TaskState::Completed),
         ] {
             let replayed = kernel.engine.subscribe(&Address::Root, &caller, &id, Some(from(1)), |_| until).await;
             let events = drain(replayed.unwrap().stream).await;
-            assert_eq!(events.last().unwrap().kind, Kind::Status(last), "{until:?}");
+            assert_eq!(events.last().unwrap().kind, EventKind::Status(last), "{until:?}");
         }
     });
 }

@@ -57,7 +57,7 @@ fn whoever_delivers_hears_of_a_webhook_though_its_caller_went_away() {
             let sent = kernel.send(text).await;
             answer_task(&sent).await;
             let (told, mut hears) = mpsc::unbounded_channel();
-            kernel.engine.tell(Arc::new(move |task| told.send(task).unwrap()));
+            kernel.engine.on_append(Arc::new(move |task| told.send(task).unwrap()));
             faults.close_gate_at_append();
             let setting = tokio::spawn(set(kernel.engine.clone(), sent.id().clone()));
             // It is stored, and nobody knows yet.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::{Blocker, Engine, Error, LiveView, ShownBlocker, state_label};
+use switchboard_engine::{BlockingTask, BlockingTaskView, Engine, Error, LiveTaskSummary, state_label};
 
 use crate::control::protocol::{Refusal, value};
 
@@ -71,7 +71,7 @@ pub struct LiveTask {
 pub struct BlockedBy {
     /// As its owner sees it; `cancel` is the operator's command.
     #[serde(flatten)]
-    pub blocker: ShownBlocker,
+    pub blocker: BlockingTaskView,
     /// Whose it is.
     pub caller: String,
 }
@@ -100,7 +100,7 @@ async fn list(engine: &Engine, after: i64) -> Result<LiveTaskPage, Refusal> {
     Ok(LiveTaskPage { tasks: views.into_iter().map(shown).collect(), next })
 }
 
-fn shown(view: LiveView) -> LiveTask {
+fn shown(view: LiveTaskSummary) -> LiveTask {
     LiveTask {
         id: view.id.to_string(),
         agent: view.agent.to_string(),
@@ -120,9 +120,9 @@ fn state_name(state: TaskState) -> String {
     state_label(state).replace('_', "-")
 }
 
-fn blocked_by(blocker: &Blocker) -> BlockedBy {
+fn blocked_by(blocker: &BlockingTask) -> BlockedBy {
     let cancel = Some(format!("switchboard task cancel {}", blocker.task));
-    let shown = ShownBlocker { cancel, ..blocker.shown_in_full() };
+    let shown = BlockingTaskView { cancel, ..blocker.full_view() };
     BlockedBy { blocker: shown, caller: blocker.owner.to_string() }
 }
 

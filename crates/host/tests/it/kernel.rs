@@ -7,7 +7,8 @@ use switchboard_a2a::{Message, Metadata, Role, Task, TaskId, Timestamp};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::ids::Epoch;
 use switchboard_engine::{
-    Address, Agent, Answer, Caller, Cursor, Engine, FixedDirectory, Hosted, Send, Seq, Settings, Until,
+    Address, Agent, Caller, Cursor, Engine, FixedDirectory, Hosted, IncomingMessage, SendResult, Seq, Settings,
+    StreamEnd,
 };
 use switchboard_store::{Durability, Options, SqliteStore};
 
@@ -30,7 +31,7 @@ impl Kernel {
 
     /// Sends a text and waits for the task that comes of it.
     pub(crate) async fn send(&self, text: &str, metadata: Option<Metadata>) -> Task {
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Root,
             message: Message::text(Role::User, text),
             accepted_output_modes: Vec::new(),
@@ -43,15 +44,16 @@ impl Kernel {
         };
         let submitted = self.engine.send(&Caller::local(), send).await.unwrap();
         match submitted.answer().await {
-            Answer::Task(reading) => reading.into_task().unwrap(),
-            Answer::Message(message) => panic!("a message instead of a task: {message:?}"),
+            SendResult::Task(reading) => reading.into_task().unwrap(),
+            SendResult::Message(message) => panic!("a message instead of a task: {message:?}"),
         }
     }
 
     /// Everything an ended task has sent.
     pub(crate) async fn frames(&self, id: &TaskId) -> Vec<Value> {
         let after = Some(Cursor { epoch: Epoch(1), seq: Seq(1) });
-        let subscribed = self.engine.subscribe(&Address::Root, &Caller::local(), id, after, |_| Until::Terminal).await;
+        let subscribed =
+            self.engine.subscribe(&Address::Root, &Caller::local(), id, after, |_| StreamEnd::Terminal).await;
         let mut stream = subscribed.unwrap().stream;
         let mut frames = Vec::new();
         while let Some(batch) = stream.next().await.unwrap() {

@@ -2,8 +2,8 @@
 
 use switchboard_a2a::encode::ListWriter;
 use switchboard_a2a::{Error, ListRequest, rest_files};
-use switchboard_engine::store::Place;
-use switchboard_engine::{List, Listing};
+use switchboard_engine::store::ListPosition;
+use switchboard_engine::{ListFilter, TaskPage};
 
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
@@ -26,7 +26,7 @@ pub(super) async fn answer(
     let tokens = Tokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
     let page_size = request.page_size.unwrap_or(PAGE_SIZE);
-    let list = List {
+    let list = ListFilter {
         context: request.context_id,
         state: request.status,
         since: request.status_timestamp_after,
@@ -56,11 +56,11 @@ pub(super) async fn answer(
 
 /// A page that is being written.
 struct Page {
-    listing: Listing,
+    listing: TaskPage,
     writer: ListWriter,
     max_bytes: usize,
     /// The last task that was written.
-    last: Option<Place>,
+    last: Option<ListPosition>,
     /// The next task did not fit.
     is_full: bool,
     files: ListedFiles,

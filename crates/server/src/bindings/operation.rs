@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use switchboard_a2a::{Dialect, Error, ErrorKind, Operation, Request, TaskId, Version};
-use switchboard_engine::{Address, Cursor, Hosted, Until};
+use switchboard_engine::{Address, Cursor, Hosted, StreamEnd};
 
 use super::error::from_engine;
 use super::extensions::DeclaredExtensions;
@@ -156,12 +156,14 @@ impl<'a> OperationCall<'a> {
     }
 
     /// The event after which a stream to this caller ends.
-    pub(super) fn until(&self, hosted: Option<&Arc<Hosted>>) -> Until {
+    pub(super) fn until(&self, hosted: Option<&Arc<Hosted>>) -> StreamEnd {
         let switches = hosted.map(|hosted| hosted.switches.clone()).unwrap_or_default();
         match (self.dialect.version(), self.operation) {
-            (Version::V03, _) if switches.v03_close_on_interrupt => Until::Interrupted,
-            (Version::V1, Operation::SendStreamingMessage) if switches.close_on_input_required => Until::InputRequired,
-            _ => Until::Terminal,
+            (Version::V03, _) if switches.v03_close_on_interrupt => StreamEnd::Interrupted,
+            (Version::V1, Operation::SendStreamingMessage) if switches.close_on_input_required => {
+                StreamEnd::InputRequired
+            }
+            _ => StreamEnd::Terminal,
         }
     }
 

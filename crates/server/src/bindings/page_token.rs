@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use switchboard_a2a::{Error, ListRequest, TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::Place;
+use switchboard_engine::store::ListPosition;
 use switchboard_engine::{Address, CallerId};
 
 /// Bytes of the tag, and of a position.
@@ -52,14 +52,14 @@ impl Tokens {
     }
 
     /// Writes a token.
-    pub fn write(&self, (at, key): Place) -> String {
+    pub fn write(&self, (at, key): ListPosition) -> String {
         let place = (i128::from(at.0) << 64 | i128::from(key.0.cast_unsigned())).to_be_bytes();
         let tag = self.tag(&place);
         URL_SAFE_NO_PAD.encode([tag, xor(place, self.key_stream(&tag))].concat())
     }
 
     /// Reads a token that was given for the same query.
-    pub fn read(&self, token: &str) -> Result<Place, Error> {
+    pub fn read(&self, token: &str) -> Result<ListPosition, Error> {
         let problem = "is not a token of this server for this question: ask again without it";
         let invalid = || Error::invalid_field("pageToken", problem);
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| invalid())?;

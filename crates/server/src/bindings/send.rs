@@ -6,7 +6,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use switchboard_a2a::{Error, ErrorKind, SendRequest, Version, encode, rest_files};
-use switchboard_engine::{Address, Answer, Asked, Error as Refusal, Hints, Hosted, Send, Submitted};
+use switchboard_engine::{
+    Address, Error as Refusal, Hosted, IncomingMessage, RoutingHints, RoutingRequest, SendResult, Submitted,
+};
 
 use super::operation::{OperationCall, Reply};
 use super::task::{TaskForm, TaskStyle};
@@ -29,14 +31,14 @@ pub(super) async fn answer(
     call.json = Bytes::new();
     let answer = if return_immediately { submitted.now().await } else { submitted.answer().await };
     match answer {
-        Answer::Task(reading) => {
+        SendResult::Task(reading) => {
             let id = submitted.id().clone();
             // Dropped because it holds the task in memory.
             drop(submitted);
             let style = TaskStyle { form: TaskForm::Sent, history_length };
             render::task(call, &id, style, reading, out).await
         }
-        Answer::Message(mut message) => {
+        SendResult::Message(mut message) => {
             if call.writes_files_twice() {
                 rest_files::add_layer(&mut message);
             }
@@ -53,8 +55,8 @@ pub(super) async fn find_agent(call: &mut OperationCall<'_>, request: &SendReque
     call.hosted = match (&call.address, &message.task_id) {
         (Address::Root, Some(id)) => call.agent_of(id).await,
         _ => {
-            let hints = Hints::read(&call.address, message, request.metadata.as_ref()).ok();
-            let asked = hints.as_ref().map(|hints| Asked { message, hints });
+            let hints = RoutingHints::read(&call.address, message, request.metadata.as_ref()).ok();
+            let asked = hints.as_ref().map(|hints| RoutingRequest { message, hints });
             asked.and_then(|asked| {
                 call.state.engine.directory().resolve(&call.address, &call.identity.caller, Some(asked)).ok()
             })
@@ -88,7 +90,7 @@ pub(super) async fn submit(
         }
         None => (None, None),
     };
-    let send = Send {
+    let send = IncomingMessage {
         address: call.address.clone(),
         message: request.message,
         accepted_output_modes: configuration.accepted_output_modes,

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::Response;
 use switchboard_a2a::{Dialect, Error, ErrorKind, Message, Task, encode, jsonrpc, rest_files};
-use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, Seq, Streamed, TaskStream, Until};
+use switchboard_engine::{Cursor, Error as Refusal, LoggedEvent, SendStream, Seq, StreamEnd, TaskStream};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +36,7 @@ const AROUND_EVENT: usize = 128;
 pub(super) struct Events {
     pub(super) source: Source,
     /// The event after which it ends; v0.3 marks that event as final.
-    pub(super) until: Until,
+    pub(super) until: StreamEnd,
     pub(super) history_length: Option<u32>,
     /// Whether the reader expects base64 of base64.
     pub(super) files_twice: bool,
@@ -48,7 +48,7 @@ pub(super) struct Events {
 
 pub(super) enum Source {
     /// The agent has not yet chosen between a task and a message.
-    Undecided(BoxFuture<'static, Streamed>),
+    Undecided(BoxFuture<'static, SendStream>),
     Message(Box<Message>),
     /// A task, and the number that was sent last.
     Task {
@@ -59,11 +59,11 @@ pub(super) enum Source {
     Over,
 }
 
-impl From<Streamed> for Source {
-    fn from(streamed: Streamed) -> Self {
+impl From<SendStream> for Source {
+    fn from(streamed: SendStream) -> Self {
         match streamed {
-            Streamed::Message(message) => Self::Message(Box::new(message)),
-            Streamed::Task { first, stream } => {
+            SendStream::Message(message) => Self::Message(Box::new(message)),
+            SendStream::Task { first, stream } => {
                 let last_sent = stream.after();
                 Self::Task { first: first.map(Box::new), stream, last_sent }
             }
@@ -111,7 +111,7 @@ pub(super) fn failure(dialect: Dialect, binding: Binding, failed: &Error) -> Res
 
 struct EventStream {
     source: Source,
-    until: Until,
+    until: StreamEnd,
     history_length: Option<u32>,
     frames: Frames,
     identity: Arc<Identity>,
@@ -331,7 +331,7 @@ impl Frames {
         Self { dialect, binding, files_twice: false, prefix, suffix }
     }
 
-    fn event(&self, event: &LoggedEvent, before: Seq, until: Until, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn event(&self, event: &LoggedEvent, before: Seq, until: StreamEnd, out: &mut Vec<u8>) -> Result<(), Error> {
         let frame = self.translated(event, until.ends_at(event.kind)).map_err(|error| {
             tracing::error!(%error, seq = event.seq.0, "a stored event cannot be read");
             Error::with_message(ErrorKind::Internal, "a stored event is damaged, run `switchboard db check`")

@@ -1,7 +1,7 @@
 //! Subscribing to a task.
 
 use switchboard_a2a::{Error, TaskId};
-use switchboard_engine::Streamed;
+use switchboard_engine::SendStream;
 
 use super::error::from_engine;
 use super::operation::{OperationCall, no_streaming};
@@ -27,7 +27,7 @@ pub(super) async fn answer(call: &mut OperationCall<'_>, id: &TaskId) -> Result<
         return Err(no_streaming(hosted));
     }
     call.hosted = hosted;
-    let streamed = Streamed::Task { first: subscription.first, stream: subscription.stream };
+    let streamed = SendStream::Task { first: subscription.first, stream: subscription.stream };
     let files_twice = call.writes_files_twice();
     Ok(Events { source: Source::from(streamed), until, history_length: None, files_twice, slot, reserved })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
+use switchboard_engine::store::callbacks::{CallbackRow, CallbackStore, CallbackUpdate, UpdateAdded};
 use switchboard_engine::store::{StoreError, StoreFuture};
 
 use super::SqliteStore;
@@ -38,7 +38,7 @@ impl CallbackStore for SqliteStore {
         at: Timestamp,
         max: usize,
         max_bytes: u64,
-    ) -> StoreFuture<Added> {
+    ) -> StoreFuture<UpdateAdded> {
         let (queue, id) = (Arc::clone(&self.queue), id.to_owned());
         let added = WriteQueue::write_shared(queue, body.len(), move |session| {
             session.add_update(task, &id, &body, at, Bounds { updates: max, bytes: max_bytes })

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::webhooks::{
-    DeliveryKey, DeliveryRow, Due, Head, OutboxCensus, OutboxWrite, Route, Signing, WebhookFilter, WebhookKey,
-    WebhookRow, WebhookState, WebhookStore, WebhookSummary,
+    DeliveryKey, DeliveryRow, DueDelivery, OutboxCounts, OutboxHead, OutboxWrite, Signing, WebhookFilter, WebhookKey,
+    WebhookRoute, WebhookRow, WebhookState, WebhookStore, WebhookSummary,
 };
 use switchboard_engine::store::{Retention, StoreFuture};
 
@@ -56,19 +56,24 @@ impl WebhookStore for SqliteStore {
         self.write_shared(move |session| session.delete_webhook(task, &id))
     }
 
-    fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<Head>> {
+    fn head(&self, webhook: WebhookKey) -> StoreFuture<Option<OutboxHead>> {
         self.read(move |reader| reader.head(webhook))
     }
 
-    fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<Route>> {
+    fn active_webhooks(&self, task: TaskKey) -> StoreFuture<Vec<WebhookRoute>> {
         self.read(move |reader| reader.active_webhooks(task))
     }
 
-    fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<Route>> {
+    fn lagging_webhooks(&self, after: WebhookKey, max: usize) -> StoreFuture<Vec<WebhookRoute>> {
         self.read(move |reader| reader.lagging_webhooks(after, max))
     }
 
-    fn due_deliveries(&self, after: (Timestamp, DeliveryKey), until: Timestamp, max: usize) -> StoreFuture<Vec<Due>> {
+    fn due_deliveries(
+        &self,
+        after: (Timestamp, DeliveryKey),
+        until: Timestamp,
+        max: usize,
+    ) -> StoreFuture<Vec<DueDelivery>> {
         self.read(move |reader| reader.due_deliveries(after, until, max))
     }
 
@@ -130,7 +135,7 @@ impl WebhookStore for SqliteStore {
         self.write_shared(move |session| session.rotate_signing(now, previous_until))
     }
 
-    fn outbox_census(&self) -> StoreFuture<OutboxCensus> {
+    fn outbox_census(&self) -> StoreFuture<OutboxCounts> {
         self.read(|reader| reader.outbox_census())
     }
 }

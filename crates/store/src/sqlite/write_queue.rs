@@ -364,7 +364,7 @@ mod tests {
     use futures_util::FutureExt;
     use switchboard_a2a::{TaskState, Timestamp};
     use switchboard_engine::ids::{Fence, Seq, TaskKey};
-    use switchboard_engine::store::{Guard, Phase, RowState, Sides};
+    use switchboard_engine::store::{AppendGuard, Phase, RowState, SideWrites};
 
     use super::*;
 
@@ -378,8 +378,8 @@ mod tests {
             hidden: false,
             recoveries: 0,
         };
-        let guard = Guard::Inbox { key: TaskKey(1), version: Seq(1) };
-        let sides = Sides::default();
+        let guard = AppendGuard::Inbox { key: TaskKey(1), version: Seq(1) };
+        let sides = SideWrites::default();
         Append { guard, events: bytes::Bytes::new(), count: 0, row, snapshot: None, note: None, sides, refusable: true }
     }
 

@@ -7,7 +7,8 @@ use switchboard_engine::store::webhooks::{
     Attempt, DeliveryKey, DeliveryRow, NewDelivery, NewWebhook, OutboxWrite, WebhookKey, WebhookStore,
 };
 use switchboard_engine::store::{
-    Append, Guard, ListQuery, NewTask, Phase, RowState, SendRecord, SendScope, Sides, Store, StoreError,
+    Append, AppendGuard, IdempotencyRecord, IdempotencyScope, ListQuery, NewTask, Phase, RowState, SideWrites, Store,
+    StoreError,
 };
 
 /// A task's row: Submitted and Queued until told otherwise.
@@ -45,7 +46,7 @@ pub(crate) fn new_task(owner: &str, agent: &str, context: &str) -> NewTask {
 }
 
 /// An append of events, one per text.
-pub(crate) fn append(guard: Guard, events: &[&str], row: RowState) -> Append {
+pub(crate) fn append(guard: AppendGuard, events: &[&str], row: RowState) -> Append {
     Append {
         guard,
         events: Bytes::from(events.join("\n")),
@@ -53,21 +54,21 @@ pub(crate) fn append(guard: Guard, events: &[&str], row: RowState) -> Append {
         row,
         snapshot: None,
         note: None,
-        sides: Sides::default(),
+        sides: SideWrites::default(),
         refusable: false,
     }
 }
 
 pub(crate) fn create(task: &NewTask, events: &[&str], row: RowState) -> Append {
-    append(Guard::Create(task.clone()), events, row)
+    append(AppendGuard::Create(task.clone()), events, row)
 }
 
 pub(crate) fn owner(key: TaskKey, fence: u64, events: &[&str], row: RowState) -> Append {
-    append(Guard::Owner { key, fence: Fence(fence) }, events, row)
+    append(AppendGuard::Owner { key, fence: Fence(fence) }, events, row)
 }
 
 pub(crate) fn inbox(key: TaskKey, version: u64, events: &[&str], row: RowState) -> Append {
-    append(Guard::Inbox { key, version: Seq(version) }, events, row)
+    append(AppendGuard::Inbox { key, version: Seq(version) }, events, row)
 }
 
 pub(crate) fn with_snapshot(append: Append, snapshot: &str) -> Append {
@@ -75,12 +76,12 @@ pub(crate) fn with_snapshot(append: Append, snapshot: &str) -> Append {
 }
 
 pub(crate) fn with_send(append: Append, owner: &str, address: &str, key: &str) -> Append {
-    let send = SendRecord { scope: scope(owner, address, key), digest: [7; 32], task: None, seq: Seq(0) };
-    Append { sides: Sides { send: Some(send), ..append.sides }, ..append }
+    let send = IdempotencyRecord { scope: scope(owner, address, key), digest: [7; 32], task: None, seq: Seq(0) };
+    Append { sides: SideWrites { send: Some(send), ..append.sides }, ..append }
 }
 
-pub(crate) fn scope(owner: &str, address: &str, key: &str) -> SendScope {
-    SendScope { owner: owner.into(), address: address.to_owned(), key: key.to_owned() }
+pub(crate) fn scope(owner: &str, address: &str, key: &str) -> IdempotencyScope {
+    IdempotencyScope { owner: owner.into(), address: address.to_owned(), key: key.to_owned() }
 }
 
 /// A webhook that begins with the next event after `cursor`; at most two to a task.
@@ -98,7 +99,7 @@ pub(crate) fn webhook(id: &str, endpoint: &str, cursor: u64) -> NewWebhook {
 }
 
 pub(crate) fn with_webhook(append: Append, webhook: NewWebhook) -> Append {
-    Append { sides: Sides { webhook: Some(webhook), ..append.sides }, ..append }
+    Append { sides: SideWrites { webhook: Some(webhook), ..append.sides }, ..append }
 }
 
 /// A delivery of the events `first` to `last`, made at a time.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use switchboard_a2a::{Message, PushConfig, Role, Timestamp, Version};
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::{Clock, SimulatedClock};
-use switchboard_engine::{Address, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
+use switchboard_engine::{Address, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
 use switchboard_host::demo::Echo;
 use switchboard_store::SqliteStore;
 use switchboard_webhooks::{Options, WebhookDesk, Webhooks};
@@ -31,7 +31,7 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDes
     let receiver = Receiver::start();
     receiver.answers(400);
     let config: PushConfig = serde_json::from_value(receiver.config()).unwrap();
-    let send = Send {
+    let send = IncomingMessage {
         address: Address::Root,
         message: Message::text(Role::User, "hello"),
         accepted_output_modes: Vec::new(),

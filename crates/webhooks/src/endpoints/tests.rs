@@ -7,8 +7,8 @@ use super::*;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
-fn route(webhook: i64, owner: &str, endpoint: &str) -> Route {
-    Route { webhook: WebhookKey(webhook), owner: owner.into(), endpoint: endpoint.to_owned() }
+fn route(webhook: i64, owner: &str, endpoint: &str) -> WebhookRoute {
+    WebhookRoute { webhook: WebhookKey(webhook), owner: owner.into(), endpoint: endpoint.to_owned() }
 }
 
 fn all_started(endpoints: &mut Endpoints, now: Timestamp) -> Vec<Started> {

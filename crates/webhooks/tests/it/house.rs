@@ -115,7 +115,7 @@ impl House {
             Some((version, config)) => Some(self.webhooks.prepare(&caller(), *version, config).await.unwrap()),
             None => None,
         };
-        let send = Send {
+        let send = IncomingMessage {
             address: address(),
             message,
             accepted_output_modes: Vec::new(),

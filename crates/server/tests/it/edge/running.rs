@@ -7,7 +7,7 @@ use std::time::Duration;
 use switchboard_a2a::{Message, Role, TaskId};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::store::StoreError;
-use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, Send, Settings};
+use switchboard_engine::{Address, AgentScope, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
 use switchboard_server::{Options, ResponseGauge, Server};
 use switchboard_store::SqliteStore;
 use tempfile::TempDir;
@@ -131,7 +131,7 @@ impl Running {
 
     /// Makes a task of `echo`, whose answer is its message, past the wire and whatever limits its clients.
     pub(crate) async fn make_task(&self, text: &str) -> TaskId {
-        let send = Send {
+        let send = IncomingMessage {
             address: Address::Root,
             message: Message::text(Role::User, text),
             accepted_output_modes: Vec::new(),

@@ -5,7 +5,7 @@ use rusqlite::Row;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Cursor, Epoch, Seq};
 use switchboard_engine::store::webhooks::{
-    Attempt, DeliveryKey, DeliveryRow, Due, OutboxCensus, Route, WebhookKey, WebhookRow,
+    Attempt, DeliveryKey, DeliveryRow, DueDelivery, OutboxCounts, WebhookKey, WebhookRoute, WebhookRow,
 };
 
 use super::Reader;
@@ -34,11 +34,11 @@ impl Reader {
         after: (Timestamp, DeliveryKey),
         until: Timestamp,
         max: usize,
-    ) -> rusqlite::Result<Vec<Due>> {
+    ) -> rusqlite::Result<Vec<DueDelivery>> {
         rows(&self.connection, DUE, (after.0.0, after.1.0, until.0, limit(max)), |row| {
             let owner = self.names.text(&self.connection, row.get(4)?)?.into();
-            let route = Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? };
-            Ok(Due { due_at: Timestamp(row.get(3)?), delivery: DeliveryKey(row.get(2)?), route })
+            let route = WebhookRoute { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? };
+            Ok(DueDelivery { due_at: Timestamp(row.get(3)?), delivery: DeliveryKey(row.get(2)?), route })
         })
     }
 
@@ -99,14 +99,14 @@ impl Reader {
         self.webhook_rows(&sql, (after.0, limit(max)), |row| delivery_at(row, WEBHOOK_WIDTH))
     }
 
-    pub(crate) fn outbox_census(&self) -> rusqlite::Result<OutboxCensus> {
+    pub(crate) fn outbox_census(&self) -> rusqlite::Result<OutboxCounts> {
         let (behind, since): (i64, Option<i64>) =
             self.connection.prepare_cached(BEHIND)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let dead = "SELECT count(*) FROM delivery INDEXED BY delivery_dead WHERE state = 2";
         let dead = number(&self.connection, dead)?;
         let replays = "SELECT count(*) FROM delivery INDEXED BY delivery_replay WHERE state = 0 AND replay = 1";
         let replays = number(&self.connection, replays)?;
-        Ok(OutboxCensus { behind: behind.cast_unsigned() + replays, behind_since: since.map(Timestamp), dead })
+        Ok(OutboxCounts { behind: behind.cast_unsigned() + replays, behind_since: since.map(Timestamp), dead })
     }
 }
 

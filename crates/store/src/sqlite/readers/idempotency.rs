@@ -1,14 +1,14 @@
 //! The message that was accepted under an idempotency key.
 
 use switchboard_engine::ids::Seq;
-use switchboard_engine::store::{SendRecord, SendScope};
+use switchboard_engine::store::{IdempotencyRecord, IdempotencyScope};
 
 use super::Reader;
 use crate::sqlite::columns::IdentifierText;
 use crate::sqlite::query::optional_row;
 
 impl Reader {
-    pub(crate) fn find_send(&mut self, scope: SendScope) -> rusqlite::Result<Option<SendRecord>> {
+    pub(crate) fn find_send(&mut self, scope: IdempotencyScope) -> rusqlite::Result<Option<IdempotencyRecord>> {
         let Some(owner) = self.names.number(&self.connection, scope.owner.as_str())? else {
             return Ok(None);
         };
@@ -17,7 +17,7 @@ impl Reader {
         optional_row(&self.connection, sql, (owner, &scope.address, &scope.key), |row| {
             let IdentifierText(task) = row.get(1)?;
             let seq = Seq(row.get::<_, i64>(2)?.cast_unsigned());
-            Ok(SendRecord { scope: scope.clone(), digest: row.get(0)?, task: Some(task.into()), seq })
+            Ok(IdempotencyRecord { scope: scope.clone(), digest: row.get(0)?, task: Some(task.into()), seq })
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use switchboard_a2a::TaskId;
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{Loaded, LoadedWithin, TaskRow};
+use switchboard_engine::store::{LoadedTask, LoadedTaskWithin, TaskRow};
 
 use super::Reader;
 use super::row::{StoredTask, TASK_COLUMNS};
@@ -13,7 +13,7 @@ impl Reader {
         Ok(self.stored(id)?.map(|task| task.row))
     }
 
-    pub(crate) fn load(&mut self, id: &TaskId) -> rusqlite::Result<Option<Loaded>> {
+    pub(crate) fn load(&mut self, id: &TaskId) -> rusqlite::Result<Option<LoadedTask>> {
         match self.stored(id)? {
             Some(task) => self.loaded(task).map(Some),
             None => Ok(None),
@@ -21,16 +21,16 @@ impl Reader {
     }
 
     /// The same, unless it is larger: then nothing but its row is read.
-    pub(crate) fn load_within(&mut self, id: &TaskId, max_bytes: u64) -> rusqlite::Result<Option<LoadedWithin>> {
+    pub(crate) fn load_within(&mut self, id: &TaskId, max_bytes: u64) -> rusqlite::Result<Option<LoadedTaskWithin>> {
         match self.stored(id)? {
-            Some(task) if task.row.bytes > max_bytes => Ok(Some(LoadedWithin::Larger(Box::new(task.row)))),
-            Some(task) => self.loaded(task).map(|loaded| Some(LoadedWithin::Whole(Box::new(loaded)))),
+            Some(task) if task.row.bytes > max_bytes => Ok(Some(LoadedTaskWithin::Larger(Box::new(task.row)))),
+            Some(task) => self.loaded(task).map(|loaded| Some(LoadedTaskWithin::Whole(Box::new(loaded)))),
             None => Ok(None),
         }
     }
 
     /// Those that are still there, until `max_bytes` are passed.
-    pub(crate) fn load_some(&mut self, keys: &[TaskKey], max_bytes: usize) -> rusqlite::Result<Vec<Loaded>> {
+    pub(crate) fn load_some(&mut self, keys: &[TaskKey], max_bytes: usize) -> rusqlite::Result<Vec<LoadedTask>> {
         let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE key = ?1");
         let mut found = Vec::new();
         let mut bytes = 0;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rusqlite::{Params, Row};
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
-use switchboard_engine::store::{EventRow, Loaded, NewTask, RowState, TaskRow};
+use switchboard_engine::store::{EventRow, LoadedTask, NewTask, RowState, TaskRow};
 
 use super::Reader;
 use crate::sqlite::columns::{IdentifierText, phase_from, state_from};
@@ -53,7 +53,7 @@ impl Reader {
     }
 
     /// The newest snapshot and what came after it.
-    pub(crate) fn loaded(&self, task: StoredTask) -> rusqlite::Result<Loaded> {
+    pub(crate) fn loaded(&self, task: StoredTask) -> rusqlite::Result<LoadedTask> {
         let snapshot = match task.snapshot_row {
             Some(row) => self.snapshot(row)?,
             None => None,
@@ -68,7 +68,7 @@ impl Reader {
         if as_of != task.row.last_seq {
             self.later_events(task.row.key, as_of, &mut events)?;
         }
-        Ok(Loaded { row: task.row, snapshot, events })
+        Ok(LoadedTask { row: task.row, snapshot, events })
     }
 
     fn snapshot(&self, row: i64) -> rusqlite::Result<Option<(Seq, Epoch, Bytes)>> {

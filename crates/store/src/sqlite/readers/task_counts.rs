@@ -1,13 +1,13 @@
 //! How many tasks there are, from the task counters (table `tally`).
 
-use switchboard_engine::store::Census;
+use switchboard_engine::store::TaskCounts;
 
 use super::Reader;
 use crate::sqlite::columns::state_from;
 use crate::sqlite::query::rows;
 
 impl Reader {
-    pub(crate) fn census(&mut self) -> rusqlite::Result<Census> {
+    pub(crate) fn census(&mut self) -> rusqlite::Result<TaskCounts> {
         let sql = "SELECT state, sum(n) FROM tally WHERE hidden = 0 GROUP BY state HAVING sum(n) > 0 ORDER BY state";
         let by_state = rows(&self.connection, sql, [], |row| {
             Ok((state_from(0, row.get(0)?)?, row.get::<_, i64>(1)?.cast_unsigned()))
@@ -17,6 +17,6 @@ impl Reader {
             let owner = self.names.text(&self.connection, row.get(0)?)?.into();
             Ok((owner, row.get::<_, i64>(1)?.cast_unsigned()))
         })?;
-        Ok(Census { by_state, parked })
+        Ok(TaskCounts { by_state, parked })
     }
 }

@@ -5,7 +5,7 @@ use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::Phase;
 use switchboard_engine::store::webhooks::{
-    Head, Route, WebhookFilter, WebhookKey, WebhookRow, WebhookState, WebhookSummary,
+    OutboxHead, WebhookFilter, WebhookKey, WebhookRoute, WebhookRow, WebhookState, WebhookSummary,
 };
 
 use super::Reader;
@@ -100,7 +100,7 @@ impl Reader {
         Ok(rows.into_iter().map(|(webhook, ())| webhook).collect())
     }
 
-    pub(crate) fn head(&mut self, webhook: WebhookKey) -> rusqlite::Result<Option<Head>> {
+    pub(crate) fn head(&mut self, webhook: WebhookKey) -> rusqlite::Result<Option<OutboxHead>> {
         let sql = format!(
             "SELECT {WEBHOOK_COLUMNS}, task.last_seq, task.phase, task.status_at FROM webhook \
              LEFT JOIN task ON task.key = webhook.task_key WHERE webhook.key = ?1"
@@ -115,22 +115,22 @@ impl Reader {
         let delivery = self.pending_in_order(webhook.key, true)?;
         let replay = self.first_replay(webhook.key)?;
         let task_last = last.map_or(webhook.cursor, |last| Seq(last.cast_unsigned()));
-        Ok(Some(Head { webhook, delivery, replay, task_last, task_ended_at }))
+        Ok(Some(OutboxHead { webhook, delivery, replay, task_last, task_ended_at }))
     }
 
-    pub(crate) fn active_webhooks(&mut self, task: TaskKey) -> rusqlite::Result<Vec<Route>> {
+    pub(crate) fn active_webhooks(&mut self, task: TaskKey) -> rusqlite::Result<Vec<WebhookRoute>> {
         let sql = "SELECT key, endpoint, owner FROM webhook WHERE task_key = ?1 AND state = 0 ORDER BY key";
         self.routes(sql, [task.0])
     }
 
-    pub(crate) fn lagging_webhooks(&mut self, after: WebhookKey, max: usize) -> rusqlite::Result<Vec<Route>> {
+    pub(crate) fn lagging_webhooks(&mut self, after: WebhookKey, max: usize) -> rusqlite::Result<Vec<WebhookRoute>> {
         self.routes(LAGGING, (after.0, limit(max)))
     }
 
-    fn routes(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<Route>> {
+    fn routes(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<WebhookRoute>> {
         rows(&self.connection, sql, params, |row| {
             let owner = self.names.text(&self.connection, row.get(2)?)?.into();
-            Ok(Route { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? })
+            Ok(WebhookRoute { webhook: WebhookKey(row.get(0)?), owner, endpoint: row.get(1)? })
         })
     }
 

@@ -4,7 +4,9 @@
 
 use rusqlite::{OptionalExtension, params};
 use switchboard_engine::ids::{Fence, Seq, TaskKey};
-use switchboard_engine::store::{Append, Appended, Guard, NewTask, Phase, RowState, SendRecord, StoreError};
+use switchboard_engine::store::{
+    Append, AppendGuard, Appended, IdempotencyRecord, NewTask, Phase, RowState, StoreError,
+};
 
 use super::counters::CounterKey;
 use super::session::Session;
@@ -38,15 +40,15 @@ impl Session<'_> {
             return Err(AppendFailure::Refused(StoreError::Failed(words)));
         }
         match &append.guard {
-            Guard::Create(new) => self.create(new, append),
-            Guard::Owner { key, fence } => {
+            AppendGuard::Create(new) => self.create(new, append),
+            AppendGuard::Owner { key, fence } => {
                 let found = self.find(*key)?;
                 if Fence(found.fence.cast_unsigned()) != *fence || found.phase == phase_number(Phase::Done) {
                     return Err(AppendFailure::Refused(StoreError::Fenced));
                 }
                 self.extend(*key, &found, append)
             }
-            Guard::Inbox { key, version } => {
+            AppendGuard::Inbox { key, version } => {
                 let found = self.find(*key)?;
                 if Seq(found.last_seq.cast_unsigned()) != *version {
                     return Err(AppendFailure::Refused(StoreError::Stale));
@@ -214,7 +216,7 @@ impl Session<'_> {
     }
 
     /// Refuses an idempotency key that is taken; returns the number of its owner.
-    fn check_send(&mut self, send: Option<&SendRecord>) -> Result<i64, AppendFailure> {
+    fn check_send(&mut self, send: Option<&IdempotencyRecord>) -> Result<i64, AppendFailure> {
         let Some(send) = send else { return Ok(0) };
         let scope = &send.scope;
         let owner = self.names.number(&mut self.statements, scope.owner.as_str())?;
@@ -224,7 +226,13 @@ impl Session<'_> {
         Ok(owner)
     }
 
-    fn insert_send(&mut self, owner: i64, key: i64, seq: i64, send: Option<&SendRecord>) -> rusqlite::Result<()> {
+    fn insert_send(
+        &mut self,
+        owner: i64,
+        key: i64,
+        seq: i64,
+        send: Option<&IdempotencyRecord>,
+    ) -> rusqlite::Result<()> {
         let Some(send) = send else { return Ok(()) };
         let scope = &send.scope;
         self.statements.insert_send.execute(params![owner, scope.address, scope.key, &send.digest[..], key, seq])?;

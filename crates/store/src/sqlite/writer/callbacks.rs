@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::callbacks::Added;
+use switchboard_engine::store::callbacks::UpdateAdded;
 
 use super::session::Session;
 use crate::sqlite::columns::Identifier;
@@ -41,7 +41,7 @@ impl Session<'_> {
         body: &[u8],
         at: Timestamp,
         most: Bounds,
-    ) -> rusqlite::Result<Option<Added>> {
+    ) -> rusqlite::Result<Option<UpdateAdded>> {
         let connection = self.connection;
         let mut find = connection.prepare_cached("SELECT next_number FROM callback WHERE task_key = ?1")?;
         let Some(number) = find.query_row([task.0], |row| row.get::<_, i64>(0)).optional()? else {
@@ -49,7 +49,7 @@ impl Session<'_> {
         };
         let sql = "SELECT 1 FROM callback_update WHERE task_key = ?1 AND id = ?2";
         if connection.prepare_cached(sql)?.exists((task.0, id))? {
-            return Ok(Some(Added::Known));
+            return Ok(Some(UpdateAdded::Known));
         }
         // The length of a body is known without reading it.
         let sql = "SELECT count(*), coalesce(sum(length(body)), 0) \
@@ -57,14 +57,14 @@ impl Session<'_> {
         let (waiting, bytes) =
             connection.prepare_cached(sql)?.query_row([task.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
         if !most.admit(waiting, bytes, body) {
-            return Ok(Some(Added::Full));
+            return Ok(Some(UpdateAdded::Full));
         }
         let sql = "INSERT INTO callback_update (task_key, number, id, at, body) VALUES (?1, ?2, ?3, ?4, ?5)";
         self.execute(sql, params![task.0, number, id, at.0, body])?;
         self.execute("UPDATE callback SET next_number = ?2 WHERE task_key = ?1", (task.0, number + 1))?;
         let sql = "DELETE FROM callback_update WHERE task_key = ?1 AND number <= ?2 AND body IS NULL";
         self.execute(sql, (task.0, number - KNOWN_IDS))?;
-        Ok(Some(Added::New(number)))
+        Ok(Some(UpdateAdded::New(number)))
     }
 
     pub(crate) fn take_updates(&mut self, task: TaskKey, up_to: i64) -> rusqlite::Result<()> {

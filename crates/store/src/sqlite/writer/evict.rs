@@ -82,7 +82,7 @@ mod tests {
     use switchboard_a2a::{TaskId, TaskState, Timestamp};
     use switchboard_engine::ids::{Fence, Seq};
     use switchboard_engine::store::webhooks::{NewWebhook, WebhookStore};
-    use switchboard_engine::store::{Append, Guard, NewTask, Phase, RowState, Sides, Store};
+    use switchboard_engine::store::{Append, AppendGuard, NewTask, Phase, RowState, SideWrites, Store};
 
     use crate::{Options, SqliteStore};
 
@@ -102,7 +102,7 @@ mod tests {
             at: Timestamp(1),
         };
         let append = Append {
-            guard: Guard::Create(NewTask {
+            guard: AppendGuard::Create(NewTask {
                 id: id.clone(),
                 owner: "ann".into(),
                 agent: "echo".into(),
@@ -121,7 +121,7 @@ mod tests {
             },
             snapshot: None,
             note: None,
-            sides: Sides { send: None, webhook: Some(webhook) },
+            sides: SideWrites { send: None, webhook: Some(webhook) },
             refusable: false,
         };
         let key = store.append(append).await.unwrap().key;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use switchboard_engine::ids::{Seq, TaskKey};
-use switchboard_engine::store::{Guard, NewTask, Store, StoreError};
+use switchboard_engine::store::{AppendGuard, NewTask, Store, StoreError};
 
 use super::Fixture;
 use crate::build::{append, create, done, inbox, make, new_task, owner, refused, row, working};
@@ -114,7 +114,7 @@ pub(crate) async fn names_of_any_spelling_come_back(fixture: impl Fixture) {
             agent: format!("agent {name}").into(),
             context: name.into(),
         };
-        store.append(append(Guard::Create(task.clone()), &["x"], done(1, 1))).await.unwrap();
+        store.append(append(AppendGuard::Create(task.clone()), &["x"], done(1, 1))).await.unwrap();
         let back = store.load(&task.id).await.unwrap().unwrap().row.task;
         assert_eq!((back.id, back.owner, back.agent, back.context), (task.id, task.owner, task.agent, task.context));
     }

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::callbacks::{Added, CallbackRow, CallbackStore, CallbackUpdate};
+use switchboard_engine::store::callbacks::{CallbackRow, CallbackStore, CallbackUpdate, UpdateAdded};
 use switchboard_engine::store::{Retention, Store, StoreError};
 
 use super::Fixture;
 use crate::build::{done, make, refused, working};
 
-async fn add(store: &impl CallbackStore, task: TaskKey, id: &str, max: usize) -> Added {
+async fn add(store: &impl CallbackStore, task: TaskKey, id: &str, max: usize) -> UpdateAdded {
     store.add_update(task, id, Bytes::from(format!("body of {id}")), Timestamp(7), max, u64::MAX).await.unwrap()
 }
 
@@ -24,14 +24,14 @@ pub(crate) async fn a_callback_belongs_to_its_task(fixture: impl Fixture) {
     refused(store.add_update(key, "a", Bytes::new(), Timestamp(1), 9, 0).await, &StoreError::Missing);
     assert!(!store.open_callback(&TaskId::generate(), [1; 32]).await.unwrap());
     assert!(store.open_callback(&id, [1; 32]).await.unwrap());
-    assert_eq!(add(&store, key, "a", 9).await, Added::New(1));
+    assert_eq!(add(&store, key, "a", 9).await, UpdateAdded::New(1));
     assert!(store.open_callback(&id, [2; 32]).await.unwrap());
     drop(store);
     let store = fixture.open();
     assert_eq!(store.callback(&id).await.unwrap(), Some(CallbackRow { task_key: key, digest: [2; 32] }));
     // Another digest changes nothing about what came in.
-    assert_eq!(add(&store, key, "a", 9).await, Added::Known);
-    assert_eq!(add(&store, key, "b", 9).await, Added::New(2));
+    assert_eq!(add(&store, key, "a", 9).await, UpdateAdded::Known);
+    assert_eq!(add(&store, key, "b", 9).await, UpdateAdded::New(2));
 }
 
 pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fixture) {
@@ -40,11 +40,11 @@ pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fix
     let (other_id, other) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     assert!(store.open_callback(&id, [1; 32]).await.unwrap() && store.open_callback(&other_id, [1; 32]).await.unwrap());
     for name in ["a", "b", "c"] {
-        assert!(matches!(add(&store, key, name, 3).await, Added::New(_)));
+        assert!(matches!(add(&store, key, name, 3).await, UpdateAdded::New(_)));
     }
-    assert_eq!(add(&store, key, "d", 3).await, Added::Full);
-    assert_eq!(add(&store, key, "c", 3).await, Added::Known, "full or not");
-    assert_eq!(add(&store, other, "a", 3).await, Added::New(1));
+    assert_eq!(add(&store, key, "d", 3).await, UpdateAdded::Full);
+    assert_eq!(add(&store, key, "c", 3).await, UpdateAdded::Known, "full or not");
+    assert_eq!(add(&store, other, "a", 3).await, UpdateAdded::New(1));
     let first = store.updates(key, 0, 1).await.unwrap();
     let body = Bytes::from_static(b"body of a");
     assert_eq!(first, [CallbackUpdate { number: 1, id: "a".to_owned(), body, at: Timestamp(7) }]);
@@ -52,9 +52,9 @@ pub(crate) async fn updates_wait_in_order_until_they_are_taken(fixture: impl Fix
     store.take_updates(key, 2).await.unwrap();
     store.take_updates(key, 2).await.unwrap();
     assert_eq!((waiting(&store, key, 0).await, waiting(&store, other, 0).await), (vec![3], vec![1]));
-    assert_eq!(add(&store, key, "d", 3).await, Added::New(4));
+    assert_eq!(add(&store, key, "d", 3).await, UpdateAdded::New(4));
     assert_eq!(waiting(&store, key, 0).await, [3, 4]);
-    assert_eq!(add(&store, key, "e", 0).await, Added::Full);
+    assert_eq!(add(&store, key, "e", 0).await, UpdateAdded::Full);
     updates_wait_up_to_a_size(&store).await;
 }
 
@@ -67,16 +67,16 @@ async fn updates_wait_up_to_a_size(store: &(impl Store + CallbackStore)) {
         // Not text, so that bytes are counted and not characters.
         store.add_update(task, name, Bytes::from(vec![0xc3; bytes]), Timestamp(7), 9, 10).await.unwrap()
     };
-    assert_eq!(sized(key, "a", 11).await, Added::New(1), "nothing else waits");
-    assert_eq!(sized(key, "b", 0).await, Added::Full);
-    assert_eq!(sized(key, "a", 11).await, Added::Known);
+    assert_eq!(sized(key, "a", 11).await, UpdateAdded::New(1), "nothing else waits");
+    assert_eq!(sized(key, "b", 0).await, UpdateAdded::Full);
+    assert_eq!(sized(key, "a", 11).await, UpdateAdded::Known);
     store.take_updates(key, 1).await.unwrap();
-    assert_eq!(sized(key, "b", 4).await, Added::New(2), "what was taken does not count");
-    assert_eq!(sized(key, "c", 7).await, Added::Full);
-    assert_eq!(sized(key, "c", 6).await, Added::New(3));
-    assert_eq!(sized(key, "d", 1).await, Added::Full);
-    assert_eq!(sized(key, "d", 0).await, Added::New(4));
-    assert_eq!(sized(other, "a", 10).await, Added::New(1), "each task has its own room");
+    assert_eq!(sized(key, "b", 4).await, UpdateAdded::New(2), "what was taken does not count");
+    assert_eq!(sized(key, "c", 7).await, UpdateAdded::Full);
+    assert_eq!(sized(key, "c", 6).await, UpdateAdded::New(3));
+    assert_eq!(sized(key, "d", 1).await, UpdateAdded::Full);
+    assert_eq!(sized(key, "d", 0).await, UpdateAdded::New(4));
+    assert_eq!(sized(other, "a", 10).await, UpdateAdded::New(1), "each task has its own room");
 }
 
 pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
@@ -85,15 +85,15 @@ pub(crate) async fn an_update_is_known_by_its_name(fixture: impl Fixture) {
     assert!(store.open_callback(&id, [1; 32]).await.unwrap());
     let names: Vec<String> = (1..=1_001).map(|number| format!("update {number}")).collect();
     for name in &names {
-        assert!(matches!(add(&store, key, name, 9_999).await, Added::New(_)));
+        assert!(matches!(add(&store, key, name, 9_999).await, UpdateAdded::New(_)));
     }
     // Those that wait are known however many there are.
-    assert_eq!(add(&store, key, &names[0], 9_999).await, Added::Known);
+    assert_eq!(add(&store, key, &names[0], 9_999).await, UpdateAdded::Known);
     store.take_updates(key, 1_001).await.unwrap();
-    assert_eq!(add(&store, key, &names[0], 9_999).await, Added::Known, "nothing newer has come");
-    assert_eq!(add(&store, key, "one more", 9_999).await, Added::New(1_002));
-    assert_eq!(add(&store, key, &names[2], 9_999).await, Added::Known, "it is among the newest thousand");
-    assert_eq!(add(&store, key, &names[1], 9_999).await, Added::New(1_003));
+    assert_eq!(add(&store, key, &names[0], 9_999).await, UpdateAdded::Known, "nothing newer has come");
+    assert_eq!(add(&store, key, "one more", 9_999).await, UpdateAdded::New(1_002));
+    assert_eq!(add(&store, key, &names[2], 9_999).await, UpdateAdded::Known, "it is among the newest thousand");
+    assert_eq!(add(&store, key, &names[1], 9_999).await, UpdateAdded::New(1_003));
     assert_eq!(waiting(&store, key, 0).await, [1_002, 1_003]);
 }
 
@@ -101,7 +101,7 @@ pub(crate) async fn callbacks_go_with_their_task(fixture: impl Fixture) {
     let store = fixture.open();
     let (id, key) = make(&store, "ann", "echo", "c", done(1, 1)).await;
     assert!(store.open_callback(&id, [1; 32]).await.unwrap());
-    assert_eq!(add(&store, key, "a", 9).await, Added::New(1));
+    assert_eq!(add(&store, key, "a", 9).await, UpdateAdded::New(1));
     let all = Retention { ended_before: Timestamp(i64::MAX), max_tasks: 0, max_bytes: u64::MAX };
     assert_eq!(store.evict(all, 9).await.unwrap(), 1);
     assert_eq!(store.callback(&id).await.unwrap(), None);

@@ -3,7 +3,7 @@
 use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::Seq;
 use switchboard_engine::store::webhooks::{
-    DeliveryKey, DeliveryState, OutboxCensus, OutboxWrite, WebhookFilter, WebhookKey, WebhookState, WebhookStore,
+    DeliveryKey, DeliveryState, OutboxCounts, OutboxWrite, WebhookFilter, WebhookKey, WebhookState, WebhookStore,
 };
 use switchboard_engine::store::{Retention, Store};
 
@@ -44,7 +44,7 @@ pub(crate) async fn what_is_given_up_is_kept_and_sent_once_more(fixture: impl Fi
     let due = store.due_deliveries((Timestamp(14), head), Timestamp(99), 9).await.unwrap();
     assert_eq!((due.len(), due[0].delivery, due[0].due_at), (1, first, Timestamp(20)));
     assert_eq!(next(&store, hook).await.unwrap().key, head, "beside what comes in order");
-    let census = OutboxCensus { behind: 2, behind_since: Some(Timestamp(14)), dead: 1 };
+    let census = OutboxCounts { behind: 2, behind_since: Some(Timestamp(14)), dead: 1 };
     assert_eq!(store.outbox_census().await.unwrap(), census);
 
     // Once more in vain, and the order does not move.
@@ -250,7 +250,7 @@ pub(crate) async fn dead_letters_outlive_their_task(fixture: impl Fixture) {
     store.outbox(taken(second)).await.unwrap();
     assert!(store.list_webhooks(filter).await.unwrap().is_empty());
     assert!(store.delivery(second).await.unwrap().is_none());
-    assert_eq!(store.outbox_census().await.unwrap(), OutboxCensus::default());
+    assert_eq!(store.outbox_census().await.unwrap(), OutboxCounts::default());
     assert!(store.lagging_webhooks(WebhookKey(0), 9).await.unwrap().is_empty());
 
     let (_, hook) = make_watched(&store, "a", "https://one", done(1, 1)).await;

@@ -2,13 +2,13 @@
 
 use switchboard_a2a::{TaskId, TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{ListPage, ListQuery, Loaded, Retention, Store};
+use switchboard_engine::store::{ListPage, ListQuery, LoadedTask, Retention, Store};
 
 use super::Fixture;
 use crate::build::{create, done, hidden, inbox, make, new_task, owner, parked, query, row, with_snapshot, working};
 
 /// All tasks of a page.
-async fn tasks(store: &impl Store, page: &ListPage) -> Vec<Loaded> {
+async fn tasks(store: &impl Store, page: &ListPage) -> Vec<LoadedTask> {
     let tasks = store.load_some(keys(page), usize::MAX).await.unwrap();
     let places: Vec<_> = tasks.iter().map(|task| (task.row.state.status_at, task.row.key)).collect();
     assert_eq!(places, page.places);
@@ -156,7 +156,7 @@ pub(crate) async fn a_page_is_loaded_in_portions(fixture: impl Fixture) {
     for (max_bytes, expected) in [(0, 1), (999, 1), (1_000, 2), (2_500, 3), (usize::MAX, 3)] {
         let some = store.load_some(left.clone(), max_bytes).await.unwrap();
         assert_eq!(some.len(), expected, "{max_bytes} bytes");
-        let before_last: usize = some.iter().rev().skip(1).map(Loaded::size).sum();
+        let before_last: usize = some.iter().rev().skip(1).map(LoadedTask::size).sum();
         assert!(before_last <= max_bytes, "at most one goes beyond {max_bytes} bytes: {before_last}");
         let loaded: Vec<_> = some.iter().map(|task| task.row.key).collect();
         assert_eq!(loaded, left[..expected]);

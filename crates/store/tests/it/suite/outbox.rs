@@ -5,8 +5,8 @@ use switchboard_a2a::Timestamp;
 use switchboard_engine::ids::{Cursor, Epoch, Seq};
 use switchboard_engine::store::Store;
 use switchboard_engine::store::webhooks::{
-    DeliveryKey, DeliveryState, Due, OutboxCensus, OutboxWrite, Route, Signing, WebhookFilter, WebhookKey,
-    WebhookState, WebhookStore,
+    DeliveryKey, DeliveryState, DueDelivery, OutboxCounts, OutboxWrite, Signing, WebhookFilter, WebhookKey,
+    WebhookRoute, WebhookState, WebhookStore,
 };
 
 use super::Fixture;
@@ -129,8 +129,8 @@ pub(crate) async fn what_is_due_comes_in_its_order(fixture: impl Fixture) {
         made.push((hook, prepare(&store, hook, delivery(1, 1, at)).await));
     }
     let due = store.due_deliveries(BEGINNING, Timestamp(20), 100).await.unwrap();
-    let route = Route { webhook: made[1].0, owner: "ann".into(), endpoint: "https://two".to_owned() };
-    assert_eq!(due[0], Due { due_at: Timestamp(10), delivery: made[1].1, route });
+    let route = WebhookRoute { webhook: made[1].0, owner: "ann".into(), endpoint: "https://two".to_owned() };
+    assert_eq!(due[0], DueDelivery { due_at: Timestamp(10), delivery: made[1].1, route });
     assert_eq!(due_until(&store, 20).await, [made[1].1, made[2].1, made[3].1]);
     assert_eq!(due_until(&store, 9).await, []);
     let after = store.due_deliveries((Timestamp(20), made[2].1), Timestamp(99), 100).await.unwrap();
@@ -140,7 +140,7 @@ pub(crate) async fn what_is_due_comes_in_its_order(fixture: impl Fixture) {
     assert_eq!(store.next_due(Timestamp(0)).await.unwrap(), Some(Timestamp(10)));
     assert_eq!(store.next_due(Timestamp(20)).await.unwrap(), Some(Timestamp(30)));
     assert_eq!(store.next_due(Timestamp(30)).await.unwrap(), None);
-    let census = OutboxCensus { behind: 4, behind_since: Some(Timestamp(10)), dead: 0 };
+    let census = OutboxCounts { behind: 4, behind_since: Some(Timestamp(10)), dead: 0 };
     assert_eq!(store.outbox_census().await.unwrap(), census);
     let again = OutboxWrite::Failed {
         delivery: made[1].1,

@@ -2,7 +2,7 @@
 
 use switchboard_a2a::{TaskState, Timestamp};
 use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{Census, Phase, RowState, Store, TaskRow};
+use switchboard_engine::store::{Phase, RowState, Store, TaskCounts, TaskRow};
 
 use super::Fixture;
 use crate::build::{done, hidden, inbox, make, owner, parked, row, working};
@@ -66,7 +66,7 @@ pub(crate) async fn parked_tasks_expire(fixture: impl Fixture) {
 
 pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixture) {
     let store = fixture.open();
-    assert_eq!(store.census().await.unwrap(), Census::default());
+    assert_eq!(store.census().await.unwrap(), TaskCounts::default());
     let (_, moving) = make(&store, "ann", "echo", "c", working(1, 1)).await;
     make(&store, "ann", "guide", "c", parked(1, 100)).await;
     make(&store, "ann", "echo", "c", parked(1, 100)).await;
@@ -75,7 +75,7 @@ pub(crate) async fn the_census_counts_states_and_parked_tasks(fixture: impl Fixt
     make(&store, "bob", "echo", "c", RowState { state: TaskState::InputRequired, ..working(1, 1) }).await;
     make(&store, "bob", "echo", "c", hidden(done(1, 1))).await;
     store.append(owner(moving, 1, &["end"], done(2, 1))).await.unwrap();
-    let expected = Census {
+    let expected = TaskCounts {
         by_state: vec![(TaskState::Completed, 1), (TaskState::InputRequired, 4)],
         parked: vec![("ann".into(), 2), ("bob".into(), 1)],
     };

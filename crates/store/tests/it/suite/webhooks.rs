@@ -3,7 +3,7 @@
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::ids::{Seq, TaskKey};
 use switchboard_engine::store::webhooks::{
-    NewWebhook, OutboxWrite, Route, WebhookFilter, WebhookKey, WebhookState, WebhookStore,
+    NewWebhook, OutboxWrite, WebhookFilter, WebhookKey, WebhookRoute, WebhookState, WebhookStore,
 };
 use switchboard_engine::store::{Store, StoreError};
 
@@ -93,7 +93,7 @@ pub(crate) async fn a_webhook_that_goes_on_keeps_its_place_when_it_is_replaced(f
             ("https://two", "{\"url\":\"https://two/a\"}")
         );
         let due = store.due_deliveries((Timestamp(0), head), Timestamp(99), 10).await.unwrap();
-        let route = Route { webhook: hook, owner: "ann".into(), endpoint: "https://two".to_owned() };
+        let route = WebhookRoute { webhook: hook, owner: "ann".into(), endpoint: "https://two".to_owned() };
         assert_eq!(due.len(), if paused { 1 } else { 2 });
         assert!(due.iter().all(|due| due.route == route), "{due:?}");
         assert!(store.delete_webhook(key, "a").await.unwrap());
@@ -231,7 +231,7 @@ pub(crate) async fn a_deleted_webhook_is_gone_for_good(fixture: impl Fixture) {
     assert!(store.head(hook).await.unwrap().is_none());
     assert!(store.delivery(dead).await.unwrap().is_none() && store.delivery(head).await.unwrap().is_none());
     assert!(!store.row(&task.id).await.unwrap().unwrap().watched);
-    assert_eq!(store.outbox_census().await.unwrap(), switchboard_engine::store::webhooks::OutboxCensus::default());
+    assert_eq!(store.outbox_census().await.unwrap(), switchboard_engine::store::webhooks::OutboxCounts::default());
     drop(store);
     // Neither its key nor those of its deliveries name anything else, not even after a restart.
     let store = fixture.open();
@@ -251,14 +251,18 @@ pub(crate) async fn webhooks_with_something_to_tell_are_found(fixture: impl Fixt
     bury(&store, at_end, delivery(1, 3, 10), 11).await;
     prepare(&store, busy, delivery(1, 1, 10)).await;
     store.set_webhook_state(held, WebhookState::Paused, Timestamp(12)).await.unwrap();
-    let route = |webhook, endpoint: &str| Route { webhook, owner: "ann".into(), endpoint: endpoint.to_owned() };
+    let route = |webhook, endpoint: &str| WebhookRoute { webhook, owner: "ann".into(), endpoint: endpoint.to_owned() };
 
     let lagging = store.lagging_webhooks(WebhookKey(0), 10).await.unwrap();
     assert_eq!(lagging, [route(behind, "https://two"), route(at_end, "https://one")]);
     assert_eq!(store.lagging_webhooks(behind, 10).await.unwrap(), [route(at_end, "https://one")]);
     assert_eq!(store.lagging_webhooks(WebhookKey(0), 1).await.unwrap(), [route(behind, "https://two")]);
     store
-        .append(append(switchboard_engine::store::Guard::Inbox { key: quiet, version: Seq(3) }, &["4"], working(1, 1)))
+        .append(append(
+            switchboard_engine::store::AppendGuard::Inbox { key: quiet, version: Seq(3) },
+            &["4"],
+            working(1, 1),
+        ))
         .await
         .unwrap();
     assert_eq!(store.lagging_webhooks(WebhookKey(0), 1).await.unwrap(), [route(told, "https://one")]);
