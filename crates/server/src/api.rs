@@ -15,7 +15,7 @@ use self::error::ApiError;
 use self::parameters::Parameters;
 use crate::bindings::percent;
 use crate::edge::json_response;
-use crate::{Body, Identity, State};
+use crate::{Body, CallerIdentity, State};
 
 pub(crate) use self::callback::{admit, answer as receive};
 
@@ -106,7 +106,12 @@ impl Route {
 }
 
 /// Answers a caller with a key. All but the caller's own secret is for operators.
-pub(crate) async fn answer(state: &State, request: WebhookRequest, uri: &Uri, identity: &Identity) -> Response<Body> {
+pub(crate) async fn answer(
+    state: &State,
+    request: WebhookRequest,
+    uri: &Uri,
+    identity: &CallerIdentity,
+) -> Response<Body> {
     perform(state, request, uri, identity).await.unwrap_or_else(|problem| problem.response())
 }
 
@@ -114,7 +119,7 @@ async fn perform(
     state: &State,
     request: WebhookRequest,
     uri: &Uri,
-    identity: &Identity,
+    identity: &CallerIdentity,
 ) -> Result<Response<Body>, ApiError> {
     if !identity.caller.scopes.admin && request != WebhookRequest::Secret {
         return Err(ApiError::NotAdmin("webhooks are"));

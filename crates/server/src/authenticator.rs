@@ -10,12 +10,12 @@ use crate::response_budget::CallerUsage;
 /// Finds the caller of a token. Called on every request, so it answers from memory; it compares in constant time.
 pub trait Authenticator: Send + Sync + 'static {
     /// The caller of a token, if there is one and it is still good.
-    fn authenticate(&self, token: &str) -> Option<Arc<Identity>>;
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>>;
 }
 
 /// A caller and the end of its credentials. One value per key, shared by all its requests.
 #[derive(Debug)]
-pub struct Identity {
+pub struct CallerIdentity {
     /// The caller.
     pub caller: Caller,
     /// Cancelled when the key is revoked or has expired; open streams end then.
@@ -24,7 +24,7 @@ pub struct Identity {
     pub(crate) usage: CallerUsage,
 }
 
-impl Identity {
+impl CallerIdentity {
     /// A caller whose credentials are good until further notice.
     pub fn new(caller: Caller) -> Self {
         Self::until(caller, CancellationToken::new())
@@ -45,10 +45,10 @@ impl Identity {
 
 /// The authenticator of a server that runs open: there are no keys, and none is needed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenDoor;
+pub struct NoAuthentication;
 
-impl Authenticator for OpenDoor {
-    fn authenticate(&self, _token: &str) -> Option<Arc<Identity>> {
+impl Authenticator for NoAuthentication {
+    fn authenticate(&self, _token: &str) -> Option<Arc<CallerIdentity>> {
         None
     }
 }

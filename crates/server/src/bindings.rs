@@ -39,7 +39,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, Uri};
 
 use self::routes::Route;
-use crate::{Body, Identity, State};
+use crate::{Body, CallerIdentity, State};
 
 pub(crate) use self::rejection::{no_agent_at, reject};
 
@@ -51,7 +51,7 @@ pub(crate) struct RequestContext {
     /// Empty if there is none; within the limit, and of a JSON media type if not empty.
     pub(crate) body: Bytes,
     /// On public routes perhaps the anonymous one.
-    pub(crate) identity: Arc<Identity>,
+    pub(crate) identity: Arc<CallerIdentity>,
 }
 
 impl RequestContext {

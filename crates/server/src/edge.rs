@@ -44,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 use self::accept_loop::AcceptLoop;
 use self::connection::Phase;
 pub use self::tls::{Tls, TlsError, TlsPart};
-use crate::{Authenticator, CurrentState, Identity, Options, ResponseGauge, State};
+use crate::{Authenticator, CallerIdentity, CurrentState, Options, ResponseGauge, State};
 
 /// The server.
 pub struct Server {
@@ -76,7 +76,7 @@ impl Server {
     /// a key end then as if their key had been revoked.
     #[must_use]
     pub fn open_until(mut self, keyed: CancellationToken) -> Self {
-        self.state.local = Arc::new(Identity::until(Caller::local(), keyed));
+        self.state.local = Arc::new(CallerIdentity::until(Caller::local(), keyed));
         self
     }
 

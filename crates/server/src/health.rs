@@ -6,7 +6,7 @@ use switchboard_engine::Error;
 
 use crate::edge::json_response;
 use crate::metric_definitions as metric;
-use crate::{Body, Identity, State};
+use crate::{Body, CallerIdentity, State};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HealthCheck {
@@ -40,7 +40,7 @@ impl HealthCheck {
 }
 
 /// Answers; the caller matters for metrics only.
-pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &Identity) -> Response<Body> {
+pub(crate) async fn answer(state: &State, check: HealthCheck, identity: &CallerIdentity) -> Response<Body> {
     match check {
         HealthCheck::Alive => json_response::json(StatusCode::OK, &serde_json::json!({ "status": "ok" })),
         HealthCheck::Ready => match state.engine.ready() {

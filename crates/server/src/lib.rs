@@ -15,7 +15,7 @@ mod response_budget;
 mod state;
 
 // Only for the fuzz targets: they try whatever reads a caller's bytes.
-pub use authenticator::{Authenticator, Identity, OpenDoor};
+pub use authenticator::{Authenticator, CallerIdentity, NoAuthentication};
 #[doc(hidden)]
 pub use bindings::page_token;
 pub use edge::{Server, Tls, TlsError, TlsPart};

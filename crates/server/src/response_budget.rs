@@ -14,7 +14,7 @@ use std::thread::available_parallelism;
 use switchboard_admission::{FairSemaphore, Limits, Permit, Share};
 use switchboard_engine::CallerId;
 
-use crate::{Identity, Options};
+use crate::{CallerIdentity, Options};
 
 /// A result of up to so many bytes is small: it is rendered at once, and never waits for the results of other callers.
 pub(crate) const SMALL: usize = 64 << 10;
@@ -91,30 +91,34 @@ impl ResponseBudget {
     }
 
     /// Reserves about so many bytes, if the budget has them at once.
-    pub(crate) fn try_reserve(&self, identity: &Identity, bytes: usize) -> Option<ReservedBytes> {
+    pub(crate) fn try_reserve(&self, identity: &CallerIdentity, bytes: usize) -> Option<ReservedBytes> {
         let (semaphore, share) = self.class(identity, bytes);
         semaphore.try_acquire(share, bytes).map(ReservedBytes)
     }
 
     /// Reserves about so many bytes as soon as the budget has them.
-    pub(crate) async fn reserve(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
+    pub(crate) async fn reserve(&self, identity: &CallerIdentity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
         ReservedBytes(semaphore.acquire(&identity.caller.id, share, bytes).await)
     }
 
     /// Reserves bytes of a response that cannot wait, whatever the limits.
-    pub(crate) fn force(&self, identity: &Identity, bytes: usize) -> ReservedBytes {
+    pub(crate) fn force(&self, identity: &CallerIdentity, bytes: usize) -> ReservedBytes {
         let (semaphore, share) = self.class(identity, bytes);
         ReservedBytes(semaphore.force(share, bytes))
     }
 
     /// Waits for the caller's turn to have a large result rendered.
-    pub(crate) async fn render_slot(&self, identity: &Identity) -> RenderSlot {
+    pub(crate) async fn render_slot(&self, identity: &CallerIdentity) -> RenderSlot {
         let usage = &identity.usage;
         RenderSlot { _permit: self.rendering.acquire(&identity.caller.id, &usage.rendering, 1).await }
     }
 
-    fn class<'a>(&'a self, identity: &'a Identity, bytes: usize) -> (&'a Arc<FairSemaphore<CallerId>>, &'a Share) {
+    fn class<'a>(
+        &'a self,
+        identity: &'a CallerIdentity,
+        bytes: usize,
+    ) -> (&'a Arc<FairSemaphore<CallerId>>, &'a Share) {
         let usage = &identity.usage;
         if bytes <= SMALL { (&self.small, &usage.small) } else { (&self.large, &usage.large) }
     }

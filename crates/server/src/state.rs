@@ -13,7 +13,7 @@ use crate::edge::request_id::RequestIds;
 use crate::edge::request_metrics::RequestMetrics;
 use crate::edge::stream_slots::StreamSlots;
 use crate::response_budget::ResponseBudget;
-use crate::{Authenticator, Identity, Options};
+use crate::{Authenticator, CallerIdentity, Options};
 
 /// When it is worth coming back after a stop: a restart takes about as long.
 const STOPPING_RETRY_MS: u64 = 5_000;
@@ -45,9 +45,9 @@ pub(crate) struct State {
     pub(crate) request_metrics: RequestMetrics,
     pub(crate) request_ids: RequestIds,
     /// The one caller of a server that runs open.
-    pub(crate) local: Arc<Identity>,
+    pub(crate) local: Arc<CallerIdentity>,
     /// The caller on a public route who shows no key.
-    pub(crate) anonymous: Arc<Identity>,
+    pub(crate) anonymous: Arc<CallerIdentity>,
 }
 
 impl State {
@@ -61,8 +61,8 @@ impl State {
             guard: RequestGuard::new(&options),
             request_metrics: RequestMetrics::default(),
             request_ids: RequestIds::new(),
-            local: Arc::new(Identity::new(Caller::local())),
-            anonymous: Arc::new(Identity::anonymous()),
+            local: Arc::new(CallerIdentity::new(Caller::local())),
+            anonymous: Arc::new(CallerIdentity::anonymous()),
             engine,
             options,
             authenticator,

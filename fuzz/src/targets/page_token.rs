@@ -3,11 +3,12 @@
 use switchboard_a2a::{ListRequest, Timestamp};
 use switchboard_engine::ids::TaskKey;
 use switchboard_engine::{Address, CallerId};
-use switchboard_server::page_token::Tokens;
+use switchboard_server::page_token::PageTokens;
 
 /// Reads the input as a token; then its first bytes are a place to write a token for, and the others spoil that token.
 pub fn target(data: &[u8]) {
-    let tokens = |secret| Tokens::new([secret; 32], &CallerId::from("local"), &Address::Root, &ListRequest::default());
+    let tokens =
+        |secret| PageTokens::new([secret; 32], &CallerId::from("local"), &Address::Root, &ListRequest::default());
     let own = tokens(7);
     if let Ok(token) = std::str::from_utf8(data)
         && let Ok(place) = own.read(token)

@@ -12,7 +12,7 @@ use switchboard_engine::{
     Agent, AgentError, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Manifest, Scopes, Settings,
     TaskHandle, Turn, Usage,
 };
-use switchboard_server::{Authenticator, Identity, OpenDoor, Options, Server};
+use switchboard_server::{Authenticator, CallerIdentity, NoAuthentication, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::Webhooks;
 use tokio::net::TcpListener;
@@ -119,10 +119,10 @@ pub(crate) struct World {
 struct OneKey;
 
 impl Authenticator for OneKey {
-    fn authenticate(&self, token: &str) -> Option<Arc<Identity>> {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         let scopes = Scopes { agents: AgentScope::All, admin: false };
         let caller = Caller { id: CallerId::from("somebody"), scopes };
-        (token == KEY).then(|| Arc::new(Identity::new(caller)))
+        (token == KEY).then(|| Arc::new(CallerIdentity::new(caller)))
     }
 }
 
@@ -157,7 +157,7 @@ impl World {
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
         let options = Options { public_base_url: "http://agents.test".to_owned(), open, ..Options::default() };
-        let authenticator: Arc<dyn Authenticator> = if open { Arc::new(OpenDoor) } else { Arc::new(OneKey) };
+        let authenticator: Arc<dyn Authenticator> = if open { Arc::new(NoAuthentication) } else { Arc::new(OneKey) };
         let allowlist = Allowlist::parse(["hook.test"], ["127.0.0.1/32"]).unwrap();
         // Nobody answers there, so that no test asks the real world for a name.
         let nameservers = vec![SocketAddr::from(([127, 0, 0, 1], 9))];

@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use switchboard_a2a::Timestamp;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::{Caller, CallerId};
-use switchboard_server::{Authenticator, Identity};
+use switchboard_server::{Authenticator, CallerIdentity};
 use switchboard_store::KeyRow;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ struct Held {
     id: String,
     digest: [u8; 32],
     expires_at: Option<Timestamp>,
-    identity: Arc<Identity>,
+    identity: Arc<CallerIdentity>,
 }
 
 impl KeyRing {
@@ -83,7 +83,7 @@ impl KeyRing {
             id: row.id.clone(),
             digest: row.digest,
             expires_at: row.expires_at,
-            identity: Arc::new(Identity::until(caller, revoked)),
+            identity: Arc::new(CallerIdentity::until(caller, revoked)),
         });
     }
 
@@ -113,7 +113,7 @@ impl KeyRing {
         self.state.read().closed.clone()
     }
 
-    fn find(&self, token: &str) -> Option<Arc<Identity>> {
+    fn find(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         let digest = digest(token);
         let state = self.state.read();
         let held = state.keys.get(&beginning(&digest))?;
@@ -124,7 +124,7 @@ impl KeyRing {
 }
 
 impl Authenticator for KeyRing {
-    fn authenticate(&self, token: &str) -> Option<Arc<Identity>> {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         self.find(token)
     }
 }

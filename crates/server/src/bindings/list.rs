@@ -7,7 +7,7 @@ use switchboard_engine::{ListFilter, TaskPage};
 
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
-use super::page_token::Tokens;
+use super::page_token::PageTokens;
 use super::render;
 use super::rest_files::ListedFiles;
 use crate::body::split_into_pieces;
@@ -23,7 +23,7 @@ pub(super) async fn answer(
     out: &mut Vec<u8>,
 ) -> Result<Reply, Error> {
     let (engine, caller) = (&call.state.engine, &call.identity.caller);
-    let tokens = Tokens::new(engine.secret(), &caller.id, &call.address, &request);
+    let tokens = PageTokens::new(engine.secret(), &caller.id, &call.address, &request);
     let after = request.page_token.as_deref().map(|token| tokens.read(token)).transpose()?;
     let page_size = request.page_size.unwrap_or(PAGE_SIZE);
     let list = ListFilter {
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    fn end(self, tokens: &Tokens, page_size: u32) -> Vec<u8> {
+    fn end(self, tokens: &PageTokens, page_size: u32) -> Vec<u8> {
         let next = if self.is_full { self.last } else { self.listing.next_page };
         let token = next.map(|place| tokens.write(place)).unwrap_or_default();
         self.writer.end(&token, page_size, self.listing.total)
@@ -103,7 +103,7 @@ impl Page {
 async fn render_large(
     call: &mut OperationCall<'_>,
     mut page: Page,
-    tokens: Tokens,
+    tokens: PageTokens,
     page_size: u32,
 ) -> Result<Reply, Error> {
     let most = page.listing.largest().max(page.max_bytes as u64).min(page.listing.bytes());

@@ -16,7 +16,7 @@ use super::sse::Events;
 use super::{cancel, extended_card, get, list, push, rest_files, send, stream, subscribe};
 use crate::edge::authenticate::AuthError;
 use crate::response_budget::ReservedBytes;
-use crate::{Identity, RequestContext, State};
+use crate::{CallerIdentity, RequestContext, State};
 
 /// One operation and its caller.
 pub(super) struct OperationCall<'a> {
@@ -24,7 +24,7 @@ pub(super) struct OperationCall<'a> {
     pub(super) address: Address,
     pub(super) dialect: Dialect,
     pub(super) operation: Operation,
-    pub(super) identity: &'a Arc<Identity>,
+    pub(super) identity: &'a Arc<CallerIdentity>,
     pub(super) headers: &'a HeaderMap,
     /// The JSON of the parameters, for what the decoder leaves out. Dropped once the message is submitted: a response that
     /// waits for the budget must not keep the request in memory.
@@ -176,7 +176,7 @@ impl<'a> OperationCall<'a> {
 /// Runs an operation until its caller's key is revoked. What it has begun in the kernel goes on, as if the connection were
 /// lost.
 pub(super) async fn until_revoked(
-    identity: &Identity,
+    identity: &CallerIdentity,
     // By reference: a future that is passed on by value is kept, and copied, twice.
     operation: Pin<&mut impl Future<Output = Result<Reply, Error>>>,
 ) -> Result<Reply, Error> {

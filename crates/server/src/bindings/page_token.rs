@@ -19,13 +19,13 @@ const HALF: usize = 16;
 type Half = [u8; HALF];
 
 /// The tokens of one query.
-pub struct Tokens {
+pub struct PageTokens {
     secret: [u8; 32],
     /// The hash of the query: caller, address and filter.
     query: [u8; 32],
 }
 
-impl Tokens {
+impl PageTokens {
     /// The tokens of a query for tasks, keyed by a secret that no caller knows.
     pub fn new(secret: [u8; 32], caller: &CallerId, address: &Address, request: &ListRequest) -> Self {
         let context = request.context_id.as_ref().map(|context| context.as_str());
@@ -105,7 +105,7 @@ mod tests {
     fn a_token_fits_only_its_own_question_and_server() {
         let (caller, address) = (CallerId::from("ann"), Address::Root);
         let question = ListRequest::default();
-        let own = Tokens::new([7; 32], &caller, &address, &question);
+        let own = PageTokens::new([7; 32], &caller, &address, &question);
         for place in [(-5, 7), (i64::MIN, i64::MAX), (i64::MAX, i64::MIN), (0, -1)] {
             let place = (Timestamp(place.0), TaskKey(place.1));
             assert_eq!(own.read(&own.write(place)).ok(), Some(place));
@@ -113,11 +113,11 @@ mod tests {
         let token = own.write((Timestamp(1_800_000_000_000), TaskKey(7)));
         let filtered = ListRequest { context_id: Some("".into()), ..ListRequest::default() };
         for other in [
-            Tokens::new([8; 32], &caller, &address, &question),
-            Tokens::new([7; 32], &CallerId::from("bob"), &address, &question),
-            Tokens::new([7; 32], &caller, &Address::Agent("echo".into()), &question),
-            Tokens::new([7; 32], &caller, &address, &filtered),
-            Tokens::of_webhooks([7; 32], &caller, &address, &TaskId::from("")),
+            PageTokens::new([8; 32], &caller, &address, &question),
+            PageTokens::new([7; 32], &CallerId::from("bob"), &address, &question),
+            PageTokens::new([7; 32], &caller, &Address::Agent("echo".into()), &question),
+            PageTokens::new([7; 32], &caller, &address, &filtered),
+            PageTokens::of_webhooks([7; 32], &caller, &address, &TaskId::from("")),
         ] {
             assert!(other.read(&token).is_err());
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_token_shows_nothing_of_its_place() {
-        let own = Tokens::new([7; 32], &CallerId::from("ann"), &Address::Root, &ListRequest::default());
+        let own = PageTokens::new([7; 32], &CallerId::from("ann"), &Address::Root, &ListRequest::default());
         let bytes = |key| URL_SAFE_NO_PAD.decode(own.write((Timestamp(5), TaskKey(key)))).unwrap();
         for key in 1..200 {
             let (one, next) = (bytes(key), bytes(key + 1));

@@ -10,7 +10,7 @@ use switchboard_webhooks::Webhooks;
 
 use super::error::from_engine;
 use super::operation::{OperationCall, Reply};
-use super::page_token::Tokens;
+use super::page_token::PageTokens;
 
 /// How many webhooks a page holds if the caller does not say.
 const PAGE_SIZE: u32 = 50;
@@ -75,7 +75,7 @@ async fn list(
         out.extend_from_slice(&encode::encode_push_list(call.dialect, &configs, ""));
         return Ok(());
     }
-    let tokens = Tokens::of_webhooks(call.state.engine.secret(), &caller.id, address, task);
+    let tokens = PageTokens::of_webhooks(call.state.engine.secret(), &caller.id, address, task);
     if let Some(token) = page_token {
         let (_, TaskKey(key)) = tokens.read(token)?;
         after = WebhookKey(key);

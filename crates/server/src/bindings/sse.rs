@@ -22,7 +22,7 @@ use super::{render, task};
 use crate::body::StreamItem;
 use crate::edge::stream_slots::StreamSlot;
 use crate::response_budget::{ReservedBytes, ResponseBudget, SMALL};
-use crate::{Body, Identity, State};
+use crate::{Body, CallerIdentity, State};
 
 /// Sent at graceful shutdown: reconnect in a second.
 const RECONNECT: &[u8] = b"retry: 1000\n\n";
@@ -73,7 +73,7 @@ impl From<SendStream> for Source {
 
 pub(super) fn response(
     state: &State,
-    identity: &Arc<Identity>,
+    identity: &Arc<CallerIdentity>,
     dialect: Dialect,
     binding: Binding,
     events: Events,
@@ -114,7 +114,7 @@ struct EventStream {
     until: StreamEnd,
     history_length: Option<u32>,
     frames: Frames,
-    identity: Arc<Identity>,
+    identity: Arc<CallerIdentity>,
     /// The kernel has stopped, and the log will not go on.
     drained: CancellationToken,
     /// The last event of this stream was sent.

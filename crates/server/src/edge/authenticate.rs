@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use switchboard_a2a::{Error, ErrorKind};
 use switchboard_engine::Caller;
 
-use crate::{Identity, State};
+use crate::{CallerIdentity, State};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -22,7 +22,7 @@ pub(crate) enum AuthError {
 }
 
 /// The caller of a request.
-pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<Identity>, AuthError> {
+pub(super) fn identify(state: &State, headers: &HeaderMap) -> Result<Arc<CallerIdentity>, AuthError> {
     if is_ambiguous(headers) {
         return Err(AuthError::Ambiguous);
     }
@@ -63,7 +63,7 @@ pub(crate) const INSUFFICIENT_SCOPE: HeaderValue =
 
 impl AuthError {
     /// The error of a caller whose credentials ended during a request. One that had none until then needs a key now.
-    pub(crate) fn since(identity: &Identity) -> Self {
+    pub(crate) fn since(identity: &CallerIdentity) -> Self {
         if identity.caller.id == Caller::local().id { Self::Missing } else { Self::Unknown }
     }
 

@@ -26,7 +26,7 @@ use super::{client_address, cors, header_limits, hsts, json_response, landing_pa
 use crate::bindings::routes::{self, Route, RouteMatch};
 use crate::health::{self, HealthCheck};
 use crate::state::stopping;
-use crate::{Body, Identity, RequestContext, RequestLabels, State, api, bindings};
+use crate::{Body, CallerIdentity, RequestContext, RequestLabels, State, api, bindings};
 
 /// When a client that has too many requests under way may try again: most take less.
 const OVERLOADED_RETRY_MS: u64 = 1_000;
@@ -44,7 +44,7 @@ enum Endpoint {
 struct HandledRequest {
     response: Response<Body>,
     /// Once the caller is authenticated.
-    identity: Option<Arc<Identity>>,
+    identity: Option<Arc<CallerIdentity>>,
     /// Whether it counts as an A2A request.
     counted: bool,
     origin: Origin,
@@ -175,7 +175,7 @@ fn admit(
     parts: &Parts,
     endpoint: &Endpoint,
     over_limit: Option<IpAddr>,
-) -> Result<(Option<Arc<Identity>>, Origin), Box<Refused>> {
+) -> Result<(Option<Arc<CallerIdentity>>, Origin), Box<Refused>> {
     let origin = state.guard.check(&parts.uri, &parts.headers).map_err(|refusal| {
         let error = Error::with_message(ErrorKind::PermissionDenied, refusal.to_string());
         Box::new(Refused { error, origin: Origin::None, challenge: None })
@@ -237,7 +237,7 @@ async fn dispatch_to_binding(
     route: Route,
     parts: Parts,
     body: Incoming,
-    identity: &Arc<Identity>,
+    identity: &Arc<CallerIdentity>,
 ) -> Response<Body> {
     let bytes = match read(state, activity, &parts, body).await {
         Ok(bytes) => bytes,
@@ -321,7 +321,12 @@ async fn read(
 }
 
 /// Health checks, the operator API, the landing page, and what is not there.
-async fn serve_own_endpoint(state: &State, endpoint: Endpoint, parts: &Parts, identity: &Identity) -> Response<Body> {
+async fn serve_own_endpoint(
+    state: &State,
+    endpoint: Endpoint,
+    parts: &Parts,
+    identity: &CallerIdentity,
+) -> Response<Body> {
     let path = parts.uri.path();
     match endpoint {
         Endpoint::Health(check) => health::answer(state, check, identity).await,

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use switchboard_engine::{Address, Caller};
 
 use super::json_response;
-use crate::{Body, Identity, State};
+use crate::{Body, CallerIdentity, State};
 
 /// Whether a browser requests a page.
 pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
@@ -16,7 +16,7 @@ pub(super) fn is_wanted(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::GET && headers.get_all(ACCEPT).iter().any(accepts)
 }
 
-pub(super) fn page(state: &State, identity: &Identity) -> Response<Body> {
+pub(super) fn page(state: &State, identity: &CallerIdentity) -> Response<Body> {
     let mut html = String::from(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Switchboard</title>\
          <meta name=\"viewport\" content=\"width=device-width\">\

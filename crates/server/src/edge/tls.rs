@@ -23,7 +23,7 @@ const RELOAD_EVERY: Duration = Duration::from_secs(1);
 /// Certificate and private key, from two PEM files that may change.
 pub struct Tls {
     files: CertificateFiles,
-    look_every: Duration,
+    reload_every: Duration,
     /// When the files were last checked, or are being checked.
     checked_at: Mutex<Instant>,
     /// What was found there, good or not. Held while the files are read, so that an older state never comes last.
@@ -42,7 +42,7 @@ impl Tls {
         let (found, config) = files.read();
         Ok(Self {
             files,
-            look_every: RELOAD_EVERY,
+            reload_every: RELOAD_EVERY,
             checked_at: Mutex::new(Instant::now()),
             found: Mutex::new(found),
             current: Mutex::new(Arc::new(config?)),
@@ -51,8 +51,8 @@ impl Tls {
 
     /// How often the files are checked, at most; every second unless this says otherwise.
     #[must_use]
-    pub fn look_every(self, look_every: Duration) -> Self {
-        Self { look_every, ..self }
+    pub fn reload_every(self, reload_every: Duration) -> Self {
+        Self { reload_every, ..self }
     }
 
     /// The configuration of a new connection. The one that finds a reload due waits for it; the others do not.
@@ -70,7 +70,7 @@ impl Tls {
 
     fn is_reload_due(&self) -> bool {
         let (now, mut checked_at) = (Instant::now(), self.checked_at.lock());
-        let due = now.saturating_duration_since(*checked_at) >= self.look_every;
+        let due = now.saturating_duration_since(*checked_at) >= self.reload_every;
         if due {
             *checked_at = now;
         }
@@ -161,12 +161,12 @@ mod tests {
         let issued = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         std::fs::write(&certificate, issued.cert.pem()).unwrap();
         std::fs::write(&key, issued.signing_key.serialize_pem()).unwrap();
-        let tls = Arc::new(Tls::open(&certificate, &key).unwrap().look_every(Duration::MAX));
+        let tls = Arc::new(Tls::open(&certificate, &key).unwrap().reload_every(Duration::MAX));
         let seen = tls.found.lock().clone();
         std::fs::write(&key, "").unwrap();
         tls.current().await;
         assert_eq!(*tls.found.lock(), seen);
-        let tls = Arc::new(Arc::into_inner(tls).unwrap().look_every(Duration::ZERO));
+        let tls = Arc::new(Arc::into_inner(tls).unwrap().reload_every(Duration::ZERO));
         tls.current().await;
         assert_ne!(*tls.found.lock(), seen);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Scopes, Settings};
-use switchboard_server::{Authenticator, Identity, OpenDoor, Options, Server};
+use switchboard_server::{Authenticator, CallerIdentity, NoAuthentication, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
 use switchboard_webhooks::{Callbacks, Webhooks};
 use tokio::net::TcpListener;
@@ -49,7 +49,7 @@ impl Default for Plan {
     fn default() -> Self {
         Self {
             options: Options { public_base_url: "http://agents.test".to_owned(), ..Options::default() },
-            authenticator: Arc::new(OpenDoor),
+            authenticator: Arc::new(NoAuthentication),
             agents: None,
             default_agent: Some("worker".into()),
             settings: Settings::default(),
@@ -132,14 +132,14 @@ impl Plan {
 
 /// A few callers whose keys are their names.
 #[derive(Clone)]
-pub(crate) struct Keys(Arc<HashMap<&'static str, Arc<Identity>>>);
+pub(crate) struct Keys(Arc<HashMap<&'static str, Arc<CallerIdentity>>>);
 
 impl Default for Keys {
     fn default() -> Self {
         let identity = |name: &'static str, agents: AgentScope| {
             let scopes = Scopes { agents, admin: name == "operator" };
             let caller = Caller { id: CallerId::from(name), scopes };
-            (name, Arc::new(Identity::new(caller)))
+            (name, Arc::new(CallerIdentity::new(caller)))
         };
         let only = AgentScope::Only(vec!["talker".into()]);
         let all = [
@@ -159,7 +159,7 @@ impl Keys {
 }
 
 impl Authenticator for Keys {
-    fn authenticate(&self, token: &str) -> Option<Arc<Identity>> {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         self.0.get(token).filter(|identity| !identity.revoked.is_cancelled()).cloned()
     }
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use switchboard_engine::{AgentScope, Caller, CallerId, Scopes};
-use switchboard_server::{Authenticator, Identity};
+use switchboard_server::{Authenticator, CallerIdentity};
 
 #[derive(Default)]
 pub(crate) struct Keyring {
-    keys: Mutex<HashMap<String, Arc<Identity>>>,
+    keys: Mutex<HashMap<String, Arc<CallerIdentity>>>,
 }
 
 impl Keyring {
     pub(crate) fn add(&self, token: &str, caller: &str, agents: AgentScope, admin: bool) {
         let scopes = Scopes { agents, admin };
-        let identity = Identity::new(Caller { id: CallerId::from(caller), scopes });
+        let identity = CallerIdentity::new(Caller { id: CallerId::from(caller), scopes });
         self.keys.lock().insert(token.to_owned(), Arc::new(identity));
     }
 
@@ -27,7 +27,7 @@ impl Keyring {
 }
 
 impl Authenticator for Keyring {
-    fn authenticate(&self, token: &str) -> Option<Arc<Identity>> {
+    fn authenticate(&self, token: &str) -> Option<Arc<CallerIdentity>> {
         assert_ne!(token, "bug", "this key is planted to see what a panic does");
         self.keys.lock().get(token).cloned()
     }

@@ -70,7 +70,7 @@ impl Secured {
     pub(crate) async fn with(change: impl FnOnce(&mut Options)) -> Self {
         let issued = Issued::new();
         let folder = Folder::with(&issued);
-        let tls = Tls::open(folder.certificate(), folder.key()).unwrap().look_every(Duration::ZERO);
+        let tls = Tls::open(folder.certificate(), folder.key()).unwrap().reload_every(Duration::ZERO);
         let running = Running::with(|options| {
             options.tls = Some(Arc::new(tls));
             options.public_base_url = options.public_base_url.replace("http://", "https://");
