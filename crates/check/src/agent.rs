@@ -8,7 +8,7 @@ use http::{HeaderValue, Request};
 use serde_json::Value;
 use switchboard_a2a::card::AgentInterface;
 use switchboard_a2a::{Version, parse_version};
-use switchboard_client::{Binding, Client, ClientError, Context, Credentials, FoundCard, Interface, Peer};
+use switchboard_client::{Binding, CallContext, Client, ClientError, Credentials, FoundCard, Interface, Peer};
 use switchboard_egress::{Egress, ResponseBody};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
@@ -69,7 +69,7 @@ impl TestedAgent {
         peer: &Peer,
         options: &Options,
     ) -> Result<(Self, Vec<DeclaredInterface>), ClientError> {
-        let context = Context::default();
+        let context = CallContext::default();
         let client = Client::new(egress.clone(), peer.clone())?;
         let found = client.card(&context).await?;
         let mut interfaces = Vec::new();

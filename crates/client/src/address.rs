@@ -8,7 +8,7 @@ use switchboard_egress::Target;
 use url::Url;
 
 use crate::ClientError;
-use crate::redact::shown;
+use crate::redact::redact_url;
 
 /// Paths of cards below a base address, in order.
 const WELL_KNOWN: [&str; 2] = ["/.well-known/agent-card.json", "/.well-known/agent.json"];
@@ -41,7 +41,7 @@ impl AgentAddress {
             let is_here = host == "localhost" || host.ends_with(".localhost") || host.starts_with("127.");
             format!("{}://{text}", if is_here { "http" } else { "https" })
         };
-        let refused = |refusal| ClientError::Address { url: shown(text), refusal };
+        let refused = |refusal| ClientError::Address { url: redact_url(text), refusal };
         let target = Target::parse(&with_scheme).map_err(refused)?;
         let url = Url::parse(target.url());
         Ok(Self { url: url.map_err(|_| refused(switchboard_egress::UrlRefusal::Malformed))? })
@@ -101,7 +101,7 @@ impl AgentAddress {
                 problem: format!(
                     "the card came over https and names an address without encryption, {}; it should name one that begins \
                      with https",
-                    shown(card_url.as_str())
+                    redact_url(card_url.as_str())
                 ),
             });
         }

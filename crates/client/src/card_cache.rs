@@ -13,7 +13,7 @@ use crate::discovery::{self, FoundCard};
 use crate::exchange::Exchange;
 use crate::redact::is_secret_header;
 use crate::route::Routes;
-use crate::{ClientError, Context, Credentials, Interface};
+use crate::{CallContext, ClientError, Credentials, Interface};
 
 /// Negative caching: how long it counts that there is no card, and that fetching failed.
 const ABSENT_TTL: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ struct CallerKey {
 
 impl CallerKey {
     /// None for calls without credentials of their own.
-    fn of(context: &Context) -> Option<Self> {
+    fn of(context: &CallContext) -> Option<Self> {
         let is_secret = |(name, value): &&(HeaderName, HeaderValue)| value.is_sensitive() || is_secret_header(name);
         let headers: Vec<_> = context.headers.iter().filter(is_secret).cloned().collect();
         let credentials = context.credentials.clone();
@@ -56,7 +56,7 @@ impl CardCaches {
     }
 
     /// The cache for a call.
-    pub(crate) fn of(&self, context: &Context) -> Arc<CardCache> {
+    pub(crate) fn of(&self, context: &CallContext) -> Arc<CardCache> {
         let Some(key) = CallerKey::of(context) else { return Arc::clone(&self.default) };
         let mut by_credentials = self.by_credentials.lock();
         let at = by_credentials.iter().position(|(before, _)| *before == key);

@@ -16,10 +16,10 @@ use switchboard_egress::Egress;
 use crate::address::AgentAddress;
 use crate::card_cache::CardCaches;
 use crate::discovery::FoundCard;
-use crate::follow::Followed;
 use crate::interface::Interface;
-use crate::redact::shown;
-use crate::{ClientError, Context, Peer};
+use crate::redact::redact_url;
+use crate::task_stream::TaskStream;
+use crate::{CallContext, ClientError, Peer};
 pub(crate) use call::OperationCall;
 
 /// The client of one agent. Clones share its card cache.
@@ -63,15 +63,15 @@ impl Client {
     }
 
     /// Its address, redacted, for messages.
-    pub(crate) fn shown(&self) -> String {
-        shown(&self.inner.peer.url)
+    pub(crate) fn redacted_url(&self) -> String {
+        redact_url(&self.inner.peer.url)
     }
 
     /// The agent's card, fetched or from the cache.
     ///
     /// # Errors
     /// When there is none, with every url that was tried.
-    pub async fn card(&self, context: &Context) -> Result<Arc<FoundCard>, ClientError> {
+    pub async fn card(&self, context: &CallContext) -> Result<Arc<FoundCard>, ClientError> {
         self.inner.card_caches.of(context).card(&self.exchange(context)).await
     }
 
@@ -79,7 +79,7 @@ impl Client {
     ///
     /// # Errors
     /// When there is no card, or no interface on it can be used.
-    pub async fn interface(&self, context: &Context) -> Result<Interface, ClientError> {
+    pub async fn interface(&self, context: &CallContext) -> Result<Interface, ClientError> {
         self.routes(context).await.map(|routes| routes.chosen().interface.clone())
     }
 
@@ -87,7 +87,7 @@ impl Client {
     ///
     /// # Errors
     /// After [`ClientError::Lost`] and [`ClientError::Timeout`] the agent may be running the task.
-    pub async fn send(&self, context: &Context, mut request: SendRequest) -> Result<SendResponse, ClientError> {
+    pub async fn send(&self, context: &CallContext, mut request: SendRequest) -> Result<SendResponse, ClientError> {
         let key = context.key();
         context.mark(&mut request);
         let call = OperationCall::new(Operation::SendMessage, Request::Send(request));
@@ -99,8 +99,8 @@ impl Client {
     ///
     /// # Errors
     /// When no first response comes.
-    pub async fn stream(&self, context: &Context, request: SendRequest) -> Result<Followed, ClientError> {
-        Followed::sent(self.clone(), context.clone(), request).await
+    pub async fn stream(&self, context: &CallContext, request: SendRequest) -> Result<TaskStream, ClientError> {
+        TaskStream::sent(self.clone(), context.clone(), request).await
     }
 
     /// Streams the events of a task until a terminal or interrupted state. One that is in such a state is returned as
@@ -108,12 +108,17 @@ impl Client {
     ///
     /// # Errors
     /// When there is no such task, or it cannot be reached.
-    pub async fn subscribe(&self, context: &Context, task: TaskId) -> Result<Followed, ClientError> {
-        Followed::subscribed(self.clone(), context.clone(), task).await
+    pub async fn subscribe(&self, context: &CallContext, task: TaskId) -> Result<TaskStream, ClientError> {
+        TaskStream::subscribed(self.clone(), context.clone(), task).await
     }
 
     /// Reads a task.
-    pub async fn get(&self, context: &Context, id: &TaskId, history_length: Option<u32>) -> Result<Task, ClientError> {
+    pub async fn get(
+        &self,
+        context: &CallContext,
+        id: &TaskId,
+        history_length: Option<u32>,
+    ) -> Result<Task, ClientError> {
         let request = Request::Get { id: id.clone(), history_length, tenant: None };
         let (format, json) = self.call(context, Operation::GetTask, request).await?;
         let mut task = self.read(&json, |json| format.read(decode::decode_task, json))?;
@@ -128,7 +133,7 @@ impl Client {
     ///
     /// # Errors
     /// Version 0.3 has no such operation.
-    pub async fn list(&self, context: &Context, request: ListRequest) -> Result<ListResponse, ClientError> {
+    pub async fn list(&self, context: &CallContext, request: ListRequest) -> Result<ListResponse, ClientError> {
         let (format, json) = self.call(context, Operation::ListTasks, Request::List(request)).await?;
         self.read(&json, |json| format.read(decode::decode_list, json))
     }
@@ -136,7 +141,7 @@ impl Client {
     /// Cancels a task.
     pub async fn cancel(
         &self,
-        context: &Context,
+        context: &CallContext,
         id: &TaskId,
         metadata: Option<Metadata>,
     ) -> Result<Task, ClientError> {
@@ -145,7 +150,7 @@ impl Client {
         match canceled {
             Ok((format, json)) => self.read(&json, |json| format.read(decode::decode_task, json)),
             // An earlier attempt may have canceled it before its response was lost.
-            Err(error) if error.refusal() == Some(ErrorKind::TaskNotCancelable) => {
+            Err(error) if error.error_kind() == Some(ErrorKind::TaskNotCancelable) => {
                 match self.get(context, id, None).await {
                     Ok(task) if task.status.state == TaskState::Canceled => Ok(task),
                     _ => Err(error),
@@ -156,7 +161,7 @@ impl Client {
     }
 
     /// The extended card.
-    pub async fn extended_card(&self, context: &Context) -> Result<(AgentCard, Bytes), ClientError> {
+    pub async fn extended_card(&self, context: &CallContext) -> Result<(AgentCard, Bytes), ClientError> {
         let request = Request::ExtendedCard { tenant: None };
         let (_, json) = self.call(context, Operation::GetExtendedCard, request).await?;
         Ok((self.read(&json, AgentCard::decode)?, json))

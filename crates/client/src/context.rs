@@ -14,7 +14,7 @@ const TRACE: HeaderName = HeaderName::from_static("traceparent");
 
 /// The context of one call.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
+pub struct CallContext {
     /// Correlates everything one request has caused.
     pub correlation_id: Option<String>,
     /// The id of what caused this call.
@@ -29,7 +29,7 @@ pub struct Context {
     pub idempotency_key: Option<String>,
 }
 
-impl Context {
+impl CallContext {
     /// Sets the tracing headers.
     pub(crate) fn apply(&self, headers: &mut HeaderMap) -> Result<(), ClientError> {
         let named = [

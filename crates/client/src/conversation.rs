@@ -21,7 +21,7 @@ pub struct Conversation {
 impl Conversation {
     /// Sets the ids of a message: none on the first, those of the open task on a follow-up, the context alone after a
     /// terminal state. Ids the message has already are kept.
-    pub fn place(&self, message: &mut Message) {
+    pub fn set_ids(&self, message: &mut Message) {
         message.role = Role::User;
         let is_elsewhere = message.context_id.is_some() && message.context_id != self.context_id
             || message.task_id.is_some() && message.task_id != self.task_id;
@@ -34,12 +34,12 @@ impl Conversation {
     /// A text message with its ids.
     pub fn text(&self, text: impl Into<String>) -> Message {
         let mut message = Message::text(Role::User, text);
-        self.place(&mut message);
+        self.set_ids(&mut message);
         message
     }
 
     /// Updates the ids from a response.
-    pub fn heard(&mut self, response: &SendResponse) {
+    pub fn record_response(&mut self, response: &SendResponse) {
         let (context_id, task_id) = match response {
             // A message that names the task does not end it.
             SendResponse::Message(message) => {
@@ -59,7 +59,7 @@ impl Conversation {
 
     /// Updates the ids from a refusal. If the open task has ended or is gone, it is forgotten, the context stays, and
     /// the result is true: the same text sent again starts another task.
-    pub fn refused(&mut self, error: &ClientError) -> bool {
+    pub fn record_refusal(&mut self, error: &ClientError) -> bool {
         let (Some(task), ClientError::Agent(refusal)) = (&self.task_id, error) else { return false };
         let is_gone = match refusal.kind {
             ErrorKind::TaskNotFound | ErrorKind::UnsupportedOperation => true,

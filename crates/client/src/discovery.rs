@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::address::{AgentAddress, CardMatch};
 use crate::exchange::Exchange;
-use crate::redact::shown;
-use crate::{ClientError, Credentials, NoCardAt, not_a2a, trace};
+use crate::redact::redact_url;
+use crate::{CardAttempt, ClientError, Credentials, not_a2a, trace};
 
 const MAX_CARD_BYTES: usize = 4 << 20;
 /// Without `Cache-Control`, and at most.
@@ -44,7 +44,7 @@ impl FoundCard {
     ///
     /// # Errors
     /// When it is no card.
-    pub fn given(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
+    pub fn from_json(json: Bytes, url: String) -> Result<Self, serde_json::Error> {
         let card = AgentCard::decode(&json)?;
         Ok(Self { card, json, url, etag: None, fresh_until: None, parent: None, is_served_by_uvicorn: false })
     }
@@ -87,11 +87,11 @@ pub(crate) async fn find(exchange: &Exchange<'_>, address: &AgentAddress) -> Res
     for parent in address.parents() {
         let Some(found) = fetch_first(exchange, &parent, &mut tried).await? else { continue };
         if address.match_card(&found.card, &parent) >= needed {
-            tracing::debug!(url = shown(&found.url), "a card above this address names it and is used");
+            tracing::debug!(url = redact_url(&found.url), "a card above this address names it and is used");
             return Ok(FoundCard { parent: Some(parent), ..found });
         }
         let problem = format!("the card there is of another agent, {}", named(&found.card));
-        tried.push(NoCardAt::new(&found.url, Some(StatusCode::OK.as_u16()), problem));
+        tried.push(CardAttempt::new(&found.url, Some(StatusCode::OK.as_u16()), problem));
     }
     Err(ClientError::NoCard(tried))
 }
@@ -99,14 +99,14 @@ pub(crate) async fn find(exchange: &Exchange<'_>, address: &AgentAddress) -> Res
 async fn fetch_first(
     exchange: &Exchange<'_>,
     address: &AgentAddress,
-    tried: &mut Vec<NoCardAt>,
+    tried: &mut Vec<CardAttempt>,
 ) -> Result<Option<FoundCard>, ClientError> {
     for url in address.card_urls() {
         match fetch_with_retry(exchange, &url).await {
             Ok(Some(found)) => return Ok(Some(found)),
             Ok(None) => {
                 let problem = "it answered that nothing has changed, without having been asked".to_owned();
-                tried.push(NoCardAt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
+                tried.push(CardAttempt::new(&url, Some(StatusCode::NOT_MODIFIED.as_u16()), problem));
             }
             // The next path would fail in the same way.
             Err(error @ (ClientError::Unreachable { .. } | ClientError::Secret(_) | ClientError::Timeout { .. })) => {
@@ -136,16 +136,16 @@ pub(crate) async fn revalidate(exchange: &Exchange<'_>, address: &AgentAddress, 
     }
 }
 
-/// Retries if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
+/// RetryPolicy if the connection was lost or a proxy has no backend. An unreachable host is an error at once.
 async fn fetch_with_retry(exchange: &Exchange<'_>, url: &str) -> Result<Option<FoundCard>, ClientError> {
     let mut attempt = 0;
     loop {
         let error = match fetch(exchange, url, None).await {
-            Err(error) if error.is_passing() && !matches!(error, ClientError::Unreachable { .. }) => error,
+            Err(error) if error.is_transient() && !matches!(error, ClientError::Unreachable { .. }) => error,
             answer => return answer,
         };
         attempt += 1;
-        let Some(wait) = exchange.peer.retries.wait(attempt, None) else { return Err(error) };
+        let Some(wait) = exchange.peer.retries.backoff(attempt, None) else { return Err(error) };
         tokio::time::sleep(wait).await;
     }
 }
@@ -174,7 +174,7 @@ async fn fetch(
     // After tracing, so that no key in the query is logged.
     credentials.add_to_uri(request.uri_mut())?;
     let answer = exchange.egress.send(request, timeout, MAX_CARD_BYTES).await;
-    let address = shown(url);
+    let address = redact_url(url);
     let answer = answer.map_err(|error| ClientError::transport(&address, error, timeout))?;
     trace::response(answer.status(), answer.headers(), Some(answer.body()));
     if answer.status() == StatusCode::NOT_MODIFIED {
@@ -214,20 +214,20 @@ async fn fetch(
 
 /// Describes the agent of a card.
 fn named(card: &AgentCard) -> String {
-    let places: Vec<String> = card.supported_interfaces.iter().map(|interface| shown(&interface.url)).collect();
+    let places: Vec<String> = card.supported_interfaces.iter().map(|interface| redact_url(&interface.url)).collect();
     not_a2a::excerpt(&format!("{:?} at {}", card.name, places.join(", ")))
 }
 
 /// Describes a failed fetch of one of several urls.
-fn failed_attempt(url: &str, error: &ClientError) -> NoCardAt {
+fn failed_attempt(url: &str, error: &ClientError) -> CardAttempt {
     let (status, what, hint) = match error {
         ClientError::NotA2a { status, what, hint, .. } => (*status, what, hint),
         ClientError::TooLarge { limit, .. } => {
             let problem = format!("more than {limit} bytes, the most that is read of a card");
-            return NoCardAt { is_json: true, ..NoCardAt::new(url, None, problem) };
+            return CardAttempt { is_json: true, ..CardAttempt::new(url, None, problem) };
         }
-        ClientError::Credentials { status, .. } => return NoCardAt::new(url, Some(*status), error.to_string()),
-        _ => return NoCardAt::new(url, None, error.to_string()),
+        ClientError::Credentials { status, .. } => return CardAttempt::new(url, Some(*status), error.to_string()),
+        _ => return CardAttempt::new(url, None, error.to_string()),
     };
     let location = what.strip_prefix(not_a2a::REDIRECT).map(str::to_owned);
     let problem = match &location {
@@ -237,7 +237,7 @@ fn failed_attempt(url: &str, error: &ClientError) -> NoCardAt {
         None => format!("{status} with {what}: {hint:?}"),
     };
     let is_json = (200..=299).contains(&status) && what.starts_with(not_a2a::JSON);
-    NoCardAt { is_json, location, ..NoCardAt::new(url, Some(status), problem) }
+    CardAttempt { is_json, location, ..CardAttempt::new(url, Some(status), problem) }
 }
 
 fn lifetime(headers: &HeaderMap) -> Duration {

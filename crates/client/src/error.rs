@@ -8,8 +8,8 @@ use switchboard_a2a::{Error as AgentError, ErrorKind, TaskId};
 use switchboard_egress::{SendError, TimeoutPhase, UrlRefusal};
 use thiserror::Error;
 
-use crate::follow::Gap;
-use crate::redact::shown;
+use crate::redact::redact_url;
+use crate::task_stream::StreamGap;
 
 /// Why a call failed.
 #[derive(Clone, Debug, Error)]
@@ -33,7 +33,7 @@ pub enum ClientError {
     },
     /// No card was found at any of the usual urls.
     #[error("no agent card was found: {}", places(.0))]
-    NoCard(Vec<NoCardAt>),
+    NoCard(Vec<CardAttempt>),
     /// No interface on the card can be used.
     #[error("{name:?} offers no interface that can be used: {offered}")]
     NoInterface {
@@ -114,12 +114,12 @@ pub enum ClientError {
     },
     /// Part of a stream is missing.
     #[error(transparent)]
-    Gap(#[from] Gap),
+    Gap(#[from] StreamGap),
 }
 
 impl ClientError {
     /// The kind of the agent's error.
-    pub fn refusal(&self) -> Option<ErrorKind> {
+    pub fn error_kind(&self) -> Option<ErrorKind> {
         match self {
             Self::Agent(error) => Some(error.kind),
             _ => None,
@@ -146,7 +146,7 @@ impl ClientError {
     }
 
     /// Whether the error is transient.
-    pub fn is_passing(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { error, .. } | Self::Lost { error, .. } => passes(error),
             Self::Agent(error) => error.kind == ErrorKind::Overloaded,
@@ -173,7 +173,7 @@ fn passes(error: &SendError) -> bool {
 
 /// A url where a card would be, and what was found there instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoCardAt {
+pub struct CardAttempt {
     /// The url.
     pub url: String,
     /// The HTTP status, if there was a response.
@@ -186,14 +186,14 @@ pub struct NoCardAt {
     pub location: Option<String>,
 }
 
-impl NoCardAt {
+impl CardAttempt {
     pub(crate) fn new(url: &str, status: Option<u16>, problem: String) -> Self {
-        Self { url: shown(url), status, problem, is_json: false, location: None }
+        Self { url: redact_url(url), status, problem, is_json: false, location: None }
     }
 }
 
-fn places(tried: &[NoCardAt]) -> String {
-    let tried: Vec<String> = tried.iter().map(|NoCardAt { url, problem, .. }| format!("{url}: {problem}")).collect();
+fn places(tried: &[CardAttempt]) -> String {
+    let tried: Vec<String> = tried.iter().map(|CardAttempt { url, problem, .. }| format!("{url}: {problem}")).collect();
     tried.join("; ")
 }
 

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::address::AgentAddress;
 use crate::route::Route;
 use crate::wire_format::WireFormat;
-use crate::{Binding, ClientError, Context, Credentials, Peer, not_a2a, trace};
+use crate::{Binding, CallContext, ClientError, Credentials, Peer, not_a2a, trace};
 
 const VERSION: HeaderName = HeaderName::from_static("a2a-version");
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
@@ -37,7 +37,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) peer: &'a Peer,
     /// The peer's parsed address.
     pub(crate) address: &'a AgentAddress,
-    pub(crate) context: &'a Context,
+    pub(crate) context: &'a CallContext,
 }
 
 /// Why a request failed, and when the agent wants it to be retried.

@@ -2,7 +2,7 @@
 //! that reconnect and resubscribe until the task ends.
 //!
 //! ```no_run
-//! use switchboard_client::{Client, Context, Outcome, Peer, egress};
+//! use switchboard_client::{Client, CallContext, Outcome, Peer, egress};
 //! use switchboard_a2a::{Message, Role, SendRequest};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -13,7 +13,7 @@
 //!     configuration: None,
 //!     metadata: None,
 //! };
-//! let followed = client.stream(&Context::default(), request).await?;
+//! let followed = client.stream(&CallContext::default(), request).await?;
 //! println!("{}", Outcome::from(followed.finish().await?).text());
 //! # Ok(())
 //! # }
@@ -29,7 +29,6 @@ mod discovery;
 mod error;
 mod event_stream;
 mod exchange;
-mod follow;
 mod interface;
 mod not_a2a;
 mod oauth;
@@ -38,21 +37,22 @@ mod peer;
 mod redact;
 mod route;
 mod signature;
+mod task_stream;
 mod trace;
 mod wire_format;
 
 pub use client::Client;
-pub use context::Context;
+pub use context::CallContext;
 pub use conversation::Conversation;
 pub use credentials::{Credentials, Secret};
 pub use discovery::FoundCard;
-pub use error::{ClientError, NoCardAt};
-pub use follow::{Followed, Gap, Missing, Update};
+pub use error::{CardAttempt, ClientError};
 pub use interface::Interface;
 pub use oauth::{ClientCredentials, is_private};
 pub use outcome::{Outcome, is_secondary, points_to_artifacts};
-pub use peer::{Binding, Limits, Peer, Retries};
-pub use redact::shown;
+pub use peer::{Binding, Limits, Peer, RetryPolicy};
+pub use redact::redact_url;
+pub use task_stream::{GapReason, StreamGap, TaskStream, Update};
 
 use switchboard_egress::{Egress, Options, SetupError};
 

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::ClientError;
 use crate::exchange::MAX_DEPTH;
-use crate::redact::shown;
+use crate::redact::redact_url;
 
 /// The length of an excerpt in bytes.
 const HINT: usize = 200;
@@ -59,7 +59,7 @@ fn fault(body: &[u8]) -> String {
 fn location(origin: &str, status: u16, headers: &HeaderMap) -> Option<String> {
     let target = headers.get(LOCATION).filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?.to_str().ok()?;
     let whole = Url::parse(origin).and_then(|origin| origin.join(target));
-    Some(excerpt(&shown(whole.as_ref().map_or(target, Url::as_str)))).filter(|location| !location.is_empty())
+    Some(excerpt(&redact_url(whole.as_ref().map_or(target, Url::as_str)))).filter(|location| !location.is_empty())
 }
 
 /// The title of a page, else its text without tags.

@@ -19,7 +19,7 @@ use url::{Host, Url};
 
 use crate::ClientError;
 use crate::credentials::{Secret, sensitive};
-use crate::redact::shown;
+use crate::redact::redact_url;
 
 /// A token is not used any more this long before it expires.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -112,7 +112,7 @@ impl ClientCredentials {
     /// A valid token.
     pub(crate) async fn token(&self, egress: &Egress, timeout: Duration) -> Result<String, ClientError> {
         let timeout = timeout.min(TIMEOUT);
-        let late = |_| ClientError::Timeout { origin: shown(&self.token_url), after: timeout, task: None };
+        let late = |_| ClientError::Timeout { origin: redact_url(&self.token_url), after: timeout, task: None };
         // The timeout covers waiting for another call's fetch as well.
         tokio::time::timeout(timeout, self.token_in_time(egress, timeout)).await.map_err(late)?
     }
@@ -155,7 +155,7 @@ impl ClientCredentials {
                 field: "tokenUrl",
                 problem: format!(
                     "{} would be told the client's secret without encryption; it should begin with https",
-                    shown(&self.token_url)
+                    redact_url(&self.token_url)
                 ),
             });
         }
@@ -166,7 +166,7 @@ impl ClientCredentials {
             .header(AUTHORIZATION, sensitive(&format!("Basic {pair}"))?)
             .body(Bytes::from(self.form()))
             .map_err(|error| ClientError::Invalid { field: "tokenUrl", problem: error.to_string() })?;
-        let origin = &shown(&self.token_url);
+        let origin = &redact_url(&self.token_url);
         let answer = egress.send(request, timeout, LARGEST_ANSWER).await;
         let answer = answer.map_err(|error| ClientError::transport(origin, error, timeout))?;
         let status = answer.status();

@@ -39,7 +39,7 @@ pub struct Peer {
     /// Timeouts and size limits.
     pub limits: Limits,
     /// The retry policy.
-    pub retries: Retries,
+    pub retries: RetryPolicy,
 }
 
 impl Peer {
@@ -59,7 +59,7 @@ impl Peer {
             extensions: Vec::new(),
             rest_files: RestFiles::Auto,
             limits: Limits::default(),
-            retries: Retries::default(),
+            retries: RetryPolicy::default(),
         }
     }
 
@@ -141,29 +141,29 @@ pub(crate) const MAX_RETRY_AFTER_FACTOR: u32 = 3;
 
 /// The retry policy: exponential backoff with jitter.
 #[derive(Clone, Debug)]
-pub struct Retries {
+pub struct RetryPolicy {
     /// How many retries.
-    pub most: u32,
+    pub max_retries: u32,
     /// The first wait; each next one is twice as long.
-    pub first: Duration,
+    pub initial_backoff: Duration,
     /// The longest wait.
-    pub longest: Duration,
+    pub max_backoff: Duration,
 }
 
-impl Default for Retries {
+impl Default for RetryPolicy {
     fn default() -> Self {
-        Self { most: 4, first: Duration::from_millis(250), longest: Duration::from_secs(10) }
+        Self { max_retries: 4, initial_backoff: Duration::from_millis(250), max_backoff: Duration::from_secs(10) }
     }
 }
 
-impl Retries {
+impl RetryPolicy {
     /// The backoff before retry `attempt`, counted from 1; none if there have been enough. Jitter takes up to half of
     /// it, so that many callers do not retry at once; it is never less than `Retry-After`.
-    pub(crate) fn wait(&self, attempt: u32, retry_after: Option<Duration>) -> Option<Duration> {
-        if attempt > self.most {
+    pub(crate) fn backoff(&self, attempt: u32, retry_after: Option<Duration>) -> Option<Duration> {
+        if attempt > self.max_retries {
             return None;
         }
-        let usual = self.first.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(self.longest);
+        let usual = self.initial_backoff.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(self.max_backoff);
         let mut random = [0; 4];
         // Without randomness there is no jitter.
         let share = match getrandom::fill(&mut random) {
@@ -172,7 +172,7 @@ impl Retries {
         };
         let wait = usual.mul_f64(0.5 + share / 2.0);
         match retry_after {
-            Some(retry_after) if retry_after > self.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
+            Some(retry_after) if retry_after > self.max_backoff.saturating_mul(MAX_RETRY_AFTER_FACTOR) => None,
             Some(retry_after) => Some(wait.max(retry_after)),
             None => Some(wait),
         }
@@ -185,16 +185,20 @@ mod tests {
 
     #[test]
     fn waits_grow_and_differ_within_their_bounds() {
-        let retries = Retries { most: 40, first: Duration::from_millis(100), longest: Duration::from_secs(1) };
+        let retries = RetryPolicy {
+            max_retries: 40,
+            initial_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(1),
+        };
         for (attempt, usual) in [(1, 100), (2, 200), (4, 800), (5, 1_000), (40, 1_000)] {
             let usual = Duration::from_millis(usual);
-            let waits: Vec<_> = (0..100).filter_map(|_| retries.wait(attempt, None)).collect();
+            let waits: Vec<_> = (0..100).filter_map(|_| retries.backoff(attempt, None)).collect();
             assert!(waits.iter().all(|wait| (usual / 2..=usual).contains(wait)), "{attempt}: {waits:?}");
             let (least, most) = (waits.iter().min(), waits.iter().max());
             assert!(waits.len() == 100 && most.zip(least).is_some_and(|(most, least)| *most - *least > usual / 8));
         }
-        assert_eq!(retries.wait(41, None), None);
-        let retry_after = |seconds| retries.wait(1, Some(Duration::from_secs(seconds)));
+        assert_eq!(retries.backoff(41, None), None);
+        let retry_after = |seconds| retries.backoff(1, Some(Duration::from_secs(seconds)));
         assert_eq!((retry_after(3), retry_after(4)), (Some(Duration::from_secs(3)), None));
     }
 }

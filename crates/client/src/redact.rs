@@ -12,7 +12,7 @@ const SECRETS: [&str; 8] =
 
 /// A url without user and query, which may hold secrets.
 #[must_use]
-pub fn shown(url: &str) -> String {
+pub fn redact_url(url: &str) -> String {
     let (scheme, rest) = match url.find("://") {
         Some(at) => url.split_at(at + 3),
         None => ("", url),
@@ -67,7 +67,7 @@ mod tests {
             ("", ""),
         ];
         for (url, expected) in cases {
-            assert_eq!(shown(url), expected, "{url}");
+            assert_eq!(redact_url(url), expected, "{url}");
         }
     }
 

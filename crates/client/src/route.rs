@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use switchboard_a2a::{Operation, Version};
 use switchboard_egress::Target;
 
-use crate::redact::shown;
+use crate::redact::redact_url;
 use crate::{ClientError, Interface};
 
 /// All usable interfaces, and the chosen one.
@@ -27,7 +27,7 @@ impl Routes {
             match Route::new(interface.clone()) {
                 Ok(route) => {
                     let Interface { url, binding, version, .. } = interface;
-                    let (url, binding, version) = (shown(url), binding.as_str(), version.as_str());
+                    let (url, binding, version) = (redact_url(url), binding.as_str(), version.as_str());
                     tracing::debug!(url, binding, version, "this interface is used");
                     return Ok(Self { chosen: Mutex::new(Arc::new(route)), interfaces });
                 }
@@ -108,6 +108,6 @@ impl Route {
 }
 
 fn read(url: &str) -> Result<Arc<Target>, ClientError> {
-    let target = Target::parse(url).map_err(|refusal| ClientError::Address { url: shown(url), refusal })?;
+    let target = Target::parse(url).map_err(|refusal| ClientError::Address { url: redact_url(url), refusal })?;
     Ok(Arc::new(target))
 }

@@ -4,14 +4,14 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value;
 
-use crate::redact::{REDACTED, is_secret_header, redact_json, shown};
+use crate::redact::{REDACTED, is_secret_header, redact_json, redact_url};
 
 /// The most of a body that is logged.
 const MAX_TRACED_BYTES: usize = 16 << 10;
 
 pub(crate) fn request(request: &Request<Bytes>) {
     if is_enabled() {
-        tracing::trace!("> {} {}", request.method(), shown(&request.uri().to_string()));
+        tracing::trace!("> {} {}", request.method(), redact_url(&request.uri().to_string()));
         headers('>', request.headers());
         body('>', request.body());
     }

@@ -6,7 +6,7 @@
 
 use switchboard_a2a::{Dialect, RestFiles, VisitParts, rest_files};
 
-use crate::{Client, Context, Interface};
+use crate::{CallContext, Client, Interface};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WireFormat {
@@ -34,7 +34,7 @@ impl WireFormat {
 }
 
 impl Client {
-    pub(crate) async fn wire_format_of(&self, context: &Context, interface: &Interface) -> WireFormat {
+    pub(crate) async fn wire_format_of(&self, context: &CallContext, interface: &Interface) -> WireFormat {
         let dialect = interface.dialect();
         let files_twice = dialect == Dialect::V03Rest
             && match self.peer().rest_files {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use switchboard_a2a::{
     Message, Part, Role, SendConfiguration, SendRequest, SendResponse, StreamResponse, Task, Version,
 };
-use switchboard_client::{Binding, Client, ClientError, Context, Followed, Outcome, Peer, Update, egress};
+use switchboard_client::{Binding, CallContext, Client, ClientError, Outcome, Peer, TaskStream, Update, egress};
 
 /// A client of one interface.
 pub(crate) struct Caller {
@@ -15,7 +15,7 @@ pub(crate) struct Caller {
     pub(crate) binding: Binding,
     pub(crate) version: Version,
     pub(crate) client: Client,
-    pub(crate) context: Context,
+    pub(crate) context: CallContext,
 }
 
 impl Caller {
@@ -24,7 +24,7 @@ impl Caller {
         (peer.binding, peer.version) = (Some(binding), Some(version));
         peer.limits.idle = Duration::from_secs(10);
         let name = crate::name(binding, version);
-        Ok(Self { name, binding, version, client: Client::new(egress()?, peer)?, context: Context::default() })
+        Ok(Self { name, binding, version, client: Client::new(egress()?, peer)?, context: CallContext::default() })
     }
 
     /// Sends a text and waits for what comes of it.
@@ -56,7 +56,7 @@ impl Caller {
         completed(self.send("echo done").await?)
     }
 
-    pub(crate) async fn stream(&self, message: Message) -> Result<Followed, ClientError> {
+    pub(crate) async fn stream(&self, message: Message) -> Result<TaskStream, ClientError> {
         self.client.stream(&self.context, request(message)).await
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn completed(outcome: Outcome) -> anyhow::Result<Task> {
 }
 
 /// Everything a stream tells, and what it comes to. Losing the connection on this machine is a failure.
-pub(crate) async fn followed(mut stream: Followed) -> anyhow::Result<(Vec<StreamResponse>, SendResponse)> {
+pub(crate) async fn followed(mut stream: TaskStream) -> anyhow::Result<(Vec<StreamResponse>, SendResponse)> {
     let mut events = Vec::new();
     while let Some(update) = stream.next().await? {
         match update {

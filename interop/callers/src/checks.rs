@@ -210,7 +210,7 @@ async fn fail(caller: &Caller) -> Checked {
 /// The error that a call must end in.
 fn fails_with<T: std::fmt::Debug>(result: Result<T, switchboard_client::ClientError>, kind: ErrorKind) -> Checked {
     match result {
-        Err(error) if error.refusal() == Some(kind) => Ok(Answer::Given),
+        Err(error) if error.error_kind() == Some(kind) => Ok(Answer::Given),
         Err(error) => Err(anyhow::Error::from(error).context(format!("expected {kind:?}"))),
         Ok(answer) => anyhow::bail!("expected {kind:?}, got {answer:?}"),
     }

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use switchboard_a2a::{Version, parse_version};
-use switchboard_client::{Binding, Client, Context, Peer, egress};
+use switchboard_client::{Binding, CallContext, Client, Peer, egress};
 
 use crate::caller::Caller;
 use crate::commands::switchboard::Switchboard;
@@ -88,7 +88,7 @@ fn name(binding: Binding, version: Version) -> String {
 /// What the card offers, in its order, each once.
 async fn interfaces(address: &str) -> anyhow::Result<Vec<(Binding, Version)>> {
     let client = Client::new(egress()?, Peer::new(address))?;
-    let found = client.card(&Context::default()).await?;
+    let found = client.card(&CallContext::default()).await?;
     let mut offered = Vec::new();
     for interface in &found.card.supported_interfaces {
         let binding = Binding::from_name(&interface.protocol_binding);

@@ -8,12 +8,12 @@ use switchboard_a2a::{
     ContextId, Json, Message, Part, PartContent, Role, SendConfiguration, SendRequest, SendResponse, StreamResponse,
     Task, TaskId, TaskState, Version,
 };
-use switchboard_client::{Binding, Client, Context, Peer, Update, egress};
+use switchboard_client::{Binding, CallContext, Client, Peer, Update, egress};
 
 /// A client in one version of the protocol.
 pub(crate) struct Caller {
     client: Client,
-    context: Context,
+    context: CallContext,
 }
 
 /// What was told of a task, and when.
@@ -24,7 +24,7 @@ impl Caller {
         let mut peer = Peer::new(format!("{address}/a2a/coder"));
         (peer.binding, peer.version) = (Some(Binding::JsonRpc), Some(version));
         peer.limits.idle = Duration::from_secs(120);
-        Ok(Self { client: Client::new(egress()?, peer)?, context: Context::default() })
+        Ok(Self { client: Client::new(egress()?, peer)?, context: CallContext::default() })
     }
 
     /// Sends a message and waits until its task ends or asks.

@@ -12,7 +12,7 @@ use crate::event_stream::EventStream;
 use crate::exchange::{Exchange, Failure, IDEMPOTENCY_KEY, LAST_EVENT_ID, PreparedRequest};
 use crate::route::{Route, Routes};
 use crate::wire_format::WireFormat;
-use crate::{ClientError, Context, interface};
+use crate::{CallContext, ClientError, interface};
 
 /// An operation with its request and the headers for deduplication and resumption.
 pub(crate) struct OperationCall<'a> {
@@ -35,7 +35,11 @@ enum CallResponse {
 
 impl Client {
     /// Calls a streaming operation.
-    pub(crate) async fn connect(&self, context: &Context, call: OperationCall<'_>) -> Result<EventStream, ClientError> {
+    pub(crate) async fn connect(
+        &self,
+        context: &CallContext,
+        call: OperationCall<'_>,
+    ) -> Result<EventStream, ClientError> {
         match self.call_negotiated(context, &call).await?.1 {
             CallResponse::Stream(stream) => Ok(*stream),
             CallResponse::Complete(_) => {
@@ -45,7 +49,7 @@ impl Client {
     }
 
     /// Whether the agent's card declares an extension.
-    pub(crate) async fn declares(&self, context: &Context, uri: &str) -> bool {
+    pub(crate) async fn declares(&self, context: &CallContext, uri: &str) -> bool {
         let found = self.card(context).await;
         found.is_ok_and(|found| found.card.capabilities.extensions.iter().any(|extension| extension.uri == uri))
     }
@@ -53,7 +57,7 @@ impl Client {
     /// Calls an operation whose response is one JSON value.
     pub(super) async fn call(
         &self,
-        context: &Context,
+        context: &CallContext,
         operation: Operation,
         request: Request,
     ) -> Result<(WireFormat, Bytes), ClientError> {
@@ -62,7 +66,7 @@ impl Client {
 
     pub(super) async fn call_complete(
         &self,
-        context: &Context,
+        context: &CallContext,
         call: OperationCall<'_>,
     ) -> Result<(WireFormat, Bytes), ClientError> {
         match self.call_negotiated(context, &call).await? {
@@ -74,7 +78,7 @@ impl Client {
     }
 
     /// The routes to the agent: from its card or, if it has none, from the peer's settings.
-    pub(super) async fn routes(&self, context: &Context) -> Result<Arc<Routes>, ClientError> {
+    pub(super) async fn routes(&self, context: &CallContext) -> Result<Arc<Routes>, ClientError> {
         let Inner { peer, address, card_caches, .. } = &*self.inner;
         let cache = card_caches.of(context);
         let (card, absent) = match cache.card(&self.exchange(context)).await {
@@ -95,7 +99,7 @@ impl Client {
     /// version that works stays chosen.
     async fn call_negotiated(
         &self,
-        context: &Context,
+        context: &CallContext,
         call: &OperationCall<'_>,
     ) -> Result<(WireFormat, CallResponse), ClientError> {
         let routes = self.routes(context).await?;
@@ -113,7 +117,7 @@ impl Client {
         let other = routes.in_other_version(&route);
         tracing::debug!(version = other.interface.version.as_str(), %refusal, "asking in the other version");
         let answer = self.call_with_retry(context, &other, call).await;
-        let is_explicit = refusal.refusal() == Some(ErrorKind::VersionNotSupported);
+        let is_explicit = refusal.error_kind() == Some(ErrorKind::VersionNotSupported);
         match answer {
             Ok(answer) => {
                 if is_explicit || is_mandatory(call.operation) || is_sending(call.operation) {
@@ -132,10 +136,10 @@ impl Client {
         }
     }
 
-    /// Retries with backoff where the request cannot take effect twice.
+    /// RetryPolicy with backoff where the request cannot take effect twice.
     async fn call_with_retry(
         &self,
-        context: &Context,
+        context: &CallContext,
         route: &Route,
         call: &OperationCall<'_>,
     ) -> Result<(WireFormat, CallResponse), ClientError> {
@@ -156,11 +160,11 @@ impl Client {
                 Err(failure) => failure,
             };
             attempt += 1;
-            let may_repeat = error.is_passing()
+            let may_repeat = error.is_transient()
                 && (error.is_without_effect()
                     || is_idempotent(call.operation, &request)
                     || is_sending(call.operation) && self.declares(context, IDEMPOTENCY).await);
-            let wait = if may_repeat { self.inner.peer.retries.wait(attempt, retry_after) } else { None };
+            let wait = if may_repeat { self.inner.peer.retries.backoff(attempt, retry_after) } else { None };
             let Some(wait) = wait else { return Err(error) };
             tracing::debug!(%error, attempt, wait_ms = wait.as_millis(), "asking again");
             tokio::time::sleep(wait).await;
@@ -170,7 +174,7 @@ impl Client {
     /// Sends a request that has two REST forms in the one this agent takes.
     async fn call_in_either_form(
         &self,
-        context: &Context,
+        context: &CallContext,
         route: &Route,
         call: &OperationCall<'_>,
         prepared: PreparedRequest,
@@ -194,7 +198,7 @@ impl Client {
 
     async fn call_once(
         &self,
-        context: &Context,
+        context: &CallContext,
         operation: Operation,
         prepared: &PreparedRequest,
     ) -> Result<CallResponse, Failure> {
@@ -226,7 +230,7 @@ impl Client {
         Ok(prepared)
     }
 
-    pub(super) fn exchange<'a>(&'a self, context: &'a Context) -> Exchange<'a> {
+    pub(super) fn exchange<'a>(&'a self, context: &'a CallContext) -> Exchange<'a> {
         let Inner { egress, peer, address, .. } = &*self.inner;
         Exchange { egress, peer, address, context }
     }
@@ -247,7 +251,7 @@ impl Client {
 
 /// The agent does not know the method or the version.
 fn is_unknown_method(error: &ClientError) -> bool {
-    matches!(error.refusal(), Some(ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported))
+    matches!(error.error_kind(), Some(ErrorKind::MethodNotFound | ErrorKind::VersionNotSupported))
         || matches!(error, ClientError::NotA2a { status: 404, .. })
 }
 
@@ -256,7 +260,7 @@ fn is_wrong_form(error: &ClientError) -> bool {
     let kinds = [ErrorKind::TaskNotFound, ErrorKind::InvalidParams, ErrorKind::InvalidRequest, ErrorKind::Internal];
     is_unknown_method(error)
         || matches!(error, ClientError::NotA2a { status: 400 | 405 | 500, .. })
-        || error.refusal().is_some_and(|kind| kinds.contains(&kind))
+        || error.error_kind().is_some_and(|kind| kinds.contains(&kind))
 }
 
 /// The error is one that only an agent that knows the method returns, so it speaks this version.
@@ -266,7 +270,7 @@ fn proves_version(error: &ClientError) -> bool {
         TaskNotCancelable, TaskNotFound, UnsupportedOperation,
     };
     matches!(
-        error.refusal(),
+        error.error_kind(),
         Some(
             ContentTypeNotSupported
                 | ExtendedCardNotConfigured

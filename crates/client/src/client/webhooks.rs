@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use switchboard_a2a::{Operation, PushConfig, PushRequest, Request, TaskId, decode};
 
 use super::Client;
-use crate::{ClientError, Context};
+use crate::{CallContext, ClientError};
 
 /// The longest list that is read.
 const MOST_PAGES: usize = 1_000;
@@ -13,7 +13,7 @@ const MOST_WEBHOOKS: usize = 10_000;
 
 impl Client {
     /// Sets a webhook of a task.
-    pub async fn set_webhook(&self, context: &Context, config: PushConfig) -> Result<PushConfig, ClientError> {
+    pub async fn set_webhook(&self, context: &CallContext, config: PushConfig) -> Result<PushConfig, ClientError> {
         let request = Request::Push(PushRequest::Create(config));
         let (_, json) = self.call(context, Operation::CreatePushConfig, request).await?;
         self.read(&json, |json| serde_json::from_slice(json))
@@ -22,7 +22,7 @@ impl Client {
     /// One webhook of a task.
     pub async fn webhook(
         &self,
-        context: &Context,
+        context: &CallContext,
         task_id: &TaskId,
         id: Option<&str>,
     ) -> Result<PushConfig, ClientError> {
@@ -33,7 +33,7 @@ impl Client {
     }
 
     /// All webhooks of a task, page after page.
-    pub async fn webhooks(&self, context: &Context, task_id: &TaskId) -> Result<Vec<PushConfig>, ClientError> {
+    pub async fn webhooks(&self, context: &CallContext, task_id: &TaskId) -> Result<Vec<PushConfig>, ClientError> {
         let mut all = Vec::<PushConfig>::new();
         let mut tokens = HashSet::new();
         let mut page_token = None;
@@ -55,7 +55,7 @@ impl Client {
             page_token = Some(next);
         }
         Err(ClientError::NotA2a {
-            origin: self.shown(),
+            origin: self.redacted_url(),
             status: 200,
             what: format!("a list that does not end within {MOST_PAGES} pages and {MOST_WEBHOOKS} webhooks"),
             hint: String::new(),
@@ -63,7 +63,7 @@ impl Client {
     }
 
     /// Deletes a webhook of a task.
-    pub async fn delete_webhook(&self, context: &Context, task_id: &TaskId, id: &str) -> Result<(), ClientError> {
+    pub async fn delete_webhook(&self, context: &CallContext, task_id: &TaskId, id: &str) -> Result<(), ClientError> {
         let (task_id, id) = (task_id.clone(), id.to_owned());
         let request = Request::Push(PushRequest::Delete { task_id, id, tenant: None });
         self.call(context, Operation::DeletePushConfig, request).await.map(drop)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::{Message, Role, SendResponse, StreamResponse, Task, TaskState, Version};
-use switchboard_client::{Client, Context, Limits, Peer, Update, egress};
+use switchboard_client::{CallContext, Client, Limits, Peer, Update, egress};
 use switchboard_egress::Egress;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -73,7 +73,7 @@ fn client(egress: &Egress, address: SocketAddr, seed: u64) -> Client {
 async fn follow(client: &Client) -> Result<Told, String> {
     let text = |error: switchboard_client::ClientError| error.to_string();
     let mut told = Told::default();
-    let mut followed = client.stream(&Context::default(), say(&CHUNKS.to_string())).await.map_err(text)?;
+    let mut followed = client.stream(&CallContext::default(), say(&CHUNKS.to_string())).await.map_err(text)?;
     while let Some(update) = followed.next().await.map_err(text)? {
         match update {
             Update::Lost { .. } => told.lost += 1,

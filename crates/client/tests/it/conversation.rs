@@ -29,15 +29,15 @@ fn messages_go_to_the_task_that_waits_and_begin_another_after_its_end() {
     let mut conversation = Conversation::default();
     assert_eq!(ids(&conversation), (None, None), "the first goes without ids");
     for state in [TaskState::InputRequired, TaskState::AuthRequired, TaskState::Working, TaskState::Submitted] {
-        conversation.heard(&task("t", state));
+        conversation.record_response(&task("t", state));
         assert_eq!(ids(&conversation), (some("c"), some("t")), "{state:?}");
     }
     for state in [TaskState::Completed, TaskState::Failed, TaskState::Canceled, TaskState::Rejected] {
-        conversation.heard(&task("t", TaskState::InputRequired));
-        conversation.heard(&task("t", state));
+        conversation.record_response(&task("t", TaskState::InputRequired));
+        conversation.record_response(&task("t", state));
         assert_eq!(ids(&conversation), (some("c"), None), "{state:?}");
     }
-    conversation.heard(&task("u", TaskState::InputRequired));
+    conversation.record_response(&task("u", TaskState::InputRequired));
     assert_eq!(ids(&conversation), (some("c"), some("u")));
     conversation.forget();
     assert_eq!(ids(&conversation), (None, None));
@@ -50,10 +50,10 @@ fn a_direct_reply_keeps_the_context() {
         let context_id = context.map(ContextId::from);
         SendResponse::Message(Message { context_id, ..Message::text(Role::Agent, "hello back") })
     };
-    conversation.heard(&reply(Some("c")));
+    conversation.record_response(&reply(Some("c")));
     assert_eq!(ids(&conversation), (some("c"), None));
     for without in [None, Some("")] {
-        conversation.heard(&reply(without));
+        conversation.record_response(&reply(without));
         assert_eq!(ids(&conversation), (some("c"), None), "{without:?}");
     }
 }
@@ -65,17 +65,17 @@ fn a_reply_on_the_way_leaves_the_task_open() {
         let task_id = task.map(TaskId::from);
         SendResponse::Message(Message { task_id, ..Message::text(Role::Agent, "hold on") })
     };
-    conversation.heard(&task("t", TaskState::InputRequired));
-    conversation.heard(&reply(Some("t")));
+    conversation.record_response(&task("t", TaskState::InputRequired));
+    conversation.record_response(&reply(Some("t")));
     assert_eq!(ids(&conversation), (some("c"), some("t")));
-    conversation.heard(&reply(Some("another")));
+    conversation.record_response(&reply(Some("another")));
     assert_eq!(ids(&conversation), (some("c"), None));
 }
 
 #[test]
 fn ids_of_the_caller_are_left_as_they_are() {
     let mut conversation = Conversation::default();
-    conversation.heard(&task("t", TaskState::InputRequired));
+    conversation.record_response(&task("t", TaskState::InputRequired));
     let cases = [
         ((None, None), (some("c"), some("t"))),
         ((some("c"), None), (some("c"), some("t"))),
@@ -87,7 +87,7 @@ fn ids_of_the_caller_are_left_as_they_are() {
         let mut message = Message::text(Role::User, "hello");
         message.context_id = context.as_deref().map(ContextId::from);
         message.task_id = task.as_deref().map(TaskId::from);
-        conversation.place(&mut message);
+        conversation.set_ids(&mut message);
         let placed = (message.context_id.map(|id| id.to_string()), message.task_id.map(|id| id.to_string()));
         assert_eq!(placed, expected, "{context:?} {task:?}");
     }
@@ -108,8 +108,8 @@ fn only_a_task_that_is_gone_is_forgotten() {
     ];
     for (error, is_gone) in cases {
         let mut conversation = Conversation::default();
-        conversation.heard(&task("t1", TaskState::InputRequired));
-        assert_eq!(conversation.refused(&error), is_gone, "{error}");
+        conversation.record_response(&task("t1", TaskState::InputRequired));
+        assert_eq!(conversation.record_refusal(&error), is_gone, "{error}");
         assert_eq!(ids(&conversation), (some("c"), (!is_gone).then(|| "t1".to_owned())), "{error}");
     }
 }
@@ -118,7 +118,7 @@ fn only_a_task_that_is_gone_is_forgotten() {
 fn it_can_be_written_down() {
     let mut conversation = Conversation::default();
     assert_eq!(serde_json::to_string(&conversation).unwrap(), "{}");
-    conversation.heard(&task("t", TaskState::InputRequired));
+    conversation.record_response(&task("t", TaskState::InputRequired));
     let written = serde_json::to_string(&conversation).unwrap();
     assert_eq!(written, r#"{"contextId":"c","taskId":"t"}"#);
     assert_eq!(serde_json::from_str::<Conversation>(&written).unwrap(), conversation);

@@ -1,7 +1,7 @@
 //! Every operation in both bindings and both versions, against a real server.
 
 use switchboard_a2a::{ErrorKind, ListRequest, PushConfig, SendResponse, StreamResponse, Task, TaskState, Version};
-use switchboard_client::{Client, ClientError, Context, Conversation, Credentials, Outcome, Secret, Update};
+use switchboard_client::{CallContext, Client, ClientError, Conversation, Credentials, Outcome, Secret, Update};
 
 use crate::world::{BINDINGS, CHUNKS_PER_STATUS, KEY, World, chunk, client, say, say_and_leave};
 
@@ -19,8 +19,8 @@ fn every_way(url: &str) -> Vec<(String, Client)> {
     all
 }
 
-fn context() -> Context {
-    Context::default()
+fn context() -> CallContext {
+    CallContext::default()
 }
 
 fn task(response: SendResponse) -> Task {
@@ -31,7 +31,7 @@ fn task(response: SendResponse) -> Task {
 }
 
 fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> ErrorKind {
-    answer.unwrap_err().refusal().unwrap()
+    answer.unwrap_err().error_kind().unwrap()
 }
 
 /// A task that waits for the gate, seen at work.
@@ -152,7 +152,7 @@ async fn a_question_is_answered_in_its_conversation() {
     for (way, client) in every_way(&world.url("asker")) {
         let mut conversation = Conversation::default();
         let first = client.stream(&context(), say("go")).await.unwrap().finish().await.unwrap();
-        conversation.heard(&first);
+        conversation.record_response(&first);
         let asked = Outcome::from(first);
         assert!(matches!(asked, Outcome::InputRequired(_)), "{way}: {asked:?}");
         assert_eq!(asked.text(), "which city?", "{way}");
@@ -265,9 +265,9 @@ async fn refusals_are_told_apart() {
 async fn a_key_is_needed_where_one_is_wanted() {
     let world = World::keyed().await;
     let client = client(world.url("echo"), |_| {});
-    let with = |key: &str| Context {
+    let with = |key: &str| CallContext {
         credentials: Some(Credentials::Bearer(Secret::Plain(key.to_owned()))),
-        ..Context::default()
+        ..CallContext::default()
     };
     for binding in BINDINGS {
         for version in VERSIONS {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::{Artifact, Message, Role, SendConfiguration, SendRequest};
-use switchboard_client::{Binding, Client, Peer, Retries, egress};
+use switchboard_client::{Binding, Client, Peer, RetryPolicy, egress};
 use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{
@@ -191,8 +191,8 @@ pub(crate) fn client(url: impl Into<String>, change: impl FnOnce(&mut Peer)) -> 
 }
 
 /// So many repetitions, with hardly a wait.
-pub(crate) fn quick(most: u32) -> Retries {
-    Retries { most, first: Duration::from_millis(1), longest: Duration::from_millis(4) }
+pub(crate) fn quick(max_retries: u32) -> RetryPolicy {
+    RetryPolicy { max_retries, initial_backoff: Duration::from_millis(1), max_backoff: Duration::from_millis(4) }
 }
 
 pub(crate) const BINDINGS: [Binding; 2] = [Binding::JsonRpc, Binding::Rest];

@@ -41,7 +41,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 use serde::Serialize;
 use switchboard_a2a::ErrorKind;
-use switchboard_client::{Client, ClientError, Context, Credentials, FoundCard, Peer};
+use switchboard_client::{CallContext, Client, ClientError, Credentials, FoundCard, Peer};
 use switchboard_egress::{Egress, Options, SetupError};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
@@ -142,7 +142,7 @@ fn is_url(word: &str) -> bool {
 struct Call {
     client: Client,
     egress: Egress,
-    context: Context,
+    context: CallContext,
     /// The flags and the word that lead to it, for commands to go on with.
     again: String,
     /// The flags that lead to the local server's data.
@@ -191,7 +191,7 @@ impl Call {
             None => Client::new(egress.clone(), peer),
         };
         let client = client.map_err(|error| Failure::usage(error.to_string(), WRITE_A_URL))?;
-        let mut context = Context { correlation_id: flags.correlation_id.clone(), ..Context::default() };
+        let mut context = CallContext { correlation_id: flags.correlation_id.clone(), ..CallContext::default() };
         if matches!(identity, Identity::Nobody)
             && let Some(token) = auth::kept(&address(&client)?, &egress, flags, &guard).await?
         {
@@ -256,7 +256,7 @@ impl Call {
     /// What an error means to whoever typed the command.
     async fn failed(&self, error: &ClientError) -> Failure {
         let is_refused = matches!(error, ClientError::Credentials { .. })
-            || matches!(error.refusal(), Some(ErrorKind::Unauthenticated | ErrorKind::PermissionDenied));
+            || matches!(error.error_kind(), Some(ErrorKind::Unauthenticated | ErrorKind::PermissionDenied));
         let known = if is_refused { self.client.card(&self.context).await.ok() } else { None };
         Failure::of_call(error, self, known.as_deref().map(|found: &FoundCard| &found.card))
     }

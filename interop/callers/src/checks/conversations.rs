@@ -10,12 +10,12 @@ use crate::run::{Answer, Checked, equal};
 pub(super) async fn ask(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
     let question = caller.client.send(&caller.context, request(conversation.text("ask"))).await?;
-    conversation.heard(&question);
+    conversation.record_response(&question);
     let question = Outcome::from(question);
     anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
     equal(question.text().as_str(), "what is your name?")?;
     let answer = caller.client.send(&caller.context, request(conversation.text("Ada"))).await?;
-    conversation.heard(&answer);
+    conversation.record_response(&answer);
     let answer = Outcome::from(answer);
     equal(answer.text().as_str(), "hello Ada")?;
     equal(completed(answer)?.id, question.task().map(|task| task.id.clone()).unwrap_or_default())?;
@@ -27,7 +27,7 @@ pub(super) async fn ask(caller: &Caller) -> Checked {
 pub(super) async fn stream_ask(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
     let (_, question) = followed(caller.stream(conversation.text("ask")).await?).await?;
-    conversation.heard(&question);
+    conversation.record_response(&question);
     let question = Outcome::from(question);
     anyhow::ensure!(matches!(question, Outcome::InputRequired(_)), "expected a question, got {question:?}");
     equal(question.text().as_str(), "what is your name?")?;
@@ -45,7 +45,7 @@ pub(super) async fn send_to_ended(caller: &Caller) -> Checked {
     (message.task_id, message.context_id) = (Some(task.id), Some(task.context_id));
     let kinds = [ErrorKind::UnsupportedOperation, ErrorKind::InvalidParams, ErrorKind::InvalidRequest];
     match caller.client.send(&caller.context, request(message)).await {
-        Err(error) if error.refusal().is_some_and(|kind| kinds.contains(&kind)) => Ok(Answer::Given),
+        Err(error) if error.error_kind().is_some_and(|kind| kinds.contains(&kind)) => Ok(Answer::Given),
         Err(error) => Err(anyhow::Error::from(error).context("expected a refusal")),
         Ok(answer) => anyhow::bail!("expected a refusal, got {answer:?}"),
     }

@@ -29,7 +29,7 @@ pub(super) async fn get(caller: &Caller) -> Checked {
 /// No history, a piece of it, and all of it.
 pub(super) async fn get_history_length(caller: &Caller) -> Checked {
     let mut conversation = Conversation::default();
-    conversation.heard(&caller.client.send(&caller.context, request(conversation.text("ask"))).await?);
+    conversation.record_response(&caller.client.send(&caller.context, request(conversation.text("ask"))).await?);
     let answer = caller.client.send(&caller.context, request(conversation.text("Ada"))).await?;
     let task = completed(Outcome::from(answer))?;
     // Some give none unless they are asked for it.
@@ -47,7 +47,7 @@ pub(super) async fn list(caller: &Caller) -> Checked {
     let task = caller.begin_and_end().await?;
     let mut conversation = Conversation { context_id: Some(task.context_id.clone()), task_id: None };
     let answer = caller.client.send(&caller.context, request(conversation.text("echo again"))).await?;
-    conversation.heard(&answer);
+    conversation.record_response(&answer);
     let second = completed(Outcome::from(answer))?;
     let mut wanted = ListRequest {
         context_id: Some(task.context_id.clone()),

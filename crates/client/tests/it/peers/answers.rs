@@ -1,7 +1,7 @@
 //! Answers that are none.
 
 use switchboard_a2a::ErrorKind;
-use switchboard_client::{ClientError, Context};
+use switchboard_client::{CallContext, ClientError};
 
 use super::script::{COMPLETED, agent, result, says, task};
 use crate::world::{client, say};
@@ -18,9 +18,9 @@ async fn a_web_page_is_told_by_its_title() {
     let page = "<!doctype html><html><head><title>Sign in</title></head></html>";
     let peer = agent(false, move |_, _| says(200, "content-type: text/html", page)).await;
     let client = client(peer.url(), |_| {});
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert_eq!(what(&error), (200, "a web page (HTML)", "Sign in"));
-    let error = client.stream(&Context::default(), say("hello")).await.map(drop).unwrap_err();
+    let error = client.stream(&CallContext::default(), say("hello")).await.map(drop).unwrap_err();
     assert_eq!(what(&error), (200, "a web page (HTML)", "Sign in"));
     assert_eq!(peer.asked().len(), 2, "nothing was sent twice");
 }
@@ -29,9 +29,9 @@ async fn a_web_page_is_told_by_its_title() {
 async fn nothing_at_all_is_no_answer() {
     let peer = agent(false, |_, _| says(200, "content-type: application/json", "")).await;
     let client = client(peer.url(), |_| {});
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert_eq!(what(&error), (200, "nothing", ""));
-    let error = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     assert_eq!(what(&error), (200, "nothing", ""));
 }
 
@@ -39,7 +39,7 @@ async fn nothing_at_all_is_no_answer() {
 async fn a_redirect_is_not_followed() {
     let peer = agent(false, |_, _| says(302, "location: /elsewhere", "")).await;
     let client = client(peer.url(), |_| {});
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert_eq!(what(&error), (302, format!("a redirect to {}/elsewhere", peer.url()).as_str(), ""));
     assert_eq!(peer.asked().len(), 1);
 }
@@ -48,9 +48,9 @@ async fn a_redirect_is_not_followed() {
 async fn an_answer_may_be_too_large() {
     let peer = agent(false, |_, _| result(task(COMPLETED, &"x".repeat(10_000)))).await;
     let roomy = client(peer.url(), |_| {});
-    assert!(roomy.get(&Context::default(), &"t".into(), None).await.is_ok());
+    assert!(roomy.get(&CallContext::default(), &"t".into(), None).await.is_ok());
     let tight = client(peer.url(), |peer| peer.limits.body = 1_000);
-    let error = tight.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = tight.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     assert!(matches!(error, ClientError::TooLarge { limit: 1_000, .. }), "{error}");
 }
 
@@ -61,7 +61,7 @@ async fn silence_is_waited_for_only_so_long() {
         peer.limits.head = std::time::Duration::from_millis(30);
         peer.limits.answer = std::time::Duration::from_millis(30);
     });
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
     assert_eq!(peer.asked().len(), 1, "it may be at work on it");
 }
@@ -84,7 +84,7 @@ async fn an_answer_to_another_question_is_none() {
     for (body, expected) in cases {
         let said = body.clone();
         let peer = agent(false, move |_, _| says(200, "content-type: application/json", &said)).await;
-        match client(peer.url(), |_| {}).get(&Context::default(), &"t".into(), None).await {
+        match client(peer.url(), |_| {}).get(&CallContext::default(), &"t".into(), None).await {
             Ok(_) => assert_eq!(expected, "", "{body}"),
             Err(ClientError::NotA2a { what, .. }) => assert_eq!(what, expected, "{body}"),
             Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected), "{error}"),
@@ -96,7 +96,7 @@ async fn an_answer_to_another_question_is_none() {
 async fn a_refusal_keeps_the_number_that_the_agent_gave_it() {
     for (code, kind) in [(-99_999, ErrorKind::Internal), (-32_001, ErrorKind::TaskNotFound)] {
         let peer = agent(false, move |_, _| super::script::error(code, "no")).await;
-        let error = client(peer.url(), |_| {}).get(&Context::default(), &"t".into(), None).await.unwrap_err();
-        assert_eq!((error.refusal(), error.code()), (Some(kind), Some(code)));
+        let error = client(peer.url(), |_| {}).get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
+        assert_eq!((error.error_kind(), error.code()), (Some(kind), Some(code)));
     }
 }

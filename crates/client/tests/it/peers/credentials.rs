@@ -3,7 +3,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::json;
 use sha2::Sha256;
-use switchboard_client::{Binding, ClientCredentials, ClientError, Context, Credentials, Secret};
+use switchboard_client::{Binding, CallContext, ClientCredentials, ClientError, Credentials, Secret};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json as answer, result, says, task};
 use crate::world::{client, say};
@@ -36,7 +36,7 @@ async fn a_token_is_fetched_once() {
     let peer = peer(|token| token == "token-0").await;
     let client = with_oauth(&peer);
     for _ in 0..3 {
-        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+        client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     }
     assert_eq!(peer.story(), ["POST /token", "GetTask", "GetTask", "GetTask"]);
     assert!(peer.asked()[0].header("authorization").unwrap().starts_with("Basic "));
@@ -47,15 +47,15 @@ async fn a_token_is_fetched_once() {
 async fn a_token_that_is_refused_is_fetched_again() {
     let peer = peer(|token| token != "token-0").await;
     let client = with_oauth(&peer);
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     assert_eq!(peer.story(), ["POST /token", "GetTask", "POST /token", "GetTask", "GetTask"]);
 }
 
 #[tokio::test]
 async fn a_token_that_is_never_taken_is_fetched_only_twice() {
     let peer = peer(|_| false).await;
-    let error = with_oauth(&peer).get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = with_oauth(&peer).get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     let ClientError::Credentials { status: 401, problem, .. } = &error else { panic!("{error}") };
     assert!(problem.contains("Bearer"), "{problem}");
     assert_eq!(peer.story(), ["POST /token", "GetTask", "POST /token", "GetTask"]);
@@ -68,7 +68,7 @@ async fn a_token_server_that_refuses_is_told_without_the_secret() {
         false => answer(401, &json!({"error": "invalid_client", "error_description": "who?"})),
     })
     .await;
-    let error = with_oauth(&peer).get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = with_oauth(&peer).get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     assert!(matches!(error, ClientError::Credentials { status: 401, .. }), "{error}");
     assert!(error.to_string().contains("invalid_client: who?"), "{error}");
     assert!(!error.to_string().contains("very secret"));
@@ -83,7 +83,7 @@ async fn a_token_is_not_given_to_whoever_asks_as_somebody_else() {
     theirs.client_id = "them".to_owned();
     wider.scopes = vec!["all".to_owned()];
     for (oauth, expected) in [(&ours, "token-0"), (&theirs, "token-1"), (&theirs, "token-1"), (&wider, "token-2")] {
-        let context = Context { credentials: Some(Credentials::OAuth(oauth.clone())), ..Context::default() };
+        let context = CallContext { credentials: Some(Credentials::OAuth(oauth.clone())), ..CallContext::default() };
         client.get(&context, &"t".into(), None).await.unwrap();
         let asked = peer.asked();
         let shown = asked.last().and_then(|asked| asked.header("authorization"));
@@ -97,7 +97,7 @@ async fn a_secret_is_told_no_token_server_without_encryption() {
     let secret = Secret::Plain("very secret".to_owned());
     let oauth = ClientCredentials::new("http://login.invalid/token", "us", secret);
     let client = client(peer.url(), |peer| peer.credentials = Credentials::OAuth(oauth));
-    let error = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     assert!(matches!(&error, ClientError::Invalid { field: "tokenUrl", .. }), "{error}");
     assert!(error.to_string().contains("should begin with https"), "{error}");
 }
@@ -112,7 +112,7 @@ async fn a_time_to_live_may_be_written_as_text() {
     .await;
     let client = with_oauth(&peer);
     for _ in 0..2 {
-        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+        client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     }
     assert_eq!(peer.story(), ["POST /token", "GetTask", "POST /token", "GetTask"], "it is nearly over when it comes");
 }
@@ -130,7 +130,7 @@ async fn a_token_server_that_hangs_is_part_of_the_time_for_an_answer() {
         peer.credentials = Credentials::OAuth(oauth);
         peer.limits.head = std::time::Duration::from_millis(200);
     });
-    let (context, id) = (Context::default(), "t".into());
+    let (context, id) = (CallContext::default(), "t".into());
     let both = async { tokio::join!(client.get(&context, &id, None), client.get(&context, &id, None)) };
     let (one, other) = tokio::time::timeout(std::time::Duration::from_secs(15), both).await.unwrap();
     for error in [one.unwrap_err(), other.unwrap_err()] {
@@ -165,8 +165,8 @@ async fn every_request_is_signed() {
         peer.credentials = Credentials::Signature { header: "x-hub".parse().unwrap(), secret };
         peer.binding = Some(Binding::Rest);
     });
-    client.send(&Context::default(), say("hello")).await.unwrap();
-    client.get(&Context::default(), &"t".into(), Some(3)).await.unwrap();
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), Some(3)).await.unwrap();
     assert_eq!(peer.asked().len(), 4, "each was asked twice");
     for asked in peer.asked().iter().chain(&peer.cards()) {
         assert!(is_signed(asked, "very secret") && !is_signed(asked, "another"), "{asked:?}");
@@ -178,11 +178,11 @@ async fn a_secret_is_read_from_the_environment_when_it_is_needed() {
     let peer = peer(|_| true).await;
     let missing = Secret::Environment("SWITCHBOARD_TEST_NOT_SET".to_owned());
     let client = client(peer.url(), |peer| peer.credentials = Credentials::Bearer(missing));
-    let error = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
+    let error = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
     assert!(matches!(&error, ClientError::Secret(why) if why.contains("SWITCHBOARD_TEST_NOT_SET")), "{error}");
     // Cargo sets this one for every test.
     let name = Secret::Environment("CARGO_PKG_NAME".to_owned());
-    let context = Context { credentials: Some(Credentials::Bearer(name)), ..Context::default() };
+    let context = CallContext { credentials: Some(Credentials::Bearer(name)), ..CallContext::default() };
     client.get(&context, &"t".into(), None).await.unwrap();
     assert_eq!(peer.asked()[0].header("authorization"), Some("Bearer switchboard-client"));
 }
@@ -203,7 +203,7 @@ fn no_secret_is_ever_printed() {
         let mut value = http::HeaderValue::from_static("hunter2");
         value.set_sensitive(true);
         (peer.credentials, peer.headers) = (credentials.clone(), vec![("x-team".parse().unwrap(), value)]);
-        let context = Context { credentials: Some(credentials), ..Context::default() };
+        let context = CallContext { credentials: Some(credentials), ..CallContext::default() };
         let printed = format!("{peer:?} {context:?}");
         assert!(!printed.contains("hunter2") && printed.contains("agent.example"), "{printed}");
     }

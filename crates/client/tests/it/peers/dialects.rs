@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use switchboard_a2a::Version;
-use switchboard_client::{Binding, Context, Outcome};
+use switchboard_client::{Binding, CallContext, Outcome};
 
 use super::script::{COMPLETED, Peer, Reply, agent, card, error, events, json as answer, result, says, status, task};
 use crate::world::{client, say};
@@ -23,12 +23,12 @@ async fn the_other_version_is_tried_once_and_remembered() {
         })
         .await;
         let client = client(peer.url(), |_| {});
-        let outcome = Outcome::from(client.send(&Context::default(), say("hello")).await.unwrap());
+        let outcome = Outcome::from(client.send(&CallContext::default(), say("hello")).await.unwrap());
         assert_eq!(outcome.text(), "done");
-        client.send(&Context::default(), say("hello")).await.unwrap();
-        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+        client.send(&CallContext::default(), say("hello")).await.unwrap();
+        client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
         assert_eq!(peer.story(), ["SendMessage", "message/send", "message/send", "tasks/get"], "{code}");
-        assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V03);
+        assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V03);
     }
 }
 
@@ -36,7 +36,7 @@ async fn the_other_version_is_tried_once_and_remembered() {
 async fn a_version_that_was_asked_for_is_kept_to() {
     let peer = agent(false, |_, _| error(-32601, "no")).await;
     let client = client(peer.url(), |peer| peer.version = Some(Version::V1));
-    client.send(&Context::default(), say("hello")).await.unwrap_err();
+    client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert_eq!(peer.story(), ["SendMessage"]);
 }
 
@@ -44,10 +44,10 @@ async fn a_version_that_was_asked_for_is_kept_to() {
 async fn whoever_knows_neither_version_stays_with_the_first() {
     let peer = agent(false, |_, _| error(-32601, "no")).await;
     let client = client(peer.url(), |_| {});
-    let refused = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
-    assert_eq!(refused.refusal(), Some(switchboard_a2a::ErrorKind::MethodNotFound));
+    let refused = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
+    assert_eq!(refused.error_kind(), Some(switchboard_a2a::ErrorKind::MethodNotFound));
     assert_eq!(peer.story(), ["GetTask", "tasks/get"]);
-    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V1);
+    assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V1);
 }
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_subscription_is_posted_and_then_got() {
     .await;
     let client = client(peer.url(), |peer| peer.binding = Some(Binding::Rest));
     for _ in 0..2 {
-        let followed = client.subscribe(&Context::default(), "t".into()).await.unwrap();
+        let followed = client.subscribe(&CallContext::default(), "t".into()).await.unwrap();
         assert!(Outcome::from(followed.finish().await.unwrap()).is_success());
     }
     let subscriptions: Vec<_> = peer.story().into_iter().filter(|line| line.ends_with(":subscribe")).collect();
@@ -75,7 +75,7 @@ async fn a_subscription_is_posted_and_then_got() {
 async fn a_stream_that_is_answered_whole_is_taken_as_it_is() {
     let peer = agent(false, |_, _| result(json!({"task": task(COMPLETED, "done")}))).await;
     let client = client(peer.url(), |_| {});
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
 }
 
@@ -87,7 +87,7 @@ async fn an_agent_without_streams_is_sent_the_message_once() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
     assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"]);
 }
@@ -115,18 +115,18 @@ async fn an_agent_that_refuses_streams_within_one_is_sent_the_message_once() {
     for (code, declares) in [(-32004, None), (-32601, None), (-32601, Some(true))] {
         let peer = refuses_within(code, declares).await;
         let client = client(peer.url(), |_| {});
-        let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
         assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
         assert_eq!(peer.story(), ["SendStreamingMessage", "SendMessage"], "{code} {declares:?}");
     }
     // Whoever has streams means something else by it, and may be at work.
     let peer = refuses_within(-32004, Some(true)).await;
     let client = client(peer.url(), |_| {});
-    let refused = match client.stream(&Context::default(), say("hello")).await {
+    let refused = match client.stream(&CallContext::default(), say("hello")).await {
         Ok(followed) => followed.finish().await.map(drop),
         Err(error) => Err(error),
     };
-    assert_eq!(refused.unwrap_err().refusal(), Some(switchboard_a2a::ErrorKind::UnsupportedOperation));
+    assert_eq!(refused.unwrap_err().error_kind(), Some(switchboard_a2a::ErrorKind::UnsupportedOperation));
     assert_eq!(peer.story(), ["SendStreamingMessage"]);
 }
 
@@ -141,7 +141,7 @@ async fn an_agent_without_a_place_for_streams_is_sent_the_message_once() {
         let client = client(peer.url(), |peer| {
             (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V1));
         });
-        let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
         assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
         assert_eq!(peer.story(), ["POST /rest/message:stream", "POST /rest/message:send"]);
     }
@@ -155,12 +155,12 @@ async fn where_a_call_comes_from_is_said_with_it() {
         peer.headers.push(("user-agent".parse().unwrap(), "ours/1".parse().unwrap()));
     });
     let (trace, span) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
-    let context = Context {
+    let context = CallContext {
         correlation_id: Some("request-1".to_owned()),
         parent_id: Some("task-7".to_owned()),
         traceparent: Some(format!("00-{trace}-{span}-01")),
         headers: vec![("x-team".parse().unwrap(), "red".parse().unwrap())],
-        ..Context::default()
+        ..CallContext::default()
     };
     client.send(&context, say("hello")).await.unwrap();
     client.stream(&context, say("hello")).await.unwrap().finish().await.unwrap();
@@ -168,7 +168,7 @@ async fn where_a_call_comes_from_is_said_with_it() {
     let own = switchboard_a2a::Json::parse(r#"{"traceId":"own"}"#).unwrap();
     marked.metadata.get_or_insert_default().insert("a2a.trace", own);
     client.send(&context, marked).await.unwrap();
-    client.send(&Context::default(), say("hello")).await.unwrap();
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
     let traces: Vec<_> =
         peer.asked().iter().map(|asked| asked.json()["params"]["metadata"]["a2a.trace"].clone()).collect();
     let ours = json!({"traceId": trace, "spanId": span});

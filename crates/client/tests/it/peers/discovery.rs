@@ -1,6 +1,6 @@
 //! Cards: where they are looked for, and how they are kept.
 
-use switchboard_client::{ClientError, Context, NoCardAt};
+use switchboard_client::{CallContext, CardAttempt, ClientError};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json, result, says, task};
 use crate::world::{client, say};
@@ -13,12 +13,12 @@ async fn every_place_without_a_card_is_told() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     let ClientError::NoCard(tried) = &error else { panic!("{error}") };
     let places = |name: &str| format!("{}/.well-known/{name}", peer.url());
     let problem = "not there (404)".to_owned();
     let (url, status) = (places("agent-card.json"), Some(404));
-    assert_eq!(tried[0], NoCardAt { url, status, problem, is_json: false, location: None });
+    assert_eq!(tried[0], CardAttempt { url, status, problem, is_json: false, location: None });
     assert_eq!((&tried[1].url, tried[1].status), (&places("agent.json"), Some(200)));
     let problem = &tried[1].problem;
     assert!(problem.contains("web page") && problem.contains("Welcome"), "{problem}");
@@ -34,8 +34,8 @@ async fn a_card_may_be_at_the_older_place() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    assert_eq!(client.card(&Context::default()).await.unwrap().card.name, "peer");
-    client.send(&Context::default(), say("hello")).await.unwrap();
+    assert_eq!(client.card(&CallContext::default()).await.unwrap().card.name, "peer");
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
 }
 
 #[tokio::test]
@@ -49,13 +49,13 @@ async fn a_card_is_asked_for_once_and_then_only_whether_it_has_changed() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let first = client.card(&Context::default()).await.unwrap();
+    let first = client.card(&CallContext::default()).await.unwrap();
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(5)).await;
     tokio::time::resume();
-    let second = client.card(&Context::default()).await.unwrap();
+    let second = client.card(&CallContext::default()).await.unwrap();
     assert_eq!(first.json, second.json);
-    client.card(&Context::default()).await.unwrap();
+    client.card(&CallContext::default()).await.unwrap();
     let asked: Vec<_> = peer.cards().iter().map(|asked| asked.header("if-none-match").map(str::to_owned)).collect();
     assert_eq!(asked, [None, Some("\"1\"".to_owned())], "what has not changed is good for a while");
 }
@@ -70,7 +70,7 @@ async fn a_card_that_is_lost_on_the_way_is_asked_for_again() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    assert_eq!(client.card(&Context::default()).await.unwrap().card.name, "peer");
+    assert_eq!(client.card(&CallContext::default()).await.unwrap().card.name, "peer");
     assert!(peer.cards().iter().all(|asked| asked.line().ends_with("agent-card.json")));
 }
 
@@ -80,7 +80,7 @@ async fn nobody_there_is_told_at_once() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let client = client(format!("http://{address}"), |_| {});
-    let error = client.card(&Context::default()).await.unwrap_err();
+    let error = client.card(&CallContext::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
 }
 
@@ -119,7 +119,7 @@ async fn a_mistyped_address_never_reaches_another_agent_of_the_host() {
         for (typed, interface) in [("a2a/echoo", "/a2a/guide"), ("a2a/echo", "http://agents.test/a2a"), ("a2a", "/")] {
             let peer = host(interface, answer).await;
             let client = client(format!("{}/{typed}", peer.url()), |_| {});
-            let error = client.send(&Context::default(), say("secret")).await.unwrap_err();
+            let error = client.send(&CallContext::default(), say("secret")).await.unwrap_err();
             let ClientError::NoCard(tried) = &error else { panic!("{error}") };
             let (last, top) = (&tried[tried.len() - 1], format!("{}/.well-known/agent-card.json", peer.url()));
             assert_eq!((&last.url, last.status), (&top, Some(200)));
@@ -143,12 +143,12 @@ async fn a_card_at_the_top_of_the_host_counts_if_it_names_the_address() {
     for (typed, interface, other, expected) in cases {
         let peer = host(interface, other).await;
         let client = client(format!("{}/{typed}", peer.url()), |_| {});
-        client.send(&Context::default(), say("hello")).await.unwrap();
+        client.send(&CallContext::default(), say("hello")).await.unwrap();
         assert_eq!(peer.asked()[0].line(), expected, "{typed} {interface}");
     }
     let peer = host("/a2a/guide", odd).await;
     let client = client(format!("{}/a2a", peer.url()), |_| {});
-    let error = client.send(&Context::default(), say("hello")).await.unwrap_err();
+    let error = client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert!(matches!(error, ClientError::NoCard(_)), "there is something else at the address: {error}");
 }
 
@@ -170,7 +170,7 @@ async fn what_is_no_card_is_told_by_what_it_is() {
     for (reply, expected, is_json) in cases {
         let Reply::Says(bytes) = reply else { panic!("{expected}") };
         let peer = Peer::start(move |_, _| Reply::Says(bytes.clone())).await;
-        let error = client(peer.url(), |_| {}).card(&Context::default()).await.unwrap_err();
+        let error = client(peer.url(), |_| {}).card(&CallContext::default()).await.unwrap_err();
         let ClientError::NoCard(tried) = &error else { panic!("{error}") };
         assert!(tried[0].problem.contains(expected), "{error}");
         assert_eq!(tried[0].is_json, is_json, "{error}");
@@ -184,6 +184,6 @@ async fn a_card_that_comes_too_slowly_is_late_and_not_wrong() {
     let head = b"HTTP/1.1 200 So\r\ncontent-type: application/json\r\ncontent-length: 900\r\n\r\n{\"name\"".to_vec();
     let peer = Peer::start(move |_, _| Reply::Stalls(head.clone())).await;
     let client = client(peer.url(), |peer| peer.limits.head = std::time::Duration::from_millis(50));
-    let error = client.card(&Context::default()).await.unwrap_err();
+    let error = client.card(&CallContext::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
 }

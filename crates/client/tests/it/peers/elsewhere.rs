@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use switchboard_client::{Client, ClientError, Context, Credentials, Peer as Called, Secret};
+use switchboard_client::{CallContext, Client, ClientError, Credentials, Peer as Called, Secret};
 use switchboard_egress::{Egress, Options};
 use tokio::net::TcpListener;
 
@@ -32,9 +32,9 @@ fn bearer() -> Credentials {
 }
 
 /// Static ones of the agent, and those of one call.
-fn both_ways() -> [(Credentials, Context); 2] {
-    let per_call = Context { credentials: Some(bearer()), ..Context::default() };
-    [(bearer(), Context::default()), (Credentials::None, per_call)]
+fn both_ways() -> [(Credentials, CallContext); 2] {
+    let per_call = CallContext { credentials: Some(bearer()), ..CallContext::default() };
+    [(bearer(), CallContext::default()), (Credentials::None, per_call)]
 }
 
 #[tokio::test]
@@ -82,10 +82,10 @@ async fn pinned_credentials_go_nowhere_else_however_trusted() {
     }
     let (here, there) = agent().await;
     let client = client(here.url(), |peer| (peer.trust_card_url, peer.pins_credentials) = (true, true));
-    client.send(&Context::default(), say("hello")).await.unwrap();
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(there.asked().len(), 1, "without credentials there is nothing to pin");
     let named = named_client(&here, &there);
-    named.send(&Context::default(), say("hello")).await.unwrap();
+    named.send(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(there.asked()[1].header("authorization"), Some("Bearer sesame"), "what was named is meant");
 }
 
@@ -96,7 +96,7 @@ async fn a_host_that_never_shakes_hands_is_given_up_in_the_time_for_connections(
     called.retries = quick(0);
     let options = Options { anywhere: true, connect_timeout: Duration::from_millis(100), ..Options::default() };
     let client = Client::new(Egress::new(options).unwrap(), called).unwrap();
-    let context = Context::default();
+    let context = CallContext::default();
     let asked = client.card(&context);
     // All other limits are far longer.
     let error = tokio::time::timeout(Duration::from_secs(15), asked).await.unwrap().unwrap_err();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{ListRequest, Part, PartContent, RestFiles, SendRequest, SendResponse, Task, Version};
-use switchboard_client::{Binding, Context, Outcome, Update};
+use switchboard_client::{Binding, CallContext, Outcome, Update};
 
 use super::script::{Peer, events, json as answer, says};
 use crate::world::{client, say};
@@ -72,7 +72,7 @@ fn sent(peer: &Peer, at: usize) -> Value {
 async fn files_reach_an_agent_of_pythons_sdk_and_come_back() {
     let peer = python("uvicorn", TWICE).await;
     let client = client(peer.url(), |peer| (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V03)));
-    let context = Context::default();
+    let context = CallContext::default();
     let content = PartContent::Raw(BYTES.to_vec());
     let SendResponse::Task(task) = client.send(&context, with_file()).await.unwrap() else { panic!("no task") };
     assert_eq!((made(&task), sent(&peer, 0)), (&content, json!(TWICE)));
@@ -108,7 +108,7 @@ async fn files_of_other_agents_are_encoded_once_and_a_setting_says_otherwise() {
             (peer.binding, peer.version) = (Some(Binding::Rest), Some(Version::V03));
             peer.rest_files = setting;
         });
-        let answered = client.send(&Context::default(), with_file()).await.unwrap();
+        let answered = client.send(&CallContext::default(), with_file()).await.unwrap();
         let SendResponse::Task(task) = answered else { panic!("no task") };
         assert_eq!((made(&task), sent(&peer, 0)), (content, json!(on_the_wire)), "{server} {setting:?}");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use switchboard_client::{ClientError, Context, Credentials, Secret};
+use switchboard_client::{CallContext, ClientError, Credentials, Secret};
 use tokio::sync::Notify;
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, json as answer, result, says, task};
@@ -32,7 +32,7 @@ async fn later() {
 async fn a_host_that_hangs_is_asked_once_for_all_who_wait() {
     let peer = Peer::start(|_, _| Reply::Stalls(Vec::new())).await;
     let client = client(peer.url(), |peer| peer.limits.head = Duration::from_millis(300));
-    let context = Context::default();
+    let context = CallContext::default();
     let errors = join_all((0..5).map(|_| client.send(&context, say("hello")))).await;
     for error in errors {
         assert!(matches!(error.unwrap_err(), ClientError::Timeout { .. }));
@@ -51,9 +51,9 @@ async fn a_failure_does_not_count_for_long() {
     })
     .await;
     let client = client(peer.url(), |peer| peer.limits.head = Duration::from_millis(100));
-    client.send(&Context::default(), say("hello")).await.unwrap_err();
+    client.send(&CallContext::default(), say("hello")).await.unwrap_err();
     later().await;
-    client.send(&Context::default(), say("hello")).await.unwrap();
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn an_agent_without_a_card_is_asked_for_it_once() {
     let endpoint = format!("{}/rpc", peer.url());
     let client = client(peer.url(), |peer| peer.endpoint = Some(endpoint));
     for _ in 0..3 {
-        client.stream(&Context::default(), say("hello")).await.unwrap().finish().await.unwrap();
+        client.stream(&CallContext::default(), say("hello")).await.unwrap().finish().await.unwrap();
     }
     assert_eq!(peer.cards().len(), 2, "at both places, once");
     assert_eq!(peer.story(), ["SendStreamingMessage"; 3]);
@@ -86,12 +86,12 @@ async fn whoever_asks_about_a_card_keeps_nobody_else_waiting() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     later().await;
     let slow = client.clone();
-    let slow = tokio::spawn(async move { slow.get(&Context::default(), &"t".into(), None).await });
+    let slow = tokio::spawn(async move { slow.get(&CallContext::default(), &"t".into(), None).await });
     asked_again.notified().await;
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     assert!(!slow.is_finished(), "the other one still waits for the card");
     // It does not wait for as long as the agent would like it to.
     tokio::time::timeout(Duration::from_secs(20), slow).await.unwrap().unwrap().unwrap();
@@ -112,10 +112,10 @@ async fn an_agent_that_has_moved_is_called_at_its_new_place() {
     .await;
     let client = client(peer.url(), |_| {});
     for _ in 0..2 {
-        client.get(&Context::default(), &"t".into(), None).await.unwrap();
+        client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     }
     later().await;
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     let lines: Vec<_> = peer.asked().iter().map(Asked::line).collect();
     assert_eq!(lines, ["POST /old", "POST /old", "POST /new"]);
 }
@@ -131,11 +131,11 @@ async fn a_card_that_comes_late_is_used_once_it_is_there() {
     let client = client(peer.url(), |peer| {
         (peer.binding, peer.version) = (Some(switchboard_client::Binding::JsonRpc), Some(switchboard_a2a::Version::V1));
     });
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     for _ in 0..7 {
         later().await;
     }
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     let lines: Vec<_> = peer.asked().iter().map(Asked::line).collect();
     assert_eq!(lines, ["POST /", "POST /rpc"]);
 }
@@ -149,16 +149,16 @@ async fn what_an_agent_says_to_one_caller_is_not_shown_to_another() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let bearer = |token: &str| Context {
+    let bearer = |token: &str| CallContext {
         credentials: Some(Credentials::Bearer(Secret::Plain(token.to_owned()))),
-        ..Context::default()
+        ..CallContext::default()
     };
     let header = ("authorization".parse().unwrap(), "Bearer three".parse().unwrap());
-    let in_header = Context { headers: vec![header], ..Context::default() };
+    let in_header = CallContext { headers: vec![header], ..CallContext::default() };
     for _ in 0..2 {
         for (context, expected) in [
             (bearer("one"), "Bearer one"),
-            (Context::default(), "anybody"),
+            (CallContext::default(), "anybody"),
             (bearer("two"), "Bearer two"),
             (in_header.clone(), "Bearer three"),
         ] {
@@ -180,7 +180,7 @@ async fn a_card_behind_a_key_in_the_address_is_found() {
     let client = client(peer.url(), |peer| {
         peer.credentials = Credentials::ApiKeyInQuery { name: "key".to_owned(), key };
     });
-    client.send(&Context::default(), say("hello")).await.unwrap();
-    let found = client.card(&Context::default()).await.unwrap();
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
+    let found = client.card(&CallContext::default()).await.unwrap();
     assert!(!found.url.contains("sesame"), "{}", found.url);
 }

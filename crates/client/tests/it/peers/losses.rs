@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{Role, StreamResponse};
-use switchboard_client::{Client, ClientError, Context, Followed, Missing, Update};
+use switchboard_client::{CallContext, Client, ClientError, GapReason, TaskStream, Update};
 
 use super::script::{COMPLETED, Reply, WORKING, agent, chunk, error, event, events, result, status, task};
 use super::streams::{story, usual, working};
@@ -31,10 +31,10 @@ fn with_history(mut task: Value, ids: &[&str]) -> Value {
 
 /// Everything that was said, in order.
 async fn words(client: &Client) -> Vec<String> {
-    told(client.stream(&Context::default(), say("hello")).await.unwrap()).await
+    told(client.stream(&CallContext::default(), say("hello")).await.unwrap()).await
 }
 
-async fn told(mut followed: Followed) -> Vec<String> {
+async fn told(mut followed: TaskStream) -> Vec<String> {
     let mut words = Vec::new();
     while let Some(update) = followed.next().await.unwrap() {
         match update {
@@ -85,7 +85,7 @@ async fn a_subscription_to_a_task_that_is_not_shown_begins_with_it() {
     )
     .await;
     let client = client(peer.url(), |_| {});
-    let mut followed = client.subscribe(&Context::default(), "t".into()).await.unwrap();
+    let mut followed = client.subscribe(&CallContext::default(), "t".into()).await.unwrap();
     let Some(Update::Event(first)) = followed.next().await.unwrap() else { panic!("no event") };
     assert!(matches!(&*first, StreamResponse::Task(task) if task.artifacts.len() == 1), "{first:?}");
     assert_eq!(told(followed).await, ["three", COMPLETED]);
@@ -101,7 +101,7 @@ async fn an_end_is_believed_after_a_loss_only_if_the_agent_has_it_too() {
         _ => task(COMPLETED, "one two three"),
     })
     .await;
-    let gap = format!("gap: {:?}", Missing::Artifact("a".to_owned()));
+    let gap = format!("gap: {:?}", GapReason::Artifact("a".to_owned()));
     let expected = ["one ", "three", &gap, "one two three", COMPLETED];
     assert_eq!(words(&client(peer.url(), |_| {})).await, expected);
     // It never comes to an end there, or cannot be asked.
@@ -158,7 +158,7 @@ async fn a_message_on_the_way_is_not_the_end_of_a_task() {
     let client = client(peer.url(), |_| {});
     let expected = ["task TASK_STATE_WORKING", "message just a note", "result", failed];
     assert_eq!(story(&client).await.unwrap(), expected);
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let response = followed.finish().await.unwrap();
     assert!(matches!(&response, switchboard_a2a::SendResponse::Task(task) if task.status.state.as_str() == failed));
 }
@@ -201,7 +201,7 @@ async fn a_task_that_is_forgotten_while_it_is_asked_after_leaves_a_gap() {
     .await;
     let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
     let error = story(&client).await.unwrap_err();
-    assert!(matches!(&error, ClientError::Gap(gap) if matches!(gap.missing, Missing::Unknown(_))), "{error}");
+    assert!(matches!(&error, ClientError::Gap(gap) if matches!(gap.missing, GapReason::Unknown(_))), "{error}");
 }
 
 #[tokio::test]
@@ -232,7 +232,7 @@ async fn that_a_chunk_was_the_last_is_told_once() {
     )
     .await;
     let client = client(peer.url(), |_| {});
-    let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let mut chunks = Vec::new();
     while let Some(update) = followed.next().await.unwrap() {
         if let Update::Event(event) = update

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use switchboard_a2a::StreamResponse;
 use switchboard_a2a::extension::RESUMPTION;
-use switchboard_client::{Client, Context, Followed, Update};
+use switchboard_client::{CallContext, Client, TaskStream, Update};
 
 use super::script::{
     Asked, COMPLETED, Peer, Reply, WORKING, card, chunk, error, event, events, events_then_silence, json as answer,
@@ -54,7 +54,7 @@ fn first() -> String {
     at(1, None, json!({"task": task(WORKING, "")}))
 }
 
-async fn told(mut followed: Followed) -> Vec<String> {
+async fn told(mut followed: TaskStream) -> Vec<String> {
     let mut told = Vec::new();
     while let Some(update) = followed.next().await.unwrap() {
         told.push(match update {
@@ -71,7 +71,7 @@ async fn told(mut followed: Followed) -> Vec<String> {
 }
 
 async fn sent(client: &Client) -> Vec<String> {
-    told(client.stream(&Context::default(), say("hello")).await.unwrap()).await
+    told(client.stream(&CallContext::default(), say("hello")).await.unwrap()).await
 }
 
 #[tokio::test]
@@ -149,7 +149,7 @@ async fn every_one_of_many_losses_is_owned_up_to() {
     frames.push(at(18, None, status(COMPLETED)));
     let again = frames.clone();
     let peer = numbered(move || events(&frames), move |_| events(&again)).await;
-    let told = sent(&client(peer.url(), |peer| peer.retries.most = 20)).await;
+    let told = sent(&client(peer.url(), |peer| peer.retries.max_retries = 20)).await;
     let lost = told.iter().filter(|told| told.contains("nothing came between")).count();
     assert_eq!(lost, 8, "{told:?}");
 }
@@ -186,7 +186,7 @@ async fn a_task_that_begins_to_wait_is_not_waited_for() {
         let peer = numbered(move || events_then_silence(&frames), move |_| events_then_silence(&again)).await;
         let client = client(peer.url(), |_| {});
         assert_eq!(sent(&client).await, ["task TASK_STATE_WORKING", state]);
-        let followed = client.subscribe(&Context::default(), "t".into()).await.unwrap();
+        let followed = client.subscribe(&CallContext::default(), "t".into()).await.unwrap();
         assert_eq!(told(followed).await, ["task TASK_STATE_WORKING", state]);
     }
 }
@@ -198,6 +198,6 @@ async fn a_task_that_asks_already_is_told_to_whoever_subscribes_and_gone_on_with
     let peer = numbered(move || events(&answered), move |_| events_then_silence(std::slice::from_ref(&asking))).await;
     let client = client(peer.url(), |_| {});
     assert_eq!(sent(&client).await, [&format!("task {ASKS}"), WORKING, COMPLETED]);
-    let followed = client.subscribe(&Context::default(), "t".into()).await.unwrap();
+    let followed = client.subscribe(&CallContext::default(), "t".into()).await.unwrap();
     assert_eq!(told(followed).await, [format!("task {ASKS}")]);
 }

@@ -1,7 +1,7 @@
 //! What a message comes to, as a kind that a program can act on, also where that is not what was wanted.
 
 use serde_json::json;
-use switchboard_client::{Context, Conversation, Outcome};
+use switchboard_client::{CallContext, Conversation, Outcome};
 
 use super::script::{COMPLETED, Reply, agent, error, event, events, result, task};
 use crate::world::{client, say};
@@ -38,8 +38,8 @@ async fn refusals_and_requests_for_access_are_told_as_what_they_are() {
         })
         .await;
         let client = client(peer.url(), |_| {});
-        let sent = Outcome::from(client.send(&Context::default(), say("hello")).await.unwrap());
-        let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        let sent = Outcome::from(client.send(&CallContext::default(), say("hello")).await.unwrap());
+        let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
         let streamed = Outcome::from(followed.finish().await.unwrap());
         for outcome in [sent, streamed] {
             assert!(is_kind(&outcome) && !outcome.is_success(), "{outcome:?}");
@@ -60,13 +60,13 @@ async fn a_conversation_goes_on_after_its_task_is_gone() {
         let client = client(peer.url(), |_| {});
         let mut conversation = Conversation { context_id: Some("c".into()), task_id: Some("t".into()) };
         let mut request = say("hello");
-        conversation.place(&mut request.message);
-        let refused = client.send(&Context::default(), request).await.unwrap_err();
-        assert!(conversation.refused(&refused), "{refused}");
-        assert!(!conversation.refused(&refused), "there is nothing more to forget");
+        conversation.set_ids(&mut request.message);
+        let refused = client.send(&CallContext::default(), request).await.unwrap_err();
+        assert!(conversation.record_refusal(&refused), "{refused}");
+        assert!(!conversation.record_refusal(&refused), "there is nothing more to forget");
         let mut request = say("hello");
-        conversation.place(&mut request.message);
-        client.send(&Context::default(), request).await.unwrap();
+        conversation.set_ids(&mut request.message);
+        client.send(&CallContext::default(), request).await.unwrap();
         let asked = peer.asked()[1].json()["params"]["message"].clone();
         assert_eq!((asked["contextId"].as_str(), asked["taskId"].as_str()), (Some("c"), None));
     }

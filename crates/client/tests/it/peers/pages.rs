@@ -1,7 +1,7 @@
 //! Lists that come in pages, also from those who cannot count.
 
 use serde_json::{Value, json};
-use switchboard_client::{ClientError, Context};
+use switchboard_client::{CallContext, ClientError};
 
 use super::script::{agent, result};
 use crate::world::client;
@@ -18,14 +18,14 @@ async fn all_pages_are_read() {
         Some(_) => result(page(&["b".to_owned()], "")),
     })
     .await;
-    let all = client(peer.url(), |_| {}).webhooks(&Context::default(), &"t".into()).await.unwrap();
+    let all = client(peer.url(), |_| {}).webhooks(&CallContext::default(), &"t".into()).await.unwrap();
     assert_eq!(all.iter().filter_map(|config| config.id.as_deref()).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[tokio::test]
 async fn whoever_gives_the_same_page_again_has_given_all() {
     let peer = agent(false, |_, _| result(page(&["a".to_owned(), "b".to_owned()], "again"))).await;
-    let all = client(peer.url(), |_| {}).webhooks(&Context::default(), &"t".into()).await.unwrap();
+    let all = client(peer.url(), |_| {}).webhooks(&CallContext::default(), &"t".into()).await.unwrap();
     assert_eq!(all.iter().filter_map(|config| config.id.as_deref()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(peer.asked().len(), 2);
 }
@@ -37,7 +37,7 @@ async fn a_list_without_an_end_is_told_as_that() {
         result(page(&ids, &before.to_string()))
     })
     .await;
-    let error = client(peer.url(), |_| {}).webhooks(&Context::default(), &"t".into()).await.unwrap_err();
+    let error = client(peer.url(), |_| {}).webhooks(&CallContext::default(), &"t".into()).await.unwrap_err();
     assert!(matches!(&error, ClientError::NotA2a { what, .. } if what.contains("does not end")), "{error}");
     assert_eq!(peer.asked().len(), 3);
 }

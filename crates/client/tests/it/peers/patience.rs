@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use switchboard_a2a::StreamResponse;
-use switchboard_client::{Client, Context, Update};
+use switchboard_client::{CallContext, Client, Update};
 
 use super::script::{COMPLETED, Peer, WORKING, chunk, error, event, events, events_then_silence, status, task};
 use super::streams::{usual, working};
@@ -15,7 +15,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 /// What is told to somebody who never waits for long, but often.
 async fn glanced(client: &Client) -> Vec<String> {
-    let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let mut told = Vec::new();
     let all = async {
         loop {
@@ -53,7 +53,7 @@ async fn a_silent_stream_is_noticed_and_taken_up_again() {
     .await;
     let client = client(peer.url(), |peer| {
         peer.limits.idle = GLANCE * 20;
-        (peer.retries.first, peer.retries.longest) = (GLANCE * 20, GLANCE * 20);
+        (peer.retries.initial_backoff, peer.retries.max_backoff) = (GLANCE * 20, GLANCE * 20);
     });
     assert_eq!(glanced(&client).await, ["task", "lost", "one", COMPLETED]);
     assert_eq!(times(&peer, "SubscribeToTask"), 1);
@@ -81,7 +81,7 @@ async fn an_end_that_is_being_confirmed_is_not_lost() {
     )
     .await;
     let client = client(peer.url(), |_| {});
-    let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let mut told = Vec::new();
     // Every step is given up at the first thing that it has to wait for.
     let all = async {

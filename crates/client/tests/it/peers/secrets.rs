@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 
-use switchboard_client::{Client, Context, Peer, egress};
+use switchboard_client::{CallContext, Client, Peer, egress};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -52,7 +52,7 @@ async fn a_key_in_an_address_is_not_told() {
     let peer = agent(false, |_, _| result(serde_json::json!({"task": task(COMPLETED, "done")}))).await;
     let endpoint = format!("{}/rpc?token=verysecret", peer.url());
     let caller = client(peer.url(), |peer| peer.endpoint = Some(endpoint));
-    caller.send(&Context::default(), say("hello")).await.unwrap();
+    caller.send(&CallContext::default(), say("hello")).await.unwrap();
     assert!(peer.asked()[0].line().ends_with("?token=verysecret"), "it is sent");
     let heard = listener.heard.lock().unwrap().clone();
     assert!(heard.contains("this interface is used") && heard.contains("/rpc?…"), "{heard}");
@@ -63,7 +63,7 @@ async fn a_key_in_an_address_is_not_told() {
 async fn an_error_does_not_repeat_the_secrets_of_an_address() {
     let peer = super::script::Peer::start(|_, _| json(404, &serde_json::json!({}))).await;
     let caller = client(format!("{}/card.json?token=verysecret", peer.url()), |_| {});
-    let error = caller.card(&Context::default()).await.unwrap_err().to_string();
+    let error = caller.card(&CallContext::default()).await.unwrap_err().to_string();
     assert!(error.contains("/card.json?…") && !error.contains("verysecret"), "{error}");
     let refused = Client::new(egress().unwrap(), Peer::new("http://me:verysecret@127.0.0.1/")).map(drop);
     let error = refused.unwrap_err().to_string();
@@ -80,7 +80,7 @@ async fn a_secret_in_an_event_is_not_told() {
         events(&[event(serde_json::json!({"task": task}))])
     })
     .await;
-    let followed = client(peer.url(), |_| {}).stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client(peer.url(), |_| {}).stream(&CallContext::default(), say("hello")).await.unwrap();
     followed.finish().await.unwrap();
     let heard = listener.heard.lock().unwrap().clone();
     assert!(heard.contains("\"access_token\":\"***\"") && heard.contains("done"), "{heard}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use switchboard_a2a::{StreamResponse, TaskState};
-use switchboard_client::{Client, ClientError, Context, Missing, Outcome, Update};
+use switchboard_client::{CallContext, Client, ClientError, GapReason, Outcome, Update};
 
 use super::script::{
     Asked, COMPLETED, Peer, Reply, WORKING, agent, card, chunk, error, event, events, events_then_silence,
@@ -16,7 +16,7 @@ use crate::world::{client, say};
 /// What a follower was told, in short.
 pub(super) async fn story(client: &Client) -> Result<Vec<String>, ClientError> {
     let mut story = Vec::new();
-    let mut followed = client.stream(&Context::default(), say("hello")).await?;
+    let mut followed = client.stream(&CallContext::default(), say("hello")).await?;
     while let Some(update) = followed.next().await? {
         story.push(match update {
             Update::Lost { .. } => "lost".to_owned(),
@@ -89,11 +89,11 @@ async fn what_does_not_fit_is_told_as_a_gap() {
     .await;
     let client = client(peer.url(), |_| {});
     let told = story(&client).await.unwrap();
-    let gap = format!("gap: {:?}", Missing::Artifact("a".to_owned()));
+    let gap = format!("gap: {:?}", GapReason::Artifact("a".to_owned()));
     let whole = "one two three ";
     let expected = ["task TASK_STATE_WORKING", "one ", "three ", "lost", &gap, whole, "TASK_STATE_COMPLETED"];
     assert_eq!(told, expected);
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let error = followed.finish().await.unwrap_err();
     assert!(matches!(error, ClientError::Gap(_)), "{error}");
 }
@@ -126,7 +126,7 @@ async fn whoever_says_when_to_come_back_is_left_alone_until_then() {
             |_| task(COMPLETED, "one"),
         )
         .await;
-        let client = client(peer.url(), |peer| peer.retries.longest = Duration::from_millis(200));
+        let client = client(peer.url(), |peer| peer.retries.max_backoff = Duration::from_millis(200));
         let began = std::time::Instant::now();
         let told = story(&client).await.unwrap();
         assert_eq!(told, ["task TASK_STATE_WORKING", "lost", "one", "TASK_STATE_COMPLETED"]);
@@ -143,7 +143,7 @@ async fn an_agent_that_can_be_asked_nothing_leaves_a_gap() {
     .await;
     let error = story(&client(peer.url(), |_| {})).await.unwrap_err();
     let ClientError::Gap(gap) = &error else { panic!("{error}") };
-    assert!(matches!(gap.missing, Missing::Unknown(_)) && gap.task.as_str() == "t", "{error}");
+    assert!(matches!(gap.missing, GapReason::Unknown(_)) && gap.task.as_str() == "t", "{error}");
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn a_refusal_within_a_stream_is_one() {
         format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "wrong"}}));
     let peer = agent(true, move |_, _| events(std::slice::from_ref(&refusal))).await;
     let error = story(&client(peer.url(), |_| {})).await.unwrap_err();
-    assert_eq!(error.refusal(), Some(switchboard_a2a::ErrorKind::InvalidParams), "{error}");
+    assert_eq!(error.error_kind(), Some(switchboard_a2a::ErrorKind::InvalidParams), "{error}");
     assert_eq!(peer.asked().len(), 1);
 }
 
@@ -255,7 +255,7 @@ async fn a_stream_that_never_gets_anywhere_is_given_up_if_the_task_cannot_be_ask
     })
     .await;
     let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
-    let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     let error = loop {
         match followed.next().await {
             Ok(Some(_)) => {}
@@ -317,7 +317,7 @@ async fn an_agent_that_gives_up_within_a_stream_and_keeps_none_is_not_asked_for_
         )
         .await;
         let client = client(peer.url(), |peer| peer.limits.poll = Some(Duration::from_millis(1)));
-        let mut followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+        let mut followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
         let error = loop {
             match followed.next().await {
                 Ok(update) => assert!(update.is_some(), "it has ended"),
@@ -347,7 +347,7 @@ async fn a_stream_without_end_is_kept_only_up_to_a_limit() {
     };
     let peer = usual(endless, |_| error(-32601, "no"), |_| task(WORKING, "")).await;
     let limited = client(peer.url(), |peer| peer.limits.task = 20_000);
-    let mut followed = limited.stream(&Context::default(), say("hello")).await.unwrap();
+    let mut followed = limited.stream(&CallContext::default(), say("hello")).await.unwrap();
     let error = loop {
         match followed.next().await {
             Ok(update) => assert!(update.is_some(), "it has ended"),
@@ -400,7 +400,7 @@ async fn the_time_for_a_whole_stream_begins_with_the_first_question() {
         })
         .await;
         let client = client(peer.url(), |peer| peer.limits.total = Some(Duration::from_millis(100)));
-        let context = Context::default();
+        let context = CallContext::default();
         let opening = client.stream(&context, say("hello"));
         let opened = tokio::time::timeout(Duration::from_secs(10), opening).await.expect(silent);
         let error = opened.map(drop).unwrap_err();
@@ -418,6 +418,6 @@ async fn a_direct_reply_ends_it() {
     let peer = agent(false, move |_, _| events_then_silence(&[event(message.clone())])).await;
     let client = client(peer.url(), |_| {});
     assert_eq!(story(&client).await.unwrap(), ["message hello back"]);
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "hello back");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use switchboard_a2a::{ErrorKind, ListRequest, Version};
-use switchboard_client::{ClientError, Context, Outcome};
+use switchboard_client::{CallContext, ClientError, Outcome};
 
 use super::script::{Asked, COMPLETED, Peer, Reply, card, error, json as answer, result, task};
 use crate::world::{client, say};
@@ -42,7 +42,7 @@ async fn the_other_version_is_asked_where_the_card_has_it() {
     .await;
     let client = client(peer.url(), |_| {});
     for _ in 0..2 {
-        client.send(&Context::default(), say("hello")).await.unwrap();
+        client.send(&CallContext::default(), say("hello")).await.unwrap();
     }
     let old = "POST /v03 message/send";
     assert_eq!(lines(&peer), ["POST /v1 SendMessage", old, old]);
@@ -58,10 +58,10 @@ async fn whoever_has_no_streams_is_not_taken_for_the_other_version() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let followed = client.stream(&Context::default(), say("hello")).await.unwrap();
+    let followed = client.stream(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(Outcome::from(followed.finish().await.unwrap()).text(), "done");
-    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V1);
-    client.list(&Context::default(), ListRequest::default()).await.unwrap();
+    assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V1);
+    client.list(&CallContext::default(), ListRequest::default()).await.unwrap();
     assert_eq!(peer.story(), ["SendStreamingMessage", "message/stream", "SendMessage", "ListTasks"]);
 }
 
@@ -73,9 +73,9 @@ async fn the_first_refusal_is_told_if_the_second_says_less() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    let refused = client.cancel(&Context::default(), &"t".into(), None).await.unwrap_err();
-    assert_eq!(refused.refusal(), Some(ErrorKind::MethodNotFound), "{refused}");
-    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V1);
+    let refused = client.cancel(&CallContext::default(), &"t".into(), None).await.unwrap_err();
+    assert_eq!(refused.error_kind(), Some(ErrorKind::MethodNotFound), "{refused}");
+    assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V1);
 }
 
 #[tokio::test]
@@ -87,8 +87,8 @@ async fn a_refusal_that_only_the_right_version_gives_settles_it() {
     .await;
     let client = client(peer.url(), |_| {});
     for _ in 0..2 {
-        let refused = client.get(&Context::default(), &"t".into(), None).await.unwrap_err();
-        assert_eq!(refused.refusal(), Some(ErrorKind::TaskNotFound), "{refused}");
+        let refused = client.get(&CallContext::default(), &"t".into(), None).await.unwrap_err();
+        assert_eq!(refused.error_kind(), Some(ErrorKind::TaskNotFound), "{refused}");
     }
     assert_eq!(peer.story(), ["GetTask", "tasks/get", "tasks/get"]);
 }
@@ -102,8 +102,8 @@ async fn what_an_agent_need_not_have_never_settles_the_version() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    assert!(client.webhooks(&Context::default(), &"t".into()).await.unwrap().is_empty());
-    client.get(&Context::default(), &"t".into(), None).await.unwrap();
+    assert!(client.webhooks(&CallContext::default(), &"t".into()).await.unwrap().is_empty());
+    client.get(&CallContext::default(), &"t".into(), None).await.unwrap();
     let listing = ["ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list"];
     assert_eq!(peer.story(), [listing[0], listing[1], "GetTask"]);
 }
@@ -118,10 +118,10 @@ async fn tasks_are_listed_in_the_version_that_has_a_word_for_it() {
     })
     .await;
     let client = client(peer.url(), |_| {});
-    client.send(&Context::default(), say("hello")).await.unwrap();
-    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V03);
-    client.list(&Context::default(), ListRequest::default()).await.unwrap();
-    assert_eq!(client.interface(&Context::default()).await.unwrap().version, Version::V03);
+    client.send(&CallContext::default(), say("hello")).await.unwrap();
+    assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V03);
+    client.list(&CallContext::default(), ListRequest::default()).await.unwrap();
+    assert_eq!(client.interface(&CallContext::default()).await.unwrap().version, Version::V03);
     assert_eq!(lines(&peer), ["POST /v1 SendMessage", "POST /v03 message/send", "POST /v1 ListTasks"]);
 }
 
@@ -129,16 +129,16 @@ async fn tasks_are_listed_in_the_version_that_has_a_word_for_it() {
 async fn an_interface_that_cannot_be_read_takes_no_other_with_it() {
     let interfaces = json!([interface("http://[", "1.0"), interface("/rpc", "1.0")]);
     let peer = agent(interfaces, |_| result(json!({"task": task(COMPLETED, "done")}))).await;
-    client(peer.url(), |_| {}).send(&Context::default(), say("hello")).await.unwrap();
+    client(peer.url(), |_| {}).send(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(lines(&peer), ["POST /rpc SendMessage"]);
 
     let interfaces = json!([interface("ftp://127.0.0.1/", "1.0"), interface("/rpc", "1.0")]);
     let peer = agent(interfaces, |_| result(json!({"task": task(COMPLETED, "done")}))).await;
     let trusting = client(peer.url(), |peer| peer.trust_card_url = true);
-    trusting.send(&Context::default(), say("hello")).await.unwrap();
+    trusting.send(&CallContext::default(), say("hello")).await.unwrap();
     assert_eq!(lines(&peer), ["POST /rpc SendMessage"]);
 
     let peer = agent(json!([interface("http://[", "1.0")]), |_| Reply::Closes).await;
-    let refused = client(peer.url(), |_| {}).send(&Context::default(), say("hello")).await.unwrap_err();
+    let refused = client(peer.url(), |_| {}).send(&CallContext::default(), say("hello")).await.unwrap_err();
     assert!(matches!(&refused, ClientError::Invalid { field: "url", .. }), "{refused}");
 }

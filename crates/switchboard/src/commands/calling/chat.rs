@@ -150,11 +150,11 @@ impl Chat<'_> {
         let mut message = self.wishes.about.message(vec![Part::text(text)])?;
         let opening = async {
             let mut placed = message.clone();
-            conversation.place(&mut placed);
+            conversation.set_ids(&mut placed);
             match call.client.stream(&call.context, message::request(placed)).await {
-                Err(error) if conversation.refused(&error) => {
+                Err(error) if conversation.record_refusal(&error) => {
                     printer.note("the task that was open is gone; going on with a new one in the same conversation");
-                    conversation.place(&mut message);
+                    conversation.set_ids(&mut message);
                     call.client.stream(&call.context, message::request(message)).await
                 }
                 opened => opened,
@@ -164,7 +164,7 @@ impl Chat<'_> {
             End::Done(response, written) => (*response, written),
             End::Interrupted(code) => return Ok(Some(code)),
         };
-        conversation.heard(&response);
+        conversation.record_response(&response);
         if printer.is_json() {
             printer.json_line(&response);
         } else {

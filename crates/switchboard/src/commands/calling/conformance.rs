@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use switchboard_check::{Check, Counts, Finding, Group, Options, Outcome, Report};
-use switchboard_client::{ClientError, Credentials, NoCardAt, Peer, Secret};
+use switchboard_client::{CardAttempt, ClientError, Credentials, Peer, Secret};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
 
@@ -162,7 +162,7 @@ fn peer(call: &Call) -> Peer {
 
 /// Whatever is found where a card should be, there is no agent to be checked.
 async fn failed(error: &ClientError, call: &Call) -> Failure {
-    let is_refused = |place: &NoCardAt| matches!(place.status, Some(401 | 403));
+    let is_refused = |place: &CardAttempt| matches!(place.status, Some(401 | 403));
     match error {
         ClientError::NoCard(places) if !places.iter().any(is_refused) => {
             Failure::no_agent(error.to_string(), "check the address: its card must be at /.well-known/agent-card.json")

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use switchboard_a2a::card::{AgentCard, SecurityScheme};
 use switchboard_a2a::{ErrorKind, TaskId};
-use switchboard_client::{ClientError, NoCardAt};
+use switchboard_client::{CardAttempt, ClientError};
 use switchboard_egress::{SendError, TlsError};
 use switchboard_host::printer::Printer;
 
@@ -181,7 +181,7 @@ impl Failure {
         }
     }
 
-    fn no_card(message: String, places: &[NoCardAt], call: &Call) -> Self {
+    fn no_card(message: String, places: &[CardAttempt], call: &Call) -> Self {
         if places.iter().any(|place| matches!(place.status, Some(401 | 403))) {
             return Self::credentials(message, call, None);
         }

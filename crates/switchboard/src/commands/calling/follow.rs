@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use switchboard_a2a::{PartContent, SendResponse, StreamResponse, Task};
-use switchboard_client::{ClientError, Followed, Outcome, Update};
+use switchboard_client::{ClientError, Outcome, TaskStream, Update};
 use switchboard_host::printer::Printer;
 
 use crate::commands::calling::answer::AnswerOption;
@@ -59,7 +59,7 @@ pub(super) enum End {
 /// Opens and follows.
 pub(super) async fn follow(
     call: &Call,
-    opening: impl Future<Output = Result<Followed, ClientError>>,
+    opening: impl Future<Output = Result<TaskStream, ClientError>>,
     style: Style,
     before: &ShownBefore,
 ) -> Result<End, Failure> {

@@ -139,7 +139,7 @@ fn on_file(path: &Path) -> Result<Target, Failure> {
     let json = std::fs::read(path).map_err(|error| {
         Failure::no_agent(format!("the card {shown} cannot be read: {error}"), "name a file that exists, or a URL")
     })?;
-    let card = FoundCard::given(json.into(), path.display().to_string()).map_err(|error| {
+    let card = FoundCard::from_json(json.into(), path.display().to_string()).map_err(|error| {
         Failure::card(
             format!("{shown} is no agent card: {error}"),
             "switchboard card URL -o json prints what one looks like",

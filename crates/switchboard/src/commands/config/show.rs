@@ -89,7 +89,7 @@ fn of_command(name: &str, usual: &str, settings: &Settings) -> Setting {
 fn setting(name: &str, value: Option<String>, source: String) -> Setting {
     let hidden = |value: String| match name {
         _ if SECRETS.contains(&name) => "***".to_owned(),
-        _ if ADDRESSES.contains(&name) => switchboard_client::shown(&value),
+        _ if ADDRESSES.contains(&name) => switchboard_client::redact_url(&value),
         _ => value,
     };
     Setting { name: flag(name), value: value.filter(|value| !value.is_empty()).map(hidden), source }

@@ -2,9 +2,9 @@
 
 use switchboard_a2a::{SendResponse, StreamResponse, Task, TaskId, TaskState, TaskStatus};
 
-use super::{Followed, Gap, Missing, Origin, Update, catch_up};
+use super::{GapReason, Origin, StreamGap, TaskStream, Update, catch_up};
 
-impl Followed {
+impl TaskStream {
     /// Emits the events between the emitted task and a snapshot.
     pub(super) fn catch_up(&mut self, now: Task) {
         let Some(emitted) = &self.emitted else { return self.emit(StreamResponse::Task(now)) };
@@ -56,8 +56,8 @@ impl Followed {
         self.ready.push_back(Update::Event(Box::new(event)));
     }
 
-    pub(super) fn emit_gap(&mut self, task: TaskId, missing: Missing) {
-        self.ready.push_back(Update::Gap(Gap { task, missing }));
+    pub(super) fn emit_gap(&mut self, task: TaskId, missing: GapReason) {
+        self.ready.push_back(Update::Gap(StreamGap { task, missing }));
     }
 
     pub(super) fn emit_reply(&mut self, event: StreamResponse) {

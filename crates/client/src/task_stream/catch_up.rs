@@ -5,14 +5,14 @@ use switchboard_a2a::{
     TaskStatusUpdate,
 };
 
-use super::Missing;
+use super::GapReason;
 use super::seen_messages::SeenMessages;
 
 #[derive(Debug, Default)]
 pub(super) struct Difference {
     pub(super) events: Vec<StreamResponse>,
     /// What cannot be derived.
-    pub(super) missing: Option<Missing>,
+    pub(super) missing: Option<GapReason>,
 }
 
 /// The events between the emitted task and the snapshot. An artifact that does not continue the emitted one was
@@ -42,7 +42,7 @@ pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is
             }
             Some(None) => {
                 if !is_snapshot {
-                    difference.missing = Some(Missing::Artifact(artifact.artifact_id.to_string()));
+                    difference.missing = Some(GapReason::Artifact(artifact.artifact_id.to_string()));
                 }
                 difference.events.push(artifact_update(now, artifact.clone(), false));
             }
@@ -50,10 +50,10 @@ pub(super) fn difference(emitted: &Task, messages: &SeenMessages, now: &Task, is
     }
     let is_there = |known: &&Artifact| now.artifacts.iter().any(|artifact| artifact.artifact_id == known.artifact_id);
     if let Some(lost) = emitted.artifacts.iter().find(|known| !is_there(known)) {
-        difference.missing = Some(Missing::Forgotten(lost.artifact_id.to_string()));
+        difference.missing = Some(GapReason::Forgotten(lost.artifact_id.to_string()));
     }
     if emitted.status.state.is_terminal() && !now.status.state.is_terminal() {
-        difference.missing = Some(Missing::Forgotten("its end".to_owned()));
+        difference.missing = Some(GapReason::Forgotten("its end".to_owned()));
     }
     if is_other(&emitted.status, &now.status) {
         difference.events.push(status_update(now, now.status.clone()));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     /// The events in short, and what is missing.
-    fn emitted(emitted: &Task, now: &Task) -> (Vec<String>, Option<Missing>) {
+    fn emitted(emitted: &Task, now: &Task) -> (Vec<String>, Option<GapReason>) {
         let difference = difference(emitted, now);
         let short = |event: &StreamResponse| match event {
             StreamResponse::ArtifactUpdate(update) => {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_does_not_go_on_is_a_gap_and_told_whole() {
-        let gap = Some(Missing::Artifact("a".to_owned()));
+        let gap = Some(GapReason::Artifact("a".to_owned()));
         for before in [&["one three"][..], &["two one"], &["one two three"], &["one ", "one "]] {
             let (events, missing) = emitted(&working(&[("a", before)]), &working(&[("a", &["one two"])]));
             assert_eq!((events, missing), (vec!["a=one two".to_owned()], gap.clone()), "{before:?}");
@@ -245,17 +245,17 @@ mod tests {
         let more = difference(&before, &of(vec![Part::text("see"), file(1), file(2)]));
         assert!(more.missing.is_none() && more.events.len() == 1, "{more:?}");
         let other = difference(&before, &of(vec![Part::text("see"), file(3)]));
-        assert_eq!(other.missing, Some(Missing::Artifact("a".to_owned())));
+        assert_eq!(other.missing, Some(GapReason::Artifact("a".to_owned())));
         let text = difference(&before, &of(vec![Part::text("seen"), file(1)]));
-        assert_eq!(text.missing, Some(Missing::Artifact("a".to_owned())));
+        assert_eq!(text.missing, Some(GapReason::Artifact("a".to_owned())));
     }
 
     #[test]
     fn what_the_agent_has_forgotten_is_a_gap() {
         let (_, missing) = emitted(&working(&[("a", &["one"]), ("b", &["other"])]), &working(&[("a", &["one"])]));
-        assert_eq!(missing, Some(Missing::Forgotten("b".to_owned())));
+        assert_eq!(missing, Some(GapReason::Forgotten("b".to_owned())));
         let ended = difference(&task(TaskState::Completed, &[]), &working(&[]));
-        assert_eq!(ended.missing, Some(Missing::Forgotten("its end".to_owned())));
+        assert_eq!(ended.missing, Some(GapReason::Forgotten("its end".to_owned())));
     }
 
     #[test]

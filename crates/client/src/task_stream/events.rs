@@ -4,11 +4,11 @@ use switchboard_a2a::{StreamResponse, TaskArtifactUpdate};
 use switchboard_egress::SendError;
 
 use super::position::{Position, Step};
-use super::{Followed, Origin};
+use super::{Origin, TaskStream};
 use crate::ClientError;
 use crate::event_stream::EventMeta;
 
-impl Followed {
+impl TaskStream {
     pub(super) fn on_event(&mut self, frame: StreamResponse, meta: EventMeta) -> Result<(), ClientError> {
         let is_first = std::mem::take(&mut self.awaits_first_event);
         let EventMeta { id, after, retry, size } = meta;
@@ -46,7 +46,7 @@ impl Followed {
         id: Option<String>,
     ) -> Result<(), ClientError> {
         let Some(position) = position else {
-            let origin = self.client.shown();
+            let origin = self.client.redacted_url();
             let why = "an event came without its number".to_owned();
             return self.connection_lost_because(why, ClientError::Lost { origin, error: SendError::Broken });
         };
@@ -151,7 +151,7 @@ impl Followed {
         let emitted = self.emitted.as_ref().filter(|_| !matches!(frame, StreamResponse::Task(_)));
         match (self.size.exceeds(emitted, size, limit), self.task_id()) {
             (true, Some(task)) => Err(ClientError::TaskTooLarge { task, limit }),
-            (true, None) => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
+            (true, None) => Err(ClientError::TooLarge { origin: self.client.redacted_url(), limit }),
             (false, _) => Ok(()),
         }
     }

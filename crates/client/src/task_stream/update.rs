@@ -6,17 +6,17 @@ use thiserror::Error;
 /// Events of a task are missing and cannot be recovered.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("part of what happened to task {task} is missing: {missing}")]
-pub struct Gap {
+pub struct StreamGap {
     /// The task.
     pub task: TaskId,
     /// What is missing.
-    pub missing: Missing,
+    pub missing: GapReason,
 }
 
 /// Why there is a gap.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Missing {
+pub enum GapReason {
     /// The chunks of an artifact do not match what the agent has.
     #[error("artifact {0} did not arrive in the order in which it was made")]
     Artifact(String),
@@ -41,5 +41,5 @@ pub enum Update {
         attempt: u32,
     },
     /// Events are missing; the stream continues with the task as it is now.
-    Gap(Gap),
+    Gap(StreamGap),
 }

@@ -8,15 +8,15 @@ use switchboard_a2a::extension::IDEMPOTENCY;
 use switchboard_a2a::{Operation, Request, Task, TaskId};
 use switchboard_egress::SendError;
 
-use super::{Followed, Origin};
+use super::{Origin, TaskStream};
 use crate::client::OperationCall;
-use crate::{ClientError, Context};
+use crate::{CallContext, ClientError};
 
 /// A request under way, which ends with what to do with its response.
 pub(super) type PendingRequest = Pin<Box<dyn Future<Output = Continuation> + Send>>;
-type Continuation = Box<dyn FnOnce(&mut Followed) -> Result<(), ClientError> + Send>;
+type Continuation = Box<dyn FnOnce(&mut TaskStream) -> Result<(), ClientError> + Send>;
 
-impl Followed {
+impl TaskStream {
     /// Fetches the task after a wait.
     pub(super) fn fetch_task(
         &mut self,
@@ -42,7 +42,7 @@ impl Followed {
                 pause(wait).await;
                 // The agent may have acted on the message, and would do so twice.
                 if !client.declares(&context, IDEMPOTENCY).await {
-                    let lost = ClientError::Lost { origin: client.shown(), error: SendError::Broken };
+                    let lost = ClientError::Lost { origin: client.redacted_url(), error: SendError::Broken };
                     return Box::new(|_: &mut Self| Err(lost)) as Continuation;
                 }
             }
@@ -56,7 +56,7 @@ impl Followed {
     /// Sends the message without streaming.
     pub(super) fn send_blocking(&mut self) {
         let Origin::Sent { request, key } = &self.origin else { return };
-        let context = Context { idempotency_key: Some(key.clone()), ..self.context.clone() };
+        let context = CallContext { idempotency_key: Some(key.clone()), ..self.context.clone() };
         let (client, request) = (self.client.clone(), (**request).clone());
         self.pending = Some(Box::pin(async move {
             let response = client.send(&context, request).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use switchboard_a2a::{Error as AgentError, ErrorKind, Task, TaskId};
 use switchboard_egress::SendError;
 
-use super::{Followed, Gap, Missing, Origin, Update};
+use super::{GapReason, Origin, StreamGap, TaskStream, Update};
 use crate::ClientError;
 use crate::event_stream::EventStream;
 use crate::peer::MAX_RETRY_AFTER_FACTOR;
@@ -14,7 +14,7 @@ use crate::peer::MAX_RETRY_AFTER_FACTOR;
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(500);
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(10);
 
-impl Followed {
+impl TaskStream {
     /// The connection was closed in order. That is the end only if the task says so.
     pub(super) fn ended(&mut self) -> Result<(), ClientError> {
         self.stream = None;
@@ -30,7 +30,7 @@ impl Followed {
                 Ok(())
             }
             _ => {
-                let origin = self.client.shown();
+                let origin = self.client.redacted_url();
                 let error = ClientError::Lost { origin, error: SendError::Broken };
                 self.connection_lost_because("the stream ended before the task did".to_owned(), error)
             }
@@ -56,7 +56,7 @@ impl Followed {
                 self.catch_up(now);
                 Ok(())
             }
-            Err(unknown) if self.emitted.is_none() && unknown.refusal() == Some(ErrorKind::TaskNotFound) => {
+            Err(unknown) if self.emitted.is_none() && unknown.error_kind() == Some(ErrorKind::TaskNotFound) => {
                 Err(unknown)
             }
             _ => self.connection_lost_because(why, self.broken()),
@@ -64,7 +64,7 @@ impl Followed {
     }
 
     fn broken(&self) -> ClientError {
-        ClientError::Lost { origin: self.client.shown(), error: SendError::Broken }
+        ClientError::Lost { origin: self.client.redacted_url(), error: SendError::Broken }
     }
 
     /// The agent sent an error event. Some refuse a subscription that way, too.
@@ -81,13 +81,13 @@ impl Followed {
             }
             // The agent may have started the task already. That it has no streaming is believed if it does not know the
             // method, or if its card does not declare it.
-            None if error.refusal() == Some(ErrorKind::MethodNotFound)
-                || error.refusal() == Some(ErrorKind::UnsupportedOperation) && !self.declares_streaming =>
+            None if error.error_kind() == Some(ErrorKind::MethodNotFound)
+                || error.error_kind() == Some(ErrorKind::UnsupportedOperation) && !self.declares_streaming =>
             {
                 self.send_blocking();
                 Ok(())
             }
-            _ if error.is_passing() => self.connection_lost(error),
+            _ if error.is_transient() => self.connection_lost(error),
             _ => Err(error),
         }
     }
@@ -104,7 +104,7 @@ impl Followed {
         self.needs_confirmation |= self.emitted.is_some() && !self.is_numbered;
         self.attempt += 1;
         let attempt = self.attempt;
-        if attempt > self.client.peer().retries.most.max(1) {
+        if attempt > self.client.peer().retries.max_retries.max(1) {
             if self.is_polling || self.task_id().is_none() {
                 return Err(error);
             }
@@ -122,8 +122,8 @@ impl Followed {
             let retries = &self.client.peer().retries;
             let retry_after = self
                 .retry_after
-                .map(|retry_after| retry_after.min(retries.longest.saturating_mul(MAX_RETRY_AFTER_FACTOR)));
-            wait = retries.wait(self.attempt, retry_after).unwrap_or_default();
+                .map(|retry_after| retry_after.min(retries.max_backoff.saturating_mul(MAX_RETRY_AFTER_FACTOR)));
+            wait = retries.backoff(self.attempt, retry_after).unwrap_or_default();
         }
         match self.task_id() {
             Some(task) => self.subscribe(task, wait),
@@ -141,7 +141,7 @@ impl Followed {
                 self.send_blocking();
                 Ok(())
             }
-            Err(error) if self.is_open && is_passing(&error) => self.connection_lost(error),
+            Err(error) if self.is_open && is_transient(&error) => self.connection_lost(error),
             Err(error) => Err(error),
         }
     }
@@ -158,9 +158,9 @@ impl Followed {
         };
         if may_be_fetched(&error) {
             self.fetch_instead(task, None);
-        } else if is_passing(&error) && self.is_open {
+        } else if is_transient(&error) && self.is_open {
             return self.connection_lost(error);
-        } else if is_passing(&error) || self.emitted.is_none() {
+        } else if is_transient(&error) || self.emitted.is_none() {
             return Err(error);
         } else {
             // Whatever is wrong with subscriptions here, the task may be readable.
@@ -188,7 +188,7 @@ impl Followed {
                 self.failure = agent_error.filter(|_| !self.is_finished);
                 Ok(())
             }
-            Err(error) if is_passing(&error) && self.is_open => {
+            Err(error) if is_transient(&error) && self.is_open => {
                 self.agent_error = agent_error;
                 self.connection_lost(error)
             }
@@ -199,9 +199,9 @@ impl Followed {
     /// The error for a task the agent refuses to return.
     fn unknown(&self, error: ClientError) -> ClientError {
         match &self.emitted {
-            Some(emitted) if error.refusal().is_some() => {
-                let missing = Missing::Unknown(error.to_string());
-                ClientError::Gap(Gap { task: emitted.id.clone(), missing })
+            Some(emitted) if error.error_kind().is_some() => {
+                let missing = GapReason::Unknown(error.to_string());
+                ClientError::Gap(StreamGap { task: emitted.id.clone(), missing })
             }
             _ => error,
         }
@@ -218,7 +218,7 @@ impl Followed {
     fn on_polled(&mut self, now: Result<Task, ClientError>) -> Result<(), ClientError> {
         let now = match now {
             Ok(now) => now,
-            Err(error) if is_passing(&error) => return self.connection_lost(error),
+            Err(error) if is_transient(&error) => return self.connection_lost(error),
             Err(error) => return Err(self.unknown(error)),
         };
         let before = self.ready.len();
@@ -234,13 +234,13 @@ impl Followed {
 }
 
 /// Reading twice does no harm, so a timeout is transient here.
-fn is_passing(error: &ClientError) -> bool {
-    error.is_passing() || matches!(error, ClientError::Timeout { .. })
+fn is_transient(error: &ClientError) -> bool {
+    error.is_transient() || matches!(error, ClientError::Timeout { .. })
 }
 
 /// The agent has no streaming. Without the path, no agent has taken the message.
 fn has_no_streaming(error: &ClientError) -> bool {
-    matches!(error.refusal(), Some(ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
+    matches!(error.error_kind(), Some(ErrorKind::UnsupportedOperation | ErrorKind::MethodNotFound))
         || matches!(error, ClientError::NotA2a { status: 404 | 405 | 501, .. })
 }
 

@@ -7,7 +7,7 @@ use switchboard_a2a::{ErrorKind, StreamResponse, Task, TaskId, TaskState};
 
 use super::deduplicate::Deduplicator;
 use super::position::Position;
-use super::{Followed, Missing, catch_up};
+use super::{GapReason, TaskStream, catch_up};
 use crate::ClientError;
 
 /// How often a terminal event is confirmed again: some agents store more slowly than they stream.
@@ -16,7 +16,7 @@ const MAX_CONFIRMATIONS: u32 = 3;
 /// The task as the agent has it now.
 type Fetched = Result<Task, ClientError>;
 
-impl Followed {
+impl TaskStream {
     /// Before the first update of a subscription that does not begin with the task: only a snapshot taken after the
     /// subscription contains everything that was missed.
     pub(super) fn compare(&mut self, update: StreamResponse, id: Option<String>) {
@@ -81,7 +81,7 @@ impl Followed {
             _ => {
                 let id = event.2.as_deref().unwrap_or_default();
                 let last = self.last_id.as_deref().unwrap_or("the beginning");
-                self.emit_gap(task, Missing::Unknown(format!("nothing came between {last} and {id}")));
+                self.emit_gap(task, GapReason::Unknown(format!("nothing came between {last} and {id}")));
                 self.needs_confirmation = true;
                 self.emit_numbered(event);
                 self.emit_reordered();
@@ -93,7 +93,7 @@ impl Followed {
     /// Confirms a terminal event with the stored task before it is emitted.
     pub(super) fn confirm(&mut self, terminal: StreamResponse, attempt: u32) {
         let Some(task) = self.task_id() else { return self.emit(terminal) };
-        let wait = if attempt == 0 { None } else { self.client.peer().retries.wait(attempt, None) };
+        let wait = if attempt == 0 { None } else { self.client.peer().retries.backoff(attempt, None) };
         self.fetch_task(task, wait.unwrap_or_default(), move |stream, now| stream.on_confirmed(terminal, attempt, now));
     }
 
@@ -113,7 +113,7 @@ impl Followed {
             // The agent may store more slowly than it streams.
             Ok(now) => (format!("it still has it as {}", now.status.state.as_str()), true),
             Err(error) => {
-                let is_odd = matches!(error.refusal(), Some(ErrorKind::Internal | ErrorKind::TaskNotFound));
+                let is_odd = matches!(error.error_kind(), Some(ErrorKind::Internal | ErrorKind::TaskNotFound));
                 (error.to_string(), is_odd)
             }
         };
@@ -124,7 +124,7 @@ impl Followed {
         if self.needs_confirmation
             && let Some(task) = self.task_id()
         {
-            self.emit_gap(task, Missing::Unknown(why));
+            self.emit_gap(task, GapReason::Unknown(why));
         }
         self.emit(terminal);
         Ok(())

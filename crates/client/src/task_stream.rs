@@ -27,22 +27,22 @@ use tokio::time::Instant;
 
 use crate::client::Client;
 use crate::event_stream::{EventStream, StreamItem};
-use crate::{ClientError, Context};
+use crate::{CallContext, ClientError};
 use deduplicate::Deduplicator;
 use position::Position;
 use reorder::ReorderBuffer;
 use requests::PendingRequest;
 use seen_messages::SeenMessages;
 use size_limit::TaskSize;
-pub use update::{Gap, Missing, Update};
+pub use update::{GapReason, StreamGap, Update};
 
 /// How long an out-of-order event waits for the missing ones.
 const REORDER_WINDOW: Duration = Duration::from_millis(50);
 
 /// The event stream of a task, which reconnects until the task ends.
-pub struct Followed {
+pub struct TaskStream {
     client: Client,
-    context: Context,
+    context: CallContext,
     origin: Origin,
     stream: Option<EventStream>,
     /// The request under way. Kept here, so that `next` is cancel safe.
@@ -96,22 +96,26 @@ enum Origin {
     Subscribed(TaskId),
 }
 
-impl Followed {
-    pub(crate) async fn sent(client: Client, context: Context, mut request: SendRequest) -> Result<Self, ClientError> {
+impl TaskStream {
+    pub(crate) async fn sent(
+        client: Client,
+        context: CallContext,
+        mut request: SendRequest,
+    ) -> Result<Self, ClientError> {
         let key = context.key();
         context.mark(&mut request);
         Self::open(client, context, Origin::Sent { request: Box::new(request), key }).await
     }
 
-    pub(crate) async fn subscribed(client: Client, context: Context, task: TaskId) -> Result<Self, ClientError> {
+    pub(crate) async fn subscribed(client: Client, context: CallContext, task: TaskId) -> Result<Self, ClientError> {
         Self::open(client, context, Origin::Subscribed(task)).await
     }
 
     /// Waits for the first response, within the total timeout.
-    async fn open(client: Client, context: Context, origin: Origin) -> Result<Self, ClientError> {
+    async fn open(client: Client, context: CallContext, origin: Origin) -> Result<Self, ClientError> {
         let limit = client.peer().limits.total;
         let deadline = limit.and_then(|total| Some((Instant::now().checked_add(total)?, total)));
-        let shown = client.shown();
+        let shown = client.redacted_url();
         let task = match &origin {
             Origin::Sent { .. } => None,
             Origin::Subscribed(task) => Some(task.clone()),
@@ -128,7 +132,7 @@ impl Followed {
 
     async fn start(
         client: Client,
-        context: Context,
+        context: CallContext,
         origin: Origin,
         deadline: Option<(Instant, Duration)>,
     ) -> Result<Self, ClientError> {
@@ -214,7 +218,7 @@ impl Followed {
                 Some((deadline, after)) => match tokio::time::timeout_at(deadline, self.advance()).await {
                     Ok(advanced) => advanced,
                     Err(_) => {
-                        let (origin, task) = (self.client.shown(), self.task_id());
+                        let (origin, task) = (self.client.redacted_url(), self.task_id());
                         Err(ClientError::Timeout { origin, after, task })
                     }
                 },
@@ -234,7 +238,7 @@ impl Followed {
             }
         }
         self.response().ok_or_else(|| ClientError::NotA2a {
-            origin: self.client.shown(),
+            origin: self.client.redacted_url(),
             status: 200,
             what: "a stream without anything on it".to_owned(),
             hint: String::new(),
@@ -297,7 +301,7 @@ impl Followed {
             StreamItem::End => self.ended(),
             StreamItem::Broken(why) => self.on_broken(why),
             // A retry would bring the same event.
-            StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.shown(), limit }),
+            StreamItem::TooLarge { limit } => Err(ClientError::TooLarge { origin: self.client.redacted_url(), limit }),
         }
     }
 }
