@@ -18,7 +18,7 @@ use crate::redact::{CUT, Redactor};
 use crate::reply::{RawResponse, Reply};
 use crate::request::{Caller, TestRequest};
 use crate::retry::RetryPolicy;
-use crate::run::Options;
+use crate::run::CheckOptions;
 use crate::verdict::{CheckResult, OrSkip, applies_if};
 
 const USER_AGENT_VALUE: HeaderValue = HeaderValue::from_static(concat!("switchboard/", env!("CARGO_PKG_VERSION")));
@@ -67,7 +67,7 @@ impl TestedAgent {
     pub(crate) async fn find(
         egress: Egress,
         peer: &Peer,
-        options: &Options,
+        options: &CheckOptions,
     ) -> Result<(Self, Vec<DeclaredInterface>), ClientError> {
         let context = CallContext::default();
         let client = Client::new(egress.clone(), peer.clone())?;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::checks::Group;
-use crate::report::{Finding, Outcome, Report};
+use crate::report::{CheckOutcome, CheckReport, Finding};
 
-impl Report {
+impl CheckReport {
     /// The report as JUnit XML.
     pub fn junit(&self) -> String {
         let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -32,11 +32,11 @@ fn case(xml: &mut String, finding: &Finding) {
     let name = escaped(&format!("{id}: {title}"));
     let begin = format!("    <testcase classname=\"{}\" name=\"{name}\"", group.as_str());
     match finding.outcome {
-        Outcome::Pass => line(xml, format_args!("{begin}/>")),
-        Outcome::NotApplicable => {
+        CheckOutcome::Pass => line(xml, format_args!("{begin}/>")),
+        CheckOutcome::NotApplicable => {
             line(xml, format_args!("{begin}><skipped message=\"{}\"/></testcase>", escaped(seen)));
         }
-        Outcome::Fail => {
+        CheckOutcome::Fail => {
             let text = escaped(&format!("rule: {rule}\nsent: {sent}\nseen: {seen}\nfix: {fix}"));
             let failure = format!("<failure type=\"{}\" message=\"{}\">", severity.as_str(), escaped(seen));
             line(xml, format_args!("{begin}>{failure}{text}</failure></testcase>"));
@@ -46,7 +46,7 @@ fn case(xml: &mut String, finding: &Finding) {
 
 fn totals(findings: &[&Finding]) -> String {
     let count = |outcome| findings.iter().filter(|finding| finding.outcome == outcome).count();
-    let (failures, skipped) = (count(Outcome::Fail), count(Outcome::NotApplicable));
+    let (failures, skipped) = (count(CheckOutcome::Fail), count(CheckOutcome::NotApplicable));
     format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", findings.len())
 }
 

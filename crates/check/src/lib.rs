@@ -31,5 +31,5 @@ mod version;
 mod wire;
 
 pub use checks::{Check, Group, Severity, checks};
-pub use report::{Counts, Finding, Outcome, Report};
-pub use run::{Options, check};
+pub use report::{CheckOutcome, CheckReport, Counts, Finding};
+pub use run::{CheckOptions, check};

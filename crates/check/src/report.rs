@@ -9,7 +9,7 @@ use crate::verdict::CheckResult;
 /// The outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Outcome {
+pub enum CheckOutcome {
     /// The rule is kept.
     Pass,
     /// The rule is broken.
@@ -33,7 +33,7 @@ pub struct Finding {
     /// How strongly.
     pub severity: Severity,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
     /// The request, where it failed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sent: String,
@@ -50,9 +50,9 @@ impl Finding {
     pub(crate) fn new(check: &'static Check, result: CheckResult, agent: &TestedAgent) -> Self {
         let Check { id, group, title, rule, severity, fix, .. } = *check;
         let (outcome, fix, sent, seen) = match result {
-            Ok(()) => (Outcome::Pass, "", String::new(), String::new()),
-            Err(problem) if problem.is_failure => (Outcome::Fail, fix, problem.sent, problem.seen),
-            Err(problem) => (Outcome::NotApplicable, "", problem.sent, problem.seen),
+            Ok(()) => (CheckOutcome::Pass, "", String::new(), String::new()),
+            Err(problem) if problem.is_failure => (CheckOutcome::Fail, fix, problem.sent, problem.seen),
+            Err(problem) => (CheckOutcome::NotApplicable, "", problem.sent, problem.seen),
         };
         let (sent, seen) = (agent.sanitize_line(&sent), agent.sanitize_line(&seen));
         Self { id, group, title, rule, severity, outcome, sent, seen, fix }
@@ -78,7 +78,7 @@ pub struct Counts {
 /// The findings about one agent.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct CheckReport {
     /// Its name, as its card has it.
     pub agent: String,
     /// Where the card was found.
@@ -93,16 +93,16 @@ pub struct Report {
     pub complete: bool,
 }
 
-impl Report {
+impl CheckReport {
     pub(crate) fn new(agent: String, card_url: String, interfaces: Vec<String>, findings: Vec<Finding>) -> Self {
         let mut counts = Counts::default();
         for finding in &findings {
             let count = match (finding.outcome, finding.severity) {
-                (Outcome::Pass, _) => &mut counts.pass,
-                (Outcome::NotApplicable, _) => &mut counts.not_applicable,
-                (Outcome::Fail, Severity::Must) => &mut counts.fail_must,
-                (Outcome::Fail, Severity::Should) => &mut counts.fail_should,
-                (Outcome::Fail, Severity::Quality) => &mut counts.fail_quality,
+                (CheckOutcome::Pass, _) => &mut counts.pass,
+                (CheckOutcome::NotApplicable, _) => &mut counts.not_applicable,
+                (CheckOutcome::Fail, Severity::Must) => &mut counts.fail_must,
+                (CheckOutcome::Fail, Severity::Should) => &mut counts.fail_should,
+                (CheckOutcome::Fail, Severity::Quality) => &mut counts.fail_quality,
             };
             *count += 1;
         }

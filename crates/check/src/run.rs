@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use crate::agent::TestedAgent;
 use crate::checks::{Check, Group, Run, checks};
 use crate::interface::TestedInterface;
-use crate::report::{Finding, Report};
+use crate::report::{CheckReport, Finding};
 use crate::verdict::{CheckResult, NotPassed, skip};
 
 /// The options of a run.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct CheckOptions {
     /// The text of the messages.
     pub text: String,
     /// The timeout of a request.
@@ -30,7 +30,7 @@ pub struct Options {
     pub only: Vec<Group>,
 }
 
-impl Default for Options {
+impl Default for CheckOptions {
     fn default() -> Self {
         Self {
             text: "hello".to_owned(),
@@ -56,14 +56,14 @@ const CLEANUP_TIMEOUT_STOPPED: Duration = Duration::from_secs(5);
 pub async fn check(
     egress: Egress,
     peer: &Peer,
-    options: &Options,
+    options: &CheckOptions,
     stop: impl Future<Output = ()>,
     mut on_start: impl FnMut(&'static Check),
-) -> Result<Report, ClientError> {
+) -> Result<CheckReport, ClientError> {
     let mut stop = pin!(stop);
     let (agent, declared) = tokio::select! {
         found = TestedAgent::find(egress, peer, options) => found?,
-        () = &mut stop => return Ok(Report::new(String::new(), String::new(), Vec::new(), Vec::new()).stopped()),
+        () = &mut stop => return Ok(CheckReport::new(String::new(), String::new(), Vec::new(), Vec::new()).stopped()),
     };
     let agent = Arc::new(agent);
     let interfaces: Vec<TestedInterface> =
@@ -90,7 +90,7 @@ pub async fn check(
     let _ = timeout(time, cancel_leftovers(&interfaces)).await;
     let called = interfaces.iter().map(|interface| agent.sanitize_line(&interface.describe()));
     let (name, url) = (agent.sanitize(&agent.name), agent.sanitize(&agent.card_url));
-    let report = Report::new(name, url, called.collect(), findings);
+    let report = CheckReport::new(name, url, called.collect(), findings);
     Ok(if is_stopped { report.stopped() } else { report })
 }
 

@@ -3,46 +3,46 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use switchboard_check::{Group, Options, Outcome};
+use switchboard_check::{CheckOptions, CheckOutcome, Group};
 use switchboard_client::Peer;
 
 use crate::examined::{all_found, assert_found, examined, failed, faults, finding, report, report_with_keys, that};
 use crate::peer::{Defect, old};
 
-fn said(text: &str) -> Options {
+fn said(text: &str) -> CheckOptions {
     let (patience, silence) = (Duration::from_secs(6), Duration::from_secs(1));
-    Options { text: text.to_owned(), patience, silence, ..Options::default() }
+    CheckOptions { text: text.to_owned(), patience, silence, ..CheckOptions::default() }
 }
 
-fn slow() -> Options {
-    Options { text: "slow:800".to_owned(), silence: Duration::from_secs(1), ..Options::default() }
+fn slow() -> CheckOptions {
+    CheckOptions { text: "slow:800".to_owned(), silence: Duration::from_secs(1), ..CheckOptions::default() }
 }
 
 #[tokio::test]
 async fn an_agent_without_defects_has_none() {
-    let fast = report(Defect::Nothing, &Options::default()).await;
+    let fast = report(Defect::Nothing, &CheckOptions::default()).await;
     assert_eq!(failed(&fast), [""; 0], "{}", faults(&fast));
     assert!(fast.counts.pass > 45, "{:?}", fast.counts);
     assert!(!fast.failed(true));
 
     let slow = report(Defect::Nothing, &slow()).await;
     assert_eq!(failed(&slow), [""; 0], "{}", faults(&slow));
-    let passed = that(&slow, Outcome::Pass);
+    let passed = that(&slow, CheckOutcome::Pass);
     for id in ["stream-left", "subscribe-follows", "subscribe-twice", "cancel-final", "stream-keep-alive"] {
         assert!(passed.contains(&id), "{id}: {:?}", finding(&slow, id));
     }
 
-    let rest = report(Defect::Rest, &Options::default()).await;
+    let rest = report(Defect::Rest, &CheckOptions::default()).await;
     assert_eq!(failed(&rest), [""; 0], "{}", faults(&rest));
-    assert!(that(&rest, Outcome::Pass).contains(&"error-status"));
+    assert!(that(&rest, CheckOutcome::Pass).contains(&"error-status"));
 
-    let extension = report(Defect::WithExtension, &Options::default()).await;
+    let extension = report(Defect::WithExtension, &CheckOptions::default()).await;
     assert_eq!(failed(&extension), [""; 0], "{}", faults(&extension));
-    let passed = that(&extension, Outcome::Pass);
+    let passed = that(&extension, CheckOutcome::Pass);
     for id in ["extension-required", "extension-declared", "extension-echoed", "send-answered"] {
         assert!(passed.contains(&id), "{id}");
     }
-    assert_eq!(failed(&report(Defect::WithoutWebhooks, &Options::default()).await), [""; 0]);
+    assert_eq!(failed(&report(Defect::WithoutWebhooks, &CheckOptions::default()).await), [""; 0]);
 }
 
 #[tokio::test]
@@ -143,10 +143,10 @@ async fn what_only_work_that_takes_time_shows_is_found_with_a_text_for_it() {
 
 #[tokio::test]
 async fn a_message_that_is_never_answered_is_told_with_what_its_task_says_meanwhile() {
-    let options = Options { patience: Duration::from_secs(1), ..Options::default() };
+    let options = CheckOptions { patience: Duration::from_secs(1), ..CheckOptions::default() };
     let report = report(Defect::AnswersNever, &options).await;
     let finding = finding(&report, "send-in-time");
-    assert_eq!(finding.outcome, Outcome::Fail);
+    assert_eq!(finding.outcome, CheckOutcome::Fail);
     let seen = "no answer within 1 s; its task is working since 2026-01-01T00:00:01.000Z, and can be subscribed to";
     assert!(finding.seen.ends_with(seen), "{}", finding.seen);
     assert!(!report.failed(true), "being slow breaks no rule: {:?}", failed(&report));
@@ -156,7 +156,7 @@ async fn a_message_that_is_never_answered_is_told_with_what_its_task_says_meanwh
 async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_door() {
     let clean = report_with_keys(Defect::WithKeys).await;
     assert_eq!(failed(&clean), [""; 0], "{}", faults(&clean));
-    let passed = that(&clean, Outcome::Pass);
+    let passed = that(&clean, CheckOutcome::Pass);
     let doors: [(&str, &[&str]); 6] = [
         ("GetTask", &["security-other-read"]),
         ("ListTasks", &["security-other-list"]),
@@ -170,9 +170,12 @@ async fn a_second_caller_who_gets_at_the_tasks_of_the_first_is_found_at_every_do
         assert!(expected.iter().all(|id| passed.contains(id)), "{method}: {clean:#?}");
         assert_found(Defect::Shared(method), &report, expected);
     }
-    let alone = report(Defect::Nothing, &Options { only: vec![Group::Security], ..Options::default() }).await;
+    let alone = report(Defect::Nothing, &CheckOptions { only: vec![Group::Security], ..CheckOptions::default() }).await;
     let finding = finding(&alone, "security-other-read");
-    assert!(finding.outcome == Outcome::NotApplicable && finding.seen.contains("A2ACLI_OTHER_BEARER"), "{finding:?}");
+    assert!(
+        finding.outcome == CheckOutcome::NotApplicable && finding.seen.contains("A2ACLI_OTHER_BEARER"),
+        "{finding:?}"
+    );
 }
 
 #[tokio::test]
@@ -194,7 +197,7 @@ async fn credentials_are_asked_for_at_every_door_and_looked_at() {
 
 #[tokio::test]
 async fn a_list_that_ignores_states_is_found_where_all_tasks_are_in_one() {
-    let options = Options { only: vec![Group::List], ..said("slow:1") };
+    let options = CheckOptions { only: vec![Group::List], ..said("slow:1") };
     all_found(&options, &[(Defect::ListOfAllStates, &["list-status"])]).await;
 }
 
@@ -206,29 +209,31 @@ async fn over_rest_an_error_must_say_its_reason() {
 
 #[tokio::test]
 async fn an_old_stream_that_ends_with_a_question_must_say_that_it_is_final() {
-    let options = Options { only: vec![Group::Streaming], ..said("hello") };
+    let options = CheckOptions { only: vec![Group::Streaming], ..said("hello") };
     for (old, outcome) in [
-        (old::Old::AsksWithoutFinal, Outcome::Fail),
-        (old::Old::Asks, Outcome::Pass),
+        (old::Old::AsksWithoutFinal, CheckOutcome::Fail),
+        (old::Old::Asks, CheckOutcome::Pass),
         // It has not ended.
-        (old::Old::AsksAndStays, Outcome::NotApplicable),
+        (old::Old::AsksAndStays, CheckOutcome::NotApplicable),
     ] {
         let report = examined(&Peer::new(old::start(old).await), &options).await;
         let finding = finding(&report, "stream-final");
         assert_eq!(finding.outcome, outcome, "{old:?}: {finding:?}");
-        let expected: &[&str] = if outcome == Outcome::Fail { &["stream-final"] } else { &[] };
+        let expected: &[&str] = if outcome == CheckOutcome::Fail { &["stream-final"] } else { &[] };
         assert_eq!(failed(&report), expected, "{old:?}: {}", faults(&report));
     }
 }
 
 #[tokio::test]
 async fn an_old_webhook_that_is_deleted_without_a_result_is_found() {
-    let options = Options { only: vec![Group::Push], ..said("hello") };
-    for (old, outcome) in [(old::Old::DeletesWithoutResult, Outcome::Fail), (old::Old::WithWebhooks, Outcome::Pass)] {
+    let options = CheckOptions { only: vec![Group::Push], ..said("hello") };
+    for (old, outcome) in
+        [(old::Old::DeletesWithoutResult, CheckOutcome::Fail), (old::Old::WithWebhooks, CheckOutcome::Pass)]
+    {
         let report = examined(&Peer::new(old::start(old).await), &options).await;
         let finding = finding(&report, "push-delete-result");
         assert_eq!(finding.outcome, outcome, "{old:?}: {finding:?}");
-        let expected: &[&str] = if outcome == Outcome::Fail { &["push-delete-result"] } else { &[] };
+        let expected: &[&str] = if outcome == CheckOutcome::Fail { &["push-delete-result"] } else { &[] };
         assert_eq!(failed(&report), expected, "{old:?}: {}", faults(&report));
     }
 }
@@ -236,7 +241,7 @@ async fn an_old_webhook_that_is_deleted_without_a_result_is_found() {
 #[tokio::test]
 async fn an_old_card_must_say_what_is_spoken_at_its_address() {
     let peer = Peer::new(old::start(old::Old::CardWithoutTransport).await);
-    let report = examined(&peer, &Options { only: vec![Group::Card], ..said("hello") }).await;
+    let report = examined(&peer, &CheckOptions { only: vec![Group::Card], ..said("hello") }).await;
     assert_eq!(failed(&report), ["card-members-v03"], "{}", faults(&report));
     assert_eq!(finding(&report, "card-members-v03").seen, "preferredTransport is missing");
 }
@@ -245,7 +250,7 @@ async fn an_old_card_must_say_what_is_spoken_at_its_address() {
 async fn the_card_for_known_callers_is_held_against_what_is_declared() {
     let clean = report_with_keys(Defect::WithExtendedCard).await;
     assert_eq!(failed(&clean), [""; 0], "{}", faults(&clean));
-    let passed = that(&clean, Outcome::Pass);
+    let passed = that(&clean, CheckOutcome::Pass);
     assert!(passed.contains(&"card-extended") && passed.contains(&"card-extended-guarded"), "{passed:?}");
     for (defect, expected) in [
         (Defect::ExtendedCardForAnybody, &["card-extended-guarded"][..]),
@@ -257,14 +262,14 @@ async fn the_card_for_known_callers_is_held_against_what_is_declared() {
 
 #[tokio::test]
 async fn cards_are_held_against_what_is_there() {
-    let options = Options { only: vec![Group::Card], ..Options::default() };
+    let options = CheckOptions { only: vec![Group::Card], ..CheckOptions::default() };
     let other = report(Defect::CardOfAnotherAgent, &options).await;
     assert_found(Defect::CardOfAnotherAgent, &other, &["card-v03-agrees"]);
     assert_eq!(finding(&other, "card-v03-agrees").seen, "name is \"peer\" and \"another\"");
     let moved = report(Defect::CardOfAnotherHost, &options).await;
     let reachable = finding(&moved, "card-reachable");
     let says = "the card says http://127.0.0.1:1/rpc, and http://127.0.0.1:";
-    assert!(reachable.outcome == Outcome::NotApplicable && reachable.seen.starts_with(says), "{reachable:?}");
+    assert!(reachable.outcome == CheckOutcome::NotApplicable && reachable.seen.starts_with(says), "{reachable:?}");
     assert!(moved.interfaces[0].ends_with("/rpc (the card says http://127.0.0.1:1/rpc)"), "{:?}", moved.interfaces);
     let nowhere = report(Defect::CardInterfaceNotThere, &options).await;
     assert!(finding(&nowhere, "card-reachable").seen.starts_with("HTTP+JSON 1.0: 404 text/plain"), "{nowhere:#?}");
@@ -280,7 +285,7 @@ async fn defects_that_spoil_more_than_one_thing_are_found_too() {
         (Defect::OldSpellings, &["send-waits", "task-members", "stream-events"]),
         (Defect::ExtensionNeverTaken, &["extension-declared"]),
     ];
-    let options = Options::default();
+    let options = CheckOptions::default();
     let reports = join_all(expected.iter().map(|(defect, _)| report(*defect, &options))).await;
     for ((defect, expected), report) in expected.iter().zip(reports) {
         let failed = failed(&report);
@@ -295,7 +300,7 @@ async fn defects_that_spoil_more_than_one_thing_are_found_too() {
 
 #[tokio::test]
 async fn advice_that_is_not_followed_fails_only_where_that_is_wanted() {
-    let options = Options { only: vec![Group::Card], ..Options::default() };
+    let options = CheckOptions { only: vec![Group::Card], ..CheckOptions::default() };
     let report = report(Defect::CardWithoutCaching, &options).await;
     assert!(report.findings.iter().all(|finding| finding.group == Group::Card));
     assert!(!report.failed(false) && report.failed(true));
@@ -306,7 +311,7 @@ async fn advice_that_is_not_followed_fails_only_where_that_is_wanted() {
 
 #[tokio::test]
 async fn what_agents_say_is_shown_without_what_a_terminal_obeys() {
-    let report = report(Defect::OldCallersRefused, &Options::default()).await;
+    let report = report(Defect::OldCallersRefused, &CheckOptions::default()).await;
     let finding = finding(&report, "version-old-callers");
     assert!(finding.seen.contains("-32009") && !finding.seen.contains('\u{1b}'), "{finding:?}");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use switchboard_check::{Group, Options, Outcome};
+use switchboard_check::{CheckOptions, CheckOutcome, Group};
 use switchboard_client::Peer;
 
 use crate::examined::{
@@ -11,8 +11,8 @@ use crate::examined::{
 };
 use crate::peer::{Defect, old, start};
 
-fn said(text: &str) -> Options {
-    Options { text: text.to_owned(), ..Options::default() }
+fn said(text: &str) -> CheckOptions {
+    CheckOptions { text: text.to_owned(), ..CheckOptions::default() }
 }
 
 #[tokio::test]
@@ -31,18 +31,18 @@ async fn what_is_allowed_is_no_fault() {
     let limited = report(Defect::Limited, &said("hello")).await;
     assert!(limited.counts.pass > 45, "whoever is asked to come back later does: {limited:#?}");
     let tenant = report(Defect::WithTenant, &said("hello")).await;
-    assert!(that(&tenant, Outcome::Pass).contains(&"error-params-invalid"), "{tenant:#?}");
+    assert!(that(&tenant, CheckOutcome::Pass).contains(&"error-params-invalid"), "{tenant:#?}");
     let webhooks = report(Defect::WebhooksOfOpenTasks, &said("hello")).await;
     assert_eq!(
         finding(&webhooks, "push-round-trip").outcome,
-        Outcome::Pass,
+        CheckOutcome::Pass,
         "{:?}",
         finding(&webhooks, "push-round-trip")
     );
     let over = report(Defect::WebhooksOfOpenTasks, &said("slow:1")).await;
     assert_eq!(
         finding(&over, "push-round-trip").outcome,
-        Outcome::NotApplicable,
+        CheckOutcome::NotApplicable,
         "{:?}",
         finding(&over, "push-round-trip")
     );
@@ -54,14 +54,14 @@ async fn what_agents_do_with_questions_is_theirs_to_say() {
         [Defect::Nothing, Defect::ClosesAtQuestions, Defect::TellsLate, Defect::CancelsTwice, Defect::ForgetsCanceled];
     all_found(&said("ask"), &flavours.map(|flavour| (flavour, &[][..]))).await;
     let closing = report(Defect::ClosesAtQuestions, &said("ask")).await;
-    assert_eq!(finding(&closing, "cancel-ends-streams").outcome, Outcome::NotApplicable);
+    assert_eq!(finding(&closing, "cancel-ends-streams").outcome, CheckOutcome::NotApplicable);
     let late = report(Defect::TellsLate, &said("ask")).await;
-    assert_eq!(finding(&late, "cancel-ends-streams").outcome, Outcome::Pass);
+    assert_eq!(finding(&late, "cancel-ends-streams").outcome, CheckOutcome::Pass);
 }
 
 #[tokio::test]
 async fn an_agent_without_any_time_is_not_to_blame() {
-    let options = Options { patience: Duration::from_secs(3), ..said("hello") };
+    let options = CheckOptions { patience: Duration::from_secs(3), ..said("hello") };
     let report = report(Defect::Overloaded, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
     assert_eq!(finding(&report, "error-task-unknown").seen, "the agent has no time for it (503)");
@@ -69,10 +69,10 @@ async fn an_agent_without_any_time_is_not_to_blame() {
 
 #[tokio::test]
 async fn an_agent_far_away_is_not_slow() {
-    let options = Options { only: vec![Group::Operations], ..said("hello") };
+    let options = CheckOptions { only: vec![Group::Operations], ..said("hello") };
     let report = report(Defect::Far, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
-    assert_eq!(finding(&report, "send-returns-immediately").outcome, Outcome::Pass);
+    assert_eq!(finding(&report, "send-returns-immediately").outcome, CheckOutcome::Pass);
 }
 
 #[tokio::test]
@@ -87,15 +87,15 @@ async fn where_everybody_is_let_in_nobody_is_a_stranger() {
     let peer = Peer { credentials: key("key-of-one"), ..Peer::new(start(Defect::Public).await) };
     let header = (http::HeaderName::from_static("x-trace"), http::HeaderValue::from_static("one-two"));
     let with_header = Peer { headers: vec![header], ..Peer::new(start(Defect::Public).await) };
-    let options = Options::default();
+    let options = CheckOptions::default();
     for report in join_all([&peer, &with_header].map(|peer| examined(peer, &options))).await {
         assert_found(Defect::Public, &report, &[]);
-        assert_eq!(finding(&report, "security-foreign-task").outcome, Outcome::NotApplicable);
+        assert_eq!(finding(&report, "security-foreign-task").outcome, CheckOutcome::NotApplicable);
     }
     let keys = report_with_keys(Defect::WithKeys).await;
     assert_found(Defect::WithKeys, &keys, &[]);
     for id in ["security-enforced", "security-wrong", "security-challenge", "security-foreign-task"] {
-        assert_eq!(finding(&keys, id).outcome, Outcome::Pass, "{id}");
+        assert_eq!(finding(&keys, id).outcome, CheckOutcome::Pass, "{id}");
     }
 }
 
@@ -112,23 +112,23 @@ async fn old_agents_are_held_to_their_own_version() {
 #[tokio::test]
 async fn work_that_ends_when_nobody_listens_any_more_is_no_fault_of_the_stream() {
     let patience = Duration::from_millis(1_500);
-    let options = Options { patience, only: vec![Group::Streaming], ..said("slow:2200") };
+    let options = CheckOptions { patience, only: vec![Group::Streaming], ..said("slow:2200") };
     let report = report(Defect::Nothing, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
-    assert_eq!(finding(&report, "subscribe-follows").outcome, Outcome::NotApplicable, "{report:#?}");
+    assert_eq!(finding(&report, "subscribe-follows").outcome, CheckOutcome::NotApplicable, "{report:#?}");
 }
 
 #[tokio::test]
 async fn a_message_whose_task_has_ended_meanwhile_was_worked_on() {
     let patience = Duration::from_secs(1);
-    let options = Options { patience, only: vec![Group::Operations], ..said("slow:1300") };
+    let options = CheckOptions { patience, only: vec![Group::Operations], ..said("slow:1300") };
     let report = report(Defect::Both, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
 }
 
 #[tokio::test]
 async fn an_answer_that_is_too_long_to_be_read_is_said_so() {
-    let options = Options { only: vec![Group::List], ..said("big:5000000") };
+    let options = CheckOptions { only: vec![Group::List], ..said("big:5000000") };
     let report = report(Defect::Nothing, &options).await;
     assert_eq!(failed(&report), [""; 0], "{}", faults(&report));
     let seen = &finding(&report, "list-artifacts-asked").seen;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use switchboard_check::{Group, Options, Outcome, check};
+use switchboard_check::{CheckOptions, CheckOutcome, Group, check};
 use switchboard_client::{Credentials, Peer, Secret};
 use tokio::time::Instant;
 
@@ -15,10 +15,10 @@ async fn streams_without_an_end_are_left_in_time() {
         let (url, agent) = start_watched(defect).await;
         let (patience, only) = (Duration::from_secs(1), vec![Group::Streaming]);
         let began = Instant::now();
-        let report = examined(&Peer::new(url), &Options { patience, only, ..Options::default() }).await;
+        let report = examined(&Peer::new(url), &CheckOptions { patience, only, ..CheckOptions::default() }).await;
         assert!(began.elapsed() < Duration::from_secs(30), "{defect:?}: {:?}", began.elapsed());
         assert!(agent.messages() <= 6, "{defect:?}: {} messages", agent.messages());
-        assert_eq!(finding(&report, "stream-whole").outcome, Outcome::NotApplicable, "{report:#?}");
+        assert_eq!(finding(&report, "stream-whole").outcome, CheckOutcome::NotApplicable, "{report:#?}");
         assert_eq!(agent.open_tasks(), 0, "{defect:?}");
     }
 }
@@ -36,7 +36,7 @@ async fn a_report_that_is_stopped_says_what_is_known_and_leaves_nothing_at_work(
     let stopped = async { stopped.await.unwrap() };
     let (peer, options) = (
         Peer::new(url),
-        Options { text: "slow:60000".to_owned(), patience: Duration::from_secs(1), ..Options::default() },
+        CheckOptions { text: "slow:60000".to_owned(), patience: Duration::from_secs(1), ..CheckOptions::default() },
     );
     let report = check(switchboard_client::egress().unwrap(), &peer, &options, stopped, begins).await.unwrap();
     assert!(!report.complete && report.findings.iter().any(|finding| finding.group == Group::Errors), "{report:#?}");
@@ -47,7 +47,7 @@ async fn a_report_that_is_stopped_says_what_is_known_and_leaves_nothing_at_work(
 
 #[tokio::test]
 async fn a_fault_that_is_there_five_thousand_times_is_told_in_one_line() {
-    let options = Options { only: vec![Group::Card], ..Options::default() };
+    let options = CheckOptions { only: vec![Group::Card], ..CheckOptions::default() };
     let report = report(Defect::CardWithManySkills, &options).await;
     let seen = &finding(&report, "card-skills").seen;
     assert!(seen.len() < 1_000 && seen.ends_with("more like these"), "{seen}");
@@ -67,7 +67,8 @@ async fn secrets_that_agents_repeat_are_not_in_the_report() {
         (Credentials::None, typed),
     ] {
         let peer = Peer { credentials, headers, ..Peer::new(start(Defect::Reflects).await) };
-        let report = examined(&peer, &Options { patience: Duration::from_secs(3), ..Options::default() }).await;
+        let report =
+            examined(&peer, &CheckOptions { patience: Duration::from_secs(3), ..CheckOptions::default() }).await;
         let shown = format!("{}{}{report:?}", report.junit(), serde_json::to_string(&report).unwrap());
         for part in ["s3cret", "quoted"] {
             assert!(!shown.to_ascii_lowercase().contains(part), "{shown}");

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use switchboard_check::{Check, Counts, Finding, Group, Options, Outcome, Report};
+use switchboard_check::{Check, CheckOptions, CheckOutcome, CheckReport, Counts, Finding, Group};
 use switchboard_client::{CardAttempt, ClientError, Credentials, Peer, Secret};
 use switchboard_host::config::time_span::TimeSpan;
 use switchboard_host::printer::{Output, Printer};
@@ -89,12 +89,12 @@ pub fn run(words: Vec<String>, wishes: &Wishes, flags: &CallFlags, printer: Prin
     run_async(printer, async {
         let (agent, []) = agent_and_words(words, flags, [])?;
         let call = Call::open(&agent, flags).await?;
-        let options = Options {
+        let options = CheckOptions {
             text: wishes.text.clone(),
             patience: wishes.patience.duration(),
             other: other(wishes, flags)?,
             only: wishes.only.clone(),
-            ..Options::default()
+            ..CheckOptions::default()
         };
         let progress = Progress { is_shown: std::io::stderr().is_terminal() && !printer.is_json(), printer };
         let peer = peer(&call);
@@ -191,7 +191,7 @@ impl Progress {
     }
 }
 
-fn print(report: &Report, printer: Printer) {
+fn print(report: &CheckReport, printer: Printer) {
     printer.line(format!("agent: {}", clean::line(&report.agent)));
     printer.line(format!("card: {}", clean::line(&report.card_url)));
     for interface in &report.interfaces {
@@ -216,9 +216,9 @@ fn print(report: &Report, printer: Printer) {
 fn print_finding(finding: &Finding, printer: Printer) {
     let Finding { id, title, rule, severity, sent, seen, fix, .. } = finding;
     match finding.outcome {
-        Outcome::Pass => printer.line(format!("  pass  {id}: {title}")),
-        Outcome::NotApplicable => printer.line(format!("  n/a   {id}: {}", clean::line(seen))),
-        Outcome::Fail => {
+        CheckOutcome::Pass => printer.line(format!("  pass  {id}: {title}")),
+        CheckOutcome::NotApplicable => printer.line(format!("  n/a   {id}: {}", clean::line(seen))),
+        CheckOutcome::Fail => {
             printer.line(format!("  FAIL  {id}: not true that {title}"));
             printer.line(format!("        rule: {rule} ({})", severity.as_str()));
             printer.line(format!("        sent: {}", clean::line(sent)));
