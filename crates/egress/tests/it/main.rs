@@ -5,13 +5,13 @@
 mod addresses;
 mod allowlist;
 mod anywhere;
-mod crowd;
+mod client_certificate;
+mod connection_limit;
 mod delivery;
 mod encryption;
 mod environment;
 mod flood;
 mod hostile;
-mod identity;
 mod names;
 mod nameserver;
 mod receiver;
