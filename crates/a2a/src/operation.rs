@@ -80,16 +80,6 @@ impl Operation {
     pub fn is_streaming(self) -> bool {
         matches!(self, Self::SendStreamingMessage | Self::SubscribeToTask)
     }
-
-    /// Whether the version's specification has it. Some v0.3 peers list tasks all the same, or return their card; many
-    /// do not.
-    pub fn is_specified(self, version: Version) -> bool {
-        match self {
-            Self::GetCard => false,
-            Self::ListTasks => version == Version::V1,
-            _ => true,
-        }
-    }
 }
 
 /// The name it has in v1.0.

@@ -59,12 +59,12 @@ impl Serialize for CardView<'_> {
         let Self { card, form } = *self;
         let mut capabilities = card.capabilities.clone();
         let has_extended_card = capabilities.extended_agent_card == Some(true);
+        capabilities.extended_agent_card = capabilities.extended_agent_card.filter(|_| form.has_v1());
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("name", &card.name)?;
         map.serialize_entry("description", &card.description)?;
         if form.has_v03() {
             map.serialize_entry("protocolVersion", V03_CARD_VERSION)?;
-            capabilities.extended_agent_card = capabilities.extended_agent_card.filter(|_| form.has_v1());
         }
         if form.has_v1() {
             map.serialize_entry("supportedInterfaces", &card.supported_interfaces)?;
