@@ -40,17 +40,15 @@ impl LogCache {
 mod tests {
     use std::sync::Arc;
 
-    use switchboard_a2a::{Message, PushConfig, PushPayload, Role, Version};
-    use switchboard_egress::{Allowlist, Egress};
+    use switchboard_a2a::{PushConfig, PushPayload, Version};
     use switchboard_engine::clock::SystemClock;
     use switchboard_engine::store::webhooks::DeliveryState;
     use switchboard_engine::*;
-    use switchboard_store::SqliteStore;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::Webhooks;
     use crate::endpoints::Started;
+    use crate::outbox::tests::{send, unstarted};
 
     /// Says that it begins, makes an artifact of so many bytes as its text says, and fails: no status carries the artifact.
     #[derive(Clone)]
@@ -72,14 +70,7 @@ mod tests {
     /// Takes the first steps of a webhook that is told of statuses only, each of which is taken by its endpoint; says how
     /// much is kept of the task.
     async fn kept_after(steps: &[&str], artifact_bytes: usize) -> Option<usize> {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(folder.path(), switchboard_store::Options::default()).unwrap());
-        let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("maker", Maker)], None));
-        let engine = Engine::start(store.clone(), directory, Arc::new(SystemClock), Settings::default()).await.unwrap();
-        let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
-        let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
-        // Not started: steps are taken by hand.
-        let webhooks = Webhooks::new(engine.clone(), store, egress, crate::Options::default()).await.unwrap();
+        let (_folder, webhooks) = unstarted("maker", Maker, Arc::new(SystemClock)).await;
         let origin = endpoint().await;
         let config = PushConfig {
             tenant: None,
@@ -91,18 +82,7 @@ mod tests {
             payload: Some(PushPayload::StatusUpdate),
         };
         let caller = Caller::local();
-        let send = IncomingMessage {
-            address: Address::Agent("maker".into()),
-            message: Message::text(Role::User, artifact_bytes.to_string()),
-            accepted_output_modes: Vec::new(),
-            metadata: None,
-            idempotency_key: None,
-            webhook: Some(webhooks.prepare(&caller, Version::V1, &config).await.unwrap()),
-            push_config: Some(config),
-            return_immediately: false,
-            streaming: false,
-        };
-        engine.send(&caller, send).await.unwrap().answer().await;
+        send(&webhooks, "maker", artifact_bytes.to_string(), Version::V1, config).await;
         let key = WebhookKey(1);
         let outbox = &webhooks.outbox;
         for told in steps {

@@ -4,6 +4,9 @@
 //! deliveries that are due, and from time to time cursors are compared with tasks. The first comparison finds what an
 //! earlier process left, the later ones what a lost wake-up left.
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

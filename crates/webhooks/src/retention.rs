@@ -155,18 +155,13 @@ fn kept(body: Bytes) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use switchboard_a2a::{Message, PushConfig, Role, Version};
-    use switchboard_egress::{Allowlist, Egress};
+    use switchboard_a2a::{PushConfig, Version};
     use switchboard_engine::clock::SimulatedClock;
-    use switchboard_engine::store::webhooks::{DeliveryKey, WebhookStore};
-    use switchboard_engine::{
-        Address, Agent, AgentError, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Manifest, Settings,
-        TaskHandle, Turn,
-    };
-    use switchboard_store::SqliteStore;
+    use switchboard_engine::store::webhooks::DeliveryKey;
+    use switchboard_engine::{Agent, AgentError, Manifest, TaskHandle, Turn};
 
     use super::*;
-    use crate::Webhooks;
+    use crate::outbox::tests::{send, unstarted};
 
     struct Done;
 
@@ -182,30 +177,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_made_only_when_it_is_its_turn() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(folder.path(), switchboard_store::Options::default()).unwrap());
-        let directory = Arc::new(FixedDirectory::new(vec![Hosted::new("done", Done)], None));
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
-        let engine =
-            Engine::start(store.clone(), directory, Arc::new(clock.clone()), Settings::default()).await.unwrap();
-        let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
-        let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
-        // Never started: only the janitor is at work.
-        let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, Options::default()).await.unwrap();
+        let (_folder, webhooks) = unstarted("done", Done, Arc::new(clock.clone())).await;
+        let store = &webhooks.outbox.store;
         let config: PushConfig = serde_json::from_str(r#"{"url":"http://127.0.0.1:9/"}"#).unwrap();
-        let webhook = webhooks.prepare(&Caller::local(), Version::V03, &config).await.unwrap();
-        let send = IncomingMessage {
-            address: Address::Agent("done".into()),
-            message: Message::text(Role::User, "x".repeat(1 << 20)),
-            accepted_output_modes: Vec::new(),
-            metadata: None,
-            idempotency_key: None,
-            push_config: Some(config),
-            webhook: Some(webhook),
-            return_immediately: false,
-            streaming: false,
-        };
-        engine.send(&Caller::local(), send).await.unwrap().answer().await;
+        send(&webhooks, "done", "x".repeat(1 << 20), Version::V03, config).await;
         clock.advance(Options::default().hold_tasks * 2);
 
         let somebody_renders = webhooks.outbox.rendering.acquire().await.unwrap();

@@ -1,0 +1,38 @@
+//! An outbox whose dispatcher does not run, for unit tests that take single steps.
+
+use std::sync::Arc;
+
+use switchboard_a2a::{Message, PushConfig, Role, Version};
+use switchboard_egress::{Allowlist, Egress};
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{Address, Agent, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
+use switchboard_store::SqliteStore;
+
+use crate::{Options, Webhooks};
+
+pub(crate) async fn unstarted(name: &str, agent: impl Agent, clock: Arc<dyn Clock>) -> (tempfile::TempDir, Webhooks) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path(), switchboard_store::Options::default()).unwrap());
+    let directory = Arc::new(FixedDirectory::new(vec![Hosted::new(name, agent)], None));
+    let engine = Engine::start(store.clone(), directory, clock, Settings::default()).await.unwrap();
+    let allowlist = Allowlist::parse(["localhost"], ["127.0.0.0/8"]).unwrap();
+    let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
+    (folder, Webhooks::new(engine, store, egress, Options::default()).await.unwrap())
+}
+
+/// Sends a message with a webhook and waits for the end of its task.
+pub(crate) async fn send(webhooks: &Webhooks, agent: &str, text: String, version: Version, config: PushConfig) {
+    let caller = Caller::local();
+    let send = IncomingMessage {
+        address: Address::Agent(agent.into()),
+        message: Message::text(Role::User, text),
+        accepted_output_modes: Vec::new(),
+        metadata: None,
+        idempotency_key: None,
+        webhook: Some(webhooks.prepare(&caller, version, &config).await.unwrap()),
+        push_config: Some(config),
+        return_immediately: false,
+        streaming: false,
+    };
+    webhooks.outbox.engine.send(&caller, send).await.unwrap().answer().await;
+}
