@@ -9,8 +9,10 @@ mod webhooks;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode};
 
+use super::columns::IdentifierText;
 use super::open::database_path;
 use super::{connection, migrate};
 
@@ -88,21 +90,29 @@ pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, Ch
     }
     let snapshot = connection.transaction()?;
     let mut report = Report::default();
-    integrity(&snapshot, &mut report)?;
+    report_rows(&snapshot, "PRAGMA integrity_check(100)", &mut report, |line| format!("database: {line}"))?;
+    report.problems.retain(|problem| problem != "database: ok");
     logs::check(&snapshot, &mut report)?;
     rows::check(&snapshot, &mut report)?;
     webhooks::check(&snapshot, &mut report)?;
     Ok(report)
 }
 
-fn integrity(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare("PRAGMA integrity_check(100)")?;
+/// Adds a problem for each row of a query, named by its first column.
+fn report_rows(
+    connection: &Connection,
+    sql: &str,
+    report: &mut Report,
+    problem: impl Fn(&str) -> String,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let line: String = row.get(0)?;
-        if line != "ok" {
-            report.problems.push(format!("database: {line}"));
-        }
+        let name = match row.get_ref(0)? {
+            ValueRef::Integer(number) => number.to_string(),
+            _ => row.get(0).map_or_else(|_| "?".to_owned(), |IdentifierText(id)| id),
+        };
+        report.problems.push(problem(&name));
     }
     Ok(())
 }

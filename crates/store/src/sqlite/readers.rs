@@ -12,7 +12,6 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod log;
 pub(crate) mod names;
-pub(crate) mod row;
 pub(crate) mod task_counts;
 pub(crate) mod unfinished;
 pub(crate) mod webhooks;

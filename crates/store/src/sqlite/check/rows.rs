@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use super::Report;
-use crate::sqlite::columns::{IdentifierText, TERMINAL_STATES};
+use super::{Report, report_rows};
+use crate::sqlite::columns::TERMINAL_STATES;
 
 /// Conditions that must not hold for any task, and the problem if one does.
 const TASK_VIOLATIONS: [(&str, &str); 7] = [
@@ -45,23 +45,11 @@ const ORPHANS: [(&str, &str); 4] = [
 pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     for (condition, words) in TASK_VIOLATIONS {
         let condition = condition.replace("{terminal}", TERMINAL_STATES);
-        let mut statement = connection.prepare(&format!("SELECT id FROM task WHERE {condition}"))?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let IdentifierText(id) = row.get(0)?;
-            report.problems.push(format!("task {id}: {words}"));
-        }
+        let sql = format!("SELECT id FROM task WHERE {condition}");
+        report_rows(connection, &sql, report, |id| format!("task {id}: {words}"))?;
     }
     for (sql, what) in ORPHANS {
-        let mut statement = connection.prepare(sql)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let name = match row.get_ref(0)? {
-                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
-                other => other.as_str().unwrap_or("?").to_owned(),
-            };
-            report.problems.push(format!("{what} {name}: its task is gone"));
-        }
+        report_rows(connection, sql, report, |name| format!("{what} {name}: its task is gone"))?;
     }
     counters(connection, report)
 }

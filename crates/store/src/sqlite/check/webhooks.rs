@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::Report;
+use super::{Report, report_rows};
 
 /// Conditions that must not hold for any webhook, joined with its task, and the problem if one does.
 const WEBHOOK_VIOLATIONS: [(&str, &str); 4] = [
@@ -36,29 +36,13 @@ const DELIVERY_VIOLATIONS: [(&str, &str); 5] = [
 pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
     for (condition, words) in WEBHOOK_VIOLATIONS {
         let sql = format!("SELECT webhook.key FROM webhook LEFT JOIN task ON task.key = task_key WHERE {condition}");
-        report_rows(connection, &sql, "webhook", words, report)?;
+        report_rows(connection, &sql, report, |key| format!("webhook {key}: {words}"))?;
     }
     for (condition, words) in DELIVERY_VIOLATIONS {
         let sql = format!(
             "SELECT delivery.key FROM delivery LEFT JOIN webhook ON webhook.key = delivery.webhook WHERE {condition}"
         );
-        report_rows(connection, &sql, "delivery", words, report)?;
-    }
-    Ok(())
-}
-
-fn report_rows(
-    connection: &Connection,
-    sql: &str,
-    what: &str,
-    words: &str,
-    report: &mut Report,
-) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        report.problems.push(format!("{what} {key}: {words}"));
+        report_rows(connection, &sql, report, |key| format!("delivery {key}: {words}"))?;
     }
     Ok(())
 }

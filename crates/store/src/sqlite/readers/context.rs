@@ -6,7 +6,7 @@ use switchboard_engine::ids::{AgentName, CallerId};
 use switchboard_engine::store::TaskRow;
 
 use super::Reader;
-use super::row::TASK_COLUMNS;
+use super::load::TASK_COLUMNS;
 use crate::sqlite::columns::Identifier;
 use crate::sqlite::query::{limit, optional_row};
 

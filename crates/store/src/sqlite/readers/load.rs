@@ -1,12 +1,36 @@
-//! One task by its public id, or some by their keys.
+//! Loads tasks: the row, the newest snapshot and the events after it, by public id or by key.
 
-use switchboard_a2a::TaskId;
-use switchboard_engine::ids::TaskKey;
-use switchboard_engine::store::{LoadedTask, LoadedTaskWithin, TaskRow};
+use bytes::Bytes;
+use rusqlite::{Params, Row};
+use switchboard_a2a::{TaskId, Timestamp};
+use switchboard_engine::ids::{Epoch, Fence, Seq, TaskKey};
+use switchboard_engine::store::{EventRow, LoadedTask, LoadedTaskWithin, NewTask, RowState, TaskRow};
 
 use super::Reader;
-use super::row::{StoredTask, TASK_COLUMNS};
-use crate::sqlite::columns::Identifier;
+use crate::sqlite::columns::{Identifier, IdentifierText, phase_from, state_from};
+use crate::sqlite::query::{optional_row, rows};
+
+/// The columns that [`Reader::task`] reads, in its order.
+pub(crate) const TASK_COLUMNS: &str = "key, id, owner, agent, context, state, status_at, phase, fence, expires_at, \
+     hidden, recoveries, last_seq, bytes, first_row, snapshot_row, webhooks";
+/// The columns that [`event`] reads, in its order.
+pub(crate) const EVENT_COLUMNS: &str = "id, first_seq, count, epoch, blob";
+
+/// A row with the keys of its first event row and of its snapshot.
+pub(crate) struct StoredTask {
+    pub(crate) row: TaskRow,
+    first_row: Option<i64>,
+    snapshot_row: Option<i64>,
+}
+
+/// A row whose names are still numbers.
+struct RawTask {
+    row: TaskRow,
+    owner: i64,
+    agent: i64,
+    first_row: Option<i64>,
+    snapshot_row: Option<i64>,
+}
 
 impl Reader {
     pub(crate) fn row(&mut self, id: &TaskId) -> rusqlite::Result<Option<TaskRow>> {
@@ -50,4 +74,107 @@ impl Reader {
         let sql = format!("SELECT {TASK_COLUMNS} FROM task WHERE id = ?1");
         self.task(&sql, [Identifier::new(id.as_str())])
     }
+
+    /// All rows that a query over [`TASK_COLUMNS`] finds.
+    pub(crate) fn tasks(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Vec<StoredTask>> {
+        let raw: Vec<RawTask> = rows(&self.connection, sql, params, raw_task)?;
+        raw.into_iter().map(|raw| self.with_names(raw)).collect()
+    }
+
+    /// The one row that a query over [`TASK_COLUMNS`] finds.
+    pub(crate) fn task(&mut self, sql: &str, params: impl Params) -> rusqlite::Result<Option<StoredTask>> {
+        let raw = optional_row(&self.connection, sql, params, raw_task)?;
+        raw.map(|raw| self.with_names(raw)).transpose()
+    }
+
+    fn with_names(&mut self, raw: RawTask) -> rusqlite::Result<StoredTask> {
+        let mut row = raw.row;
+        row.task.owner = self.names.text(&self.connection, raw.owner)?.into();
+        row.task.agent = self.names.text(&self.connection, raw.agent)?.into();
+        Ok(StoredTask { row, first_row: raw.first_row, snapshot_row: raw.snapshot_row })
+    }
+
+    /// The newest snapshot and what came after it.
+    pub(crate) fn loaded(&self, task: StoredTask) -> rusqlite::Result<LoadedTask> {
+        let snapshot = match task.snapshot_row {
+            Some(row) => self.snapshot(row)?,
+            None => None,
+        };
+        let as_of = snapshot.as_ref().map_or(Seq(0), |(seq, _, _)| *seq);
+        let mut events = Vec::new();
+        if as_of == Seq(0)
+            && let Some(first_row) = task.first_row
+        {
+            events.extend(self.event(first_row)?);
+        }
+        if as_of != task.row.last_seq {
+            self.later_events(task.row.key, as_of, &mut events)?;
+        }
+        Ok(LoadedTask { row: task.row, snapshot, events })
+    }
+
+    fn snapshot(&self, row: i64) -> rusqlite::Result<Option<(Seq, Epoch, Bytes)>> {
+        let sql = "SELECT first_seq, count, epoch, snapshot FROM event WHERE id = ?1 AND snapshot IS NOT NULL";
+        optional_row(&self.connection, sql, [row], |row| {
+            let last = row.get::<_, i64>(0)? + row.get::<_, i64>(1)? - 1;
+            let bytes: Vec<u8> = row.get(3)?;
+            Ok((Seq(last.cast_unsigned()), Epoch(row.get::<_, i64>(2)?.cast_unsigned()), Bytes::from(bytes)))
+        })
+    }
+
+    /// One event row.
+    pub(crate) fn event(&self, row: i64) -> rusqlite::Result<Option<EventRow>> {
+        let sql = format!("SELECT {EVENT_COLUMNS} FROM event WHERE id = ?1");
+        optional_row(&self.connection, &sql, [row], event)
+    }
+
+    fn later_events(&self, key: TaskKey, after: Seq, events: &mut Vec<EventRow>) -> rusqlite::Result<()> {
+        // A snapshot is as of the last event of its row, so no row lies across it.
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM event WHERE task_key = ?1 AND first_seq > 1 AND first_seq > ?2 ORDER BY first_seq"
+        );
+        events.extend(rows(&self.connection, &sql, (key.0, after.0.cast_signed()), event)?);
+        Ok(())
+    }
+}
+
+/// An event row out of [`EVENT_COLUMNS`].
+pub(crate) fn event(row: &Row<'_>) -> rusqlite::Result<EventRow> {
+    let events: Vec<u8> = row.get(4)?;
+    Ok(EventRow {
+        row: row.get(0)?,
+        first_seq: Seq(row.get::<_, i64>(1)?.cast_unsigned()),
+        count: row.get(2)?,
+        epoch: Epoch(row.get::<_, i64>(3)?.cast_unsigned()),
+        events: Bytes::from(events),
+    })
+}
+
+fn raw_task(row: &Row<'_>) -> rusqlite::Result<RawTask> {
+    let IdentifierText(id) = row.get(1)?;
+    let IdentifierText(context) = row.get(4)?;
+    let task = TaskRow {
+        key: TaskKey(row.get(0)?),
+        // The names follow once the statement is done.
+        task: NewTask { id: id.into(), owner: "".into(), agent: "".into(), context: context.into() },
+        state: RowState {
+            state: state_from(5, row.get(5)?)?,
+            status_at: Timestamp(row.get(6)?),
+            phase: phase_from(7, row.get(7)?)?,
+            fence: Fence(row.get::<_, i64>(8)?.cast_unsigned()),
+            expires_at: row.get::<_, Option<i64>>(9)?.map(Timestamp),
+            hidden: row.get(10)?,
+            recoveries: row.get(11)?,
+        },
+        last_seq: Seq(row.get::<_, i64>(12)?.cast_unsigned()),
+        bytes: row.get::<_, i64>(13)?.cast_unsigned(),
+        watched: row.get::<_, i64>(16)? > 0,
+    };
+    Ok(RawTask {
+        row: task,
+        owner: row.get(2)?,
+        agent: row.get(3)?,
+        first_row: row.get(14)?,
+        snapshot_row: row.get(15)?,
+    })
 }

@@ -5,7 +5,7 @@ use switchboard_engine::ids::{Position, Seq, TaskKey};
 use switchboard_engine::store::EventRow;
 
 use super::Reader;
-use super::row::{EVENT_COLUMNS, event};
+use super::load::{EVENT_COLUMNS, event};
 use crate::sqlite::columns::IdentifierText;
 use crate::sqlite::query::{limit, optional_row, rows};
 

@@ -6,7 +6,7 @@ use switchboard_engine::ids::TaskKey;
 use switchboard_engine::store::TaskRow;
 
 use super::Reader;
-use super::row::TASK_COLUMNS;
+use super::load::TASK_COLUMNS;
 use crate::sqlite::query::limit;
 
 impl Reader {

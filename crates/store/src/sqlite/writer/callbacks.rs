@@ -70,8 +70,7 @@ impl Session<'_> {
     pub(crate) fn take_updates(&mut self, task: TaskKey, up_to: i64) -> rusqlite::Result<()> {
         let sql = "UPDATE callback_update INDEXED BY callback_update_waiting SET body = NULL \
                    WHERE task_key = ?1 AND number <= ?2 AND body IS NOT NULL";
-        self.execute(sql, (task.0, up_to))?;
-        Ok(())
+        self.execute(sql, (task.0, up_to)).map(drop)
     }
 
     pub(crate) fn evict_callback(&mut self, task: i64) -> rusqlite::Result<()> {

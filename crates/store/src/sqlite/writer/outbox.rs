@@ -89,8 +89,7 @@ impl Session<'_> {
     /// A dead letter outlives the log from which its body could be rendered again.
     fn store_body(&self, pending: &Pending, body: Option<&Bytes>) -> rusqlite::Result<()> {
         let Some(body) = body else { return Ok(()) };
-        self.execute("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..]))?;
-        Ok(())
+        self.execute("UPDATE delivery SET body = ?2 WHERE key = ?1", (pending.key, &body[..])).map(drop)
     }
 
     fn pending(&self, delivery: DeliveryKey) -> rusqlite::Result<Option<Pending>> {
@@ -113,8 +112,7 @@ impl Session<'_> {
                    status = ?5, problem = ?6, due_at = coalesce(?7, due_at), body = iif(?2 = 1, NULL, body) WHERE key = ?1";
         let Attempt { at, duration_ms, status, problem } = attempt;
         let due_at = due_at.map(|at| at.0);
-        self.execute(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at])?;
-        Ok(())
+        self.execute(sql, params![pending.key, state, at.0, duration_ms, status, problem, due_at]).map(drop)
     }
 
     /// Moves the cursor past a delivery, unless it is a replay. Returns how many were delivered.
@@ -128,11 +126,17 @@ impl Session<'_> {
 
     /// Inserts the delivery in order, due at once, unless there is one already or the cursor is past it.
     fn prepare(&mut self, webhook: i64, new: &NewDelivery) -> rusqlite::Result<()> {
+        self.insert_delivery(webhook, new, None).map(drop)
+    }
+
+    /// Inserts a delivery; with a problem as a dead letter that was never attempted. Returns whether it was inserted.
+    fn insert_delivery(&mut self, webhook: i64, new: &NewDelivery, problem: Option<&str>) -> rusqlite::Result<bool> {
         let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
-                   state, replay, held, attempts, due_at, created_at, began_at) \
-                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 0, 0, state <> 0, 0, ?9, ?9, began_at FROM webhook \
-                   WHERE key = ?2 AND state < 2 AND cursor < ?3 \
-                   ON CONFLICT (webhook) WHERE state = 0 AND replay = 0 DO NOTHING";
+                   state, replay, held, attempts, due_at, created_at, attempted_at, duration_ms, problem, began_at) \
+                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, iif(?10 IS NULL, 0, 2), 0, ?10 IS NULL AND state <> 0, \
+                   0, ?9, ?9, iif(?10 IS NULL, NULL, ?9), iif(?10 IS NULL, NULL, 0), ?10, began_at FROM webhook \
+                   WHERE key = ?2 AND state < 2 AND cursor < ?3 AND NOT EXISTS \
+                   (SELECT 1 FROM delivery WHERE webhook = ?2 AND delivery.state = 0 AND replay = 0)";
         let values = params![
             self.next_delivery,
             webhook,
@@ -143,9 +147,11 @@ impl Session<'_> {
             new.form,
             new.body.as_deref(),
             new.at.0,
+            problem,
         ];
-        self.next_delivery += i64::from(self.execute(sql, values)? > 0);
-        Ok(())
+        let inserted = self.execute(sql, values)? > 0;
+        self.next_delivery += i64::from(inserted);
+        Ok(inserted)
     }
 
     fn delivered(
@@ -171,27 +177,9 @@ impl Session<'_> {
     }
 
     fn abandon(&mut self, webhook: i64, new: &NewDelivery, problem: &str) -> rusqlite::Result<()> {
-        let sql = "INSERT INTO delivery (key, webhook, endpoint, first_seq, last_seq, last_epoch, about, form, body, \
-                   state, replay, held, attempts, due_at, created_at, attempted_at, duration_ms, problem, began_at) \
-                   SELECT ?1, key, endpoint, ?3, ?4, ?5, ?6, ?7, ?8, 2, 0, 0, 0, ?9, ?9, ?9, 0, ?10, began_at FROM webhook \
-                   WHERE key = ?2 AND state < 2 AND cursor < ?3 AND NOT EXISTS \
-                   (SELECT 1 FROM delivery WHERE webhook = ?2 AND delivery.state = 0 AND replay = 0)";
-        let last_seq = new.last.seq.0.cast_signed();
-        let values = params![
-            self.next_delivery,
-            webhook,
-            new.first.0.cast_signed(),
-            last_seq,
-            new.last.epoch.0.cast_signed(),
-            new.about,
-            new.form,
-            new.body.as_deref(),
-            new.at.0,
-            problem,
-        ];
-        if self.execute(sql, values)? > 0 {
-            self.next_delivery += 1;
-            self.execute("UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1", (webhook, last_seq))?;
+        if self.insert_delivery(webhook, new, Some(problem))? {
+            let sql = "UPDATE webhook SET cursor = ?2, late = 0 WHERE key = ?1";
+            self.execute(sql, (webhook, new.last.seq.0.cast_signed()))?;
         }
         Ok(())
     }
@@ -204,7 +192,6 @@ impl Session<'_> {
     fn finish(&self, webhook: WebhookKey, cursor: Seq) -> rusqlite::Result<()> {
         let sql = "UPDATE webhook SET cursor = max(cursor, ?2), late = 0, state = 3 WHERE key = ?1 AND state < 2 AND NOT EXISTS \
                    (SELECT 1 FROM delivery WHERE webhook = ?1 AND delivery.state = 0 AND replay = 0)";
-        self.execute(sql, (webhook.0, cursor.0.cast_signed()))?;
-        Ok(())
+        self.execute(sql, (webhook.0, cursor.0.cast_signed())).map(drop)
     }
 }

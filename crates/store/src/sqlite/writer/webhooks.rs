@@ -98,8 +98,7 @@ impl Session<'_> {
         let cursor = new.cursor.0.cast_signed();
         self.execute(sql, params![key, task, new.id, new.config, new.endpoint, cursor, new.late, new.at.0, new.form])?;
         self.next_webhook += 1;
-        self.execute("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task])?;
-        Ok(())
+        self.execute("UPDATE task SET webhooks = webhooks + 1 WHERE key = ?1", [task]).map(drop)
     }
 
     fn webhook_by_name(&self, task: TaskKey, id: &str) -> rusqlite::Result<Option<(i64, i64)>> {
@@ -121,8 +120,7 @@ impl Session<'_> {
         for key in self.webhooks_of(task)? {
             self.delete_webhook_row(key)?;
         }
-        self.execute("UPDATE task SET webhooks = 0 WHERE key = ?1", [task])?;
-        Ok(())
+        self.execute("UPDATE task SET webhooks = 0 WHERE key = ?1", [task]).map(drop)
     }
 
     /// When a task is evicted, dead letters and pending replays stay.
@@ -153,14 +151,12 @@ impl Session<'_> {
         }
         self.execute("DELETE FROM delivery WHERE webhook = ?1 AND state = 1", [key])?;
         let sql = "DELETE FROM webhook WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM delivery WHERE webhook = ?1)";
-        self.execute(sql, [key])?;
-        Ok(())
+        self.execute(sql, [key]).map(drop)
     }
 
     fn delete_webhook_row(&self, key: i64) -> rusqlite::Result<()> {
         self.execute("DELETE FROM delivery WHERE webhook = ?1", [key])?;
-        self.execute("DELETE FROM webhook WHERE key = ?1", [key])?;
-        Ok(())
+        self.execute("DELETE FROM webhook WHERE key = ?1", [key]).map(drop)
     }
 
     pub(crate) fn set_webhook_state(
@@ -194,7 +190,7 @@ impl Session<'_> {
 
     /// Holds the next delivery until the webhook is active again.
     pub(crate) fn hold_head(&self, webhook: i64) -> rusqlite::Result<()> {
-        self.execute("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])?;
-        Ok(())
+        self.execute("UPDATE delivery SET held = 1 WHERE webhook = ?1 AND state = 0 AND replay = 0", [webhook])
+            .map(drop)
     }
 }
