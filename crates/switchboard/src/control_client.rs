@@ -11,7 +11,7 @@ use switchboard_engine::store::Store;
 use switchboard_host::control::{ControlRoom, Refusal, Reply, Request, SocketPath, Waits};
 use switchboard_host::keys::KeyDesk;
 use switchboard_host::serve::{StartError, open_problem};
-use switchboard_store::{Holder, OpenError, Options, SqliteStore, database_path, holder};
+use switchboard_store::{LockHolder, OpenError, Options, SqliteStore, database_path, lock_holder};
 use switchboard_webhooks::WebhookDesk;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -33,7 +33,7 @@ pub enum DoorError {
         /// The directory.
         directory: PathBuf,
         /// Who holds it.
-        holder: Holder,
+        holder: LockHolder,
         /// What the system said.
         source: io::Error,
     },
@@ -83,7 +83,7 @@ impl Door {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let looked =
-                holder(data_dir).map_err(|source| DoorError::Directory { directory: data_dir.to_owned(), source });
+                lock_holder(data_dir).map_err(|source| DoorError::Directory { directory: data_dir.to_owned(), source });
             let Some(holder) = looked? else {
                 match Self::open_file(data_dir, create) {
                     // Somebody was faster.

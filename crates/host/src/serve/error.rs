@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use switchboard_egress::SetupError;
 use switchboard_engine::store::StoreError;
 use switchboard_server::TlsError;
-use switchboard_store::Holder;
+use switchboard_store::LockHolder;
 
 use crate::clean::path_word;
 use crate::config::Problems;
@@ -53,7 +53,7 @@ pub enum StartError {
         /// The directory.
         directory: PathBuf,
         /// Who has it.
-        holder: Holder,
+        holder: LockHolder,
     },
     /// The data directory or the database in it cannot be used.
     #[error("the data directory {} cannot be used: {problem}", directory.display())]

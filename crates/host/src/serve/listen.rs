@@ -35,7 +35,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// If it is a server on the same data, that is what the person has to know.
 fn taken(address: SocketAddr, data_dir: &Path) -> StartError {
-    if let Ok(Some(holder)) = switchboard_store::holder(data_dir) {
+    if let Ok(Some(holder)) = switchboard_store::lock_holder(data_dir) {
         return StartError::DataHeld { directory: data_dir.to_owned(), holder };
     }
     StartError::AddressTaken { address, by: port_holder::find(address) }

@@ -57,7 +57,7 @@ impl From<rusqlite::Error> for CheckError {
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct IntegrityReport {
     /// Tasks checked.
     pub tasks: u64,
     /// Event rows checked.
@@ -67,12 +67,12 @@ pub struct Report {
 }
 
 /// Checks the database of a data directory. Blocks until it is done; the log cannot be shortened meanwhile.
-pub fn check(directory: &Path) -> Result<Report, CheckError> {
+pub fn check(directory: &Path) -> Result<IntegrityReport, CheckError> {
     check_file(&database_path(directory))
 }
 
 /// Checks a database file wherever it is, such as a backup, and leaves nothing beside it. Blocks until it is done.
-pub fn check_file(path: &Path) -> Result<Report, CheckError> {
+pub fn check_file(path: &Path) -> Result<IntegrityReport, CheckError> {
     if !path.exists() {
         return Err(CheckError::Missing(path.to_owned()));
     }
@@ -80,7 +80,7 @@ pub fn check_file(path: &Path) -> Result<Report, CheckError> {
 }
 
 /// Checks what a connection sees.
-pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, CheckError> {
+pub(crate) fn check_connection(connection: &mut Connection) -> Result<IntegrityReport, CheckError> {
     let found = migrate::schema_of(connection)?;
     let known = migrate::SCHEMA;
     match found.cmp(&known) {
@@ -89,7 +89,7 @@ pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, Ch
         Ordering::Equal => {}
     }
     let snapshot = connection.transaction()?;
-    let mut report = Report::default();
+    let mut report = IntegrityReport::default();
     report_rows(&snapshot, "PRAGMA integrity_check(100)", &mut report, |line| format!("database: {line}"))?;
     report.problems.retain(|problem| problem != "database: ok");
     logs::check(&snapshot, &mut report)?;
@@ -102,7 +102,7 @@ pub(crate) fn check_connection(connection: &mut Connection) -> Result<Report, Ch
 fn report_rows(
     connection: &Connection,
     sql: &str,
-    report: &mut Report,
+    report: &mut IntegrityReport,
     problem: impl Fn(&str) -> String,
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(sql)?;

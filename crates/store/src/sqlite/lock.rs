@@ -13,14 +13,14 @@ const FILE_NAME: &str = "switchboard.lock";
 
 /// Who holds a data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub struct LockHolder {
     /// Its process id; absent if the file could not be read.
     pub pid: Option<u32>,
     /// What it said about itself, such as the address it is bound to; may be empty.
     pub note: String,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LockHolder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid {
             Some(pid) => write!(formatter, "process {pid}")?,
@@ -31,7 +31,7 @@ impl fmt::Display for Holder {
 }
 
 /// The process that holds a data directory; `None` without a lock or a directory.
-pub fn holder(directory: &Path) -> std::io::Result<Option<Holder>> {
+pub fn lock_holder(directory: &Path) -> std::io::Result<Option<LockHolder>> {
     let path = directory.join(FILE_NAME);
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -85,7 +85,7 @@ impl DirectoryLock {
     }
 }
 
-/// [`holder`] takes a shared lock for a moment, so one refusal proves nothing.
+/// [`lock_holder`] takes a shared lock for a moment, so one refusal proves nothing.
 fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     for _ in 0..5 {
         match file.try_lock() {
@@ -96,7 +96,7 @@ fn lock_with_retry(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-fn read_holder(file: &mut File) -> Holder {
+fn read_holder(file: &mut File) -> LockHolder {
     let mut text = String::new();
     // Without a readable name the refusal still stands.
     if file.take(4096).read_to_string(&mut text).is_err() {
@@ -104,5 +104,5 @@ fn read_holder(file: &mut File) -> Holder {
     }
     let mut lines = text.lines();
     let pid = lines.next().and_then(|line| line.trim().parse().ok());
-    Holder { pid, note: lines.next().unwrap_or_default().to_owned() }
+    LockHolder { pid, note: lines.next().unwrap_or_default().to_owned() }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension};
 use switchboard_engine::ids::Epoch;
 
-use super::lock::{DirectoryLock, Holder};
+use super::lock::{DirectoryLock, LockHolder};
 use super::{Options, connection, migrate};
 
 /// Why a data directory could not be opened.
@@ -20,7 +20,7 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
         /// Who has it.
-        holder: Holder,
+        holder: LockHolder,
     },
     /// A file or directory could not be used.
     #[error("cannot use {}: {source}", path.display())]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use super::check::{CheckError, Report, check_connection};
+use super::check::{CheckError, IntegrityReport, check_connection};
 use super::lock::DirectoryLock;
 use super::open::{self, OpenError, database_path};
 use super::{Options, backup, connection, migrate};
@@ -61,7 +61,7 @@ pub enum RestoreError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     /// The integrity check of the backup.
-    pub report: Report,
+    pub report: IntegrityReport,
     /// The schema of the backup, before its migration.
     pub schema: i64,
     /// Where the old database is, if there was one.
@@ -95,7 +95,7 @@ pub fn restore(directory: &Path, file: &Path, stamp: &str) -> Result<Restored, R
 }
 
 /// Copies the backup, migrates the copy, and checks it.
-fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(Report, i64), RestoreError> {
+fn prepare(file: &Path, copy: &Path, target: &Path) -> Result<(IntegrityReport, i64), RestoreError> {
     let unusable = |source: CheckError| RestoreError::Unusable { file: file.to_owned(), source };
     let source = connection::open_at_rest(file).map_err(|error| unusable(error.into()))?;
     let found = migrate::schema_of(&source).map_err(|error| unusable(error.into()))?;

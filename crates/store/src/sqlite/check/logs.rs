@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row};
 
-use super::Report;
+use super::IntegrityReport;
 use crate::sqlite::columns::IdentifierText;
 
 /// The sums over the events of one task.
@@ -12,7 +12,7 @@ struct Log {
     found_bytes: i64,
 }
 
-pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
     let mut tasks = connection.prepare("SELECT id, key, first_row, last_seq, bytes FROM task ORDER BY key")?;
     let mut first = connection.prepare("SELECT first_seq, count, blob FROM event WHERE id = ?1 AND task_key = ?2")?;
     let mut later = connection
@@ -38,7 +38,7 @@ pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::R
 }
 
 impl Log {
-    fn event_row(&mut self, row: &Row<'_>, report: &mut Report) -> rusqlite::Result<()> {
+    fn event_row(&mut self, row: &Row<'_>, report: &mut IntegrityReport) -> rusqlite::Result<()> {
         report.event_rows += 1;
         let (first_seq, count): (i64, i64) = (row.get(0)?, row.get(1)?);
         let blob = row.get_ref(2)?.as_blob()?;
@@ -57,7 +57,7 @@ impl Log {
         Ok(())
     }
 
-    fn end(self, last_seq: i64, bytes: i64, report: &mut Report) {
+    fn end(self, last_seq: i64, bytes: i64, report: &mut IntegrityReport) {
         let Self { id, found_seq, found_bytes } = self;
         if last_seq != found_seq {
             report.problems.push(format!("task {id}: its row ends at event {last_seq}, its log at {found_seq}"));

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Report, report_rows};
+use super::{IntegrityReport, report_rows};
 use crate::sqlite::columns::TERMINAL_STATES;
 
 /// Conditions that must not hold for any task, and the problem if one does.
@@ -42,7 +42,7 @@ const ORPHANS: [(&str, &str); 4] = [
     ),
 ];
 
-pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
     for (condition, words) in TASK_VIOLATIONS {
         let condition = condition.replace("{terminal}", TERMINAL_STATES);
         let sql = format!("SELECT id FROM task WHERE {condition}");
@@ -54,7 +54,7 @@ pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::R
     counters(connection, report)
 }
 
-fn counters(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+fn counters(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(
         "WITH real AS (SELECT owner, agent, state, hidden, phase = 3 AS parked, count(*) AS n FROM task \
          GROUP BY owner, agent, state, hidden, phase = 3) \

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{Report, report_rows};
+use super::{IntegrityReport, report_rows};
 
 /// Conditions that must not hold for any webhook, joined with its task, and the problem if one does.
 const WEBHOOK_VIOLATIONS: [(&str, &str); 4] = [
@@ -33,7 +33,7 @@ const DELIVERY_VIOLATIONS: [(&str, &str); 5] = [
     ("delivery.state = 2 AND attempted_at IS NULL", "it is dead and nobody knows since when"),
 ];
 
-pub(super) fn check(connection: &Connection, report: &mut Report) -> rusqlite::Result<()> {
+pub(super) fn check(connection: &Connection, report: &mut IntegrityReport) -> rusqlite::Result<()> {
     for (condition, words) in WEBHOOK_VIOLATIONS {
         let sql = format!("SELECT webhook.key FROM webhook LEFT JOIN task ON task.key = task_key WHERE {condition}");
         report_rows(connection, &sql, report, |key| format!("webhook {key}: {words}"))?;

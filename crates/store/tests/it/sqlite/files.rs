@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use switchboard_engine::store::Store;
-use switchboard_store::{Options, SqliteStore, backup, check, database_path, holder};
+use switchboard_store::{Options, SqliteStore, backup, check, database_path, lock_holder};
 
 use super::SqliteFixture;
 use crate::build::{create, done, make, new_task, query};
@@ -14,18 +14,18 @@ use crate::suite::Fixture;
 async fn a_second_opener_is_told_who_has_the_directory() {
     let fixture = SqliteFixture::new();
     let directory = fixture.directory.path();
-    assert_eq!(holder(directory).unwrap(), None);
+    assert_eq!(lock_holder(directory).unwrap(), None);
     let store = fixture.open_with(Options { note: "starting".to_owned(), ..Options::default() });
     store.set_note("serving on 127.0.0.1:41242").unwrap();
     let error = SqliteStore::open(directory, Options::default()).err().unwrap().to_string();
     let expected = format!("is in use by process {} (serving on 127.0.0.1:41242)", std::process::id());
     assert!(error.contains(&expected), "{error}");
-    assert_eq!(holder(directory).unwrap().unwrap().pid, Some(std::process::id()));
+    assert_eq!(lock_holder(directory).unwrap().unwrap().pid, Some(std::process::id()));
 
     store.close().await.unwrap();
-    assert_eq!(holder(directory).unwrap(), None);
+    assert_eq!(lock_holder(directory).unwrap(), None);
     drop(fixture.open());
-    assert_eq!(holder(directory).unwrap(), None);
+    assert_eq!(lock_holder(directory).unwrap(), None);
 }
 
 #[tokio::test]

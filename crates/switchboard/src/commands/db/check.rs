@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use switchboard_host::printer::Printer;
 use switchboard_host::serve::{RESTORE, open_problem};
-use switchboard_store::{CheckError, OpenError, Report, database_path};
+use switchboard_store::{CheckError, IntegrityReport, OpenError, database_path};
 
 use crate::cli::DataFlags;
 use crate::commands::loaded_data;
@@ -31,7 +31,7 @@ pub fn run(flags: &DataFlags, backup: Option<&Path>, printer: Printer) -> ExitCo
     }
 }
 
-fn print(found: &Report, file: &Path, is_backup: bool, printer: Printer) -> ExitCode {
+fn print(found: &IntegrityReport, file: &Path, is_backup: bool, printer: Printer) -> ExitCode {
     let good = found.problems.is_empty();
     if printer.is_json() {
         printer.json(&json!({
