@@ -130,7 +130,7 @@ impl Serving {
         let warned = warnings(config, address, &data_dir);
         let options = settings::server(config, address, tls);
         let waits = (!outbound.webhooks.is_enabled()).then_some(Waits::Disabled);
-        let room = ControlRoom::new(desk, outbound.webhooks.desk(), data_dir.clone()).delivering(waits);
+        let room = ControlRoom::new(desk, outbound.webhooks.service(), data_dir.clone()).delivering(waits);
         Ok(Self {
             room: Arc::new(room.of_server(status, Arc::clone(&reloader), engine.clone())),
             listener,

@@ -125,19 +125,19 @@ async fn perform(
         return Err(ApiError::NotAdmin("webhooks are"));
     }
     let outbox = state.outbox.as_ref().ok_or(ApiError::NoWebhooks)?;
-    let desk = outbox.desk();
+    let service = outbox.service();
     let parameters = Parameters::read(uri.query(), request.parameters())?;
     let waits = (!outbox.is_enabled()).then_some("webhooks.enabled is false");
     match request {
-        WebhookRequest::List => webhooks::list(&desk, &parameters).await,
-        WebhookRequest::Show(webhook) => webhooks::show(&desk, webhook).await,
-        WebhookRequest::Pause(webhook) => webhooks::pause(&desk, webhook).await,
-        WebhookRequest::Resume(webhook) => webhooks::resume(&desk, webhook, waits).await,
-        WebhookRequest::DeadLetters => webhooks::dead_letters(&desk, &parameters).await,
-        WebhookRequest::Retry(delivery) => webhooks::retry(&desk, delivery, waits).await,
-        WebhookRequest::RetryDead => webhooks::retry_dead(&desk, &parameters, waits).await,
-        WebhookRequest::Secret => webhooks::secret(&desk, &identity.caller).await,
-        WebhookRequest::Rotate => webhooks::rotate(&desk, &parameters).await,
+        WebhookRequest::List => webhooks::list(&service, &parameters).await,
+        WebhookRequest::Show(webhook) => webhooks::show(&service, webhook).await,
+        WebhookRequest::Pause(webhook) => webhooks::pause(&service, webhook).await,
+        WebhookRequest::Resume(webhook) => webhooks::resume(&service, webhook, waits).await,
+        WebhookRequest::DeadLetters => webhooks::dead_letters(&service, &parameters).await,
+        WebhookRequest::Retry(delivery) => webhooks::retry(&service, delivery, waits).await,
+        WebhookRequest::RetryDead => webhooks::retry_dead(&service, &parameters, waits).await,
+        WebhookRequest::Secret => webhooks::secret(&service, &identity.caller).await,
+        WebhookRequest::Rotate => webhooks::rotate(&service, &parameters).await,
     }
 }
 

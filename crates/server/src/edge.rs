@@ -37,7 +37,7 @@ use std::io;
 use std::sync::Arc;
 
 use switchboard_engine::{Caller, Engine};
-use switchboard_webhooks::{Callbacks, Webhooks};
+use switchboard_webhooks::{CallbackReceiver, Webhooks};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -67,7 +67,7 @@ impl Server {
 
     /// Receives push notifications of other servers about work that was delegated to them.
     #[must_use]
-    pub fn with_callbacks(mut self, callbacks: Callbacks) -> Self {
+    pub fn with_callbacks(mut self, callbacks: CallbackReceiver) -> Self {
         self.state.callbacks = Some(callbacks);
         self
     }

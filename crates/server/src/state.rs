@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use switchboard_a2a::Error;
 use switchboard_engine::{Caller, Engine};
-use switchboard_webhooks::{Callbacks, Webhooks};
+use switchboard_webhooks::{CallbackReceiver, Webhooks};
 
 use crate::edge::address_slots::AddressSlots;
 use crate::edge::request_guard::RequestGuard;
@@ -31,7 +31,7 @@ pub(crate) struct State {
     /// Webhooks, if there are any; callers may set them only if they are enabled, see [`State::webhooks`].
     pub(crate) outbox: Option<Webhooks>,
     /// The receiver of other servers' push notifications, if a task here waits for any.
-    pub(crate) callbacks: Option<Callbacks>,
+    pub(crate) callbacks: Option<CallbackReceiver>,
     /// The slots for open streams; a binding takes one per stream.
     pub(crate) streams: Arc<StreamSlots>,
     /// The slots for connections of one address.

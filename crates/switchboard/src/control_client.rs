@@ -12,7 +12,7 @@ use switchboard_host::control::{ControlRoom, Refusal, Reply, Request, SocketPath
 use switchboard_host::keys::KeyDesk;
 use switchboard_host::serve::{StartError, open_problem};
 use switchboard_store::{LockHolder, OpenError, Options, SqliteStore, database_path, lock_holder};
-use switchboard_webhooks::WebhookDesk;
+use switchboard_webhooks::WebhookService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::Instant;
@@ -149,7 +149,7 @@ impl Door {
         let opened = SqliteStore::open(data_dir, options);
         let store = Arc::new(opened.map_err(|error: OpenError| Box::new(open_problem(data_dir, error)))?);
         let desk = KeyDesk::new(Arc::clone(&store), Arc::new(SystemClock), None);
-        let webhooks = WebhookDesk::of_store(Arc::clone(&store), Arc::new(SystemClock));
+        let webhooks = WebhookService::of_store(Arc::clone(&store), Arc::new(SystemClock));
         let room = ControlRoom::new(desk, webhooks, data_dir.to_owned());
         Ok(Self::File { room, store })
     }

@@ -2,11 +2,11 @@
 //! endpoint and restarts of this process.
 //!
 //! A webhook is a reader of its task's log with a durable cursor ([`switchboard_engine::store::webhooks`]). [`Webhooks`]
-//! holds the configurations and the outbox, [`WebhookDesk`] is the operators' side, and [`Callbacks`] receives the push
+//! holds the configurations and the outbox, [`WebhookService`] is the operators' side, and [`CallbackReceiver`] receives the push
 //! notifications of other servers.
 
 mod body_budget;
-mod callbacks;
+mod callback_receiver;
 mod config;
 mod endpoints;
 mod log_cache;
@@ -24,8 +24,10 @@ mod service;
 mod signature;
 mod step;
 
-pub use callbacks::{Admitted, CALLBACK_PATH, Callbacks, Follower, ReceiveError, Received, RemoteUpdate};
+pub use callback_receiver::{
+    AdmittedSender, CALLBACK_PATH, CallbackFollower, CallbackReceiver, ReceiveError, Received, RemoteUpdate,
+};
 pub use options::Options;
 pub use outbox::Webhooks;
-pub use service::{DeliveryView, SecretView, WebhookDesk, WebhookView, state_name, state_named};
+pub use service::{DeliveryView, SecretView, WebhookService, WebhookView, state_name, state_named};
 pub use signature::{Secret, sign};

@@ -27,7 +27,7 @@ const STEP: usize = 500;
 
 /// Webhooks as operators work with them.
 #[derive(Clone)]
-pub struct WebhookDesk {
+pub struct WebhookService {
     store: Arc<dyn WebhookStore>,
     secret: [u8; 32],
     clock: Arc<dyn Clock>,
@@ -138,8 +138,8 @@ impl Webhooks {
     }
 
     /// The operators' side of these webhooks.
-    pub fn desk(&self) -> WebhookDesk {
-        WebhookDesk {
+    pub fn service(&self) -> WebhookService {
+        WebhookService {
             store: Arc::clone(&self.outbox.store),
             secret: self.outbox.secret,
             clock: Arc::clone(self.clock()),
@@ -148,7 +148,7 @@ impl Webhooks {
     }
 }
 
-impl WebhookDesk {
+impl WebhookService {
     /// For a store from which no process delivers.
     pub fn of_store(store: Arc<impl WebhookStore + Store>, clock: Arc<dyn Clock>) -> Self {
         Self { secret: store.secret(), store, clock, running: None }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use switchboard_engine::Engine;
 use switchboard_store::BackupError;
-use switchboard_webhooks::WebhookDesk;
+use switchboard_webhooks::WebhookService;
 
 use crate::control::protocol::{BackedUp, Refusal, Reply, Request, Status, value};
 use crate::control::tasks;
@@ -20,7 +20,7 @@ type StatusReader = Box<dyn Fn() -> Status + Send + Sync>;
 /// Answers requests.
 pub struct ControlRoom {
     desk: KeyDesk,
-    webhooks: WebhookDesk,
+    webhooks: WebhookService,
     /// Why nothing is delivered, if nothing is.
     waits: Option<Waits>,
     data_dir: PathBuf,
@@ -37,7 +37,7 @@ struct Running {
 impl ControlRoom {
     /// A room over a data directory that this process holds.
     #[must_use]
-    pub fn new(desk: KeyDesk, webhooks: WebhookDesk, data_dir: PathBuf) -> Self {
+    pub fn new(desk: KeyDesk, webhooks: WebhookService, data_dir: PathBuf) -> Self {
         Self { desk, webhooks, waits: Some(Waits::NoServer), data_dir, server: None }
     }
 

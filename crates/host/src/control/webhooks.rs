@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use switchboard_a2a::{TaskId, Timestamp};
 use switchboard_engine::CallerId;
-use switchboard_webhooks::{DeliveryView, WebhookDesk, WebhookView, state_named};
+use switchboard_webhooks::{DeliveryView, WebhookService, WebhookView, state_named};
 
 use crate::control::protocol::{Refusal, value};
 use crate::keys::KeyDesk;
@@ -154,7 +154,7 @@ pub struct RotatedSecret {
 
 /// Does what is asked.
 pub(super) async fn answer(
-    desk: &WebhookDesk,
+    desk: &WebhookService,
     keys: &KeyDesk,
     waits: Option<Waits>,
     request: WebhookRequest,
@@ -197,7 +197,7 @@ pub(super) async fn answer(
 }
 
 async fn list(
-    desk: &WebhookDesk,
+    desk: &WebhookService,
     task: Option<String>,
     state: Option<String>,
     after: i64,
@@ -223,14 +223,14 @@ fn next_page<T>(rows: &mut Vec<T>, limit: usize, number: impl Fn(&T) -> i64) -> 
     rows.last().map(number)
 }
 
-async fn show(desk: &WebhookDesk, webhook: i64) -> Result<ShownWebhook, Refusal> {
+async fn show(desk: &WebhookService, webhook: i64) -> Result<ShownWebhook, Refusal> {
     let found = desk.show(webhook).await.map_err(Refusal::new)?;
     let unknown =
         || Refusal::new(format!("there is no webhook {webhook}")).with_next("switchboard webhooks list shows them all");
     found.map(|(webhook, deliveries)| ShownWebhook { webhook, deliveries }).ok_or_else(unknown)
 }
 
-async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<Waits>) -> Result<Retried, Refusal> {
+async fn retry(desk: &WebhookService, delivery: i64, waits: Option<Waits>) -> Result<Retried, Refusal> {
     match desk.retry(delivery).await.map_err(Refusal::new)? {
         true => Ok(Retried { retried: 1, waits }),
         false => Err(Refusal::new(format!("there is no delivery {delivery} that was delivered or given up"))
@@ -239,7 +239,7 @@ async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<Waits>) -> Resul
 }
 
 /// A webhook after it was to change, or why it did not.
-async fn changed_one(desk: &WebhookDesk, number: i64, changed: bool, wanted: &str) -> Result<WebhookView, Refusal> {
+async fn changed_one(desk: &WebhookService, number: i64, changed: bool, wanted: &str) -> Result<WebhookView, Refusal> {
     let webhook = show(desk, number).await?.webhook;
     if changed {
         return Ok(webhook);

@@ -7,7 +7,7 @@ use switchboard_egress::Egress;
 use switchboard_engine::Engine;
 use switchboard_engine::clock::Clock;
 use switchboard_store::SqliteStore;
-use switchboard_webhooks::{Callbacks, Webhooks};
+use switchboard_webhooks::{CallbackReceiver, Webhooks};
 
 use crate::config::Config;
 use crate::serve::StartError;
@@ -17,7 +17,7 @@ use crate::serve::settings;
 pub(super) struct Outbound {
     pub(super) egress: Egress,
     pub(super) webhooks: Webhooks,
-    pub(super) callbacks: Callbacks,
+    pub(super) callbacks: CallbackReceiver,
 }
 
 impl Outbound {
@@ -32,7 +32,7 @@ impl Outbound {
         let options = settings::webhooks(config);
         let webhooks = Webhooks::new(engine.clone(), Arc::clone(store), egress.clone(), options);
         let webhooks = webhooks.await.map_err(StartError::Store)?;
-        let callbacks = Callbacks::new(Arc::clone(store) as _, Arc::clone(clock));
+        let callbacks = CallbackReceiver::new(Arc::clone(store) as _, Arc::clone(clock));
         Ok(Self { egress, webhooks, callbacks })
     }
 }

@@ -5,7 +5,7 @@ use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::json;
 use switchboard_a2a::TaskId;
-use switchboard_webhooks::{Admitted, ReceiveError};
+use switchboard_webhooks::{AdmittedSender, ReceiveError};
 
 use super::{error, notification_token};
 use crate::edge::authenticate::AuthError;
@@ -16,7 +16,7 @@ use crate::{Body, State};
 const FULL_RETRY_SECONDS: u64 = 30;
 
 /// Checks the sender's token before its body is read.
-pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<Admitted, Response<Body>> {
+pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> Result<AdmittedSender, Response<Body>> {
     let Some(callbacks) = &state.callbacks else {
         return Err(json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks"));
     };
@@ -25,7 +25,7 @@ pub(crate) async fn admit(state: &State, task: &TaskId, headers: &HeaderMap) -> 
 }
 
 /// Receives a notification. A repeated one is acknowledged like a new one.
-pub(crate) async fn answer(state: &State, by: Admitted, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+pub(crate) async fn answer(state: &State, by: AdmittedSender, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
     let Some(callbacks) = &state.callbacks else {
         return json_response::error(StatusCode::NOT_FOUND, "this server takes no callbacks");
     };

@@ -6,7 +6,7 @@ use http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 use switchboard_engine::Caller;
-use switchboard_webhooks::{WebhookDesk, WebhookView};
+use switchboard_webhooks::{WebhookService, WebhookView};
 
 use super::accepted;
 use super::error::ApiError;
@@ -16,15 +16,15 @@ use crate::edge::json_response;
 
 type Answer = Result<Response<Body>, ApiError>;
 
-pub(super) async fn list(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
+pub(super) async fn list(service: &WebhookService, parameters: &Parameters) -> Answer {
     let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let found = desk.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
+    let found = service.list(parameters.task()?, parameters.state()?, after, size + 1).await?;
     Ok(page("webhooks", found, size, |last| last.webhook))
 }
 
-pub(super) async fn dead_letters(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
+pub(super) async fn dead_letters(service: &WebhookService, parameters: &Parameters) -> Answer {
     let (after, size) = (parameters.after()?, parameters.page_size()?);
-    let found = desk.dead_letters(after, size + 1).await?;
+    let found = service.dead_letters(after, size + 1).await?;
     Ok(page("deadLetters", found, size, |last| last.delivery))
 }
 
@@ -37,19 +37,19 @@ fn page<T: Serialize>(name: &str, mut found: Vec<T>, size: usize, number: fn(&T)
 }
 
 /// One webhook and its newest deliveries.
-pub(super) async fn show(desk: &WebhookDesk, webhook: i64) -> Answer {
-    let (view, deliveries) = desk.show(webhook).await?.ok_or(missing(webhook))?;
+pub(super) async fn show(service: &WebhookService, webhook: i64) -> Answer {
+    let (view, deliveries) = service.show(webhook).await?.ok_or(missing(webhook))?;
     Ok(json_response::json(StatusCode::OK, &json!({ "webhook": view, "deliveries": deliveries })))
 }
 
-pub(super) async fn pause(desk: &WebhookDesk, webhook: i64) -> Answer {
-    let paused = desk.pause(webhook).await?;
-    changed(paused, view(desk, webhook).await?, None, "an active one", "paused")
+pub(super) async fn pause(service: &WebhookService, webhook: i64) -> Answer {
+    let paused = service.pause(webhook).await?;
+    changed(paused, view(service, webhook).await?, None, "an active one", "paused")
 }
 
-pub(super) async fn resume(desk: &WebhookDesk, webhook: i64, waits: Option<&str>) -> Answer {
-    let resumed = desk.resume(webhook).await?;
-    changed(resumed, view(desk, webhook).await?, waits, "a paused or disabled one", "resumed")
+pub(super) async fn resume(service: &WebhookService, webhook: i64, waits: Option<&str>) -> Answer {
+    let resumed = service.resume(webhook).await?;
+    changed(resumed, view(service, webhook).await?, waits, "a paused or disabled one", "resumed")
 }
 
 fn changed(
@@ -65,8 +65,8 @@ fn changed(
     Err(ApiError::WrongState { webhook: view.webhook, state: view.state, wanted, done })
 }
 
-async fn view(desk: &WebhookDesk, webhook: i64) -> Result<WebhookView, ApiError> {
-    let found = desk.show(webhook).await?;
+async fn view(service: &WebhookService, webhook: i64) -> Result<WebhookView, ApiError> {
+    let found = service.show(webhook).await?;
     found.map(|(view, _)| view).ok_or(missing(webhook))
 }
 
@@ -75,28 +75,28 @@ fn missing(webhook: i64) -> ApiError {
 }
 
 /// Retries one delivery.
-pub(super) async fn retry(desk: &WebhookDesk, delivery: i64, waits: Option<&str>) -> Answer {
-    match desk.retry(delivery).await? {
+pub(super) async fn retry(service: &WebhookService, delivery: i64, waits: Option<&str>) -> Answer {
+    match service.retry(delivery).await? {
         true => Ok(accepted(json!({ "delivery": delivery }), waits)),
         false => Err(ApiError::Missing { what: "delivery to send again under number", number: delivery }),
     }
 }
 
 /// Retries every dead letter, or those of one task.
-pub(super) async fn retry_dead(desk: &WebhookDesk, parameters: &Parameters, waits: Option<&str>) -> Answer {
-    let retried = desk.retry_dead(parameters.task_unless_empty()?.as_ref()).await?;
+pub(super) async fn retry_dead(service: &WebhookService, parameters: &Parameters, waits: Option<&str>) -> Answer {
+    let retried = service.retry_dead(parameters.task_unless_empty()?.as_ref()).await?;
     Ok(accepted(json!({ "retried": retried }), waits.filter(|_| retried > 0)))
 }
 
 /// The caller's own signing secrets. Those of others are not shown: any name has one, and this API does not know which
 /// names are callers.
-pub(super) async fn secret(desk: &WebhookDesk, caller: &Caller) -> Answer {
-    Ok(json_response::json(StatusCode::OK, &desk.secret(&caller.id).await?))
+pub(super) async fn secret(service: &WebhookService, caller: &Caller) -> Answer {
+    Ok(json_response::json(StatusCode::OK, &service.secret(&caller.id).await?))
 }
 
 /// Rotates the secrets of all callers.
-pub(super) async fn rotate(desk: &WebhookDesk, parameters: &Parameters) -> Answer {
+pub(super) async fn rotate(service: &WebhookService, parameters: &Parameters) -> Answer {
     let overlap = Duration::from_secs(parameters.overlap_seconds()?);
-    let previous_until = desk.rotate_secrets(overlap).await?;
+    let previous_until = service.rotate_secrets(overlap).await?;
     Ok(json_response::json(StatusCode::OK, &json!({ "previousUntil": previous_until })))
 }

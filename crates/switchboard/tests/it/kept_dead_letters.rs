@@ -10,13 +10,13 @@ use switchboard_engine::clock::{Clock, SimulatedClock};
 use switchboard_engine::{Address, Caller, Engine, FixedDirectory, Hosted, IncomingMessage, Settings};
 use switchboard_host::demo::Echo;
 use switchboard_store::SqliteStore;
-use switchboard_webhooks::{Options, WebhookDesk, Webhooks};
+use switchboard_webhooks::{Options, WebhookService, Webhooks};
 
 use crate::http::PATIENCE;
 use crate::receiver::Receiver;
 
 /// A kernel whose one webhook is refused: a dead letter for every event of a task.
-async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDesk, usize) {
+async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookService, usize) {
     let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
     // A busy disk is not what is tested here.
     let durability = switchboard_store::Durability::Process;
@@ -43,7 +43,7 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDes
         streaming: false,
     };
     engine.send(&Caller::local(), send).await.unwrap().answer().await;
-    let desk = webhooks.desk();
+    let desk = webhooks.service();
     let began = Instant::now();
     loop {
         let list = desk.list(None, None, 0, 1).await.unwrap();
@@ -62,7 +62,7 @@ async fn refused(folder: &Path, options: Options) -> (SimulatedClock, WebhookDes
 }
 
 /// Waits until so many dead letters are left, while the clock stands still.
-async fn left(desk: &WebhookDesk, count: usize) {
+async fn left(desk: &WebhookService, count: usize) {
     let began = Instant::now();
     while desk.dead_letters(0, 100).await.unwrap().len() != count {
         assert!(began.elapsed() < PATIENCE, "{:?}", desk.dead_letters(0, 100).await);

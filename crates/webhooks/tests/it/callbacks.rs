@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::{PushConfig, StreamResponse, TaskId, TaskState, Version};
-use switchboard_webhooks::{Callbacks, ReceiveError, Received};
+use switchboard_webhooks::{CallbackReceiver, ReceiveError, Received};
 use tempfile::tempdir;
 
 use crate::house::{House, to};
 use crate::receiver::Receiver;
 
-fn callbacks(house: &House) -> Callbacks {
-    Callbacks::new(house.store.clone(), Arc::new(house.clock.clone()))
+fn callbacks(house: &House) -> CallbackReceiver {
+    CallbackReceiver::new(house.store.clone(), Arc::new(house.clock.clone()))
 }
 
 async fn receive(
-    callbacks: &Callbacks,
+    callbacks: &CallbackReceiver,
     task: &TaskId,
     token: Option<&str>,
     id: Option<&str>,
@@ -57,10 +57,13 @@ async fn only_the_token_lets_in() {
     assert_eq!(receive(&callbacks, &task, Some(&token), None, body).await.unwrap(), Received::New);
     let renewed = callbacks.open(&task).await.unwrap();
     assert!(matches!(receive(&callbacks, &task, Some(&token), None, body).await, Err(ReceiveError::Token)));
-    assert_eq!(receive(&callbacks, &task, Some(&renewed), None, body).await.unwrap(), Received::Known);
+    assert_eq!(receive(&callbacks, &task, Some(&renewed), None, body).await.unwrap(), Received::Duplicate);
     let nobody = TaskId::from("nobody");
     assert!(matches!(callbacks.open(&nobody).await, Err(ReceiveError::Unknown(_))));
-    assert_eq!(Callbacks::address("https://here.test/", &task), format!("https://here.test/api/a2a/callback/{task}"));
+    assert_eq!(
+        CallbackReceiver::address("https://here.test/", &task),
+        format!("https://here.test/api/a2a/callback/{task}")
+    );
 }
 
 #[tokio::test]
@@ -117,7 +120,7 @@ async fn duplicates_and_stale_orders_change_nothing() {
         receive(&callbacks, &task, Some(&token), id, body.as_bytes()).await.unwrap()
     };
     assert_eq!(told(Some("r:p:7-1a2b:1.4"), &update("WORKING", "04")).await, Received::New);
-    assert_eq!(told(Some("r:p:7-1a2b:1.4"), &update("WORKING", "04")).await, Received::Known);
+    assert_eq!(told(Some("r:p:7-1a2b:1.4"), &update("WORKING", "04")).await, Received::Duplicate);
     assert_eq!(told(Some("r:p:7-1a2b:1.2"), &update("SUBMITTED", "02")).await, Received::New);
     assert_eq!(told(None, &update("WORKING", "03")).await, Received::New);
     assert_eq!(told(Some("r:p:7-1a2b:1.5"), &update("COMPLETED", "05")).await, Received::New);

@@ -82,9 +82,9 @@ async fn a_healthy_endpoint_has_its_turn_however_many_others_wait() {
         })
         .await;
     house
-        .until(async |desk| {
+        .until(async |service| {
             silent.iter().chain([&ninth]).for_each(Receiver::let_go);
-            let all = desk.list(None, None, 0, 10_000).await.unwrap();
+            let all = service.list(None, None, 0, 10_000).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;
@@ -109,9 +109,9 @@ async fn what_waits_for_room_takes_no_place_at_an_endpoint() {
     house.until(async |_| shared.abouts().contains(&"working".to_owned()).then_some(())).await;
     // Once there is room again they all arrive.
     house
-        .until(async |desk| {
+        .until(async |service| {
             silent.let_go();
-            let all = desk.list(None, None, 0, 100).await.unwrap();
+            let all = service.list(None, None, 0, 100).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;

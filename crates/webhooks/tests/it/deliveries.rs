@@ -24,7 +24,7 @@ async fn all_changes_arrive_in_order_with_ids_that_rise() {
     let numbers: Vec<u64> =
         got.iter().map(|delivery| delivery.id().rsplit('.').next().unwrap().parse().unwrap()).collect();
     assert!(numbers.is_sorted_by(|left, right| left < right), "{numbers:?}");
-    let found = house.desk.list(None, None, 0, 10).await.unwrap();
+    let found = house.service.list(None, None, 0, 10).await.unwrap();
     assert_eq!((found[0].delivered, found[0].dead, found[0].lags), (51, 0, false));
 }
 
@@ -43,7 +43,7 @@ async fn chunks_that_wait_behind_one_another_are_merged_and_statuses_never() {
     receiver.got(1).await;
     house.pass(1);
     // The log is complete before the first delivery is taken.
-    let task = switchboard_a2a::TaskId::from(house.desk.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
+    let task = switchboard_a2a::TaskId::from(house.service.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
     house
         .until(async |_| {
             let task = house.engine.get(&address(), &caller(), &task).await.unwrap().into_task().unwrap();
@@ -128,8 +128,8 @@ async fn a_webhook_set_while_somebody_is_asked_is_told_the_question() {
     receiver.script([Answer::Status(503)]);
     house.set(Version::V1, &task, &to(&receiver)).await.unwrap();
     house
-        .until(async |desk| {
-            let pending = desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
+        .until(async |service| {
+            let pending = service.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
             pending.filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;
@@ -187,7 +187,7 @@ async fn a_direct_reply_is_told_nobody_and_leaves_no_webhook() {
     let receiver = Receiver::open().await;
     let submitted = house.submit("reply hello", None, Some((Version::V1, to(&receiver)))).await;
     submitted.answer().await;
-    house.until(async |desk| desk.list(None, None, 0, 10).await.unwrap().is_empty().then_some(())).await;
+    house.until(async |service| service.list(None, None, 0, 10).await.unwrap().is_empty().then_some(())).await;
     assert!(receiver.all().is_empty());
 }
 
@@ -201,8 +201,8 @@ async fn deleting_a_webhook_drops_what_it_was_not_told() {
     let task = house.finish("say a; say b", Some((Version::V1, config))).await;
     receiver.got(1).await;
     house
-        .until(async |desk| {
-            desk.list(None, None, 0, 1).await.unwrap()[0]
+        .until(async |service| {
+            service.list(None, None, 0, 1).await.unwrap()[0]
                 .pending
                 .as_ref()
                 .filter(|pending| pending.attempts == 1)
@@ -216,7 +216,7 @@ async fn deleting_a_webhook_drops_what_it_was_not_told() {
     house.finish("say c", Some((Version::V1, to(&other)))).await;
     other.got(2).await;
     assert_eq!(receiver.all().len(), 1);
-    assert!(house.desk.dead_letters(0, 10).await.unwrap().is_empty());
+    assert!(house.service.dead_letters(0, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -233,8 +233,8 @@ async fn what_was_taken_stays_taken_if_what_comes_next_cannot_be_read() {
     let spoiled = database.execute("UPDATE event SET blob = x'ff' WHERE id = (SELECT max(id) FROM event)", []);
     assert_eq!(spoiled.unwrap(), 1);
     receiver.let_go();
-    let taken = house.until(async |desk| {
-        let webhooks = desk.list(None, None, 0, 1).await.unwrap();
+    let taken = house.until(async |service| {
+        let webhooks = service.list(None, None, 0, 1).await.unwrap();
         webhooks[0].pending.is_none().then(|| webhooks[0].clone())
     });
     assert!(taken.await.lags, "there is more that cannot be told");

@@ -10,7 +10,7 @@ use crate::receiver::{Answer, Receiver};
 
 /// Until when the endpoint of the first webhook is paused.
 async fn paused_until(house: &House) -> Option<Timestamp> {
-    house.desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until
+    house.service.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn an_endpoint_that_keeps_failing_is_paused_for_all_its_webhooks_and_then_
     for _ in 0..100 {
         house.finish("say a", Some((Version::V1, to(&bad)))).await;
     }
-    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.until(async |service| service.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
     // Those that were under way when it was paused, and no more.
     house.finish("say a", Some((Version::V1, to(&good)))).await;
     good.got(2).await;
@@ -44,7 +44,7 @@ async fn an_endpoint_that_keeps_failing_is_paused_for_all_its_webhooks_and_then_
     bad.otherwise(Answer::Status(200));
     house.advance(100);
     house.all_finished().await;
-    let list = house.desk.list(None, None, 0, 200).await.unwrap();
+    let list = house.service.list(None, None, 0, 200).await.unwrap();
     assert!(list.iter().all(|webhook| webhook.dead == 0 && webhook.delivered == 2));
 }
 
@@ -91,9 +91,9 @@ async fn no_more_deliveries_are_under_way_than_allowed() {
         receiver.otherwise(Answer::Status(200));
     }
     house
-        .until(async |desk| {
+        .until(async |service| {
             receivers.iter().for_each(Receiver::let_go);
-            let all = desk.list(None, None, 0, 10).await.unwrap();
+            let all = service.list(None, None, 0, 10).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;

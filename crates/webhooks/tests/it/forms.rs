@@ -178,7 +178,7 @@ async fn signatures_can_be_checked_and_secrets_rotated() {
         house.finish("say hello", Some((Version::V1, to(&receiver)))).await;
         house.all_finished().await;
         let delivery = receiver.got(count).await[count - 1].clone();
-        let secrets = house.desk.secret(&caller().id).await.unwrap().secrets;
+        let secrets = house.service.secret(&caller().id).await.unwrap().secrets;
         let signatures: Vec<String> =
             delivery.header("webhook-signature").unwrap().split(' ').map(str::to_owned).collect();
         assert_eq!(signatures.len(), secrets.len());
@@ -189,19 +189,19 @@ async fn signatures_can_be_checked_and_secrets_rotated() {
     };
     let first = signed(2).await;
     assert_eq!(first.len(), 1);
-    house.desk.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
+    house.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
     let both = signed(4).await;
     assert_eq!(both[1], first[0]);
     assert_ne!(both[0], first[0]);
     house.advance(3_600);
     assert_eq!(signed(6).await, both[..1]);
     // Two rotations in a row leave three secrets, as long as each was promised.
-    house.desk.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
-    house.desk.rotate_secrets(std::time::Duration::from_secs(60)).await.unwrap();
+    house.service.rotate_secrets(std::time::Duration::from_secs(3_600)).await.unwrap();
+    house.service.rotate_secrets(std::time::Duration::from_secs(60)).await.unwrap();
     assert_eq!(signed(8).await.len(), 3);
     house.advance(60);
     assert_eq!(signed(10).await.len(), 2);
-    house.desk.rotate_secrets(std::time::Duration::ZERO).await.unwrap();
+    house.service.rotate_secrets(std::time::Duration::ZERO).await.unwrap();
     assert_eq!(signed(12).await.len(), 1);
 }
 

@@ -10,7 +10,7 @@ use switchboard_egress::{Allowlist, Egress};
 use switchboard_engine::clock::SimulatedClock;
 use switchboard_engine::*;
 use switchboard_store::{Durability, SqliteStore};
-use switchboard_webhooks::{Options, WebhookDesk, Webhooks};
+use switchboard_webhooks::{Options, WebhookService, Webhooks};
 use tokio::sync::Semaphore;
 
 use crate::receiver::Receiver;
@@ -50,7 +50,7 @@ impl Agent for Steps {
 pub(crate) struct House {
     pub(crate) engine: Engine,
     pub(crate) webhooks: Webhooks,
-    pub(crate) desk: WebhookDesk,
+    pub(crate) service: WebhookService,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) clock: SimulatedClock,
     gate: Arc<Semaphore>,
@@ -83,7 +83,7 @@ impl House {
         let egress = Egress::new(switchboard_egress::Options { allowlist, ..Default::default() }).unwrap();
         let webhooks = Webhooks::new(engine.clone(), store.clone(), egress, options).await.unwrap();
         webhooks.start();
-        Self { desk: webhooks.desk(), engine, webhooks, store, clock, gate }
+        Self { service: webhooks.service(), engine, webhooks, store, clock, gate }
     }
 
     /// Lets agents pass so many waits.
@@ -140,13 +140,13 @@ impl House {
     }
 
     /// Waits until operators see what is looked for.
-    pub(crate) async fn until<T>(&self, mut look: impl AsyncFnMut(&WebhookDesk) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&self, mut look: impl AsyncFnMut(&WebhookService) -> Option<T>) -> T {
         let deadline = std::time::Instant::now() + Duration::from_secs(120);
         loop {
-            if let Some(found) = look(&self.desk).await {
+            if let Some(found) = look(&self.service).await {
                 return found;
             }
-            assert!(std::time::Instant::now() < deadline, "{:#?}", self.desk.list(None, None, 0, 10).await);
+            assert!(std::time::Instant::now() < deadline, "{:#?}", self.service.list(None, None, 0, 10).await);
             tokio::task::yield_now().await;
         }
     }
@@ -160,8 +160,8 @@ impl House {
 
     /// Waits until all webhooks have come to their end.
     pub(crate) async fn all_finished(&self) {
-        self.until(async |desk| {
-            let all = desk.list(None, None, 0, 10_000).await.unwrap();
+        self.until(async |service| {
+            let all = service.list(None, None, 0, 10_000).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;

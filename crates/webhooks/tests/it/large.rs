@@ -22,8 +22,8 @@ async fn a_large_body_is_made_again_and_kept_when_it_is_given_up() {
     let large = "x".repeat(100_000);
     house.finish(&format!("chunk {large}; say a"), Some((Version::V03, to(&receiver)))).await;
     house
-        .until(async |desk| {
-            let pending = desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
+        .until(async |service| {
+            let pending = service.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
             pending.filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;
@@ -34,12 +34,12 @@ async fn a_large_body_is_made_again_and_kept_when_it_is_given_up() {
     let got = receiver.all();
     assert!(got[0].body.len() > 100_000);
     assert_eq!((got[0].id(), &got[0].body), (got[1].id(), &got[1].body));
-    let dead = house.desk.dead_letters(0, 1).await.unwrap();
+    let dead = house.service.dead_letters(0, 1).await.unwrap();
     let (_, row) = house.store.delivery(DeliveryKey(dead[0].delivery)).await.unwrap().unwrap();
     assert_eq!(row.body.as_ref(), Some(&got[0].body), "it outlives the log");
     let all = Retention { ended_before: house.engine.clock().now(), max_tasks: 0, max_bytes: 0 };
     assert_eq!(house.store.evict(all, 10).await.unwrap(), 1);
-    house.desk.retry_dead(None).await.unwrap();
+    house.service.retry_dead(None).await.unwrap();
     assert_eq!(receiver.got(4).await[3].body, got[0].body);
 }
 
@@ -53,7 +53,7 @@ async fn what_a_webhook_does_not_want_is_put_behind() {
     house.send(&steps, Some((Version::V03, to(&receiver)))).await;
     receiver.got(1).await;
     // Past the status it was told of, though nothing after it was for it.
-    house.until(async |desk| (desk.list(None, None, 0, 1).await.unwrap()[0].cursor > 3).then_some(())).await;
+    house.until(async |service| (service.list(None, None, 0, 1).await.unwrap()[0].cursor > 3).then_some(())).await;
     house.pass(1);
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
@@ -66,9 +66,9 @@ async fn give_up(house: &House, receiver: &Receiver, task: &TaskId, count: usize
         house.set(Version::V03, task, &webhook).await.unwrap();
     }
     house
-        .until(async |desk| {
+        .until(async |service| {
             house.advance(60);
-            let all = desk.list(None, None, 0, 100).await.unwrap();
+            let all = service.list(None, None, 0, 100).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;
@@ -90,14 +90,14 @@ async fn a_very_large_body_that_was_waited_for_long_enough_is_not_written() {
     for (text, is_kept) in [(large, false), (fitting, true)] {
         let task = house.finish(&format!("chunk {text}"), None).await;
         give_up(&house, &receiver, &task, 1).await;
-        let dead = house.desk.dead_letters(0, 10).await.unwrap().pop().unwrap();
+        let dead = house.service.dead_letters(0, 10).await.unwrap().pop().unwrap();
         let (_, row) = house.store.delivery(DeliveryKey(dead.delivery)).await.unwrap().unwrap();
         assert_eq!(row.body.is_some(), is_kept, "{} bytes", text.len());
     }
     // As long as there is the log, both can be sent.
     receiver.otherwise(Answer::Status(200));
     let before = receiver.all().len();
-    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 2);
+    assert_eq!(house.service.retry_dead(None).await.unwrap(), 2);
     let mut sizes: Vec<_> =
         receiver.got(before + 2).await[before..].iter().map(|got| got.body.len() / 10_000).collect();
     sizes.sort_unstable();
@@ -117,7 +117,7 @@ async fn dead_letters_do_not_fill_the_disk_before_there_are_too_many() {
     // What was deleted leaves its pages to what comes after it, so that the file shows how much there was at once.
     let grown = (pages(folder.path()) - before) * 4_096;
     assert!(grown < 12_000_000, "{grown} bytes for 2,000,000 allowed, 54,000,000 written");
-    house.until(async |desk| (desk.dead_letters(0, 100).await.unwrap().len() <= 2).then_some(())).await;
+    house.until(async |service| (service.dead_letters(0, 100).await.unwrap().len() <= 2).then_some(())).await;
 }
 
 /// How large the database is.

@@ -16,20 +16,20 @@ async fn a_dead_letter_and_a_delivered_one_are_sent_once_more_the_same() {
         house.send("say a; wait; say b; chunk 1; chunk 2; say c", Some((version, to(&receiver)))).await;
         receiver.got(1).await;
         house.pass(1);
-        house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].lags.then_some(())).await;
+        house.until(async |service| service.list(None, None, 0, 1).await.unwrap()[0].lags.then_some(())).await;
         receiver.let_go();
         house.all_finished().await;
         let first = receiver.all();
-        let (_, deliveries) = house.desk.show(1).await.unwrap().unwrap();
+        let (_, deliveries) = house.service.show(1).await.unwrap().unwrap();
         assert_eq!(deliveries.len(), first.len());
         for (count, view) in deliveries.iter().rev().enumerate() {
-            assert!(house.desk.retry(view.delivery).await.unwrap());
+            assert!(house.service.retry(view.delivery).await.unwrap());
             let again = receiver.got(first.len() + count + 1).await;
             let (again, original) = (&again[first.len() + count], &first[count]);
             assert_eq!((again.id(), &again.body), (original.id(), &original.body));
         }
-        house.until(async |desk| desk.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
-        assert!(!house.desk.retry(999).await.unwrap());
+        house.until(async |service| service.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
+        assert!(!house.service.retry(999).await.unwrap());
     }
 }
 
@@ -46,16 +46,16 @@ async fn dead_letters_of_one_webhook_are_sent_again_in_order_and_one_at_a_time()
     assert_eq!(first.len(), 21);
     receiver.otherwise(Answer::Status(200));
     receiver.script([Answer::Hang]);
-    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 21);
+    assert_eq!(house.service.retry_dead(None).await.unwrap(), 21);
     receiver.got(22).await;
     // What is new does not overtake what is sent again.
-    let task = switchboard_a2a::TaskId::from(house.desk.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
+    let task = switchboard_a2a::TaskId::from(house.service.list(None, None, 0, 1).await.unwrap()[0].task_id.as_str());
     let other = Receiver::open().await;
     house.finish("say x", Some((Version::V1, to(&other)))).await;
     other.got(2).await;
     assert_eq!(receiver.all().len(), 22, "one at a time");
     receiver.let_go();
-    house.until(async |desk| desk.dead_letters(0, 1).await.unwrap().is_empty().then_some(())).await;
+    house.until(async |service| service.dead_letters(0, 1).await.unwrap().is_empty().then_some(())).await;
     let again = receiver.got(42).await;
     let ids = |deliveries: &[crate::receiver::Delivery]| {
         deliveries.iter().map(|delivery| delivery.id().to_owned()).collect::<Vec<_>>()
@@ -78,7 +78,7 @@ async fn many_dead_letters_share_the_commits_that_send_them_once_more() {
     reader.execute_batch("BEGIN; SELECT count(*) FROM delivery").unwrap();
     let written = || std::fs::metadata(folder.path().join("switchboard.db-wal")).unwrap().len();
     let before = written();
-    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 301);
+    assert_eq!(house.service.retry_dead(None).await.unwrap(), 301);
     let grown = written() - before;
     assert!(grown < 2_000_000, "{grown} bytes");
 }
@@ -96,7 +96,7 @@ async fn how_far_behind_the_outbox_is_counts_what_is_paused_and_what_waits_at_an
     let census = house.store.outbox_census().await.unwrap();
     assert_eq!((census.behind, census.dead), (20, 0));
     assert!(census.behind_since.unwrap().0 <= crate::house::START + 5, "{census:?}");
-    house.desk.pause(20).await.unwrap();
+    house.service.pause(20).await.unwrap();
     assert_eq!(house.store.outbox_census().await.unwrap().behind, 20);
     receiver.otherwise(Answer::Status(200));
     house
@@ -105,7 +105,7 @@ async fn how_far_behind_the_outbox_is_counts_what_is_paused_and_what_waits_at_an
             (house.store.outbox_census().await.unwrap().behind == 1).then_some(())
         })
         .await;
-    house.desk.resume(20).await.unwrap();
+    house.service.resume(20).await.unwrap();
     house.all_finished().await;
     let census = house.store.outbox_census().await.unwrap();
     assert_eq!((census.behind, census.behind_since), (0, None));
@@ -119,11 +119,13 @@ async fn a_retry_that_fails_is_a_dead_letter_again() {
     receiver.script([Answer::Status(400), Answer::Status(200), Answer::Status(500)]);
     house.finish("say a", Some((Version::V1, to(&receiver)))).await;
     house.all_finished().await;
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
-    assert!(house.desk.retry(dead[0].delivery).await.unwrap());
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
+    assert!(house.service.retry(dead[0].delivery).await.unwrap());
     receiver.got(3).await;
     let dead = house
-        .until(async |desk| desk.dead_letters(0, 10).await.unwrap().into_iter().find(|dead| dead.status == Some(500)))
+        .until(async |service| {
+            service.dead_letters(0, 10).await.unwrap().into_iter().find(|dead| dead.status == Some(500))
+        })
         .await;
     assert_eq!(dead.attempts, 2);
 }
@@ -136,22 +138,22 @@ async fn a_paused_webhook_is_told_nothing_until_it_goes_on_and_loses_no_attempt(
     receiver.script([Answer::Status(500)]);
     house.send("say a; wait; say b", Some((Version::V1, to(&receiver)))).await;
     house
-        .until(async |desk| {
-            desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
+        .until(async |service| {
+            service.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
         })
         .await;
-    assert!(house.desk.pause(1).await.unwrap());
-    assert!(!house.desk.pause(1).await.unwrap());
+    assert!(house.service.pause(1).await.unwrap());
+    assert!(!house.service.pause(1).await.unwrap());
     house.pass(1);
     house.advance(24 * 3_600);
     let other = Receiver::open().await;
     house.finish("say x", Some((Version::V1, to(&other)))).await;
     other.got(2).await;
     assert_eq!(receiver.all().len(), 1);
-    assert!(house.desk.resume(1).await.unwrap());
+    assert!(house.service.resume(1).await.unwrap());
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "working", "completed"]);
-    assert!(!house.desk.resume(1).await.unwrap());
+    assert!(!house.service.resume(1).await.unwrap());
 }
 
 #[tokio::test]
@@ -167,8 +169,8 @@ async fn views_hold_no_secrets() {
     };
     house.finish("say a", Some((Version::V1, config))).await;
     house.all_finished().await;
-    let (webhook, deliveries) = house.desk.show(1).await.unwrap().unwrap();
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    let (webhook, deliveries) = house.service.show(1).await.unwrap().unwrap();
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
     let all = serde_json::to_string(&(webhook, deliveries, dead)).unwrap();
     assert!(!all.contains("s3cr3t"), "{all}");
 }
@@ -185,12 +187,12 @@ async fn a_retry_does_not_wait_for_the_end_of_a_pause() {
     for _ in 0..40 {
         house.finish("say b", Some((Version::V1, to(&receiver)))).await;
     }
-    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.until(async |service| service.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
     receiver.otherwise(Answer::Status(200));
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
-    assert!(house.desk.retry(dead[0].delivery).await.unwrap());
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
+    assert!(house.service.retry(dead[0].delivery).await.unwrap());
     // It is the try that ends the pause for all others too; the clock stands still.
-    house.until(async |desk| (desk.dead_letters(0, 10).await.unwrap().len() == 1).then_some(())).await;
+    house.until(async |service| (service.dead_letters(0, 10).await.unwrap().len() == 1).then_some(())).await;
     house.all_finished().await;
 }
 
@@ -206,7 +208,7 @@ async fn a_dead_letter_keeps_its_name_though_its_webhook_begins_again() {
     house.set(Version::V1, &task, &named(&good)).await.unwrap();
     good.got(1).await;
     house.all_finished().await;
-    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 3);
+    assert_eq!(house.service.retry_dead(None).await.unwrap(), 3);
     let again = good.got(4).await;
     let first = bad.all();
     for (again, first) in again[1..].iter().zip(&first) {

@@ -23,7 +23,7 @@ async fn what_the_old_address_answers_is_not_held_against_the_new_one() {
         old.let_go();
         house.all_finished().await;
         assert_eq!(new.abouts(), ["working", "working", "completed"], "{status}");
-        assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty(), "{status}");
+        assert!(house.service.dead_letters(0, 1).await.unwrap().is_empty(), "{status}");
         assert_eq!(old.all().len(), 1);
     }
 }
@@ -39,8 +39,8 @@ async fn what_the_new_wishes_want_is_not_left_out_by_the_old_ones() {
     house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
     house.pass(1);
     house
-        .until(async |desk| {
-            let webhooks = desk.list(None, None, 0, 1).await.unwrap();
+        .until(async |service| {
+            let webhooks = service.list(None, None, 0, 1).await.unwrap();
             (webhooks[0].lags && webhooks[0].version == "1.0").then_some(())
         })
         .await;
@@ -63,7 +63,7 @@ async fn a_webhook_that_moves_away_from_a_paused_endpoint_does_not_wait_for_it()
     for _ in 0..40 {
         last = Some(house.finish("say a", Some((Version::V1, named(&bad)))).await);
     }
-    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.until(async |service| service.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
     house.set(Version::V1, &last.unwrap(), &named(&good)).await.unwrap();
     good.got(2).await;
     assert_eq!(good.abouts(), ["working", "completed"]);
@@ -78,7 +78,7 @@ async fn what_a_receiver_asks_for_holds_also_when_its_endpoint_is_back() {
     for _ in 0..5 {
         house.finish("say a", Some((Version::V1, to(&receiver)))).await;
     }
-    house.until(async |desk| desk.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
+    house.until(async |service| service.list(None, None, 0, 1).await.unwrap()[0].endpoint_paused_until).await;
     house.finish("say b", Some((Version::V1, to(&receiver)))).await;
     house.advance(10);
     // The sixth finds it well; the five wait as they were told to.
@@ -88,9 +88,9 @@ async fn what_a_receiver_asks_for_holds_also_when_its_endpoint_is_back() {
     other.got(2).await;
     assert_eq!(receiver.all().len(), 7);
     house
-        .until(async |desk| {
+        .until(async |service| {
             house.advance(600);
-            let all = desk.list(None, None, 0, 10).await.unwrap();
+            let all = service.list(None, None, 0, 10).await.unwrap();
             all.iter().all(|webhook| webhook.state == "finished").then_some(())
         })
         .await;
@@ -106,12 +106,12 @@ async fn a_webhook_set_long_after_the_end_has_its_time_too() {
     receiver.script([Answer::Status(503), Answer::Status(503)]);
     house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
     house
-        .until(async |desk| {
+        .until(async |service| {
             house.advance(20);
-            (desk.list(None, None, 0, 1).await.unwrap()[0].state == "finished").then_some(())
+            (service.list(None, None, 0, 1).await.unwrap()[0].state == "finished").then_some(())
         })
         .await;
-    assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty());
+    assert!(house.service.dead_letters(0, 1).await.unwrap().is_empty());
     assert_eq!(receiver.all().len(), 3);
 }
 
@@ -152,7 +152,7 @@ async fn what_was_refused_for_its_token_is_sent_with_the_new_one() {
     receiver.let_go();
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "completed"]);
-    assert!(house.desk.dead_letters(0, 1).await.unwrap().is_empty());
+    assert!(house.service.dead_letters(0, 1).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -184,8 +184,8 @@ async fn a_receiver_that_sets_its_webhook_again_and_fails_uses_up_its_attempts()
     house.set(Version::V1, &task, &named(&receiver)).await.unwrap();
     receiver.let_go();
     let pending = house
-        .until(async |desk| {
-            let pending = desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
+        .until(async |service| {
+            let pending = service.list(None, None, 0, 1).await.unwrap()[0].pending.clone();
             pending.filter(|pending| pending.attempts > 0)
         })
         .await;

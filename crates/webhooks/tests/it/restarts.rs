@@ -51,8 +51,8 @@ fn retries_survive_with_their_times() {
         let house = House::open(folder.path()).await;
         house.finish("say a", Some((Version::V1, to(&receiver)))).await;
         house
-            .until(async |desk| {
-                desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
+            .until(async |service| {
+                service.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
             })
             .await;
         house
@@ -77,12 +77,12 @@ async fn an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_lette
     receiver.otherwise(Answer::Status(500));
     let task = house.finish("say a; chunk b; say c", Some((Version::V1, to(&receiver)))).await;
     house
-        .until(async |desk| {
-            desk.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
+        .until(async |service| {
+            service.list(None, None, 0, 1).await.unwrap()[0].pending.clone().filter(|pending| pending.attempts == 1)
         })
         .await;
-    let webhook = house.desk.list(None, None, 0, 1).await.unwrap()[0].webhook;
-    assert!(house.desk.pause(webhook).await.unwrap());
+    let webhook = house.service.list(None, None, 0, 1).await.unwrap()[0].webhook;
+    assert!(house.service.pause(webhook).await.unwrap());
     let retention = |house: &House| switchboard_engine::store::Retention {
         ended_before: house.engine.clock().now(),
         max_tasks: 0,
@@ -92,13 +92,13 @@ async fn an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_lette
     assert_eq!(house.store.evict(retention(&house), 10).await.unwrap(), 0, "it is held");
     house.advance(24 * 3_600);
     house
-        .until(async |desk| {
+        .until(async |service| {
             house.advance(60);
-            (desk.dead_letters(0, 10).await.unwrap().len() == 5).then_some(())
+            (service.dead_letters(0, 10).await.unwrap().len() == 5).then_some(())
         })
         .await;
     house.all_finished().await;
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
     let about: Vec<_> = dead.iter().map(|dead| dead.about.as_str()).collect();
     assert_eq!(about, ["working", "artifact", "working", "artifact", "completed"]);
     assert!(dead[1].problem.contains("webhooks.holdTasks"), "{}", dead[1].problem);
@@ -107,10 +107,10 @@ async fn an_ended_task_is_held_for_a_while_and_then_what_is_left_is_a_dead_lette
     // Their bodies outlive the task.
     receiver.otherwise(Answer::Status(200));
     let before = receiver.all().len();
-    assert_eq!(house.desk.retry_dead(None).await.unwrap(), 5);
+    assert_eq!(house.service.retry_dead(None).await.unwrap(), 5);
     let got = receiver.got(before + 5).await;
     let mut told: Vec<_> = got[before..].iter().map(|delivery| delivery.about()).collect();
     told.sort();
     assert_eq!(told, ["", "b", "completed", "working", "working"]);
-    house.until(async |desk| desk.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
+    house.until(async |service| service.dead_letters(0, 10).await.unwrap().is_empty().then_some(())).await;
 }

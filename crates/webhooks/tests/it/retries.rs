@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use switchboard_a2a::{PushConfig, Timestamp, Version};
 use switchboard_engine::Switches;
-use switchboard_webhooks::{Options, WebhookDesk};
+use switchboard_webhooks::{Options, WebhookService};
 use tempfile::tempdir;
 
 use crate::house::{House, START, config, options, to};
@@ -12,7 +12,7 @@ use crate::receiver::{Answer, Receiver};
 
 /// The number of attempts of the first webhook's pending delivery.
 async fn attempts(house: &House) -> Option<u32> {
-    let webhooks = house.desk.list(None, None, 0, 1).await.unwrap();
+    let webhooks = house.service.list(None, None, 0, 1).await.unwrap();
     webhooks[0].pending.as_ref().map(|pending| pending.attempts)
 }
 
@@ -41,7 +41,7 @@ async fn attempts_follow_the_waits_and_then_the_next_delivery_goes_on() {
     let (tried, next) = got.split_at(waits.len() + 1);
     assert!(tried.iter().all(|delivery| delivery.id() == tried[0].id() && delivery.body == tried[0].body));
     assert_eq!(next[0].about(), "completed");
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
     assert_eq!((dead.len(), dead[0].attempts, dead[0].status), (1, 13, Some(500)));
     assert_eq!(dead[0].problem, "the endpoint answered 500, and it was the last attempt");
 }
@@ -56,7 +56,7 @@ async fn refusals_are_final_at_once_and_successors_go_on() {
     house.finish("say a; say b; say c", Some((Version::V1, to(&receiver)))).await;
     house.all_finished().await;
     assert_eq!(receiver.abouts(), ["working", "working", "working", "completed"]);
-    let dead = house.desk.dead_letters(0, 10).await.unwrap();
+    let dead = house.service.dead_letters(0, 10).await.unwrap();
     assert_eq!(dead.iter().map(|dead| dead.status).collect::<Vec<_>>(), [Some(404), Some(302), Some(401)]);
     assert!(elsewhere.all().is_empty(), "redirects are not followed");
 }
@@ -69,7 +69,9 @@ async fn an_endpoint_that_wants_no_more_gets_no_more() {
     receiver.script([Answer::Status(410)]);
     let task =
         house.finish("say a; say b", Some((Version::V1, PushConfig { id: Some("x".into()), ..to(&receiver) }))).await;
-    house.until(async |desk| (desk.list(None, None, 0, 1).await.unwrap()[0].state == "disabled").then_some(())).await;
+    house
+        .until(async |service| (service.list(None, None, 0, 1).await.unwrap()[0].state == "disabled").then_some(()))
+        .await;
     assert_eq!(receiver.all().len(), 1);
     // Set again it is wanted again.
     house.set(Version::V1, &task, &PushConfig { id: Some("x".into()), ..to(&receiver) }).await.unwrap();
@@ -130,8 +132,8 @@ async fn connections_that_fail_are_tried_again() {
     hanging.script([Answer::Hang]);
     house.finish("say a", Some((Version::V1, to(&hanging)))).await;
     house
-        .until(async |desk| {
-            let all = desk.list(None, None, 0, 10).await.unwrap();
+        .until(async |service| {
+            let all = service.list(None, None, 0, 10).await.unwrap();
             all[1].pending.as_ref().filter(|pending| pending.problem.contains("timed out")).map(drop)
         })
         .await;
@@ -152,8 +154,8 @@ async fn a_clock_that_is_set_back_delays_nothing() {
     let receiver = Receiver::open().await;
     receiver.script([Answer::Status(503)]);
     house.finish("say a", Some((Version::V1, to(&receiver)))).await;
-    let tried = async |desk: &WebhookDesk| {
-        let all = desk.list(None, None, 0, 10).await.unwrap();
+    let tried = async |service: &WebhookService| {
+        let all = service.list(None, None, 0, 10).await.unwrap();
         all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
     };
     house.until(tried).await;
@@ -174,8 +176,8 @@ async fn what_waits_when_the_clock_is_set_back_is_tried_again_at_once() {
     receiver.script([Answer::Status(503)]);
     house.finish("say a", Some((Version::V1, to(&receiver)))).await;
     house
-        .until(async |desk| {
-            let all = desk.list(None, None, 0, 10).await.unwrap();
+        .until(async |service| {
+            let all = service.list(None, None, 0, 10).await.unwrap();
             all[1].pending.as_ref().filter(|pending| pending.attempts == 1).map(drop)
         })
         .await;

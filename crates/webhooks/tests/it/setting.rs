@@ -82,7 +82,7 @@ async fn others_cannot_tell_that_there_is_a_task() {
             assert!(matches!(result, Err(Error::TaskNotFound(ref id)) if *id == task), "{result:?}");
         }
     }
-    assert_eq!(house.desk.list(None, None, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(house.service.list(None, None, 0, 10).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -104,5 +104,5 @@ async fn an_address_inside_is_refused_with_the_setting_that_would_allow_it() {
             "{refused}"
         );
     }
-    assert!(house.desk.list(None, None, 0, 10).await.unwrap().is_empty());
+    assert!(house.service.list(None, None, 0, 10).await.unwrap().is_empty());
 }

@@ -158,7 +158,7 @@ async fn a_server_without_callbacks_says_so_and_one_with_them_hears_another() {
     // One of our own servers tells another, as it tells everybody.
     let (world, task, token) = opened().await;
     let teller = Plan::default().and_webhooks().start().await;
-    let url = switchboard_webhooks::Callbacks::address(&format!("http://{}", world.address), &task);
+    let url = switchboard_webhooks::CallbackReceiver::address(&format!("http://{}", world.address), &task);
     for dialect in [TestDialect::RpcV1, TestDialect::RpcV03] {
         let configuration = dialect.with_hook(json!({"url": url, "token": token}));
         let params = json!({"message": dialect.message("hello"), "configuration": configuration});

@@ -10,7 +10,7 @@ use switchboard_engine::clock::SystemClock;
 use switchboard_engine::{AgentName, AgentScope, Caller, CallerId, Engine, FixedDirectory, Hosted, Scopes, Settings};
 use switchboard_server::{Authenticator, CallerIdentity, NoAuthentication, Options, Server};
 use switchboard_store::{Durability, SqliteStore};
-use switchboard_webhooks::{Callbacks, Webhooks};
+use switchboard_webhooks::{CallbackReceiver, Webhooks};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -28,7 +28,7 @@ pub(crate) struct World {
     /// An open server needs keys once this is cancelled.
     pub(crate) keyed: CancellationToken,
     /// Where other servers' news come in, on a server with webhooks.
-    pub(crate) callbacks: Callbacks,
+    pub(crate) callbacks: CallbackReceiver,
     _stops: DropGuard,
     _directory: tempfile::TempDir,
 }
@@ -97,7 +97,7 @@ impl Plan {
         let agents = Arc::new(FixedDirectory::new(agents, self.default_agent));
         let clock = Arc::new(SystemClock);
         let engine = Engine::start(store.clone(), agents, clock.clone(), self.settings).await.unwrap();
-        let callbacks = Callbacks::new(store.clone(), clock);
+        let callbacks = CallbackReceiver::new(store.clone(), clock);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

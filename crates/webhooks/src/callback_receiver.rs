@@ -36,7 +36,7 @@ const STEP: usize = 64;
 
 /// The callbacks of all tasks. Clones share them.
 #[derive(Clone)]
-pub struct Callbacks {
+pub struct CallbackReceiver {
     inner: Arc<Inner>,
 }
 
@@ -52,7 +52,7 @@ pub enum Received {
     /// It is stored.
     New,
     /// Its id is known.
-    Known,
+    Duplicate,
 }
 
 /// Why an update was refused.
@@ -95,7 +95,7 @@ fn count(outcome: &'static str) {
 
 /// A sender whose token is right.
 #[derive(Clone, Debug)]
-pub struct Admitted {
+pub struct AdmittedSender {
     task: TaskId,
     key: TaskKey,
 }
@@ -109,8 +109,8 @@ pub struct RemoteUpdate {
     pub update: StreamResponse,
 }
 
-impl Callbacks {
-    /// Callbacks over a store.
+impl CallbackReceiver {
+    /// CallbackReceiver over a store.
     pub fn new(store: Arc<dyn CallbackStore>, clock: Arc<dyn Clock>) -> Self {
         Self { inner: Arc::new(Inner { store, clock, followers: Mutex::default() }) }
     }
@@ -133,30 +133,30 @@ impl Callbacks {
     }
 
     /// Authenticates a sender, before its body is read.
-    pub async fn admit(&self, task: &TaskId, token: Option<&str>) -> Result<Admitted, ReceiveError> {
+    pub async fn admit(&self, task: &TaskId, token: Option<&str>) -> Result<AdmittedSender, ReceiveError> {
         let callback = self.inner.store.callback(task).await;
         let admitted = callback.map_err(ReceiveError::from).and_then(|callback| {
             let callback = callback.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
             let digest: [u8; 32] = Sha256::digest(token.ok_or(ReceiveError::Token)?).into();
             let is_right = bool::from(digest.ct_eq(&callback.digest));
-            is_right.then(|| Admitted { task: task.clone(), key: callback.task_key }).ok_or(ReceiveError::Token)
+            is_right.then(|| AdmittedSender { task: task.clone(), key: callback.task_key }).ok_or(ReceiveError::Token)
         });
         admitted.inspect_err(|error| count(error.label()))
     }
 
     /// Stores an update.
-    pub async fn receive(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
+    pub async fn receive(&self, by: AdmittedSender, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
         let received = self.take_in(by, id, body).await;
         count(match &received {
             Ok(Received::New) => "new",
-            Ok(Received::Known) => "known",
+            Ok(Received::Duplicate) => "known",
             Err(error) => error.label(),
         });
         received
     }
 
-    async fn take_in(&self, by: Admitted, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
-        let Admitted { task, key } = by;
+    async fn take_in(&self, by: AdmittedSender, id: Option<&str>, body: &[u8]) -> Result<Received, ReceiveError> {
+        let AdmittedSender { task, key } = by;
         let update = read(body).map_err(ReceiveError::Body)?;
         let id = match (id.filter(|id| !id.is_empty() && id.len() <= ID_BYTES), status_of(&update)) {
             (Some(id), _) => id.to_owned(),
@@ -170,7 +170,7 @@ impl Callbacks {
                 inner.wake(&task);
                 Ok(Received::New)
             }
-            Ok(UpdateAdded::Known) => Ok(Received::Known),
+            Ok(UpdateAdded::Known) => Ok(Received::Duplicate),
             Ok(UpdateAdded::Full) => Err(ReceiveError::Full),
             Err(StoreError::Missing) => Err(ReceiveError::Unknown(task)),
             Err(error) => Err(error.into()),
@@ -178,7 +178,7 @@ impl Callbacks {
     }
 
     /// Follows the updates of a task. There should be one follower at a time.
-    pub async fn follow(&self, task: &TaskId) -> Result<Follower, ReceiveError> {
+    pub async fn follow(&self, task: &TaskId) -> Result<CallbackFollower, ReceiveError> {
         let callback = self.inner.store.callback(task).await?.ok_or_else(|| ReceiveError::Unknown(task.clone()))?;
         let woken = {
             let mut followers = self.inner.followers.lock();
@@ -190,7 +190,7 @@ impl Callbacks {
             })
         };
         let store = Arc::clone(&self.inner.store);
-        Ok(Follower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
+        Ok(CallbackFollower { store, key: callback.task_key, woken, after: 0, newest: Newest::default() })
     }
 }
 
@@ -203,7 +203,7 @@ impl Inner {
 }
 
 /// Reads the updates of one task.
-pub struct Follower {
+pub struct CallbackFollower {
     store: Arc<dyn CallbackStore>,
     key: TaskKey,
     woken: Arc<Notify>,
@@ -220,7 +220,7 @@ struct Newest {
     ended: bool,
 }
 
-impl Follower {
+impl CallbackFollower {
     /// Waits for the next update, leaving out those older than one that was returned. An update stays in the store until
     /// [`Self::taken`].
     pub async fn next(&mut self) -> Result<RemoteUpdate, StoreError> {
