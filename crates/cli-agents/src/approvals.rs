@@ -5,15 +5,15 @@
 //! words names no id and belongs to the question that was open when it came, by the order of the log. One that came while
 //! none was open decides nothing, also not a later question, and is no work either.
 
-mod asked;
-mod call;
-mod said;
-mod visible;
+mod answer;
+mod message;
+mod sanitize;
+mod tool_call;
 
 use switchboard_a2a::{Message, Timestamp};
 
 use crate::adapters::{Approval, ChoiceKind, Decision};
-use said::{Answered, Statement, Sure, Usual, usual};
+use answer::{AnswerData, CertainAnswer, Statement, Verdict, verdict};
 
 /// What is said about an answer that is none of those there are.
 const NEITHER: &str = "That was neither a yes nor a no.";
@@ -30,7 +30,7 @@ const NOT_WHOLE: &str = "The command is not shown whole, so a plain yes is not t
 pub(super) const LOST_REASON: &str = "The reason was not passed on: this program takes only a yes or a no.";
 
 /// A question that waits for an answer.
-pub(super) struct Question {
+pub(super) struct PendingApproval {
     /// What answers are bound to.
     pub(super) id: String,
     pub(super) approval: Approval,
@@ -51,7 +51,7 @@ pub(super) enum Answer {
     Unclear(&'static str),
 }
 
-impl Question {
+impl PendingApproval {
     /// A program's question under a new id.
     pub(super) fn new(approval: Approval, expires_at: Timestamp) -> Self {
         Self { id: uuid::Uuid::new_v4().to_string(), approval, expires_at }
@@ -59,13 +59,13 @@ impl Question {
 
     /// What a message says to this question.
     pub(super) fn read(&self, message: &Message) -> Answer {
-        let Some(statements) = said::statements(message) else { return Answer::Unclear(MORE) };
+        let Some(statements) = answer::statements(message) else { return Answer::Unclear(MORE) };
         if let Some(id) = statements.iter().filter_map(Statement::approval_id).find(|id| *id != self.id) {
             return Answer::Expired(id.to_owned());
         }
         let answers = statements.into_iter().map(|statement| match statement {
             Statement::Text(text) => self.guard(&text, |text| self.text(text)),
-            Statement::Data(Answered { decision: Some(decision), reason, .. }) => {
+            Statement::Data(AnswerData { decision: Some(decision), reason, .. }) => {
                 self.guard(&decision, |decision| self.word(decision, reason.clone()))
             }
             Statement::Data(_) => Answer::Unclear(NEITHER),
@@ -78,7 +78,7 @@ impl Question {
         match read(words) {
             answer if !self.is_incomplete() => answer,
             no @ Answer::Decided(Decision::Deny { .. }) => no,
-            answer => match (said::seen_incomplete(words), answer) {
+            answer => match (answer::strip_incomplete(words), answer) {
                 (Some(words), _) => read(words),
                 (None, unclear @ Answer::Unclear(_)) => unclear,
                 (None, _) => Answer::Unclear(NOT_WHOLE),
@@ -87,11 +87,11 @@ impl Question {
     }
 
     fn text(&self, text: &str) -> Answer {
-        match said::spoken(text) {
-            Some((Usual::Deny, Some(reason))) if usual(reason).is_some_and(|word| word != Usual::Deny) => {
+        match answer::verdict_with_reason(text) {
+            Some((Verdict::Deny, Some(reason))) if verdict(reason).is_some_and(|word| word != Verdict::Deny) => {
                 Answer::Unclear(DIVIDED)
             }
-            Some((word, reason)) => self.usual(word, reason.map(str::to_owned)),
+            Some((word, reason)) => self.verdict(word, reason.map(str::to_owned)),
             None => match self.choice(text, None) {
                 Answer::Unclear(_) => self.choice(text.trim_end_matches(['.', ',', ':', ';', '!']), None),
                 answer => answer,
@@ -100,8 +100,8 @@ impl Question {
     }
 
     fn word(&self, word: &str, reason: Option<String>) -> Answer {
-        match usual(word) {
-            Some(word) => self.usual(word, reason),
+        match verdict(word) {
+            Some(word) => self.verdict(word, reason),
             None => self.choice(word, reason),
         }
     }
@@ -113,20 +113,20 @@ impl Question {
         }
         let kind = self.approval.choices.iter().find(|choice| choice.id == id).map(|choice| choice.kind);
         match kind {
-            Some(ChoiceKind::AllowAlways) => self.usual(Usual::Always, None),
-            Some(ChoiceKind::AllowOnce) => self.usual(Usual::Allow, None),
-            Some(ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => self.usual(Usual::Deny, reason),
+            Some(ChoiceKind::AllowAlways) => self.verdict(Verdict::Always, None),
+            Some(ChoiceKind::AllowOnce) => self.verdict(Verdict::Allow, None),
+            Some(ChoiceKind::RejectOnce | ChoiceKind::RejectAlways) => self.verdict(Verdict::Deny, reason),
             // Its id reads as a word of ours: it is offered under another.
             Some(ChoiceKind::Other) | None => Answer::Unclear(NEITHER),
         }
     }
 
-    fn usual(&self, word: Usual, reason: Option<String>) -> Answer {
+    fn verdict(&self, word: Verdict, reason: Option<String>) -> Answer {
         match word {
-            Usual::Allow | Usual::Always if self.approval.no_plain_yes => Answer::Unclear(NO_YES),
-            Usual::Allow => Answer::Decided(Decision::Allow),
-            Usual::Always => Answer::Always,
-            Usual::Deny => Answer::Decided(Decision::Deny { reason }),
+            Verdict::Allow | Verdict::Always if self.approval.no_plain_yes => Answer::Unclear(NO_YES),
+            Verdict::Allow => Answer::Decided(Decision::Allow),
+            Verdict::Always => Answer::Always,
+            Verdict::Deny => Answer::Decided(Decision::Deny { reason }),
         }
     }
 }
@@ -148,35 +148,35 @@ impl Answer {
 /// Whether a message that names only its conversation answers the question that is open there. Data must name the
 /// question: without, it may be part of some work.
 pub(super) fn is_answer(message: &Message) -> bool {
-    matches!(said::sure(message), Some(Sure::Named(_) | Sure::Word(_)))
+    matches!(answer::certain_answer(message), Some(CertainAnswer::Named(_) | CertainAnswer::Word(_)))
 }
 
 /// What an answer is told that came to a task while no question was open: twice, or too late. None if the message is no
 /// answer but work.
-pub(super) fn unasked(message: &Message) -> Option<String> {
+pub(super) fn unexpected_answer(message: &Message) -> Option<String> {
     let no_question = "No question was open when the answer came; nothing was done.";
-    match said::sure(message) {
-        Some(Sure::Named(id)) => {
+    match answer::certain_answer(message) {
+        Some(CertainAnswer::Named(id)) => {
             Some(format!("The approval {id} has expired or was answered already; nothing was done."))
         }
-        Some(Sure::Data) => Some(no_question.to_owned()),
-        Some(Sure::Word(word)) => Some(format!("No question was open when {word:?} came; nothing was done.")),
-        None => said::speaks_of_approval(message).then(|| no_question.to_owned()),
+        Some(CertainAnswer::Data) => Some(no_question.to_owned()),
+        Some(CertainAnswer::Word(word)) => Some(format!("No question was open when {word:?} came; nothing was done.")),
+        None => answer::mentions_approval(message).then(|| no_question.to_owned()),
     }
 }
 
 /// Why an answer that names no task begins none. None if it may be work: a plain yes may answer what a program said at
 /// the end of an earlier task, unless another one `is_at_work` in the conversation.
-pub(super) fn begins_nothing(message: &Message, is_at_work: bool) -> Option<String> {
-    match said::sure(message)? {
-        Sure::Named(id) => Some(format!(
+pub(super) fn refuse_as_first_message(message: &Message, is_at_work: bool) -> Option<String> {
+    match answer::certain_answer(message)? {
+        CertainAnswer::Named(id) => Some(format!(
             "the approval {id} is not open here: it has expired, was answered already or is another conversation's"
         )),
-        Sure::Data => Some(
+        CertainAnswer::Data => Some(
             "an answer as data has to say what it answers: add the approvalId of the question, or the taskId of its task"
                 .to_owned(),
         ),
-        Sure::Word(word) => is_at_work.then(|| {
+        CertainAnswer::Word(word) => is_at_work.then(|| {
             format!(
                 "{word:?} answers no question that is open in this conversation, and another task of it is at work: \
                  say what to do"
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    pub(super) fn question(choices: &[(&str, ChoiceKind)]) -> Question {
+    pub(super) fn question(choices: &[(&str, ChoiceKind)]) -> PendingApproval {
         let choices = choices.iter().map(|(id, kind)| crate::adapters::Choice {
             id: (*id).to_owned(),
             label: (*id).to_owned(),
@@ -207,7 +207,7 @@ mod tests {
             no_plain_yes: false,
             takes_reason: true,
         };
-        Question::new(approval, Timestamp(1_700_000_000_000))
+        PendingApproval::new(approval, Timestamp(1_700_000_000_000))
     }
 
     fn data(value: &Value) -> Part {
@@ -218,7 +218,7 @@ mod tests {
         Message { parts, ..Message::text(Role::User, "") }
     }
 
-    fn options(question: &Question) -> Value {
+    fn options(question: &PendingApproval) -> Value {
         serde_json::to_value(question.message(None)).unwrap()["parts"][1]["data"]["options"].clone()
     }
 
@@ -383,7 +383,7 @@ mod tests {
     fn a_command_that_is_not_shown_whole_takes_no_plain_yes() {
         let mut question = question(&[("edit_first", ChoiceKind::Other), ("once", ChoiceKind::AllowOnce)]);
         question.approval.input = Value::Null;
-        question.approval.prompt = "x".repeat(call::PROMPT_CHARACTERS + 1);
+        question.approval.prompt = "x".repeat(tool_call::PROMPT_CHARACTERS + 1);
         let allow = || Answer::Decided(Decision::Allow);
         let edit = || Answer::Decided(Decision::Choose("edit_first".to_owned()));
         for (words, answer) in [
@@ -420,9 +420,12 @@ mod tests {
         let named = || json!({"approvalId": id, "decision": "later"});
         for answer in [text("y"), text("Always"), text("n"), both("", named()), both("ok", named())] {
             assert!(is_answer(&answer), "{answer:?}");
-            assert!(unasked(&answer).is_some() && begins_nothing(&answer, true).is_some(), "{answer:?}");
+            assert!(
+                unexpected_answer(&answer).is_some() && refuse_as_first_message(&answer, true).is_some(),
+                "{answer:?}"
+            );
         }
-        assert!(unasked(&both("", named())).unwrap().contains(&format!("approval {id} has expired")));
+        assert!(unexpected_answer(&both("", named())).unwrap().contains(&format!("approval {id} has expired")));
         for work in [
             text("no, use rg instead"),
             text("fix the bug"),
@@ -434,17 +437,25 @@ mod tests {
             both("do what it says", json!({"decision": "allow"})),
             message(vec![Part::text("ok"), Part::new(PartContent::Raw(b"x".to_vec()))]),
         ] {
-            assert!(!is_answer(&work) && unasked(&work).is_none(), "{work:?}");
-            assert!(begins_nothing(&work, true).is_none(), "{work:?}");
+            assert!(!is_answer(&work) && unexpected_answer(&work).is_none(), "{work:?}");
+            assert!(refuse_as_first_message(&work, true).is_none(), "{work:?}");
         }
         // Too little for a question that is not named by its task, and yet no work.
         for unnamed in [both("", json!({"decision": "later"})), both("y", json!({"decision": "allow"}))] {
             assert!(!is_answer(&unnamed), "{unnamed:?}");
-            assert!(unasked(&unnamed).is_some() && begins_nothing(&unnamed, false).is_some(), "{unnamed:?}");
+            assert!(
+                unexpected_answer(&unnamed).is_some() && refuse_as_first_message(&unnamed, false).is_some(),
+                "{unnamed:?}"
+            );
         }
         for mute in [json!({"approvalId": "PO-1234"}), json!({"optionId": "later", "title": "use SQLite"})] {
             let mute = both(" ", mute);
-            assert!(!is_answer(&mute) && unasked(&mute).is_some() && begins_nothing(&mute, true).is_none(), "{mute:?}");
+            assert!(
+                !is_answer(&mute)
+                    && unexpected_answer(&mute).is_some()
+                    && refuse_as_first_message(&mute, true).is_none(),
+                "{mute:?}"
+            );
         }
     }
 }

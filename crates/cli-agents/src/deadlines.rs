@@ -11,7 +11,7 @@ use switchboard_engine::clock::later;
 
 /// After so long without an event the task says what is waited for: long enough for a model to begin its answer, and
 /// short enough that nobody takes the task for dead. Once for each such time.
-pub(super) const QUIET: Duration = Duration::from_secs(10);
+pub(super) const QUIET_NOTICE: Duration = Duration::from_secs(10);
 
 /// The times of one turn.
 pub(super) struct Deadlines {
@@ -29,7 +29,7 @@ pub(super) struct Deadlines {
 
 /// Which limit was passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passed {
+pub(super) enum ExceededLimit {
     /// It took too long in all.
     Timeout,
     /// It was silent for too long.
@@ -51,13 +51,13 @@ impl Deadlines {
     }
 
     /// The program has said something.
-    pub(super) fn heard(&mut self, now: Timestamp) {
+    pub(super) fn output_received(&mut self, now: Timestamp) {
         self.advance(now);
         self.silent = Duration::ZERO;
     }
 
     /// It has told of something, which says more than a line that nobody needs to see.
-    pub(super) fn told(&mut self, now: Timestamp) {
+    pub(super) fn event_received(&mut self, now: Timestamp) {
         self.advance(now);
         self.quiet = Some(Duration::ZERO);
     }
@@ -85,27 +85,27 @@ impl Deadlines {
         }
         let timeout = self.timeout.map(|limit| limit.saturating_sub(self.worked));
         let idle = self.idle.filter(|_| self.open_tools.is_empty()).map(|limit| limit.saturating_sub(self.silent));
-        let quiet = self.quiet.map(|quiet| QUIET.saturating_sub(quiet));
+        let quiet = self.quiet.map(|quiet| QUIET_NOTICE.saturating_sub(quiet));
         let left = timeout.into_iter().chain(idle).chain(quiet).min()?;
         Some(later(self.seen, left))
     }
 
     /// Which limit has been passed by now.
-    pub(super) fn passed(&mut self, now: Timestamp) -> Option<Passed> {
+    pub(super) fn passed(&mut self, now: Timestamp) -> Option<ExceededLimit> {
         self.advance(now);
         if self.timeout.is_some_and(|limit| self.worked >= limit) {
-            Some(Passed::Timeout)
+            Some(ExceededLimit::Timeout)
         } else if self.idle.is_some_and(|limit| self.silent >= limit) {
-            Some(Passed::Idle)
+            Some(ExceededLimit::Idle)
         } else {
             None
         }
     }
 
     /// Whether it is time to say what is waited for. True once, until something is told again.
-    pub(super) fn takes_quiet(&mut self, now: Timestamp) -> bool {
+    pub(super) fn take_quiet_notice(&mut self, now: Timestamp) -> bool {
         self.advance(now);
-        self.quiet.take_if(|quiet| *quiet >= QUIET).is_some()
+        self.quiet.take_if(|quiet| *quiet >= QUIET_NOTICE).is_some()
     }
 
     fn advance(&mut self, now: Timestamp) {
@@ -125,7 +125,7 @@ impl Deadlines {
 }
 
 /// A limit as people write it.
-pub(super) fn shown(limit: Option<Duration>) -> String {
+pub(super) fn format_limit(limit: Option<Duration>) -> String {
     let seconds = limit.unwrap_or_default().as_secs_f64();
     match seconds {
         _ if seconds >= 60.0 && seconds % 60.0 == 0.0 => format!("{} min", seconds / 60.0),
@@ -147,15 +147,15 @@ mod tests {
     fn silence_is_counted_from_the_last_word_and_rests_while_a_tool_works() {
         let mut deadlines = Deadlines::new(Some(100 * SECOND), Some(10 * SECOND), at(0));
         assert_eq!(deadlines.next(), Some(at(10)));
-        deadlines.heard(at(9));
-        assert!(deadlines.takes_quiet(at(10)));
+        deadlines.output_received(at(9));
+        assert!(deadlines.take_quiet_notice(at(10)));
         assert_eq!(deadlines.next(), Some(at(19)));
         deadlines.tool_opened("t", at(10));
         assert_eq!(deadlines.next(), Some(at(100)), "only the whole time counts while a tool works");
         assert_eq!(deadlines.passed(at(60)), None);
         deadlines.tool_closed("t", at(60));
         assert_eq!(deadlines.passed(at(68)), None);
-        assert_eq!(deadlines.passed(at(69)), Some(Passed::Idle), "1 s before the tool and 9 s after it");
+        assert_eq!(deadlines.passed(at(69)), Some(ExceededLimit::Idle), "1 s before the tool and 9 s after it");
     }
 
     #[test]
@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(deadlines.passed(at(100_000)), None);
         deadlines.wait_for_human(false, at(100_000));
         assert_eq!(deadlines.next(), Some(at(100_005)));
-        assert!(!deadlines.takes_quiet(at(100_004)) && deadlines.takes_quiet(at(100_005)));
-        deadlines.heard(at(100_005));
+        assert!(!deadlines.take_quiet_notice(at(100_004)) && deadlines.take_quiet_notice(at(100_005)));
+        deadlines.output_received(at(100_005));
         assert_eq!(deadlines.passed(at(100_010)), None);
     }
 
@@ -175,16 +175,16 @@ mod tests {
     fn the_whole_time_is_a_limit_however_much_is_said() {
         let mut deadlines = Deadlines::new(Some(20 * SECOND), Some(10 * SECOND), at(0));
         for second in 1..20 {
-            deadlines.heard(at(second));
+            deadlines.output_received(at(second));
             assert_eq!(deadlines.passed(at(second)), None);
         }
-        assert_eq!(deadlines.passed(at(20)), Some(Passed::Timeout));
+        assert_eq!(deadlines.passed(at(20)), Some(ExceededLimit::Timeout));
     }
 
     #[test]
     fn without_limits_nothing_is_waited_for_and_a_clock_that_goes_back_does_no_harm() {
         let mut deadlines = Deadlines::new(None, None, at(5));
-        assert!(deadlines.takes_quiet(at(15)));
+        assert!(deadlines.take_quiet_notice(at(15)));
         assert_eq!(deadlines.next(), None);
         assert_eq!(deadlines.passed(at(1)), None);
         assert_eq!(deadlines.passed(at(1_000_000)), None);
@@ -194,13 +194,17 @@ mod tests {
     fn quiet_is_counted_from_the_last_event_and_said_once() {
         let mut deadlines = Deadlines::new(None, None, at(0));
         assert_eq!(deadlines.next(), Some(at(10)));
-        deadlines.heard(at(9));
+        deadlines.output_received(at(9));
         assert_eq!(deadlines.next(), Some(at(10)), "a line that tells nothing changes nothing");
-        assert!(!deadlines.takes_quiet(at(9)) && deadlines.takes_quiet(at(10)) && !deadlines.takes_quiet(at(500)));
+        assert!(
+            !deadlines.take_quiet_notice(at(9))
+                && deadlines.take_quiet_notice(at(10))
+                && !deadlines.take_quiet_notice(at(500))
+        );
         assert_eq!(deadlines.next(), None);
-        deadlines.told(at(501));
+        deadlines.event_received(at(501));
         assert_eq!(deadlines.next(), Some(at(511)));
         deadlines.tool_opened("t", at(502));
-        assert!(deadlines.takes_quiet(at(511)), "a tool is waited for too");
+        assert!(deadlines.take_quiet_notice(at(511)), "a tool is waited for too");
     }
 }

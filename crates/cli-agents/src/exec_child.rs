@@ -32,7 +32,7 @@ const NO_PARENT: u8 = 125;
 const USAGE: u8 = 2;
 
 /// What the words mean.
-struct Wish {
+struct Invocation {
     parent: i32,
     user: Option<Credentials>,
     program: OsString,
@@ -47,7 +47,7 @@ struct Credentials {
 }
 
 /// Why there is no program, and the exit code that says so.
-struct Refusal(u8, String);
+struct ExecError(u8, String);
 
 /// Becomes the program, if that is what this process was started for. Returns the exit code if it cannot.
 pub fn intercept() -> Option<ExitCode> {
@@ -57,11 +57,11 @@ pub fn intercept() -> Option<ExitCode> {
     }
     let mut words = words.peekable();
     if words.next_if(|word| word == GUARD).is_some() {
-        return Some(stand_guard(words));
+        return Some(run_guard(words));
     }
-    let Refusal(code, problem) = match parse(words) {
-        Some(wish) => become_it(wish),
-        None => Refusal(USAGE, format!("usage: {NAME} PARENT_PID [--user UID:GID:GID,…] -- PROGRAM [ARGUMENT…]")),
+    let ExecError(code, problem) = match parse(words) {
+        Some(invocation) => exec(invocation),
+        None => ExecError(USAGE, format!("usage: {NAME} PARENT_PID [--user UID:GID:GID,…] -- PROGRAM [ARGUMENT…]")),
     };
     // There is nobody else to tell if this cannot be written.
     let _ = writeln!(io::stderr(), "switchboard {NAME}: {problem}");
@@ -69,7 +69,7 @@ pub fn intercept() -> Option<ExitCode> {
 }
 
 /// Outlives the server: what ends that at a terminal, or closes what it has inherited, must not reach the guard.
-fn stand_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
+fn run_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
     let _ = setsid();
     close_inherited();
     match guard(words) {
@@ -79,7 +79,7 @@ fn stand_guard(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Wish> {
+fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Invocation> {
     let parent = words.next()?.to_str()?.parse().ok()?;
     let mut word = words.next()?;
     let mut user = None;
@@ -91,7 +91,7 @@ fn parse(mut words: impl Iterator<Item = OsString>) -> Option<Wish> {
         return None;
     }
     let program = words.next()?;
-    Some(Wish { parent, user, program, arguments: words.collect() })
+    Some(Invocation { parent, user, program, arguments: words.collect() })
 }
 
 fn credentials(text: &str) -> Option<Credentials> {
@@ -109,14 +109,14 @@ fn credentials(text: &str) -> Option<Credentials> {
     })
 }
 
-fn become_it(wish: Wish) -> Refusal {
-    let refused = |what: &str, error: io::Error| Refusal(CANNOT_RUN, format!("{what}: {error}"));
+fn exec(invocation: Invocation) -> ExecError {
+    let refused = |what: &str, error: io::Error| ExecError(CANNOT_RUN, format!("{what}: {error}"));
     // A session of its own is a group of its own, and has no terminal that the program could wait at.
     if let Err(error) = setsid() {
         return refused("no session of its own", error.into());
     }
     close_inherited();
-    if let Some(user) = &wish.user
+    if let Some(user) = &invocation.user
         && let Err(error) = switch(user)
     {
         return refused(&format!("cannot become user {}", user.uid), error);
@@ -125,17 +125,17 @@ fn become_it(wish: Wish) -> Refusal {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return refused("cannot die with the server", error.into());
     }
-    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(wish.parent) {
-        return Refusal(NO_PARENT, format!("process {}, which started this, is gone", wish.parent));
+    if getppid().map(|parent| parent.as_raw_nonzero().get()) != Some(invocation.parent) {
+        return ExecError(NO_PARENT, format!("process {}, which started this, is gone", invocation.parent));
     }
-    let error = Command::new(&wish.program).args(&wish.arguments).exec();
+    let error = Command::new(&invocation.program).args(&invocation.arguments).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN };
-    Refusal(code, cannot_run(&wish, &error))
+    ExecError(code, cannot_run(&invocation, &error))
 }
 
-fn cannot_run(wish: &Wish, error: &io::Error) -> String {
-    let told = format!("cannot run {}: {error}", wish.program.display());
-    match (&wish.user, error.kind()) {
+fn cannot_run(invocation: &Invocation, error: &io::Error) -> String {
+    let told = format!("cannot run {}: {error}", invocation.program.display());
+    match (&invocation.user, error.kind()) {
         // Such as a program in the home of root.
         (Some(user), io::ErrorKind::PermissionDenied) => {
             format!(
@@ -174,8 +174,8 @@ mod tests {
     fn a_program_out_of_an_accounts_reach_is_to_be_installed_elsewhere() {
         let denied = io::Error::from(io::ErrorKind::PermissionDenied);
         let told = |words: &[&str]| {
-            let wish = parse(words.iter().map(OsString::from)).unwrap();
-            cannot_run(&wish, &denied)
+            let invocation = parse(words.iter().map(OsString::from)).unwrap();
+            cannot_run(&invocation, &denied)
         };
         assert_eq!(
             told(&["1", "--user", "1000:1000:", "--", "/root/bin/claude"]),

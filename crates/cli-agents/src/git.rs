@@ -2,27 +2,27 @@
 //!
 //! Whoever works in a copy can write to it, and mostly to the repository's settings too, and git runs what these name:
 //! filters, monitors, programs that show differences. So nothing of the kind is listened to here. What touches the files of
-//! a copy works [`Apart`] from all settings; what works on a repository touches no files.
+//! a copy works [`IsolatedGitDir`] from all settings; what works on a repository touches no files.
 
-mod apart;
 mod files;
+mod isolated;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::locks::{Locks, Place};
+use super::keyed_queue::{KeyedQueue, QueuePosition};
 use super::process::{Child, ChildCommand, Children, Output, OutputLimits, User};
 
-pub(super) use apart::Apart;
+pub(super) use isolated::IsolatedGitDir;
 
 /// How long one command may take: a large repository is copied within it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Settings for every command, which win over a repository's own: nothing runs, nothing is fetched, and whose files they
 /// are does not matter.
-const QUIET: [&str; 7] = [
+const SAFE_SETTINGS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.quotePath=false",
@@ -33,7 +33,7 @@ const QUIET: [&str; 7] = [
 ];
 
 /// The same in the environment. What is missing in a repository could be fetched by a command that it names.
-const FIXED: [(&str, &str); 5] = [
+const SAFE_ENVIRONMENT: [(&str, &str); 5] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -49,25 +49,25 @@ pub(super) struct Git {
     /// At most so many bytes of output are kept.
     pub(super) limit: usize,
     /// One at a time at each repository's list of copies: git does not expect two.
-    lists: Arc<Locks<PathBuf>>,
+    worktree_lists: Arc<KeyedQueue<PathBuf>>,
     /// Where copies are. One that is broken must not be taken for a folder of the repository around them all.
     copies: PathBuf,
 }
 
 /// What a command works on.
 #[derive(Clone, Copy)]
-pub(super) enum At<'a> {
+pub(super) enum GitTarget<'a> {
     /// The repository that a folder is in.
     Folder(&'a Path),
     /// A repository, by its own folder: `.git`.
     Repository(&'a Path),
     /// The files of a copy, apart from all settings.
-    Apart(&'a Apart),
+    Isolated(&'a IsolatedGitDir),
 }
 
 /// What a command printed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Printed {
+pub(super) struct CommandOutput {
     pub(super) bytes: Vec<u8>,
     /// There was more than the limit.
     pub(super) is_cut: bool,
@@ -81,7 +81,7 @@ pub(super) struct GitError {
     pub(super) problem: String,
 }
 
-impl Printed {
+impl CommandOutput {
     /// As text, whole lines only.
     pub(super) fn text(&self) -> String {
         let whole = match self.is_cut {
@@ -93,20 +93,25 @@ impl Printed {
 }
 
 impl Git {
-    pub(super) fn new(children: Children, user: Option<User>, lists: Arc<Locks<PathBuf>>, copies: PathBuf) -> Self {
-        Self { children, user, limit: 1 << 20, lists, copies }
+    pub(super) fn new(
+        children: Children,
+        user: Option<User>,
+        worktree_lists: Arc<KeyedQueue<PathBuf>>,
+        copies: PathBuf,
+    ) -> Self {
+        Self { children, user, limit: 1 << 20, worktree_lists, copies }
     }
 
     /// Alone at a repository's list of copies, until this is dropped.
-    pub(super) async fn alone_at(&self, repository: &Path) -> Place<PathBuf> {
-        let mut place = self.lists.line_up(repository.to_owned());
+    pub(super) async fn lock_worktree_list(&self, repository: &Path) -> QueuePosition<PathBuf> {
+        let mut place = self.worktree_lists.enqueue(repository.to_owned());
         place.wait().await;
         place
     }
 
     /// Runs a command.
-    pub(super) async fn run<A: AsRef<OsStr>>(&self, at: At<'_>, args: &[A]) -> Result<Printed, GitError> {
-        let mut printed = Printed::default();
+    pub(super) async fn run<A: AsRef<OsStr>>(&self, at: GitTarget<'_>, args: &[A]) -> Result<CommandOutput, GitError> {
+        let mut printed = CommandOutput::default();
         let limit = self.limit;
         self.read(at, args, |bytes| {
             let room = limit.saturating_sub(printed.bytes.len());
@@ -118,14 +123,14 @@ impl Git {
     }
 
     /// Runs a command that prints one word, such as the name of a commit.
-    pub(super) async fn word<A: AsRef<OsStr>>(&self, at: At<'_>, args: &[A]) -> Result<String, GitError> {
+    pub(super) async fn word<A: AsRef<OsStr>>(&self, at: GitTarget<'_>, args: &[A]) -> Result<String, GitError> {
         Ok(self.run(at, args).await?.text().trim().to_owned())
     }
 
     /// Runs a command and takes what it prints as it comes.
     pub(super) async fn read<A: AsRef<OsStr>>(
         &self,
-        at: At<'_>,
+        at: GitTarget<'_>,
         args: &[A],
         mut take: impl FnMut(&[u8]),
     ) -> Result<(), GitError> {
@@ -134,7 +139,7 @@ impl Git {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let program = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|git| git.is_file());
         let program = program.ok_or_else(|| failed("git is not installed on this machine".to_owned()))?;
-        let settings = QUIET.iter().map(OsString::from).chain(at.settings());
+        let settings = SAFE_SETTINGS.iter().map(OsString::from).chain(at.settings());
         let settings = settings.flat_map(|setting| [OsString::from("-c"), setting]);
         let command = ChildCommand {
             program,
@@ -147,28 +152,28 @@ impl Git {
         };
         let limits = OutputLimits { line: 0, stderr: 8 << 10, output: u64::MAX };
         let child = self.children.spawn(command, limits).await.map_err(|error| failed(error.to_string()))?;
-        match tokio::time::timeout(PATIENCE, read_all(child, &mut take)).await {
+        match tokio::time::timeout(COMMAND_TIMEOUT, read_all(child, &mut take)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(problem)) => Err(failed(problem)),
-            Err(_) => Err(failed(format!("did not end within {} s", PATIENCE.as_secs()))),
+            Err(_) => Err(failed(format!("did not end within {} s", COMMAND_TIMEOUT.as_secs()))),
         }
     }
 
-    fn environment(&self, at: At<'_>, path: OsString) -> Vec<(OsString, OsString)> {
+    fn environment(&self, at: GitTarget<'_>, path: OsString) -> Vec<(OsString, OsString)> {
         let home = match &self.user {
             Some(user) => Some(user.home.clone().into_os_string()),
             None => std::env::var_os("HOME"),
         };
         let mut all: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
         all.extend(home.map(|home| ("HOME".into(), home)));
-        all.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
+        all.extend(SAFE_ENVIRONMENT.map(|(name, value)| (name.into(), value.into())));
         all.push(("GIT_CEILING_DIRECTORIES".into(), self.copies.clone().into_os_string()));
         all.extend(at.environment().into_iter().map(|(name, value)| (name.into(), value)));
         all
     }
 
     /// The commit that a name stands for in a repository; nothing if it has none.
-    pub(super) async fn commit(&self, at: At<'_>, name: &str) -> Option<String> {
+    pub(super) async fn commit(&self, at: GitTarget<'_>, name: &str) -> Option<String> {
         self.word(at, &["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")])
             .await
             .ok()
@@ -176,30 +181,30 @@ impl Git {
 
     /// The commit that the repository of a folder stands at; nothing if it has none yet.
     pub(super) async fn head(&self, folder: &Path) -> Option<String> {
-        self.commit(At::Folder(folder), "HEAD").await
+        self.commit(GitTarget::Folder(folder), "HEAD").await
     }
 }
 
-impl<'a> At<'a> {
+impl<'a> GitTarget<'a> {
     fn folder(self) -> &'a Path {
         match self {
-            At::Folder(folder) | At::Repository(folder) => folder,
-            At::Apart(apart) => &apart.files,
+            GitTarget::Folder(folder) | GitTarget::Repository(folder) => folder,
+            GitTarget::Isolated(isolated) => &isolated.files,
         }
     }
 
     fn settings(self) -> Vec<OsString> {
         match self {
-            At::Folder(_) | At::Repository(_) => Vec::new(),
-            At::Apart(apart) => apart.settings.clone(),
+            GitTarget::Folder(_) | GitTarget::Repository(_) => Vec::new(),
+            GitTarget::Isolated(isolated) => isolated.settings.clone(),
         }
     }
 
     fn environment(self) -> Vec<(&'static str, OsString)> {
         match self {
-            At::Folder(_) => Vec::new(),
-            At::Repository(folder) => vec![("GIT_DIR", folder.into())],
-            At::Apart(apart) => apart.environment(),
+            GitTarget::Folder(_) => Vec::new(),
+            GitTarget::Repository(folder) => vec![("GIT_DIR", folder.into())],
+            GitTarget::Isolated(isolated) => isolated.environment(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! and a variable in its environment. Five parts do the work:
 //!
 //! - the *spawner*, one thread that starts all children, because Linux ties "die with your parent" to a thread;
-//! - the *undertaker*, one thread that notices exits, sends signals in order, and reaps;
+//! - the *reaper*, one thread that notices exits, sends signals in order, and reaps;
 //! - the *guard*, a process that outlives a killed server and ends what that leaves;
 //! - the *ledger*, a folder with one small file per run, from which guard and next server know what a killed one left;
 //! - [`Child`], what the caller holds: lines out, lines in, and two ways to end.
@@ -13,20 +13,20 @@
 mod child;
 mod children;
 mod command;
-mod ending;
 mod guard;
 mod input;
+mod kill_tree;
 mod ledger;
-mod lines;
+mod line_splitter;
 mod orphans;
 mod output;
-mod quarry;
-mod remains;
+mod process_table;
+mod process_tree;
+mod reaper;
 mod signal;
 mod spawner;
 mod stderr;
-mod table;
-mod undertaker;
+mod tree_exit;
 mod user;
 
 pub use child::Child;
@@ -36,7 +36,7 @@ pub use guard::{GUARD, guard};
 pub use input::WriteError;
 pub use orphans::Orphans;
 pub use output::{Output, OutputLimits};
-pub use remains::Remains;
+pub use tree_exit::TreeExit;
 pub use user::{User, UserError};
 
 /// The variable by which everything of a run is known, wherever it has gone. Its value is the ledger's name, the server's

@@ -113,18 +113,18 @@ impl Difficulty {
 }
 
 impl Workers {
-    /// Who does a task: `wished` by its caller, else as the conversation `began`, else by how its text looks. Says the
-    /// difficulty where that decides. A wish that is no difficulty is left aside: it may be meant for somebody else.
+    /// Which program does a task: `requested` by its caller, else as the conversation `began`, else by how its text looks. Says the
+    /// difficulty where that decides. A profile that is no difficulty is left aside: it may be meant for somebody else.
     pub(super) fn choose(
         &self,
-        wished: Option<&str>,
+        requested: Option<&str>,
         began: Option<&str>,
         text: &str,
     ) -> (&Worker, Option<Difficulty>) {
         match self {
             Self::One(worker) => (worker, None),
             Self::ByDifficulty(workers) => {
-                let said = wished.and_then(Difficulty::named).or_else(|| began.and_then(Difficulty::named));
+                let said = requested.and_then(Difficulty::named).or_else(|| began.and_then(Difficulty::named));
                 let difficulty = said.unwrap_or_else(|| workers.classifier.classify(text));
                 let worker = match difficulty {
                     Difficulty::Complex => &workers.complex,

@@ -10,62 +10,62 @@ use switchboard_engine::clock::later;
 use switchboard_engine::{Stopped, TaskHandle};
 
 use super::CliAgent;
-use super::approvals::{Answer, LOST_REASON, Question};
-use super::deadlines::{Deadlines, Passed};
+use super::approvals::{Answer, LOST_REASON, PendingApproval};
+use super::deadlines::{Deadlines, ExceededLimit};
 use super::metric_definitions as metric;
-use super::process::{Child, Output, Remains};
+use super::process::{Child, Output, TreeExit};
 use super::program;
-use super::report::Report;
-use super::sessions::Saved;
+use super::sessions::TurnCheckpoint;
 use super::settings::Worker;
+use super::task_reporter::TaskReporter;
 use crate::adapters::{
     Approval, Decision, Dialogue, Ending, Event, Order, Permission, Permissions, Session, Step, Steps,
 };
 
 /// How long a program may take to leave by itself once its turn is over.
-const LEAVING: Duration = Duration::from_millis(500);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a program may take to stop in order before it is signalled.
-const STOPPING: Duration = Duration::from_millis(500);
+const INTERRUPT_TIMEOUT: Duration = Duration::from_millis(500);
 /// While a question is open, so many events are kept back before the program has to wait too.
-const KEPT_BACK: usize = 1_024;
+const HELD_EVENTS_LIMIT: usize = 1_024;
 
 /// How a run ended.
-pub(super) enum Settled {
+pub(super) enum RunOutcome {
     /// The program said so.
     Ended(Ending),
     /// It was stopped at a limit of time.
-    Passed(Passed),
+    TimeLimit(ExceededLimit),
     /// Nobody answered its question about this tool.
     Expired(String),
     /// It wrote too much.
-    TooMuch(String),
+    OutputLimit(String),
     /// It could not be started.
     NotStarted(String),
     /// It cannot be asked for this.
     Refused(String),
 }
 
-/// Runs a worker's program for an order until it has settled and nothing of it is left. `started` is told what must be
+/// Runs a worker's program for an order until it has outcome and nothing of it is left. `started` is told what must be
 /// gone before anybody else may work at the same, should this be dropped before.
 pub(super) async fn run(
     agent: &CliAgent,
     worker: &Worker,
     order: &Order,
-    saved: &mut Saved,
+    saved: &mut TurnCheckpoint,
     task: &TaskHandle,
-    report: &mut Report,
-    started: impl FnOnce(Remains),
-) -> Result<Settled, Stopped> {
+    report: &mut TaskReporter,
+    started: impl FnOnce(TreeExit),
+) -> Result<RunOutcome, Stopped> {
     // It may look into the repository, which may be large or on a slow disk.
     let (adapter, ordered) = (worker.adapter.clone(), order.clone());
     let (launch, dialogue) = match tokio::task::spawn_blocking(move || adapter.start(&ordered)).await {
         Ok(Ok(started)) => started,
-        Ok(Err(error)) => return Ok(Settled::Refused(error.to_string())),
-        Err(error) => return Ok(Settled::NotStarted(format!("the program could not be prepared: {error}"))),
+        Ok(Err(error)) => return Ok(RunOutcome::Refused(error.to_string())),
+        Err(error) => return Ok(RunOutcome::NotStarted(format!("the program could not be prepared: {error}"))),
     };
     let command = match program::command(&agent.settings, worker, &launch, &order.cwd, task.id().to_string()) {
         Ok(command) => command,
-        Err(error) => return Ok(Settled::NotStarted(error.to_string())),
+        Err(error) => return Ok(RunOutcome::NotStarted(error.to_string())),
     };
     let about = worker.adapter.about();
     let session = match &order.session {
@@ -80,9 +80,9 @@ pub(super) async fn run(
     task.save_committed(saved).await?;
     let child = match agent.shared.children.spawn(command, agent.settings.output).await {
         Ok(child) => child,
-        Err(error) => return Ok(Settled::NotStarted(error.to_string())),
+        Err(error) => return Ok(RunOutcome::NotStarted(error.to_string())),
     };
-    started(child.remains());
+    started(child.tree_exit());
     let now = agent.shared.clock.now();
     let mut run = Run {
         agent,
@@ -97,53 +97,53 @@ pub(super) async fn run(
         events: 0,
         open: None,
         waiting: VecDeque::new(),
-        kept_back: Vec::new(),
-        settled: None,
+        held_events: Vec::new(),
+        outcome: None,
     };
     let began = Instant::now();
-    let _running = Running::new(about.name.clone());
-    let settled = run.work().await;
-    agent.shared.repositories.set_asks(task.id(), false);
-    if let Err(Stopped::Canceled) = &settled {
-        run.stop_in_order().await;
+    let _running = RunningGauge::new(about.name.clone());
+    let outcome = run.work().await;
+    agent.shared.repositories.set_waits_for_answer(task.id(), false);
+    if let Err(Stopped::Canceled) = &outcome {
+        run.interrupt().await;
     }
-    run.child.leave(if settled.is_ok() { LEAVING } else { Duration::ZERO }).await;
+    run.child.leave(if outcome.is_ok() { EXIT_TIMEOUT } else { Duration::ZERO }).await;
     metrics::histogram!(metric::TURN_DURATION, "cli" => about.name.clone()).record(began.elapsed());
-    settled
+    outcome
 }
 
 /// Counts how a run came out, also one that did not come to start.
-pub(super) fn count(worker: &Worker, ran: &Result<Settled, Stopped>) {
-    let outcome = ran.as_ref().map_or("stopped", Settled::label);
+pub(super) fn count(worker: &Worker, ran: &Result<RunOutcome, Stopped>) {
+    let outcome = ran.as_ref().map_or("stopped", RunOutcome::label);
     let cli = worker.adapter.about().name.clone();
     metrics::counter!(metric::TURNS, "cli" => cli, "outcome" => outcome).increment(1);
 }
 
 /// Counts a program as running while it lives.
-struct Running(String);
+struct RunningGauge(String);
 
-impl Running {
+impl RunningGauge {
     fn new(cli: String) -> Self {
         metrics::gauge!(metric::RUNNING, "cli" => cli.clone()).increment(1);
         Self(cli)
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGauge {
     fn drop(&mut self) {
         metrics::gauge!(metric::RUNNING, "cli" => self.0.clone()).decrement(1);
     }
 }
 
-impl Settled {
+impl RunOutcome {
     fn label(&self) -> &'static str {
         match self {
             Self::Ended(Ending::Done { .. }) => "completed",
             Self::Ended(Ending::Failed(_)) => "failed",
-            Self::Passed(Passed::Timeout) => "timed_out",
-            Self::Passed(Passed::Idle) => "idle",
+            Self::TimeLimit(ExceededLimit::Timeout) => "timed_out",
+            Self::TimeLimit(ExceededLimit::Idle) => "idle",
             Self::Expired(_) => "approval_expired",
-            Self::TooMuch(_) => "too_large",
+            Self::OutputLimit(_) => "too_large",
             Self::NotStarted(_) => "not_started",
             Self::Refused(_) => "refused",
         }
@@ -151,8 +151,8 @@ impl Settled {
 }
 
 /// A question that is open, and its answer on the way.
-struct Open<'a> {
-    question: Question,
+struct OpenQuestion<'a> {
+    pending: PendingApproval,
     answer: BoxFuture<'a, Result<Message, Stopped>>,
 }
 
@@ -161,50 +161,50 @@ struct Run<'a> {
     worker: &'a Worker,
     permissions: &'a Permissions,
     task: &'a TaskHandle,
-    report: &'a mut Report,
+    report: &'a mut TaskReporter,
     child: Child,
     dialogue: Box<dyn Dialogue>,
-    saved: &'a mut Saved,
+    saved: &'a mut TurnCheckpoint,
     deadlines: Deadlines,
     events: u64,
-    open: Option<Open<'a>>,
+    open: Option<OpenQuestion<'a>>,
     /// Questions that came while another was open.
     waiting: VecDeque<Approval>,
     /// What the program told while a question was open: a status would say that nobody is asked any more.
-    kept_back: Vec<Event>,
-    settled: Option<Settled>,
+    held_events: Vec<Event>,
+    outcome: Option<RunOutcome>,
 }
 
 /// What happened next.
-enum Next {
+enum Wakeup {
     Output(Output),
     Answer(Result<Message, Stopped>),
     Alarm,
 }
 
 impl<'a> Run<'a> {
-    async fn work(&mut self) -> Result<Settled, Stopped> {
+    async fn work(&mut self) -> Result<RunOutcome, Stopped> {
         let mut steps = Steps::default();
         self.dialogue.begin(&mut steps);
-        self.follow(&mut steps).await?;
+        self.perform(&mut steps).await?;
         loop {
-            if let Some(settled) = self.settled.take() {
+            if let Some(outcome) = self.outcome.take() {
                 // It may have ended without waiting for the answer to its question.
                 self.open = None;
-                self.tell_kept_back().await?;
-                return Ok(settled);
+                self.report_held_events().await?;
+                return Ok(outcome);
             }
             match self.next().await? {
-                Next::Output(output) => self.output(output).await?,
-                Next::Answer(answer) => self.answer(answer?).await?,
-                Next::Alarm => self.alarm().await?,
+                Wakeup::Output(output) => self.output(output).await?,
+                Wakeup::Answer(answer) => self.answer(answer?).await?,
+                Wakeup::Alarm => self.alarm().await?,
             }
         }
     }
 
-    async fn next(&mut self) -> Result<Next, Stopped> {
+    async fn next(&mut self) -> Result<Wakeup, Stopped> {
         let clock = &self.agent.shared.clock;
-        let expiry = self.open.as_ref().map(|open| open.question.expires_at);
+        let expiry = self.open.as_ref().map(|open| open.pending.expires_at);
         let at = self.deadlines.next().into_iter().chain(expiry).min();
         let alarm = async {
             match at {
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
                 None => std::future::pending().await,
             }
         };
-        let reads = self.kept_back.len() < KEPT_BACK;
+        let reads = self.held_events.len() < HELD_EVENTS_LIMIT;
         let answer = async {
             match &mut self.open {
                 Some(open) => (&mut open.answer).await,
@@ -222,15 +222,15 @@ impl<'a> Run<'a> {
         tokio::select! {
             biased;
             () = self.task.canceled() => Err(Stopped::Canceled),
-            answer = answer => Ok(Next::Answer(answer)),
-            output = self.child.next(), if reads => Ok(Next::Output(output)),
-            () = alarm => Ok(Next::Alarm),
+            answer = answer => Ok(Wakeup::Answer(answer)),
+            output = self.child.next(), if reads => Ok(Wakeup::Output(output)),
+            () = alarm => Ok(Wakeup::Alarm),
         }
     }
 
     async fn output(&mut self, output: Output) -> Result<(), Stopped> {
         let mut steps = Steps::default();
-        self.deadlines.heard(self.agent.shared.clock.now());
+        self.deadlines.output_received(self.agent.shared.clock.now());
         match output {
             Output::Line(line) => self.dialogue.line(&line, &mut steps),
             Output::Pause(unfinished) => self.dialogue.pause(&unfinished, &mut steps),
@@ -243,22 +243,22 @@ impl<'a> Run<'a> {
             Output::Flood => {
                 let limit = self.agent.settings.output.output;
                 let text = format!("stopped after writing more than {limit} bytes (limits.output)");
-                self.settled.get_or_insert(Settled::TooMuch(text));
+                self.outcome.get_or_insert(RunOutcome::OutputLimit(text));
             }
             Output::Ended(exit) => self.dialogue.ended(&exit, &mut steps),
         }
-        self.follow(&mut steps).await
+        self.perform(&mut steps).await
     }
 
     /// Does what the dialogue asks for.
-    async fn follow(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
+    async fn perform(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         loop {
             let taken = steps.take();
             if taken.is_empty() {
                 return Ok(());
             }
             for step in taken {
-                if self.settled.is_some() {
+                if self.outcome.is_some() {
                     return Ok(());
                 }
                 match step {
@@ -269,7 +269,7 @@ impl<'a> Run<'a> {
                         }
                     }
                     Step::CloseInput => self.child.close_input(),
-                    Step::Finish(ending) => self.settled = Some(Settled::Ended(ending)),
+                    Step::Finish(ending) => self.outcome = Some(RunOutcome::Ended(ending)),
                 }
             }
         }
@@ -279,11 +279,11 @@ impl<'a> Run<'a> {
         self.events += 1;
         if self.events > self.agent.settings.events {
             let text = format!("stopped after {} events (limits.events)", self.agent.settings.events);
-            self.settled = Some(Settled::TooMuch(text));
+            self.outcome = Some(RunOutcome::OutputLimit(text));
             return Ok(());
         }
         let now = self.agent.shared.clock.now();
-        self.deadlines.told(now);
+        self.deadlines.event_received(now);
         match event {
             Event::ApprovalRequired(approval) => return self.approval(approval, steps).await,
             Event::ApprovalWithdrawn { request } => return self.withdraw(&request).await,
@@ -297,7 +297,7 @@ impl<'a> Run<'a> {
         }
         // What the work has cost says nothing about who is asked, and must not be lost if the task is stopped now.
         if self.open.is_some() && !matches!(event, Event::Usage(_)) {
-            self.kept_back.push(event);
+            self.held_events.push(event);
             return Ok(());
         }
         self.report.event(event).await
@@ -328,34 +328,34 @@ impl<'a> Run<'a> {
     fn ask(&mut self, approval: Approval) {
         let now = self.agent.shared.clock.now();
         self.deadlines.wait_for_human(true, now);
-        self.agent.shared.repositories.set_asks(self.task.id(), true);
-        let question = Question::new(approval, later(now, self.agent.settings.approval_expiry));
-        self.put(question, None);
+        self.agent.shared.repositories.set_waits_for_answer(self.task.id(), true);
+        let pending = PendingApproval::new(approval, later(now, self.agent.settings.approval_expiry));
+        self.ask_with(pending, None);
     }
 
-    fn put(&mut self, question: Question, note: Option<&str>) {
-        let message = question.message(note);
+    fn ask_with(&mut self, pending: PendingApproval, note: Option<&str>) {
+        let message = pending.message(note);
         let task = self.task;
-        self.open = Some(Open { question, answer: async move { task.ask_message(message).await }.boxed() });
+        self.open = Some(OpenQuestion { pending, answer: async move { task.ask_message(message).await }.boxed() });
     }
 
     /// A human has answered.
     async fn answer(&mut self, message: Message) -> Result<(), Stopped> {
-        let Some(Open { question, .. }) = self.open.take() else { return Ok(()) };
-        let decision = match question.read(&message) {
+        let Some(OpenQuestion { pending, .. }) = self.open.take() else { return Ok(()) };
+        let decision = match pending.read(&message) {
             Answer::Decided(decision) => decision,
             Answer::Always => {
-                self.saved.always.insert(question.approval.tool.clone());
+                self.saved.always.insert(pending.approval.tool.clone());
                 self.task.save(&*self.saved).await?;
                 Decision::Allow
             }
             Answer::Expired(id) => {
                 let note = format!("The approval {id} has expired; this is the one that is open.");
-                self.put(question, Some(&note));
+                self.ask_with(pending, Some(&note));
                 return Ok(());
             }
             Answer::Unclear(note) => {
-                self.put(question, Some(note));
+                self.ask_with(pending, Some(note));
                 return Ok(());
             }
         };
@@ -365,11 +365,11 @@ impl<'a> Run<'a> {
             Decision::Choose(_) => "chosen",
         });
         let mut steps = Steps::default();
-        if matches!(decision, Decision::Deny { reason: Some(_) }) && !question.approval.takes_reason {
+        if matches!(decision, Decision::Deny { reason: Some(_) }) && !pending.approval.takes_reason {
             steps.event(Event::Notice { text: LOST_REASON.to_owned() });
         }
-        self.dialogue.decide(&question.approval.request, &decision, &mut steps);
-        self.go_on(&mut steps).await
+        self.dialogue.decide(&pending.approval.request, &decision, &mut steps);
+        self.resume_after_question(&mut steps).await
     }
 
     fn count(&self, answer: &'static str) {
@@ -379,17 +379,17 @@ impl<'a> Run<'a> {
     /// The program no longer wants to know.
     async fn withdraw(&mut self, request: &str) -> Result<(), Stopped> {
         self.waiting.retain(|approval| approval.request != request);
-        if self.open.as_ref().is_none_or(|open| open.question.approval.request != request) {
+        if self.open.as_ref().is_none_or(|open| open.pending.approval.request != request) {
             return Ok(());
         }
         self.open = None;
         self.count("withdrawn");
         self.task.status("The question was withdrawn.").await?;
-        self.go_on(&mut Steps::default()).await
+        self.resume_after_question(&mut Steps::default()).await
     }
 
     /// No question is open: the next one is asked, or what was kept back is told.
-    async fn go_on(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
+    async fn resume_after_question(&mut self, steps: &mut Steps) -> Result<(), Stopped> {
         while let Some(approval) = self.waiting.pop_front() {
             if self.saved.always.contains(&approval.tool) {
                 self.dialogue.decide(&approval.request, &Decision::Allow, steps);
@@ -401,16 +401,16 @@ impl<'a> Run<'a> {
         if self.open.is_none() {
             let now = self.agent.shared.clock.now();
             self.deadlines.wait_for_human(false, now);
-            self.agent.shared.repositories.set_asks(self.task.id(), false);
-            self.deadlines.heard(now);
-            self.tell_kept_back().await?;
+            self.agent.shared.repositories.set_waits_for_answer(self.task.id(), false);
+            self.deadlines.output_received(now);
+            self.report_held_events().await?;
         }
         // Boxed: following a step may ask the next question, which leads back here.
-        Box::pin(self.follow(steps)).await
+        Box::pin(self.perform(steps)).await
     }
 
-    async fn tell_kept_back(&mut self) -> Result<(), Stopped> {
-        for event in std::mem::take(&mut self.kept_back) {
+    async fn report_held_events(&mut self) -> Result<(), Stopped> {
+        for event in std::mem::take(&mut self.held_events) {
             self.report.event(event).await?;
         }
         Ok(())
@@ -418,19 +418,19 @@ impl<'a> Run<'a> {
 
     async fn alarm(&mut self) -> Result<(), Stopped> {
         let now = self.agent.shared.clock.now();
-        if let Some(open) = self.open.take_if(|open| open.question.expires_at <= now) {
+        if let Some(open) = self.open.take_if(|open| open.pending.expires_at <= now) {
             self.count("expired");
-            self.settled = Some(Settled::Expired(open.question.approval.tool));
+            self.outcome = Some(RunOutcome::Expired(open.pending.approval.tool));
         } else if let Some(passed) = self.deadlines.passed(now) {
-            self.settled = Some(Settled::Passed(passed));
-        } else if self.deadlines.takes_quiet(now) {
+            self.outcome = Some(RunOutcome::TimeLimit(passed));
+        } else if self.deadlines.take_quiet_notice(now) {
             self.report.quiet(self.worker.adapter.about()).await?;
         }
         Ok(())
     }
 
     /// Tells the program to stop and hears what it has to say to that, for its usage.
-    async fn stop_in_order(&mut self) {
+    async fn interrupt(&mut self) {
         let mut steps = Steps::default();
         self.dialogue.interrupt(&mut steps);
         let last_words = async {
@@ -450,6 +450,6 @@ impl<'a> Run<'a> {
                 }
             }
         };
-        let _ = tokio::time::timeout(STOPPING, last_words).await;
+        let _ = tokio::time::timeout(INTERRUPT_TIMEOUT, last_words).await;
     }
 }

@@ -18,7 +18,7 @@ pub(super) const RESULT_ARTIFACT: &str = "result";
 /// What the artifact `agent-metadata` holds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Facts {
+pub(super) struct AgentMetadata {
     pub(super) cli: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct Facts {
 /// What is saved with a task before and while its program works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Saved {
+pub(super) struct TurnCheckpoint {
     /// The number of the message that was being worked on. Ids of messages are their senders' and may come twice.
     pub(super) seq: Option<u64>,
     pub(super) cli: String,
@@ -66,7 +66,7 @@ pub(super) struct Saved {
 /// Tokens and money of a session, as the program counts them over several turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Total {
+pub(super) struct TokenTotals {
     pub(super) input_tokens: u64,
     pub(super) cached_tokens: u64,
     pub(super) output_tokens: u64,
@@ -77,8 +77,9 @@ pub(super) struct Total {
 /// What a turn notes for its conversation: where it worked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Past {
-    pub(super) facts: Facts,
+pub(super) struct ConversationRecord {
+    #[serde(rename = "facts")]
+    pub(super) metadata: AgentMetadata,
     /// The folder that the name in the facts led to, or the agent's own. A link may lead elsewhere later. None in notes
     /// from before this was noted.
     pub(super) folder: Option<String>,
@@ -86,23 +87,23 @@ pub(super) struct Past {
     pub(super) branches: Vec<String>,
     /// What the session had cost by then, if the program counts that. Noted whenever the program tells, since the turn
     /// may come to any end.
-    pub(super) total: Total,
+    pub(super) total: TokenTotals,
 }
 
-impl Past {
+impl ConversationRecord {
     /// Whether this program has worked: another one knows nothing of its session.
     pub(super) fn is_of(&self, cli: &str) -> bool {
-        self.facts.cli == cli
+        self.metadata.cli == cli
     }
 }
 
 /// What a task has cost so far.
-pub(super) fn cost(task: &Task) -> Total {
+pub(super) fn cost(task: &Task) -> TokenTotals {
     let usage = task.metadata.as_ref().and_then(|all| all.get(switchboard_engine::fold::USAGE_KEY));
     usage.and_then(|usage| usage.read().ok()).unwrap_or_default()
 }
 
-impl Total {
+impl TokenTotals {
     /// A program's report.
     pub(super) fn of(usage: &Usage) -> Self {
         Self {

@@ -9,18 +9,18 @@ use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, 
 
 use super::CliAgent;
 use super::approvals;
-use super::deadlines::{Passed, shown};
-use super::locks::Place;
+use super::deadlines::{ExceededLimit, format_limit};
+use super::keyed_queue::QueuePosition;
 use super::message_text::message_text;
-use super::process::Remains;
-use super::report::{Cost, Report};
-use super::run::{self, Settled};
-use super::sessions::{self, Facts, Past, Saved, Total};
+use super::process::TreeExit;
+use super::request_options::RequestOptions;
+use super::run::{self, RunOutcome};
+use super::sessions::{self, AgentMetadata, ConversationRecord, TokenTotals, TurnCheckpoint};
 use super::settings::Worker;
+use super::task_reporter::{Cost, TaskReporter};
 use super::transcript;
-use super::wishes::Wishes;
-use super::workspace::{self, Chosen, Workspace, WorkspaceError};
-use super::worktree::{OURS, Wanted, Worktree, WorktreePolicy};
+use super::workspace::{self, ChosenFolder, Workspace, WorkspaceError};
+use super::worktree::{BRANCH_PREFIX, Worktree, WorktreePolicy, WorktreeRequest};
 use crate::adapters::{Ending, Failure, FailureKind, Order, Permissions, Session, plain};
 
 /// So many branches of a conversation are remembered. Most have not come to be, because nothing was changed.
@@ -45,13 +45,13 @@ const GO_ON: &str = "You were interrupted while you worked on the message below.
 /// Works on one turn.
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
     // Before anything is waited for: turns begin in the order in which their messages came.
-    let mut place = agent.sessions.line_up((turn.caller.clone(), task.context_id().clone()));
-    let mut saved: Saved = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+    let mut conversation = agent.sessions.enqueue((turn.caller.clone(), task.context_id().clone()));
+    let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
     // Only who is first in its conversation: others would wait for each other in both lines.
-    let folder = saved.folder.as_deref().filter(|_| is_recovered && place.is_held()).map(Path::new);
-    let kept = folder.and_then(|folder| Workspace::line_up(&agent.settings, repositories, folder, &task));
+    let folder = saved.folder.as_deref().filter(|_| is_recovered && conversation.is_admitted()).map(Path::new);
+    let kept = folder.and_then(|folder| Workspace::enqueue(&agent.settings, repositories, folder, &task));
     let was_stopped = turn.was_stopped;
     let turn = match saved.seq {
         // If its program has asked, the newest message is only somebody's answer.
@@ -77,56 +77,57 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     let begins_task = turn.seq == FIRST && !is_recovered;
     if turn.seq != FIRST
         && !is_recovered
-        && let Some(note) = approvals::unasked(&turn.message)
+        && let Some(note) = approvals::unexpected_answer(&turn.message)
     {
-        return Ok(pass_over(&task, note).await?);
+        return Ok(ignore_answer(&task, note).await?);
     }
-    if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, false) {
+    if begins_task && let Some(refusal) = approvals::refuse_as_first_message(&turn.message, false) {
         return Ok(task.reject(refusal).await?);
     }
     let text = match message_text(&turn.message) {
         Ok(text) => text,
         Err(refusal) => return Ok(task.reject(refusal).await?),
     };
-    let wishes = match Wishes::read(&turn, &agent.settings) {
-        Ok(wishes) => wishes,
+    let options = match RequestOptions::read(&turn, &agent.settings) {
+        Ok(options) => options,
         Err(refusal) => return Ok(task.reject(refusal).await?),
     };
-    if !place.is_held() {
-        if begins_task && let Some(refusal) = approvals::begins_nothing(&turn.message, true) {
+    if !conversation.is_admitted() {
+        if begins_task && let Some(refusal) = approvals::refuse_as_first_message(&turn.message, true) {
             return Ok(task.reject(refusal).await?);
         }
         task.status("Waiting: another task of this conversation is at work.").await?;
-        task.release_permit_while(place.wait()).await?;
+        task.release_permit_while(conversation.wait()).await?;
     }
-    let past: Option<Past> = task.noted().await?.and_then(|noted| noted.read().ok());
+    let past: Option<ConversationRecord> = task.noted().await?.and_then(|noted| noted.read().ok());
     let earlier = past.as_ref().map(|past| past.branches.clone()).unwrap_or_default();
-    let began = past.as_ref().and_then(|past| past.facts.profile.as_deref());
-    let skill = turn.skill().or_else(|| past.as_ref().and_then(|past| past.facts.skill.as_deref())).map(str::to_owned);
+    let began = past.as_ref().and_then(|past| past.metadata.profile.as_deref());
+    let skill =
+        turn.skill().or_else(|| past.as_ref().and_then(|past| past.metadata.skill.as_deref())).map(str::to_owned);
     let (workers, permissions) = agent.settings.of_skill(skill.as_deref());
     let (worker, difficulty) = workers.choose(turn.profile(), began, &turn.text());
     if is_recovered && saved.cli != worker.name() {
         let text = another_program(&saved.cli, worker.name());
         return Ok(task.fail_because(Reason::Interrupted, None, text).await?);
     }
-    let chosen = match Chosen::find(&agent.settings, wishes.repo.as_deref(), past.as_ref()).await {
+    let chosen = match ChosenFolder::find(&agent.settings, options.repo.as_deref(), past.as_ref()).await {
         Ok(chosen) => chosen,
         Err(error @ WorkspaceError::Missing(_)) => return Ok(task.fail(error.to_string()).await?),
         Err(error) => return Ok(task.reject(error.to_string()).await?),
     };
     // A turn that goes on has been told already.
     let goes_on_from = past.as_ref().filter(|past| !is_recovered && chosen.is_where(past));
-    if let Err(refusal) = wishes.fit(worker, difficulty, goes_on_from) {
+    if let Err(refusal) = options.fit(worker, difficulty, goes_on_from) {
         return Ok(task.reject(refusal).await?);
     }
     let workspace = match agent.settings.worktree {
         WorktreePolicy::Off => Workspace::open(&agent.settings, repositories, chosen, kept, &task).await?,
         policy => {
             drop(kept);
-            let wanted = Wanted {
+            let wanted = WorktreeRequest {
                 folder: &chosen.folder,
                 context: &format!("{}\n{}", turn.caller, task.context_id()),
-                branch: (policy == WorktreePolicy::Keep).then(|| format!("{OURS}{}", task.id())),
+                branch: (policy == WorktreePolicy::Keep).then(|| format!("{BRANCH_PREFIX}{}", task.id())),
                 earlier: &earlier,
                 base: saved.base.as_deref(),
                 tip: saved.tip.as_deref(),
@@ -146,16 +147,16 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
     }
     // Another place knows nothing of the session.
     let past = past.filter(|past| workspace.chosen.is_where(past));
-    let facts = Facts {
+    let metadata = AgentMetadata {
         cli: worker.name().to_owned(),
-        model: wishes.model_at_work(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
+        model: options.model_at_work(worker, past.as_ref().filter(|past| past.is_of(worker.name()))),
         session_id: None,
         profile: difficulty.map(|difficulty| difficulty.name().to_owned()),
         repo: workspace.chosen.repo.clone(),
         branch: workspace.worktree.as_ref().and_then(Worktree::branch).map(str::to_owned),
         skill: skill.filter(|skill| agent.settings.skills.contains_key(skill)),
     };
-    let mut job = Job {
+    let mut prepared = PreparedTurn {
         agent,
         turn,
         task,
@@ -163,16 +164,18 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
         is_recovered,
         worker,
         permissions,
-        wishes,
-        place,
+        options,
+        conversation,
         workspace,
         past,
         earlier,
-        facts,
+        metadata,
         text,
     };
-    let worked = job.work().await;
-    if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) = (&worked, &mut job.workspace.worktree) {
+    let worked = prepared.work().await;
+    if let (Err(AgentError::Stopped(Stopped::TooLarge(_))), Some(worktree)) =
+        (&worked, &mut prepared.workspace.worktree)
+    {
         // The kernel ends the task for this, and nobody will go on in its copy.
         worktree.give_up();
     }
@@ -180,7 +183,7 @@ pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Resul
 }
 
 /// Ends a turn whose message is an answer that nobody has asked for. What the turn before said stays the task's last word.
-async fn pass_over(task: &TaskHandle, note: String) -> Result<(), Stopped> {
+async fn ignore_answer(task: &TaskHandle, note: String) -> Result<(), Stopped> {
     let said = task.snapshot().status.message.as_ref().map(Message::joined_text).unwrap_or_default();
     task.status(note).await?;
     match said.trim().is_empty() {
@@ -198,34 +201,34 @@ fn another_program(before: &str, now: &str) -> String {
 }
 
 /// A turn for which everything is decided.
-struct Job<'a> {
+struct PreparedTurn<'a> {
     agent: &'a CliAgent,
     turn: Turn,
     task: TaskHandle,
-    saved: Saved,
+    saved: TurnCheckpoint,
     /// The program was at work on this turn when the server stopped.
     is_recovered: bool,
     worker: &'a Worker,
     /// What the program may do for the skill of the conversation.
     permissions: &'a Permissions,
-    wishes: Wishes,
+    options: RequestOptions,
     /// Its turn in the conversation.
-    place: Place<(CallerId, ContextId)>,
+    conversation: QueuePosition<(CallerId, ContextId)>,
     workspace: Workspace,
     /// What the conversation has come to, with whatever program.
-    past: Option<Past>,
+    past: Option<ConversationRecord>,
     /// Branches of the conversation's earlier tasks, the newest first.
     earlier: Vec<String>,
-    facts: Facts,
+    metadata: AgentMetadata,
     /// What the message says.
     text: String,
 }
 
-impl Job<'_> {
+impl PreparedTurn<'_> {
     async fn work(&mut self) -> Result<(), AgentError> {
         let is_recovered = self.is_recovered;
         let known = if is_recovered { self.saved.session.clone() } else { None };
-        let known = known.or_else(|| self.own_past().and_then(|past| past.facts.session_id.clone()));
+        let known = known.or_else(|| self.own_past().and_then(|past| past.metadata.session_id.clone()));
         let resumable = known.filter(|_| self.worker.adapter.about().capabilities.resume);
         let mut starts = 1;
         let mut prompt = self.prompt(is_recovered, resumable.is_some()).await;
@@ -235,41 +238,42 @@ impl Job<'_> {
             let status =
                 format!("{} has no session of this conversation; one begins with its transcript.", about.title);
             self.task.status(status).await?;
-            prompt = transcript::with(&self.task, &self.turn.message, &prompt).await;
+            prompt = transcript::with_transcript(&self.task, &self.turn.message, &prompt).await;
         }
         let began = self.agent.shared.clock.now();
         let fresh = || Session::New(uuid::Uuid::new_v4().to_string());
         let mut session = resumable.map_or_else(fresh, Session::Resume);
         let base = self.workspace.worktree.as_ref().map(|worktree| worktree.base().to_owned());
-        let Saved { tip, always, losses, .. } = std::mem::take(&mut self.saved);
+        let TurnCheckpoint { tip, always, losses, .. } = std::mem::take(&mut self.saved);
         let seq = Some(self.turn.seq.0);
         let own = self.workspace.worktree.is_none().then(|| self.workspace.folder.to_str().map(str::to_owned));
         let folder = own.flatten();
-        self.saved = Saved { seq, folder, base, tip, always, losses, began: Some(began), ..Saved::default() };
+        self.saved =
+            TurnCheckpoint { seq, folder, base, tip, always, losses, began: Some(began), ..TurnCheckpoint::default() };
         loop {
             let order = self.order(session.clone(), prompt.clone());
             let resumes = matches!(session, Session::Resume(_));
             let mut report = self.report(&session);
-            let (place, workspace) = (&mut self.place, &mut self.workspace);
-            let started = |remains: Remains| {
-                place.keep_for(remains.clone());
-                workspace.keep_for(remains);
+            let (conversation, workspace) = (&mut self.conversation, &mut self.workspace);
+            let started = |tree_exit: TreeExit| {
+                conversation.hold_until_exit(tree_exit.clone());
+                workspace.hold_until_exit(tree_exit);
             };
             let saved = &mut self.saved;
             let ran = run::run(self.agent, self.worker, &order, saved, &self.task, &mut report, started).await;
             run::count(self.worker, &ran);
-            let settled = match ran {
-                Ok(settled) => settled,
+            let outcome = match ran {
+                Ok(outcome) => outcome,
                 Err(stopped) => {
                     // Whoever stopped it writes the end; that no more comes of what was begun can be said before.
                     let _ = report.end_texts().await;
                     if stopped == Stopped::Canceled {
-                        self.workspace.tell_changes(&mut report, &self.turn.text()).await;
+                        self.workspace.publish_changes(&mut report, &self.turn.text()).await;
                     }
                     return Err(stopped.into());
                 }
             };
-            if let (true, Settled::Ended(Ending::Failed(failure))) = (resumes, &settled)
+            if let (true, RunOutcome::Ended(Ending::Failed(failure))) = (resumes, &outcome)
                 && failure.kind == FailureKind::UnknownSession
             {
                 // Its records are gone, or it never came to write any. The work can still be done.
@@ -277,11 +281,11 @@ impl Job<'_> {
                     .status("The program has lost the earlier conversation; a new one begins with its transcript.")
                     .await?;
                 let whole = self.prompt(is_recovered, false).await;
-                prompt = transcript::with(&self.task, &self.turn.message, &whole).await;
+                prompt = transcript::with_transcript(&self.task, &self.turn.message, &whole).await;
                 session = fresh();
                 continue;
             }
-            if let Settled::Ended(Ending::Failed(failure)) = &settled
+            if let RunOutcome::Ended(Ending::Failed(failure)) = &outcome
                 && failure.kind == FailureKind::NotReady
                 && starts < STARTS
             {
@@ -293,7 +297,7 @@ impl Job<'_> {
                 starts += 1;
                 continue;
             }
-            return self.settle(settled, report, began).await;
+            return self.settle(outcome, report, began).await;
         }
     }
 
@@ -314,7 +318,7 @@ impl Job<'_> {
     }
 
     /// What the conversation has come to with this program.
-    fn own_past(&self) -> Option<&Past> {
+    fn own_past(&self) -> Option<&ConversationRecord> {
         self.past.as_ref().filter(|past| past.is_of(self.worker.name()))
     }
 
@@ -323,38 +327,46 @@ impl Job<'_> {
             prompt,
             session,
             cwd: self.workspace.folder.clone(),
-            model: self.wishes.model.clone().or_else(|| self.worker.model.clone()),
-            effort: self.wishes.effort.clone().or_else(|| self.worker.effort.clone()),
+            model: self.options.model.clone().or_else(|| self.worker.model.clone()),
+            effort: self.options.effort.clone().or_else(|| self.worker.effort.clone()),
             permissions: self.permissions.clone(),
             args: self.worker.args.clone(),
         }
     }
 
-    fn report(&self, session: &Session) -> Report {
+    fn report(&self, session: &Session) -> TaskReporter {
         let before = sessions::cost(&self.task.snapshot());
         let session_before = match session {
             Session::Resume(_) => self.own_past().map(|past| past.total).unwrap_or_default(),
-            Session::New(_) => Total::default(),
+            Session::New(_) => TokenTotals::default(),
         };
         let is_chosen = self.worker.adapter.about().capabilities.chosen_session;
         let session_id = match session {
             Session::Resume(id) => Some(id.clone()),
             Session::New(id) => is_chosen.then(|| id.clone()),
         };
-        let facts = Facts { session_id, ..self.facts.clone() };
-        let earlier = self.earlier.iter().filter(|branch| facts.branch.as_ref() != Some(branch));
-        let branches = facts.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
+        let metadata = AgentMetadata { session_id, ..self.metadata.clone() };
+        let earlier = self.earlier.iter().filter(|branch| metadata.branch.as_ref() != Some(branch));
+        let branches = metadata.branch.iter().chain(earlier).take(MOST_BRANCHES).cloned().collect();
         let folder = self.workspace.chosen.noted();
-        Report::new(self.task.clone(), facts, folder, branches, Cost::new(before, session_before))
+        TaskReporter::new(self.task.clone(), metadata, folder, branches, Cost::new(before, session_before))
     }
 
-    async fn settle(&mut self, settled: Settled, mut report: Report, began: Timestamp) -> Result<(), AgentError> {
+    async fn settle(
+        &mut self,
+        outcome: RunOutcome,
+        mut report: TaskReporter,
+        began: Timestamp,
+    ) -> Result<(), AgentError> {
         let took = u64::try_from(self.agent.shared.clock.now().0 - began.0).unwrap_or(0);
         // Programs that never say so have worked somewhere too, and the next turn goes on there.
-        if !matches!(settled, Settled::NotStarted(_) | Settled::Refused(_)) {
-            report.tell_facts().await?;
+        if !matches!(outcome, RunOutcome::NotStarted(_) | RunOutcome::Refused(_)) {
+            report.publish_metadata().await?;
         }
-        if !matches!(settled, Settled::Ended(Ending::Done { .. }) | Settled::NotStarted(_) | Settled::Refused(_)) {
+        if !matches!(
+            outcome,
+            RunOutcome::Ended(Ending::Done { .. }) | RunOutcome::NotStarted(_) | RunOutcome::Refused(_)
+        ) {
             // A task that is too large to be told so still ends as it has settled.
             let _ = report.end_texts().await;
         }
@@ -371,33 +383,33 @@ impl Job<'_> {
             }
         }
         let (task, settings) = (&self.task, &self.agent.settings);
-        match settled {
-            Settled::Ended(Ending::Done { answer }) => {
+        match outcome {
+            RunOutcome::Ended(Ending::Done { answer }) => {
                 let answer = report.result(answer, took).await?;
                 // With another message waiting, the next turn must not be taken for this one.
                 let worktree = self.workspace.worktree.as_ref();
                 let base = worktree.map(|worktree| worktree.base().to_owned());
                 let tip = worktree.and_then(Worktree::tip).map(str::to_owned);
                 let always = self.saved.always.clone();
-                task.save(&Saved { base, tip, always, ..Saved::default() }).await?;
+                task.save(&TurnCheckpoint { base, tip, always, ..TurnCheckpoint::default() }).await?;
                 match answer.trim().is_empty() {
                     true => task.complete_with("The program ended the turn without a word.").await?,
                     false => task.complete_with(answer).await?,
                 }
             }
-            Settled::Ended(Ending::Failed(failure)) => self.fail(&failure).await?,
-            Settled::Passed(Passed::Timeout) => {
-                let limit = shown(settings.timeout);
+            RunOutcome::Ended(Ending::Failed(failure)) => self.fail(&failure).await?,
+            RunOutcome::TimeLimit(ExceededLimit::Timeout) => {
+                let limit = format_limit(settings.timeout);
                 let text = format!("stopped after {limit} of work (timeout). {}", self.how_to_go_on(&report));
                 task.fail_because(Reason::TimedOut, None, text).await?;
             }
-            Settled::Passed(Passed::Idle) => {
-                let limit = shown(settings.idle);
+            RunOutcome::TimeLimit(ExceededLimit::Idle) => {
+                let limit = format_limit(settings.idle);
                 let text = format!("stopped after {limit} of silence (idle). {}", self.how_to_go_on(&report));
                 task.fail_because(Reason::Idle, None, text).await?;
             }
-            Settled::Expired(tool) => {
-                let limit = shown(Some(settings.approval_expiry));
+            RunOutcome::Expired(tool) => {
+                let limit = format_limit(Some(settings.approval_expiry));
                 let text = format!(
                     "nobody answered within {limit} whether {} may be used (permissions.expiry). {}",
                     plain(&tool),
@@ -405,9 +417,9 @@ impl Job<'_> {
                 );
                 task.fail_because(Reason::InputExpired, Some("approval_expired"), text).await?;
             }
-            Settled::TooMuch(text) => task.fail_because(Reason::TooLarge, None, text).await?,
-            Settled::NotStarted(text) => task.fail_because(Reason::AgentError, Some("not_started"), text).await?,
-            Settled::Refused(text) => task.reject(text).await?,
+            RunOutcome::OutputLimit(text) => task.fail_because(Reason::TooLarge, None, text).await?,
+            RunOutcome::NotStarted(text) => task.fail_because(Reason::AgentError, Some("not_started"), text).await?,
+            RunOutcome::Refused(text) => task.reject(text).await?,
         }
         if let Some(worktree) = self.workspace.worktree.take() {
             // Only now: had the server been killed before, the next one would have needed it.
@@ -438,7 +450,7 @@ impl Job<'_> {
                     }
                 }
             }
-            _ if self.is_refused_to_root(failure) => {
+            _ if self.refuses_root(failure) => {
                 format!("{message}. Set `user` of this agent to an account that is not root.")
             }
             _ => message.into_owned(),
@@ -447,7 +459,7 @@ impl Job<'_> {
     }
 
     /// Whether the program did not start because of who it was started as.
-    fn is_refused_to_root(&self, failure: &Failure) -> bool {
+    fn refuses_root(&self, failure: &Failure) -> bool {
         let runs_as_root = self.agent.settings.user.is_none() && rustix::process::geteuid().is_root();
         runs_as_root
             && self.worker.adapter.about().binary.refuses_root
@@ -456,8 +468,8 @@ impl Job<'_> {
     }
 
     /// What a caller can do after a turn that was stopped.
-    fn how_to_go_on(&self, report: &Report) -> &'static str {
-        let can_resume = self.worker.adapter.about().capabilities.resume && report.facts.session_id.is_some();
+    fn how_to_go_on(&self, report: &TaskReporter) -> &'static str {
+        let can_resume = self.worker.adapter.about().capabilities.resume && report.metadata.session_id.is_some();
         match can_resume {
             true => "Send another message with the same contextId to go on where it stopped.",
             false => "Send the message again to begin anew.",

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use switchboard_engine::{BlockingTask, Stopped, TaskHandle};
 
-use super::process::Remains;
-use super::report::Report;
-use super::repositories::{Place, Repositories, Who};
-use super::sessions::Past;
+use super::process::TreeExit;
+use super::repository_locks::{LockOwner, RepositoryLock, RepositoryLocks};
+use super::sessions::ConversationRecord;
 use super::settings::Settings;
+use super::task_reporter::TaskReporter;
 use super::worktree::Worktree;
 
 /// Of so many questions of others a task that waits for them says that they are open. Its own log must not grow without
@@ -20,11 +20,11 @@ const MOST_QUESTIONS: u32 = 20;
 
 /// A folder that a turn works in: a copy, or the folder itself with a place in the line for it.
 pub(super) struct Workspace {
-    pub(super) chosen: Chosen,
+    pub(super) chosen: ChosenFolder,
     /// The folder to work in: the chosen one, or the one in the copy.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
-    place: Option<Place>,
+    place: Option<RepositoryLock>,
 }
 
 /// A folder that cannot be worked in.
@@ -57,22 +57,22 @@ pub(super) enum WorkspaceError {
 }
 
 /// The folder for a turn.
-pub(super) struct Chosen {
+pub(super) struct ChosenFolder {
     /// As a request named it, this one or an earlier one of the conversation.
     pub(super) repo: Option<String>,
     /// Canonical; if a request named it, a repository or a plain folder within the allowed ones.
     pub(super) folder: PathBuf,
 }
 
-impl Chosen {
-    /// Where a request wishes to work; else where its conversation does.
+impl ChosenFolder {
+    /// Where a request asks to work; else where its conversation does.
     pub(super) async fn find(
         settings: &Settings,
-        wish: Option<&str>,
-        past: Option<&Past>,
+        requested: Option<&str>,
+        past: Option<&ConversationRecord>,
     ) -> Result<Self, WorkspaceError> {
-        let earlier = past.and_then(|past| past.facts.repo.clone()).filter(|_| wish.is_none());
-        let repo = wish.map(str::to_owned).or_else(|| earlier.clone());
+        let earlier = past.and_then(|past| past.metadata.repo.clone()).filter(|_| requested.is_none());
+        let repo = requested.map(str::to_owned).or_else(|| earlier.clone());
         let (cwd, repos, name) = (settings.cwd.clone(), settings.repos.clone(), repo.clone());
         let known = past.and_then(|past| past.folder.clone());
         // It may look through many folders.
@@ -90,18 +90,18 @@ impl Chosen {
     }
 
     /// Whether a conversation has worked here.
-    pub(super) fn is_where(&self, past: &Past) -> bool {
+    pub(super) fn is_where(&self, past: &ConversationRecord) -> bool {
         match &past.folder {
             // The agent's own folder is its operator's to move.
             _ if self.repo.is_none() => true,
             Some(folder) => *folder == self.noted(),
-            None => self.repo == past.facts.repo,
+            None => self.repo == past.metadata.repo,
         }
     }
 
     /// What the task is told if the name that its conversation used leads elsewhere now.
-    pub(super) fn moved_since(&self, past: &Past) -> Option<String> {
-        let name = self.repo.as_ref().filter(|_| self.repo == past.facts.repo && !self.is_where(past))?;
+    pub(super) fn moved_since(&self, past: &ConversationRecord) -> Option<String> {
+        let name = self.repo.as_ref().filter(|_| self.repo == past.metadata.repo && !self.is_where(past))?;
         Some(format!("{name:?} leads to another folder than before in this conversation; a new session begins there."))
     }
 
@@ -156,22 +156,22 @@ pub(super) fn is_elsewhere(folder: &Path) -> bool {
 
 impl Workspace {
     /// A place in the line for the folder of a turn that goes on, which is to be the first there.
-    pub(super) fn line_up(
+    pub(super) fn enqueue(
         settings: &Settings,
-        repositories: &Arc<Repositories>,
+        repositories: &Arc<RepositoryLocks>,
         folder: &Path,
         task: &TaskHandle,
-    ) -> Option<Place> {
-        settings.repo_lock.then(|| repositories.line_up(repository::top(folder).unwrap_or(folder), Who::of(task)))
+    ) -> Option<RepositoryLock> {
+        settings.repo_lock.then(|| repositories.enqueue(repository::top(folder).unwrap_or(folder), LockOwner::of(task)))
     }
 
     /// Waits for the folder, in the place that was `kept` for it if there is one, until nobody else works in its
     /// repository, and says so meanwhile. Nothing if the task is to stop before that.
     pub(super) async fn open(
         settings: &Settings,
-        repositories: &Arc<Repositories>,
-        chosen: Chosen,
-        kept: Option<Place>,
+        repositories: &Arc<RepositoryLocks>,
+        chosen: ChosenFolder,
+        kept: Option<RepositoryLock>,
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
         let folder = chosen.folder.clone();
@@ -180,7 +180,7 @@ impl Workspace {
         }
         let top = repository::top(&folder).unwrap_or(&folder);
         let kept = kept.filter(|place| place.is_for(top));
-        let place = kept.unwrap_or_else(|| repositories.line_up(top, Who::of(task)));
+        let place = kept.unwrap_or_else(|| repositories.enqueue(top, LockOwner::of(task)));
         if place.ahead().is_some() {
             task.release_permit_while(wait(&place, task)).await??;
             // What it waited for must not stand there as if it still did.
@@ -190,22 +190,22 @@ impl Workspace {
     }
 
     /// A copy needs no place in a line.
-    pub(super) fn copied(worktree: Worktree, chosen: Chosen) -> Self {
+    pub(super) fn copied(worktree: Worktree, chosen: ChosenFolder) -> Self {
         Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
     }
 
     /// A child works here from now on: nobody else does until nothing of it is left.
-    pub(super) fn keep_for(&mut self, remains: Remains) {
+    pub(super) fn hold_until_exit(&mut self, tree_exit: TreeExit) {
         if let Some(place) = &mut self.place {
-            place.keep_for(remains.clone());
+            place.hold_until_exit(tree_exit.clone());
         }
         if let Some(place) = self.worktree.as_mut().and_then(|worktree| worktree.place.as_mut()) {
-            place.keep_for(remains);
+            place.hold_until_exit(tree_exit);
         }
     }
 
     /// Tells what was changed in the copy of a task that was stopped, as far as who stopped it leaves time for that.
-    pub(super) async fn tell_changes(&mut self, report: &mut Report, about: &str) {
+    pub(super) async fn publish_changes(&mut self, report: &mut TaskReporter, about: &str) {
         let Some(mut worktree) = self.worktree.take() else { return };
         let about = about.to_owned();
         // On its own: git is never stopped halfway. If nobody waits for it any more, the copy is put away after it.
@@ -226,7 +226,7 @@ impl Workspace {
 
 /// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
 /// answer would bring it nearer.
-async fn wait(place: &Place, task: &TaskHandle) -> Result<(), Stopped> {
+async fn wait(place: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
     let mut told: Option<BlockingTask> = None;
     let mut questions = 0;
     loop {
@@ -320,15 +320,15 @@ mod tests {
 
     #[test]
     fn notes_from_before_the_folder_was_noted_go_by_the_name() {
-        let chosen = |repo: Option<&str>| Chosen { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
-        let old: Past = serde_json::from_str(r#"{"facts":{"cli":"x","repo":"a"}}"#).unwrap();
+        let chosen = |repo: Option<&str>| ChosenFolder { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
+        let old: ConversationRecord = serde_json::from_str(r#"{"metadata":{"cli":"x","repo":"a"}}"#).unwrap();
         assert!(chosen(Some("a")).is_where(&old) && !chosen(Some("b")).is_where(&old));
-        let new = Past { folder: Some("/r/a".to_owned()), ..old };
+        let new = ConversationRecord { folder: Some("/r/a".to_owned()), ..old };
         assert!(chosen(Some("./a")).is_where(&new), "another name for the same folder");
-        let elsewhere = Past { folder: Some("/r/b".to_owned()), ..new };
+        let elsewhere = ConversationRecord { folder: Some("/r/b".to_owned()), ..new };
         assert!(!chosen(Some("a")).is_where(&elsewhere));
         assert_eq!(chosen(Some("./a")).moved_since(&elsewhere), None, "the request itself moves");
-        let own = Past { facts: crate::sessions::Facts::default(), ..elsewhere };
+        let own = ConversationRecord { metadata: crate::sessions::AgentMetadata::default(), ..elsewhere };
         assert!(chosen(None).is_where(&own), "the operator moved the agent's folder");
     }
 

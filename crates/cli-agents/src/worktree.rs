@@ -5,8 +5,8 @@
 //! branch names what was committed. If the task is stopped on the way and there is no time to tell, it is put away in the
 //! background; if the server is, the copy stays for the next one to go on in, or to put away if nobody will.
 
+mod agent_worktrees;
 mod checkout;
-mod copies;
 mod patch;
 mod record;
 
@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use switchboard_engine::TaskHandle;
 
-use super::git::{At, Git, GitError};
-use super::locks::Place;
+use super::git::{Git, GitError, GitTarget};
+use super::keyed_queue::QueuePosition;
 use checkout::Checkout;
-use record::Record;
+use record::WorktreeRecord;
 
-pub(super) use copies::{Copies, short_name};
+pub(super) use agent_worktrees::{AgentWorktrees, short_name};
 pub(super) use patch::Patch;
 
 /// Whether tasks work in copies, and whether their work is kept.
@@ -37,10 +37,10 @@ pub enum WorktreePolicy {
 }
 
 /// What the names of our branches begin with.
-pub(super) const OURS: &str = "switchboard/";
+pub(super) const BRANCH_PREFIX: &str = "switchboard/";
 
 /// What a copy is made from.
-pub(super) struct Wanted<'a> {
+pub(super) struct WorktreeRequest<'a> {
     /// The folder that would be worked in without a copy.
     pub(super) folder: &'a Path,
     /// The conversation, with whose it is.
@@ -61,7 +61,7 @@ pub(super) struct Worktree {
     checkout: Checkout,
     task: TaskHandle,
     /// Held until it is put away.
-    pub(super) place: Option<Place<String>>,
+    pub(super) place: Option<QueuePosition<String>>,
     /// The folder to work in.
     pub(super) folder: PathBuf,
     /// What is in it has been committed as this.
@@ -85,17 +85,17 @@ impl Worktree {
     /// What is in the way, for the caller.
     pub(super) async fn open(
         git: &Git,
-        copies: &Arc<Copies>,
-        wanted: Wanted<'_>,
+        copies: &Arc<AgentWorktrees>,
+        wanted: WorktreeRequest<'_>,
         task: &TaskHandle,
     ) -> Result<Self, String> {
         let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
         let name = copies.name(wanted.context);
-        let mut place = copies.places.line_up(name.clone());
+        let mut place = copies.places.enqueue(name.clone());
         place.wait().await;
         let (home, records) = (copies.home.clone(), copies.records.clone());
         let inside = wanted.folder.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
-        let with = |record: Record| Checkout {
+        let with = |record: WorktreeRecord| Checkout {
             git: git.clone(),
             home: home.clone(),
             records: records.clone(),
@@ -110,14 +110,14 @@ impl Worktree {
                 if let Some(left) = left {
                     make_room(&left).await?;
                 }
-                let at = At::Repository(&own);
+                let at = GitTarget::Repository(&own);
                 let (settings, start) = tokio::join!(git.harmless_settings(&own), start(git, at, &wanted));
                 let start = start.unwrap_or(head);
                 let base = match wanted.base {
                     Some(base) => git.commit(at, base).await,
                     None => None,
                 };
-                with(Record {
+                with(WorktreeRecord {
                     task: task.id().clone(),
                     home: home.clone(),
                     repository: own.clone(),
@@ -197,8 +197,8 @@ impl Repository {
         let none = "this agent works in copies (worktree), and its folder is in no git repository";
         let facts = ["--path-format=absolute", "--show-toplevel", "--git-common-dir", "--show-object-format"];
         let all = [&["rev-parse"], &facts[..], &["HEAD^{commit}"]].concat();
-        let Ok(printed) = git.run(At::Folder(folder), &all).await else {
-            let is_one = git.run(At::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
+        let Ok(printed) = git.run(GitTarget::Folder(folder), &all).await else {
+            let is_one = git.run(GitTarget::Folder(folder), &["rev-parse", "--show-toplevel"]).await.is_ok();
             let empty = "this agent works in copies (worktree), and its repository has no commit";
             return Err(if is_one { empty } else { none });
         };
@@ -211,7 +211,7 @@ impl Repository {
 }
 
 /// The commit to begin with, if not where the repository stands.
-async fn start(git: &Git, at: At<'_>, wanted: &Wanted<'_>) -> Option<String> {
+async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Option<String> {
     if let Some(tip) = wanted.tip
         && let Some(commit) = git.commit(at, tip).await
     {
@@ -230,7 +230,7 @@ async fn start(git: &Git, at: At<'_>, wanted: &Wanted<'_>) -> Option<String> {
 
 /// Puts away what another task of the conversation has left at a place.
 async fn make_room(left: &Checkout) -> Result<(), String> {
-    left.put_away().await;
+    left.commit_and_remove().await;
     let path = left.path();
     match path.symlink_metadata() {
         Ok(_) => {
@@ -253,12 +253,12 @@ impl Drop for Worktree {
             runtime.spawn(async move {
                 if let Some(place) = &place {
                     // Its program may still be at work on what is to be committed.
-                    place.vacated().await;
+                    place.child_exited().await;
                 }
                 if is_committed {
                     left.remove().await;
                 } else {
-                    left.put_away().await;
+                    left.commit_and_remove().await;
                 }
                 drop(place);
             });

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::super::process::{ChildCommand, OutputLimits};
-use super::{Git, PATIENCE};
+use super::{COMMAND_TIMEOUT, Git};
 
 impl Git {
     /// Removes a folder, if it is there.
@@ -26,7 +26,7 @@ impl Git {
     }
 
     async fn try_remove(&self, path: &Path) -> Result<(), String> {
-        if self.is_other() {
+        if self.is_other_account() {
             return self.tool("rm", &["-rf".into(), "--".into(), path.into()]).await;
         }
         let path = path.to_owned();
@@ -45,13 +45,13 @@ impl Git {
         }
     }
 
-    /// Copies a file, if it is one and can be read; says whether.
+    /// AgentWorktrees a file, if it is one and can be read; says whether.
     pub(crate) async fn copy_file(&self, from: &Path, to: &Path) -> bool {
         // A pipe would be waited for.
         if !from.symlink_metadata().is_ok_and(|found| found.is_file()) {
             return false;
         }
-        if self.is_other() {
+        if self.is_other_account() {
             let args = ["-D", "-m", "600", "--"].map(OsString::from);
             let args = args.into_iter().chain([from.into(), to.into()]);
             return self.tool("install", &args.collect::<Vec<_>>()).await.is_ok();
@@ -61,7 +61,7 @@ impl Git {
     }
 
     /// Whether that account is not the server's own.
-    pub(super) fn is_other(&self) -> bool {
+    pub(super) fn is_other_account(&self) -> bool {
         self.user.as_ref().is_some_and(|user| !user.is_current())
     }
 
@@ -79,7 +79,7 @@ impl Git {
         };
         let limits = OutputLimits { line: 4 << 10, stderr: 4 << 10, output: 64 << 10 };
         let mut child = self.children.spawn(command, limits).await.map_err(|error| error.to_string())?;
-        let exit = child.leave(PATIENCE).await;
+        let exit = child.leave(COMMAND_TIMEOUT).await;
         if exit.code == Some(0) { Ok(()) } else { Err(exit.describe()) }
     }
 }

@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::input::{Input, WriteError};
-use super::lines::{Lines, Piece};
-use super::output::{Budget, Output, OutputLimits};
-use super::remains::Remains;
-use super::signal::Status;
-use super::spawner::{RunHandle, Started, ended};
-use super::stderr::{self, CHUNK, LEFTOVER, Tail, read_now};
+use super::line_splitter::{LineSplitter, SplitLine};
+use super::output::{Output, OutputBudget, OutputLimits};
+use super::signal::ExitStatus;
+use super::spawner::{RunHandle, StartedChild, ended};
+use super::stderr::{self, CHUNK, LEFTOVER, StderrTail, read_now};
+use super::tree_exit::TreeExit;
 use crate::adapters::Exit;
 
 /// How long a line that is not ended must not grow before it counts as a prompt.
@@ -30,30 +30,30 @@ pub struct Child {
     /// None once there is no more, or no more is wanted.
     stdout: Option<pipe::Receiver>,
     chunk: Vec<u8>,
-    lines: Lines,
+    lines: LineSplitter,
     /// How long the unfinished line was when it last grew.
     length: u64,
     /// When it will have been quiet for long enough; none once it was told.
     quiet_at: Option<Instant>,
-    budget: Arc<Budget>,
+    budget: Arc<OutputBudget>,
     is_flooded: bool,
-    tail: Arc<Mutex<Tail>>,
+    tail: Arc<Mutex<StderrTail>>,
     stderr: Option<JoinHandle<()>>,
     /// Known once nothing of the run is left.
-    status: Option<Status>,
+    status: Option<ExitStatus>,
     /// How much may still be read after that.
     leftover: usize,
     exit: Option<Exit>,
 }
 
 impl Child {
-    pub(super) fn new(started: Started, limits: OutputLimits, label: String) -> io::Result<Self> {
-        let Started { run, stdin, stdout, stderr } = started;
+    pub(super) fn new(started: StartedChild, limits: OutputLimits, label: String) -> io::Result<Self> {
+        let StartedChild { run, stdin, stdout, stderr } = started;
         let input = stdin.map(|stdin| pipe::Sender::from_owned_fd(OwnedFd::from(stdin))).transpose()?;
         let stdout = stdout.map(|stdout| pipe::Receiver::from_owned_fd(OwnedFd::from(stdout))).transpose()?;
         let stderr = stderr.map(|stderr| pipe::Receiver::from_owned_fd(OwnedFd::from(stderr))).transpose()?;
-        let budget = Arc::new(Budget::new(limits.output));
-        let tail = Arc::new(Mutex::new(Tail::new(limits.stderr)));
+        let budget = Arc::new(OutputBudget::new(limits.output));
+        let tail = Arc::new(Mutex::new(StderrTail::new(limits.stderr)));
         let drained = |stderr| stderr::drain(stderr, Arc::clone(&tail), Arc::clone(&budget), run.done.clone(), label);
         let stderr = stderr.map(drained).map(tokio::spawn);
         Ok(Self {
@@ -61,7 +61,7 @@ impl Child {
             input: input.map(Input::new),
             stdout,
             chunk: vec![0; CHUNK],
-            lines: Lines::new(limits.line),
+            lines: LineSplitter::new(limits.line),
             length: 0,
             quiet_at: None,
             budget,
@@ -82,8 +82,8 @@ impl Child {
 
     /// What is left of it, also when it has been dropped.
     #[must_use]
-    pub fn remains(&self) -> Remains {
-        Remains::new(self.run.done.clone())
+    pub fn tree_exit(&self) -> TreeExit {
+        TreeExit::new(self.run.done.clone())
     }
 
     /// The next thing it says or does. Nothing is lost if this is dropped before it is ready. Nothing is read before it
@@ -205,7 +205,7 @@ impl Child {
     }
 
     /// Nothing of the run is left: what is still in the pipes, then the end.
-    async fn finish(&mut self, status: Status) -> Option<Output> {
+    async fn finish(&mut self, status: ExitStatus) -> Option<Output> {
         if let Some(stdout) = &self.stdout {
             let count = if self.leftover > 0 { read_now(stdout, &mut self.chunk).unwrap_or_default() } else { 0 };
             self.leftover = self.leftover.saturating_sub(count);
@@ -220,12 +220,12 @@ impl Child {
         None
     }
 
-    fn told(&mut self, piece: Piece) -> Output {
+    fn told(&mut self, piece: SplitLine) -> Output {
         self.length = 0;
         self.quiet_at = None;
         match piece {
-            Piece::Line(line) => Output::Line(line),
-            Piece::TooLong { bytes } => Output::TooLong { bytes },
+            SplitLine::Line(line) => Output::Line(line),
+            SplitLine::TooLong { bytes } => Output::TooLong { bytes },
         }
     }
 }

@@ -21,14 +21,14 @@ use super::guard::Guard;
 use super::ledger::Ledger;
 use super::orphans::{self, Orphans};
 use super::output::OutputLimits;
-use super::spawner::{Request, Spawner};
-use super::undertaker::{Bell, Message, Office, PATIENCE, Undertaker};
+use super::reaper::{PATIENCE, Reaper, ReaperContext, ReaperHandle, ReaperMessage};
+use super::spawner::{SpawnRequest, Spawner};
 
-/// All children of a server: the thread that starts them, the ledger of what runs, and the undertaker. Clones are the
+/// All children of a server: the thread that starts them, the ledger of what runs, and the reaper. Clones are the
 /// same children.
 #[derive(Clone)]
 pub struct Children {
-    inner: Arc<Inner>,
+    inner: Arc<ChildrenState>,
 }
 
 /// How children are started and ended.
@@ -45,17 +45,17 @@ pub struct ChildrenOptions {
 }
 
 /// What clones and runs share. The threads go on until the last of these is gone and nothing runs.
-pub(super) struct Inner {
-    pub(super) bell: Bell,
-    requests: Sender<Request>,
+pub(super) struct ChildrenState {
+    pub(super) reaper_handle: ReaperHandle,
+    requests: Sender<SpawnRequest>,
     running: watch::Receiver<usize>,
     grace: Duration,
     is_closed: AtomicBool,
 }
 
-impl Drop for Inner {
+impl Drop for ChildrenState {
     fn drop(&mut self) {
-        self.bell.ring(Message::Leave);
+        self.reaper_handle.send(ReaperMessage::Leave);
     }
 }
 
@@ -72,28 +72,35 @@ impl Children {
             // with other children has no use for strangers among them.
             set_child_subreaper(Some(getpid()))?;
         }
-        let (bell, messages) = Bell::new()?;
-        let (requests, wishes) = channel();
+        let (reaper_handle, messages) = ReaperHandle::new()?;
+        let (requests, received) = channel();
         let (running, count) = watch::channel(0);
         let (running, spawning) = (Arc::new(running), Arc::new(Mutex::new(())));
         let guarded = Arc::default();
         let guard = Guard::new(&options.helper, &ledger, options.grace, Arc::clone(&guarded));
-        let office = Office {
+        let context = ReaperContext {
             grace: options.grace,
             exclusive: options.exclusive,
             running: Arc::clone(&running),
             spawning: Arc::clone(&spawning),
             guard: guarded,
         };
-        let undertaker = Undertaker::new(office, &bell, messages);
-        let spawner =
-            Spawner { helper: options.helper, ledger, guard, bell: bell.clone(), running, spawning, started: 0 };
+        let reaper = Reaper::new(context, &reaper_handle, messages);
+        let spawner = Spawner {
+            helper: options.helper,
+            ledger,
+            guard,
+            reaper_handle: reaper_handle.clone(),
+            running,
+            spawning,
+            started: 0,
+        };
         let (grace, is_closed) = (options.grace, AtomicBool::new(false));
         // Whatever fails from here on, dropping this tells the threads to leave.
-        let inner = Arc::new(Inner { bell, requests, running: count, grace, is_closed });
+        let inner = Arc::new(ChildrenState { reaper_handle, requests, running: count, grace, is_closed });
         let keeps = inner.requests.clone();
-        thread::Builder::new().name("undertaker".to_owned()).spawn(move || undertaker.run(keeps))?;
-        thread::Builder::new().name("spawner".to_owned()).spawn(move || spawner.run(&wishes))?;
+        thread::Builder::new().name("reaper".to_owned()).spawn(move || reaper.run(keeps))?;
+        thread::Builder::new().name("spawner".to_owned()).spawn(move || spawner.run(&received))?;
         Ok((Self { inner }, orphans))
     }
 
@@ -107,7 +114,7 @@ impl Children {
         }
         let (program, label) = (command.program.clone(), command.label.clone());
         let (reply, started) = oneshot::channel();
-        let request = Request { command, children: Arc::clone(&self.inner), reply };
+        let request = SpawnRequest { command, children: Arc::clone(&self.inner), reply };
         self.inner.requests.send(request).map_err(|_| SpawnError::Closed)?;
         let started = started.await.map_err(|_| SpawnError::Closed)??;
         Child::new(started, limits, label).map_err(|source| SpawnError::Start { program, source })
@@ -116,7 +123,7 @@ impl Children {
     /// Ends all children and waits until nothing of them is left. None is started from now on.
     pub async fn close(&self) {
         self.inner.is_closed.store(true, Ordering::Release);
-        self.inner.bell.ring(Message::EndAll);
+        self.inner.reaper_handle.send(ReaperMessage::EndAll);
         let mut running = self.inner.running.clone();
         let longest = self.inner.grace + PATIENCE + Duration::from_secs(1);
         if !matches!(timeout(longest, running.wait_for(|count| *count == 0)).await, Ok(Ok(_))) {

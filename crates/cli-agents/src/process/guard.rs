@@ -17,8 +17,8 @@ use tracing::warn;
 
 use super::ledger::{self, Ledger};
 use super::orphans;
-use super::quarry::Marker;
-use super::table::{self, Identity};
+use super::process_table::{self, ProcessIdentity};
+use super::process_tree::Marker;
 
 /// The word behind the helper's own that makes it a guard.
 pub const GUARD: &str = "guard";
@@ -28,8 +28,8 @@ pub(super) struct Guard {
     /// Program and arguments that become a guard.
     command: Vec<OsString>,
     process: Option<Child>,
-    /// Who it is, so that nobody takes it for a stray.
-    identity: Arc<Mutex<Option<Identity>>>,
+    /// Who it is, so that nobody takes it for an orphan.
+    identity: Arc<Mutex<Option<ProcessIdentity>>>,
 }
 
 impl Guard {
@@ -37,7 +37,7 @@ impl Guard {
         helper: &[OsString],
         ledger: &Ledger,
         grace: Duration,
-        identity: Arc<Mutex<Option<Identity>>>,
+        identity: Arc<Mutex<Option<ProcessIdentity>>>,
     ) -> Self {
         let mut command = helper.to_vec();
         command.extend([GUARD.into(), ledger.folder().into(), ledger.markers().into()]);
@@ -53,7 +53,7 @@ impl Guard {
         match self.start() {
             Ok(process) => {
                 let pid = process.id().cast_signed();
-                *self.identity.lock() = table::start(pid).map(|start| Identity { pid, start });
+                *self.identity.lock() = process_table::start(pid).map(|start| ProcessIdentity { pid, start });
                 self.process = Some(process);
             }
             Err(error) => warn!(%error, "programs would outlive a killed server: its guard could not be started"),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 use uuid::Uuid;
 
-use super::table::{self, Identity};
+use super::process_table::{self, ProcessIdentity};
 
 const NAME: &str = "name";
 const ENDING: &str = "run";
@@ -30,7 +30,7 @@ pub(super) struct Ledger {
 
 /// What is written about a run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct RunRecord {
     pid: i32,
     start: u64,
     boot: String,
@@ -40,7 +40,7 @@ pub(super) struct Record {
 
 /// A run that is written down.
 #[derive(Debug)]
-pub(super) struct Entry(PathBuf);
+pub(super) struct LedgerEntry(PathBuf);
 
 impl Ledger {
     /// Opens the folder, and makes it if needed.
@@ -56,7 +56,7 @@ impl Ledger {
         // A file that says nothing of the place was written before it was asked.
         let (name, home) = written.split_once(' ').unwrap_or((&written, &here));
         let server = Uuid::new_v4().simple().to_string();
-        let ledger = |name: String| Self { folder: folder.to_owned(), name, server, boot: table::boot() };
+        let ledger = |name: String| Self { folder: folder.to_owned(), name, server, boot: process_table::boot() };
         if home == here && Uuid::try_parse(name).is_ok() {
             return Ok(ledger(name.to_owned()));
         }
@@ -91,16 +91,16 @@ impl Ledger {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn record(&self, number: u64, root: Identity, label: &str) -> io::Result<Entry> {
+    pub(super) fn record(&self, number: u64, root: ProcessIdentity, label: &str) -> io::Result<LedgerEntry> {
         let (marker, boot, label) = (self.marker(number), self.boot.clone(), label.to_owned());
-        let record = Record { pid: root.pid, start: root.start, boot, marker, label };
+        let record = RunRecord { pid: root.pid, start: root.start, boot, marker, label };
         let place = self.folder.join(format!("{number}.{ENDING}"));
         write(&place, &serde_json::to_vec(&record)?)?;
-        Ok(Entry(place))
+        Ok(LedgerEntry(place))
     }
 
     /// What an earlier server has left. What cannot be read is removed.
-    pub(super) fn entries(&self) -> io::Result<Vec<(Entry, Record)>> {
+    pub(super) fn entries(&self) -> io::Result<Vec<(LedgerEntry, RunRecord)>> {
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.folder)? {
             let place = file?.path();
@@ -108,10 +108,10 @@ impl Ledger {
                 continue;
             }
             match read(&place) {
-                Ok(record) => entries.push((Entry(place), record)),
+                Ok(record) => entries.push((LedgerEntry(place), record)),
                 Err(error) => {
                     warn!(file = %place.display(), error, "an entry about a child process cannot be read and is removed");
-                    Entry(place).remove();
+                    LedgerEntry(place).remove();
                 }
             }
         }
@@ -119,12 +119,12 @@ impl Ledger {
     }
 
     /// The process of a record, if that was started since the machine was.
-    pub(super) fn identity(&self, record: &Record) -> Option<Identity> {
-        (record.boot == self.boot).then_some(Identity { pid: record.pid, start: record.start })
+    pub(super) fn identity(&self, record: &RunRecord) -> Option<ProcessIdentity> {
+        (record.boot == self.boot).then_some(ProcessIdentity { pid: record.pid, start: record.start })
     }
 }
 
-impl Entry {
+impl LedgerEntry {
     /// The run is over.
     pub(super) fn remove(self) {
         if let Err(error) = fs::remove_file(&self.0) {
@@ -135,17 +135,17 @@ impl Entry {
 
 /// The processes of one server's runs, as far as they are written down. Changes nothing: a later server may have the
 /// folder by now.
-pub(super) fn roots(folder: &Path, markers: &str) -> Vec<Identity> {
-    let boot = table::boot();
+pub(super) fn roots(folder: &Path, markers: &str) -> Vec<ProcessIdentity> {
+    let boot = process_table::boot();
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     let records = files.filter_map(|file| read(&file.path()).ok());
-    let is_of_server = |record: &Record| {
+    let is_of_server = |record: &RunRecord| {
         record.boot == boot && record.marker.strip_prefix(markers).is_some_and(|rest| rest.starts_with('.'))
     };
-    records.filter(is_of_server).map(|record| Identity { pid: record.pid, start: record.start }).collect()
+    records.filter(is_of_server).map(|record| ProcessIdentity { pid: record.pid, start: record.start }).collect()
 }
 
-fn read(place: &Path) -> Result<Record, String> {
+fn read(place: &Path) -> Result<RunRecord, String> {
     let bytes = fs::read(place).map_err(|error| error.to_string())?;
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
@@ -168,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("deep/ledger");
         let ledger = Ledger::open(&place).unwrap();
-        let root = Identity { pid: 42, start: 99 };
+        let root = ProcessIdentity { pid: 42, start: 99 };
         ledger.record(7, root, "coder").unwrap();
         for (name, content) in [("8.run", "{\"pid\":"), ("9.run", ""), ("10.run.half", "{}"), ("junk", "\u{0}")] {
             fs::write(place.join(name), content).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!((again.identity(&record), record.marker.as_str()), (Some(root), ledger.marker(7).as_str()));
         assert_ne!(ledger.marker(7), again.marker(7), "each server has markers of its own");
         assert_eq!((roots(&place, &ledger.markers()), roots(&place, &again.markers())), (vec![root], vec![]));
-        let earlier = Record { boot: "another".to_owned(), ..record };
+        let earlier = RunRecord { boot: "another".to_owned(), ..record };
         assert_eq!(again.identity(&earlier), None, "the machine was started since");
         entry.remove();
         assert_eq!(fs::read_dir(&place).unwrap().count(), 1, "only the name is left");
@@ -192,7 +192,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("first"), folder.path().join("second"));
         let ledger = Ledger::open(&first).unwrap();
-        ledger.record(7, Identity { pid: 42, start: 99 }, "coder").unwrap();
+        ledger.record(7, ProcessIdentity { pid: 42, start: 99 }, "coder").unwrap();
         fs::create_dir(&second).unwrap();
         for file in fs::read_dir(&first).unwrap() {
             let file = file.unwrap();

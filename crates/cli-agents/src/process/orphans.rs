@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::ending::{Ending, Progress};
+use super::kill_tree::{Progress, Termination};
 use super::ledger::Ledger;
-use super::quarry::{Marker, Quarry};
-use super::table::{Identity, Table};
+use super::process_table::{ProcessIdentity, ProcessTable};
+use super::process_tree::{Marker, ProcessTree};
 
 /// How often they are looked at.
 const ROUND: Duration = Duration::from_millis(20);
@@ -49,12 +49,12 @@ pub(super) fn end(ledger: &Ledger, grace: Duration) -> io::Result<Orphans> {
 ///
 /// # Errors
 /// If the processes of this machine cannot be read.
-pub(super) fn end_those(roots: Vec<Identity>, markers: Vec<Marker>, grace: Duration) -> io::Result<Orphans> {
+pub(super) fn end_those(roots: Vec<ProcessIdentity>, markers: Vec<Marker>, grace: Duration) -> io::Result<Orphans> {
     let grace = grace.min(LONGEST / 2);
-    let mut ending = Ending::new(Quarry::new(roots, markers), None, grace, LONGEST - grace);
+    let mut ending = Termination::new(ProcessTree::new(roots, markers), None, grace, LONGEST - grace);
     let left = loop {
         ending.begin_round();
-        let table = Table::read(|process| ending.meet(process))?;
+        let table = ProcessTable::read(|process| ending.kill_on_sight(process))?;
         match ending.round(&table, &HashSet::new(), &HashSet::new()) {
             Progress::Going => std::thread::sleep(ROUND),
             Progress::Over => break Vec::new(),

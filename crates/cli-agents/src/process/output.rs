@@ -37,13 +37,13 @@ pub struct OutputLimits {
 
 /// Counts what both readers read.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct OutputBudget {
     limit: u64,
     used: AtomicU64,
     over: Notify,
 }
 
-impl Budget {
+impl OutputBudget {
     pub(super) fn new(limit: u64) -> Self {
         Self { limit, used: AtomicU64::new(0), over: Notify::new() }
     }

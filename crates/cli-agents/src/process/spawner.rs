@@ -11,23 +11,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
-use super::children::Inner;
+use super::children::ChildrenState;
 use super::command::{ChildCommand, SpawnError};
 use super::guard::Guard;
 use super::ledger::Ledger;
-use super::signal::Status;
-use super::table::{self, Identity};
-use super::undertaker::{Bell, Message, Run};
+use super::process_table::{self, ProcessIdentity};
+use super::reaper::{ReaperHandle, ReaperMessage, Run};
+use super::signal::ExitStatus;
 
 /// A child that is wished for.
-pub(super) struct Request {
+pub(super) struct SpawnRequest {
     pub(super) command: ChildCommand,
-    pub(super) children: Arc<Inner>,
-    pub(super) reply: oneshot::Sender<Result<Started, SpawnError>>,
+    pub(super) children: Arc<ChildrenState>,
+    pub(super) reply: oneshot::Sender<Result<StartedChild, SpawnError>>,
 }
 
 /// A child that was started.
-pub(super) struct Started {
+pub(super) struct StartedChild {
     pub(super) run: RunHandle,
     pub(super) stdin: Option<ChildStdin>,
     pub(super) stdout: Option<ChildStdout>,
@@ -38,15 +38,15 @@ pub(super) struct Started {
 pub(super) struct RunHandle {
     number: u64,
     pub(super) pid: i32,
-    pub(super) done: watch::Receiver<Option<Status>>,
-    children: Arc<Inner>,
+    pub(super) done: watch::Receiver<Option<ExitStatus>>,
+    children: Arc<ChildrenState>,
 }
 
 impl RunHandle {
     /// Has it ended, soon and whatever happens to the caller.
     pub(super) fn end(&self) {
         if self.done.borrow().is_none() {
-            self.children.bell.ring(Message::End(self.number));
+            self.children.reaper_handle.send(ReaperMessage::End(self.number));
         }
     }
 }
@@ -62,7 +62,7 @@ pub(super) struct Spawner {
     pub(super) helper: Vec<OsString>,
     pub(super) ledger: Ledger,
     pub(super) guard: Guard,
-    pub(super) bell: Bell,
+    pub(super) reaper_handle: ReaperHandle,
     pub(super) running: Arc<watch::Sender<usize>>,
     /// Held while a child is started and not announced.
     pub(super) spawning: Arc<Mutex<()>>,
@@ -71,7 +71,7 @@ pub(super) struct Spawner {
 
 impl Spawner {
     /// Works until nobody can ask for more.
-    pub(super) fn run(mut self, requests: &Receiver<Request>) {
+    pub(super) fn run(mut self, requests: &Receiver<SpawnRequest>) {
         while let Ok(request) = requests.recv() {
             let started = self.start(&request.command, request.children);
             // Whoever has stopped waiting gets nothing, and what was started ends with the reply.
@@ -79,7 +79,7 @@ impl Spawner {
         }
     }
 
-    fn start(&mut self, command: &ChildCommand, children: Arc<Inner>) -> Result<Started, SpawnError> {
+    fn start(&mut self, command: &ChildCommand, children: Arc<ChildrenState>) -> Result<StartedChild, SpawnError> {
         command.check()?;
         self.started += 1;
         let number = self.started;
@@ -91,13 +91,13 @@ impl Spawner {
         self.guard.ensure();
         let mut child = helper.spawn().map_err(failed)?;
         let pid = child.id().cast_signed();
-        let Some(start) = table::start(pid) else {
+        let Some(start) = process_table::start(pid) else {
             // It is our child and not reaped, so the number is its own.
             let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
             let _ = child.wait();
             return Err(failed(std::io::Error::other("the new process cannot be seen in /proc")));
         };
-        let root = Identity { pid, start };
+        let root = ProcessIdentity { pid, start };
         let entry = self.ledger.record(number, root, &command.label);
         let entry = entry.inspect_err(|error| warn!(%error, "a child process could not be written down")).ok();
         let (done, ended) = watch::channel(None);
@@ -105,19 +105,19 @@ impl Spawner {
         let label = command.label.clone();
         let run = Run { number, root, label, marker, handle, entry, done, status: None, is_held: true, ending: None };
         self.running.send_modify(|count| *count += 1);
-        self.bell.ring(Message::Began(Box::new(run)));
+        self.reaper_handle.send(ReaperMessage::Began(Box::new(run)));
         drop(quiet);
 
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        Ok(Started { run: RunHandle { number, pid, done: ended, children }, stdin, stdout, stderr })
+        Ok(StartedChild { run: RunHandle { number, pid, done: ended, children }, stdin, stdout, stderr })
     }
 }
 
 /// How a run has ended, once nothing of it is left.
-pub(super) async fn ended(done: &mut watch::Receiver<Option<Status>>) -> Status {
+pub(super) async fn ended(done: &mut watch::Receiver<Option<ExitStatus>>) -> ExitStatus {
     match done.wait_for(Option::is_some).await {
         Ok(status) => status.unwrap_or_default(),
-        // The undertaker is gone, and will not say.
-        Err(_) => Status::default(),
+        // The reaper is gone, and will not say.
+        Err(_) => ExitStatus::default(),
     }
 }

@@ -8,9 +8,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tracing::{Level, debug, enabled};
 
-use super::lines::{Lines, Piece};
-use super::output::Budget;
-use super::signal::Status;
+use super::line_splitter::{LineSplitter, SplitLine};
+use super::output::OutputBudget;
+use super::signal::ExitStatus;
 use super::spawner::ended;
 use crate::adapters::plain_lines;
 
@@ -26,13 +26,13 @@ const LOG_LINE: usize = 4 << 10;
 
 /// The end of what was written.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct StderrTail {
     limit: usize,
     bytes: Vec<u8>,
     is_cut: bool,
 }
 
-impl Tail {
+impl StderrTail {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, bytes: Vec::new(), is_cut: false }
     }
@@ -64,12 +64,12 @@ impl Tail {
 /// Reads until there is no more, or the run is over.
 pub(super) async fn drain(
     mut stderr: Receiver,
-    tail: Arc<Mutex<Tail>>,
-    budget: Arc<Budget>,
-    mut done: watch::Receiver<Option<Status>>,
+    tail: Arc<Mutex<StderrTail>>,
+    budget: Arc<OutputBudget>,
+    mut done: watch::Receiver<Option<ExitStatus>>,
     label: String,
 ) {
-    let mut log = Lines::new(LOG_LINE);
+    let mut log = LineSplitter::new(LOG_LINE);
     let mut chunk = vec![0; CHUNK];
     let mut take = |bytes: &[u8]| {
         budget.spend(bytes.len());
@@ -113,10 +113,10 @@ pub(super) fn read_now(pipe: &Receiver, chunk: &mut [u8]) -> Option<usize> {
     }
 }
 
-fn tell(label: &str, piece: Piece) {
+fn tell(label: &str, piece: SplitLine) {
     match piece {
-        Piece::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
-        Piece::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
+        SplitLine::Line(line) => debug!(label, line = plain_lines(&line), "standard error"),
+        SplitLine::TooLong { bytes } => debug!(label, bytes, "standard error: a long line"),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_flood_leaves_its_end_and_no_more() {
-        let mut tail = Tail::new(100);
+        let mut tail = StderrTail::new(100);
         for number in 0..10_000 {
             tail.push(format!("\u{1b}[31mline {number}\u{1b}[0m\r\n").as_bytes());
             assert!(tail.bytes.len() <= 250);
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_short_is_whole() {
-        let mut tail = Tail::new(100);
+        let mut tail = StderrTail::new(100);
         tail.push(b"one\ntwo \xff\n");
         assert_eq!(tail.text(), "one\ntwo \u{fffd}");
     }

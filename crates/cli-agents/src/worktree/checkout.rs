@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::Changes;
 use super::patch::Collecting;
-use super::record::{Record, Records};
+use super::record::{WorktreeRecord, WorktreeRecords};
 use crate::adapters::cut;
-use crate::git::{Apart, At, Git, GitError};
+use crate::git::{Git, GitError, GitTarget, IsolatedGitDir};
 
 /// What a program can do to a repository within a copy is not looked at; git knows it as this.
 const REPOSITORY_WITHIN: &[u8] = b"160000 ";
@@ -23,10 +23,10 @@ const NAMES: usize = 256;
 pub(super) struct Checkout {
     pub(super) git: Git,
     pub(super) home: PathBuf,
-    pub(super) records: Records,
+    pub(super) records: WorktreeRecords,
     /// Of its folder, its record, and git's own notes about it.
     pub(super) name: String,
-    pub(super) record: Record,
+    pub(super) record: WorktreeRecord,
 }
 
 impl Checkout {
@@ -77,31 +77,31 @@ impl Checkout {
         let (path, start) = (self.path(), self.record.start.as_str());
         let words = ["worktree", "add", "--quiet", "--force", "--detach", "--no-checkout"].map(OsStr::new);
         let args = [&words[..], &[path.as_os_str(), OsStr::new(start)]].concat();
-        let alone = self.git.alone_at(&self.record.repository).await;
-        self.git.run(At::Repository(&self.record.repository), &args).await?;
+        let alone = self.git.lock_worktree_list(&self.record.repository).await;
+        self.git.run(GitTarget::Repository(&self.record.repository), &args).await?;
         drop(alone);
-        let apart = self.apart().await?;
-        self.git.run(At::Apart(&apart), &["read-tree", "--reset", "-u", start]).await?;
+        let isolated = self.isolated().await?;
+        self.git.run(GitTarget::Isolated(&isolated), &["read-tree", "--reset", "-u", start]).await?;
         // With this, whoever works in it finds nothing changed.
-        self.git.copy_file(&apart.index(), &self.notes().join("index")).await;
+        self.git.copy_file(&isolated.index(), &self.notes().join("index")).await;
         self.git.remove_folder(&self.own()).await;
         Ok(())
     }
 
-    async fn apart(&self) -> Result<Apart, GitError> {
-        let Record { repository, object_format, settings, .. } = &self.record;
-        self.git.apart(&self.own(), &self.path(), repository, (object_format, settings)).await
+    async fn isolated(&self) -> Result<IsolatedGitDir, GitError> {
+        let WorktreeRecord { repository, object_format, settings, .. } = &self.record;
+        self.git.isolated(&self.own(), &self.path(), repository, (object_format, settings)).await
     }
 
     /// Commits what is there, and names it if it is kept. Says the commit.
     pub(super) async fn commit(&self, about: &str) -> Result<String, GitError> {
-        let apart = self.apart().await?;
-        let at = At::Apart(&apart);
+        let isolated = self.isolated().await?;
+        let at = GitTarget::Isolated(&isolated);
         let (parent, before) = self.head(at).await?;
-        let tree = match self.tree(&apart, &parent, true).await {
+        let tree = match self.tree(&isolated, &parent, true).await {
             Ok(tree) => tree,
             // What the program has left of git's own files is broken, or locked.
-            Err(_) => self.tree(&apart, &parent, false).await?,
+            Err(_) => self.tree(&isolated, &parent, false).await?,
         };
         let commit = if tree == before {
             parent
@@ -112,20 +112,20 @@ impl Checkout {
         };
         if let Some(branch) = self.record.branch.as_ref().filter(|_| commit != self.record.base) {
             let name = format!("refs/heads/{branch}");
-            self.git.run(At::Repository(&self.record.repository), &["update-ref", &name, &commit]).await?;
+            self.git.run(GitTarget::Repository(&self.record.repository), &["update-ref", &name, &commit]).await?;
         }
         self.git.remove_folder(&self.own()).await;
         Ok(commit)
     }
 
     /// The commit that the copy stands at, which may be the program's own, and its tree.
-    async fn head(&self, at: At<'_>) -> Result<(String, String), GitError> {
+    async fn head(&self, at: GitTarget<'_>) -> Result<(String, String), GitError> {
         let tree =
             async |commit: &str| self.git.word(at, &["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await;
         // Not if it belongs to another repository.
         let head = match detached(&self.notes().join("HEAD")) {
             Some(head) => Some(head),
-            None => self.git.commit(At::Repository(&self.notes()), "HEAD").await,
+            None => self.git.commit(GitTarget::Repository(&self.notes()), "HEAD").await,
         };
         if let Some(head) = head
             && let Ok(tree) = tree(&head).await
@@ -138,9 +138,9 @@ impl Checkout {
     }
 
     /// All files as git would commit them, with or without what the program itself has told git to.
-    async fn tree(&self, apart: &Apart, parent: &str, with_its_own: bool) -> Result<String, GitError> {
-        let at = At::Apart(apart);
-        let is_copied = with_its_own && self.git.copy_file(&self.notes().join("index"), &apart.index()).await;
+    async fn tree(&self, isolated: &IsolatedGitDir, parent: &str, with_its_own: bool) -> Result<String, GitError> {
+        let at = GitTarget::Isolated(isolated);
+        let is_copied = with_its_own && self.git.copy_file(&self.notes().join("index"), &isolated.index()).await;
         if !is_copied {
             self.git.run(at, &["read-tree", parent]).await?;
         }
@@ -157,7 +157,7 @@ impl Checkout {
 
     /// Git looks into repositories within this one for changes, and runs there what they name. Those that it does not know
     /// of yet it only takes down.
-    async fn forget_repositories_within(&self, at: At<'_>) -> Result<(), GitError> {
+    async fn forget_repositories_within(&self, at: GitTarget<'_>) -> Result<(), GitError> {
         let path = self.path();
         let listed = self.names(at, &["ls-files", "--stage", "-z"], |entry| {
             let name = entry.strip_prefix(REPOSITORY_WITHIN)?.splitn(2, |byte| *byte == b'\t').nth(1)?;
@@ -171,8 +171,8 @@ impl Checkout {
         Ok(())
     }
 
-    /// Repositories within this one that have no commit yet, as what to leave out.
-    async fn empty_repositories_within(&self, at: At<'_>) -> Result<Vec<OsString>, GitError> {
+    /// RepositoryLocks within this one that have no commit yet, as what to leave out.
+    async fn empty_repositories_within(&self, at: GitTarget<'_>) -> Result<Vec<OsString>, GitError> {
         let listed = self.names(at, &["ls-files", "--others", "--exclude-standard", "-z"], |name| {
             name.strip_suffix(b"/").map(<[u8]>::to_vec)
         });
@@ -188,7 +188,7 @@ impl Checkout {
     /// Of the names that a command prints those that are wanted. However many there are, only these are kept.
     async fn names(
         &self,
-        at: At<'_>,
+        at: GitTarget<'_>,
         args: &[&str],
         wanted: impl Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, GitError> {
@@ -208,7 +208,7 @@ impl Checkout {
 
     /// What was changed between the task's beginning and a commit.
     pub(super) async fn changes(&self, commit: &str) -> Result<Changes, GitError> {
-        let at = At::Repository(&self.record.repository);
+        let at = GitTarget::Repository(&self.record.repository);
         let range = [self.record.base.as_str(), commit];
         let differences =
             ["diff-tree", "-r", "-M", "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short"];
@@ -226,7 +226,7 @@ impl Checkout {
     }
 
     /// Removes it; what is to be kept of it is committed first. It stays if that cannot be done now.
-    pub(super) async fn put_away(&self) {
+    pub(super) async fn commit_and_remove(&self) {
         let is_kept = self.record.branch.is_some() && self.is_usable() && is_there(&self.record.repository);
         if is_kept && let Err(error) = self.commit("Work of a task that was stopped").await {
             let path = self.path();
@@ -242,7 +242,7 @@ impl Checkout {
     /// Removes it, and then its record.
     pub(super) async fn remove(&self) {
         // What is left of it after a kill is not to be taken for what its task has made of it.
-        let going = Self { record: Record { is_ready: false, ..self.record.clone() }, ..self.clone() };
+        let going = Self { record: WorktreeRecord { is_ready: false, ..self.record.clone() }, ..self.clone() };
         if self.record.is_ready
             && let Err(error) = going.write()
         {
@@ -263,7 +263,7 @@ impl Checkout {
         self.git.remove_folder(&self.path()).await;
         self.git.remove_folder(&self.own()).await;
         // To prune would also forget copies of the user's own that are only out of reach now.
-        let _alone = self.git.alone_at(&self.record.repository).await;
+        let _alone = self.git.lock_worktree_list(&self.record.repository).await;
         self.git.remove_folder(&self.notes()).await;
     }
 }

@@ -14,7 +14,7 @@ const PART: &str = "part";
 /// What is known about a copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(super) struct WorktreeRecord {
     /// Whose it is.
     pub(super) task: TaskId,
     /// The folder that its own is in.
@@ -37,11 +37,11 @@ pub(super) struct Record {
 
 /// The records of an agent's copies, by the names of their folders.
 #[derive(Clone)]
-pub(super) struct Records {
+pub(super) struct WorktreeRecords {
     folder: PathBuf,
 }
 
-impl Records {
+impl WorktreeRecords {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -57,7 +57,7 @@ impl Records {
     }
 
     /// The record of a copy; none if there is no copy, or it was never begun.
-    pub(super) fn read(&self, name: &str) -> io::Result<Option<Record>> {
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<WorktreeRecord>> {
         match std::fs::read(self.file(name, RECORD)) {
             Ok(json) => Ok(Some(serde_json::from_slice(&json)?)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -69,7 +69,7 @@ impl Records {
     }
 
     /// Writes it down for good.
-    pub(super) fn write(&self, name: &str, record: &Record) -> io::Result<()> {
+    pub(super) fn write(&self, name: &str, record: &WorktreeRecord) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let part = self.file(name, PART);
         let mut file = std::fs::File::create(&part)?;

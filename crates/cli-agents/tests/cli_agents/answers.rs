@@ -4,24 +4,24 @@ use serde_json::{Value, json};
 use switchboard_a2a::{Message, Part, TaskState};
 
 use crate::approvals::written;
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 
 const ASKS_TWICE: &str = "hear; ask r1 Bash; hear; ask r2 Edit; hear; finish ok";
 
 #[test]
 fn data_decides_the_question_it_names() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(ASKS_TWICE));
-    bench.run(async {
-        let first = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(ASKS_TWICE));
+    harness.run(async {
+        let first = harness.send("go").await;
         let id = question(&first)["approvalId"].clone();
-        let second = bench.reply(&first, json!({"approvalId": id, "decision": "deny", "reason": "use rg"})).await;
+        let second = harness.reply(&first, json!({"approvalId": id, "decision": "deny", "reason": "use rg"})).await;
         let id = question(&second)["approvalId"].clone();
-        let done = bench.reply(&second, json!({"approvalId": id, "decision": "allow"})).await;
+        let done = harness.reply(&second, json!({"approvalId": id, "decision": "allow"})).await;
         assert_eq!(done.status.state, TaskState::Completed);
         assert_eq!(
-            written(&place),
+            written(&fixture),
             [
                 json!({"kind": "approval", "request": "r1", "decision": "deny", "reason": "use rg"}),
                 json!({"kind": "approval", "request": "r2", "decision": "allow"}),
@@ -32,155 +32,155 @@ fn data_decides_the_question_it_names() {
 
 #[test]
 fn an_answer_that_is_unclear_decides_nothing_and_the_question_stays() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let asked = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let asked = harness.send("go").await;
         for unclear in ["yes, but not in /etc", "what does it do?", "maybe"] {
-            let again = bench.reply(&asked, unclear).await;
+            let again = harness.reply(&asked, unclear).await;
             let expected = "That was neither a yes nor a no.\nApprove: Use Bash for r1?";
             assert!(status_text(&again).starts_with(expected), "{}", status_text(&again));
             assert_eq!(question(&again)["approvalId"], question(&asked)["approvalId"]);
         }
-        let again = bench.reply(&asked, json!({"decision": "perhaps"})).await;
+        let again = harness.reply(&asked, json!({"decision": "perhaps"})).await;
         assert_eq!(question(&again)["approvalId"], question(&asked)["approvalId"]);
-        assert_eq!(written(&place), Vec::<Value>::new());
-        assert_eq!(bench.reply(&asked, "y").await.status.state, TaskState::Completed);
+        assert_eq!(written(&fixture), Vec::<Value>::new());
+        assert_eq!(harness.reply(&asked, "y").await.status.state, TaskState::Completed);
     });
 }
 
 #[test]
 fn an_answer_to_another_question_is_refused_as_expired() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(ASKS_TWICE));
-    bench.run(async {
-        let first = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(ASKS_TWICE));
+    harness.run(async {
+        let first = harness.send("go").await;
         let old = question(&first)["approvalId"].clone();
-        let second = bench.reply(&first, json!({"approvalId": old, "decision": "deny"})).await;
-        let again = bench.reply(&second, json!({"approvalId": old, "decision": "allow"})).await;
+        let second = harness.reply(&first, json!({"approvalId": old, "decision": "deny"})).await;
+        let again = harness.reply(&second, json!({"approvalId": old, "decision": "allow"})).await;
         let expected = format!(
             "The approval {} has expired; this is the one that is open.\nApprove: Use Edit for r2?",
             old.as_str().unwrap()
         );
         assert!(status_text(&again).starts_with(&expected), "{}", status_text(&again));
         assert_eq!(question(&again)["approvalId"], question(&second)["approvalId"]);
-        assert_eq!(written(&place).len(), 1, "only the first was decided");
-        assert_eq!(bench.reply(&again, "n").await.status.state, TaskState::Completed);
-        assert_eq!(written(&place)[1]["decision"], "deny");
+        assert_eq!(written(&fixture).len(), 1, "only the first was decided");
+        assert_eq!(harness.reply(&again, "n").await.status.state, TaskState::Completed);
+        assert_eq!(written(&fixture)[1]["decision"], "deny");
     });
 }
 
 #[test]
 fn the_same_answer_twice_does_nothing_the_second_time() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program =
         "note starts \"$(cat \"$NOTES/starts\" 2>/dev/null)x\"; hear; ask r1 Bash; hear; await end; finish Removed.";
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let asked = bench.send("go").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let asked = harness.send("go").await;
         let answer = json!({"approvalId": question(&asked)["approvalId"], "decision": "allow"});
         let twice = |answer: &Value| Said(Message { task_id: Some(asked.id.clone()), ..Said::from(answer.clone()).0 });
-        bench.start(twice(&answer)).await;
-        bench.wait_for(|| (written(&place).len() == 1).then_some(())).await;
-        bench.start(twice(&answer)).await;
-        place.allow("end");
-        let done = bench.ended(&asked.id).await;
+        harness.start(twice(&answer)).await;
+        harness.wait_for(|| (written(&fixture).len() == 1).then_some(())).await;
+        harness.start(twice(&answer)).await;
+        fixture.allow("end");
+        let done = harness.ended(&asked.id).await;
         assert_eq!(done.status.state, TaskState::Completed, "{}", status_text(&done));
-        assert_eq!((written(&place).len(), place.noted("starts").as_deref()), (1, Some("x")));
-        let told = bench.told(&asked.id).await;
+        assert_eq!((written(&fixture).len(), fixture.noted("starts").as_deref()), (1, Some("x")));
+        let told = harness.told(&asked.id).await;
         assert!(told.iter().any(|told| told.contains("was answered already; nothing was done")), "{told:?}");
         assert!(told.iter().any(|told| told.contains("Removed.")), "{told:?}");
-        assert!(bench.try_send(twice(&answer).0).await.is_err(), "the task has ended");
+        assert!(harness.try_send(twice(&answer).0).await.is_err(), "the task has ended");
     });
 }
 
 #[test]
 fn an_answer_with_the_conversation_alone_finds_its_question() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let asked = bench.send(within("c", "go")).await;
-        let done = bench.send(within("c", "y")).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let asked = harness.send(within("c", "go")).await;
+        let done = harness.send(within("c", "y")).await;
         assert_eq!((&done.id, done.status.state), (&asked.id, TaskState::Completed));
-        let asked = bench.send(within("c", "go")).await;
+        let asked = harness.send(within("c", "go")).await;
         let id = question(&asked)["approvalId"].clone();
         let answer = || Said::from(json!({"approvalId": id, "decision": "deny"}));
-        let elsewhere = bench.send(answer().within("other")).await;
+        let elsewhere = harness.send(answer().within("other")).await;
         assert_ne!(elsewhere.id, asked.id);
         assert_eq!(elsewhere.status.state, TaskState::Rejected);
-        let done = bench.send(answer().within("c")).await;
+        let done = harness.send(answer().within("c")).await;
         assert_eq!((&done.id, done.status.state), (&asked.id, TaskState::Completed));
         let decisions: Vec<Value> =
-            place.heard().iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
+            fixture.heard().iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).collect();
         assert_eq!((&decisions[1]["decision"], &decisions[3]["decision"]), (&json!("allow"), &json!("deny")));
     });
 }
 
 #[test]
 fn an_answer_of_the_programs_own_is_offered_and_taken() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"hear; tell '{"kind":"approval_required","request":7,"tool":"Plan","prompt":"Go","choices":[{"id":"later","label":"Later"},{"id":"sure","label":"Sure","kind":"allow_always"}]}'
         hear; finish ok"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let asked = bench.send("go").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let asked = harness.send("go").await;
         assert!(status_text(&asked).ends_with("It also takes later."), "{}", status_text(&asked));
         let options = question(&asked)["options"].clone();
         assert_eq!(options[3], json!({"id": "later", "label": "Later"}));
-        assert_eq!(bench.reply(&asked, "later").await.status.state, TaskState::Completed);
+        assert_eq!(harness.reply(&asked, "later").await.status.state, TaskState::Completed);
         let expected = json!({"kind": "approval", "request": 7, "decision": "choose", "choice": "later"});
-        assert_eq!(written(&place), [expected]);
+        assert_eq!(written(&fixture), [expected]);
     });
 }
 
 #[test]
 fn a_no_is_a_no_whatever_a_program_calls_its_own_answers() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let ask = r#"{"kind":"approval_required","request":"r","choices":[{"id":"n","label":"Go ahead"},{"id":"deny"}]}"#;
-    let bench =
-        Bench::open(&place, place.settings(&format!("hear; tell '{ask}'; hear; tell '{ask}'; hear; finish ok")));
-    bench.run(async {
-        let asked = bench.send("go").await;
+    let harness =
+        Harness::open(&fixture, fixture.settings(&format!("hear; tell '{ask}'; hear; tell '{ask}'; hear; finish ok")));
+    harness.run(async {
+        let asked = harness.send("go").await;
         let text = status_text(&asked);
         assert!(text.ends_with("It also takes option-n (Go ahead), option-deny (deny)."), "{text}");
         let options = question(&asked)["options"].clone();
         assert_eq!(options[3], json!({"id": "option-n", "label": "Go ahead"}));
-        let asked = bench.reply(&asked, "n").await;
-        assert_eq!(bench.reply(&asked, json!({"optionId": "option-n"})).await.status.state, TaskState::Completed);
+        let asked = harness.reply(&asked, "n").await;
+        assert_eq!(harness.reply(&asked, json!({"optionId": "option-n"})).await.status.state, TaskState::Completed);
         let no = json!({"kind": "approval", "request": "r", "decision": "deny"});
         let own = json!({"kind": "approval", "request": "r", "decision": "choose", "choice": "n"});
-        assert_eq!(written(&place), [no, own]);
+        assert_eq!(written(&fixture), [no, own]);
     });
 }
 
 #[test]
 fn a_second_yes_that_comes_while_no_question_is_open_decides_nothing_and_is_no_work() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = "hear; ask r1 Bash; hear; note first yes; await ask; ask r2 Edit; hear; finish Done.";
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let first = bench.send(within("c", "go")).await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let first = harness.send(within("c", "go")).await;
         let again = |answer: Said| Said(Message { task_id: Some(first.id.clone()), ..answer.0 });
-        bench.start(again("y".into())).await;
-        bench.noted(&place, "first").await;
+        harness.start(again("y".into())).await;
+        harness.noted(&fixture, "first").await;
         for late in [Said::from("y"), Said::from("Yes."), Said::from(json!({"decision": "allow"}))] {
-            bench.start(again(late)).await;
+            harness.start(again(late)).await;
         }
         // One that names only the conversation would have to be work for it.
-        let elsewhere = bench.send(within("c", "y")).await;
+        let elsewhere = harness.send(within("c", "y")).await;
         assert_eq!(elsewhere.status.state, TaskState::Rejected);
         let expected = "\"y\" answers no question that is open in this conversation";
         assert!(status_text(&elsewhere).starts_with(expected), "{}", status_text(&elsewhere));
-        place.allow("ask");
-        let second = bench.until(&first.id, |task| task.status.state == TaskState::InputRequired).await;
+        fixture.allow("ask");
+        let second = harness.until(&first.id, |task| task.status.state == TaskState::InputRequired).await;
         assert_eq!(question(&second)["tool"], "Edit");
         // Had one of the late answers decided it, that decision would come before this one.
-        bench.start(again("n".into())).await;
-        let done = bench.ended(&first.id).await;
+        harness.start(again("n".into())).await;
+        let done = harness.ended(&first.id).await;
         assert_eq!(ending(&done), (TaskState::Completed, "Done.".to_owned()), "its last word stays");
-        let decisions: Vec<Value> = written(&place).iter().map(|line| line["decision"].clone()).collect();
+        let decisions: Vec<Value> = written(&fixture).iter().map(|line| line["decision"].clone()).collect();
         assert_eq!(decisions, ["allow", "deny"], "and no prompt after them");
-        let told = bench.told(&first.id).await;
+        let told = harness.told(&first.id).await;
         let unasked = told.iter().filter(|told| told.starts_with("WORKING: No question was open when"));
         assert_eq!(unasked.count(), 3, "{told:?}");
     });
@@ -188,27 +188,27 @@ fn a_second_yes_that_comes_while_no_question_is_open_decides_nothing_and_is_no_w
 
 #[test]
 fn a_yes_to_what_a_program_said_at_the_end_is_work() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; finish \"Shall I go on?\""));
-    bench.run(async {
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; finish \"Shall I go on?\""));
+    harness.run(async {
         for text in ["go", "yes"] {
-            assert_eq!(bench.send(within("c", text)).await.status.state, TaskState::Completed);
+            assert_eq!(harness.send(within("c", text)).await.status.state, TaskState::Completed);
         }
-        assert_eq!(place.heard()[1], r#"{"kind":"prompt","text":"yes"}"#);
+        assert_eq!(fixture.heard()[1], r#"{"kind":"prompt","text":"yes"}"#);
     });
 }
 
 #[test]
 fn an_approval_that_would_begin_a_task_is_refused_as_expired() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let asked = bench.send(within("c", "go")).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let asked = harness.send(within("c", "go")).await;
         let id = question(&asked)["approvalId"].as_str().unwrap().to_owned();
-        bench.reply(&asked, "y").await;
+        harness.reply(&asked, "y").await;
         for late in [json!({"approvalId": id, "decision": "allow"}), json!({"decision": "allow"})] {
             let is_named = late.get("approvalId").is_some();
-            let refused = bench.send(Said::from(late).within("c")).await;
+            let refused = harness.send(Said::from(late).within("c")).await;
             assert_eq!((refused.status.state, reason(&refused).as_str()), (TaskState::Rejected, "rejected"));
             let expected = if is_named {
                 format!("the approval {id} is not open here: it has expired")
@@ -229,10 +229,10 @@ fn both(text: &str, data: Value) -> Said {
 
 #[test]
 fn work_that_speaks_of_a_decision_approves_nothing() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let asked = bench.send(within("c", "go")).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let asked = harness.send(within("c", "go")).await;
         let decision = json!({"decision": "approve", "title": "use SQLite"});
         let works = [
             both("Write this decision down in DECISIONS.md", decision),
@@ -241,38 +241,38 @@ fn work_that_speaks_of_a_decision_approves_nothing() {
         ];
         let mut begun = Vec::new();
         for work in works {
-            begun.push(bench.start(work.within("c")).await);
+            begun.push(harness.start(work.within("c")).await);
         }
-        let unnamed = bench.send(Said::from(json!({"decision": "allow"})).within("c")).await;
+        let unnamed = harness.send(Said::from(json!({"decision": "allow"})).within("c")).await;
         assert_eq!(unnamed.status.state, TaskState::Rejected, "{}", status_text(&unnamed));
         for id in &begun {
             assert_ne!(id, &asked.id);
-            bench.until(id, |task| status_text(task).starts_with("Waiting: another task")).await;
+            harness.until(id, |task| status_text(task).starts_with("Waiting: another task")).await;
         }
-        assert_eq!(question(&bench.get(&asked.id).await), question(&asked));
-        assert_eq!(written(&place), Vec::<Value>::new());
+        assert_eq!(question(&harness.get(&asked.id).await), question(&asked));
+        assert_eq!(written(&fixture), Vec::<Value>::new());
         // With its task named it is taken for what it is, and decides nothing either.
-        let again = bench.reply(&asked, both("Write this down", json!({"decision": "approve"}))).await;
+        let again = harness.reply(&asked, both("Write this down", json!({"decision": "approve"}))).await;
         assert_eq!(question(&again), question(&asked));
-        assert_eq!(bench.reply(&asked, json!({"decision": "deny"})).await.status.state, TaskState::Completed);
-        assert_eq!(written(&place)[0]["decision"], "deny");
+        assert_eq!(harness.reply(&asked, json!({"decision": "deny"})).await.status.state, TaskState::Completed);
+        assert_eq!(written(&fixture)[0]["decision"], "deny");
     });
 }
 
 #[test]
 fn a_first_message_may_speak_of_decisions_and_approvals() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; finish ok"));
-    bench.run(async {
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; finish ok"));
+    harness.run(async {
         for (text, data) in [
             ("please do what the data says", json!({"decision": "deploy", "env": "prod"})),
             ("choose the database", json!({"approvalId": "PO-1234", "amount": 5})),
             ("please summarise these options", json!({"option": "A", "optionId": "7"})),
             ("write it down", json!({"decision": "allow"})),
         ] {
-            let done = bench.send(both(text, data)).await;
+            let done = harness.send(both(text, data)).await;
             assert_eq!(ending(&done), (TaskState::Completed, "ok".to_owned()), "{text}");
-            let heard = place.heard().pop().unwrap();
+            let heard = fixture.heard().pop().unwrap();
             assert!(heard.contains(text) && heard.contains("Data that came with the message"), "{heard}");
         }
     });
@@ -280,10 +280,10 @@ fn a_first_message_may_speak_of_decisions_and_approvals() {
 
 #[test]
 fn an_answer_that_contradicts_itself_decides_nothing() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let asked = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let asked = harness.send("go").await;
         let allow = json!({"approvalId": question(&asked)["approvalId"], "decision": "allow"});
         let mut another = Said::from(json!({"decision": "allow"}));
         another.0.parts.extend(Said::from(json!({"approvalId": "x", "decision": "deny"})).0.parts);
@@ -292,27 +292,27 @@ fn an_answer_that_contradicts_itself_decides_nothing() {
             (another, "The approval x has expired; this is the one that is open.\n"),
             (both("y", json!({"title": "use SQLite"})), "That was more than an answer, which is words alone"),
         ] {
-            let again = bench.reply(&asked, answer).await;
+            let again = harness.reply(&asked, answer).await;
             assert!(status_text(&again).starts_with(note), "{}", status_text(&again));
             assert_eq!(question(&again), question(&asked));
         }
-        assert_eq!(written(&place), Vec::<Value>::new());
-        assert_eq!(bench.reply(&asked, both("y", allow)).await.status.state, TaskState::Completed);
-        assert_eq!(written(&place)[0]["decision"], "allow");
+        assert_eq!(written(&fixture), Vec::<Value>::new());
+        assert_eq!(harness.reply(&asked, both("y", allow)).await.status.state, TaskState::Completed);
+        assert_eq!(written(&fixture)[0]["decision"], "allow");
     });
 }
 
 #[test]
 fn data_that_come_too_late_leave_the_ending_as_it_is() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; note began yes; await end; finish Done."));
-    bench.run(async {
-        let id = bench.start("go").await;
-        bench.noted(&place, "began").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; note began yes; await end; finish Done."));
+    harness.run(async {
+        let id = harness.start("go").await;
+        harness.noted(&fixture, "began").await;
         for late in [json!({"decision": "later"}), json!({"approvalId": "x", "decision": "allow", "comment": "fine"})] {
-            bench.start(Said(Message { task_id: Some(id.clone()), ..Said::from(late).0 })).await;
+            harness.start(Said(Message { task_id: Some(id.clone()), ..Said::from(late).0 })).await;
         }
-        place.allow("end");
-        assert_eq!(ending(&bench.ended(&id).await), (TaskState::Completed, "Done.".to_owned()));
+        fixture.allow("end");
+        assert_eq!(ending(&harness.ended(&id).await), (TaskState::Completed, "Done.".to_owned()));
     });
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use switchboard_a2a::{Artifact, PartContent, Task, TaskState};
 use switchboard_cli_agents::WorktreePolicy;
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::worktrees::{branch, copying, put_away};
 
 fn diff(task: &Task) -> &Artifact {
@@ -24,35 +24,35 @@ fn bytes(task: &Task) -> Vec<u8> {
 }
 
 /// Applies a patch to the repository and says which tree comes of it.
-fn applied(place: &Place, patch: &Path) -> String {
-    place.git(&["apply", "--index", "--whitespace=nowarn", patch.to_str().unwrap()]);
-    place.git(&["write-tree"])
+fn applied(fixture: &Fixture, patch: &Path) -> String {
+    fixture.git(&["apply", "--index", "--whitespace=nowarn", patch.to_str().unwrap()]);
+    fixture.git(&["write-tree"])
 }
 
 /// Has a program change a repository with some files in it.
-fn changed(files: &[(&str, &[u8])], program: &str) -> (Place, Task) {
-    let place = Place::new();
+fn changed(files: &[(&str, &[u8])], program: &str) -> (Fixture, Task) {
+    let fixture = Fixture::new();
     for (name, content) in files {
-        std::fs::write(place.work().join(name), content).unwrap();
+        std::fs::write(fixture.work().join(name), content).unwrap();
     }
-    place.repository();
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, &format!("{program}; finish ok")));
-    let task = bench.run(async {
-        let task = bench.send("go").await;
+    fixture.repository();
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, &format!("{program}; finish ok")));
+    let task = harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
         task
     });
-    drop(bench);
-    (place, task)
+    drop(harness);
+    (fixture, task)
 }
 
 fn applies(files: &[(&str, &[u8])], program: &str) -> Task {
-    let (place, task) = changed(files, program);
-    let patch = place.path().join("patch");
+    let (fixture, task) = changed(files, program);
+    let patch = fixture.path().join("patch");
     std::fs::write(&patch, bytes(&task)).unwrap();
     let tree = format!("{}^{{tree}}", branch(&task));
-    assert_eq!(applied(&place, &patch), place.git(&["rev-parse", &tree]), "{program}");
+    assert_eq!(applied(&fixture, &patch), fixture.git(&["rev-parse", &tree]), "{program}");
     task
 }
 
@@ -81,18 +81,18 @@ fn a_diff_applies_whatever_was_changed() {
 #[test]
 fn a_diff_without_room_for_all_leaves_out_whole_files_and_says_so() {
     let lines = r#"awk 'BEGIN { for (i = 0; i < 200000; i++) print "line " i }'"#;
-    let (place, task) = changed(&[], &format!("{lines} > large; echo a > a; echo z > z; echo two >> readme"));
+    let (fixture, task) = changed(&[], &format!("{lines} > large; echo a > a; echo z > z; echo two >> readme"));
     let expected = "The diff is cut: it leaves out 1 of 4 files, which are too large for it: large";
     assert_eq!(diff(&task).description.as_deref(), Some(expected));
     let facts: serde_json::Value =
         diff(&task).metadata.as_ref().unwrap().get("switchboard/worktree").unwrap().read().unwrap();
     assert_eq!((&facts["isCut"], &facts["leftOut"]), (&true.into(), &serde_json::json!(["large"])));
     assert_eq!(data(&task, "result")["filesChanged"], serde_json::json!(["a", "large", "readme", "z"]));
-    let patch = place.path().join("patch");
+    let patch = fixture.path().join("patch");
     std::fs::write(&patch, bytes(&task)).unwrap();
-    applied(&place, &patch);
-    assert_eq!(place.git(&["status", "--porcelain"]), "A  a\nM  readme\nA  z");
-    let whole = place.git(&["show", &format!("{}:large", branch(&task))]);
+    applied(&fixture, &patch);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "A  a\nM  readme\nA  z");
+    let whole = fixture.git(&["show", &format!("{}:large", branch(&task))]);
     assert_eq!(whole.lines().count(), 200_000, "it is whole on the branch");
 }
 

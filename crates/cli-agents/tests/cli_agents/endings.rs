@@ -7,15 +7,15 @@ use switchboard_a2a::TaskState;
 use switchboard_cli_agents::adapters::{Approvals, Generic, GenericOptions, Input, Output};
 use switchboard_cli_agents::{Settings, Worker};
 
-use crate::bench::*;
-use crate::place::{Place, lives};
+use crate::fixture::{Fixture, lives};
+use crate::harness::*;
 
 /// Runs a program once and says how its task ended, with its reason.
 fn ended(program: &str) -> (TaskState, String, String) {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let task = harness.send("go").await;
         let (state, text) = ending(&task);
         let reason = if state == TaskState::Completed { String::new() } else { reason(&task) };
         (state, text, reason)
@@ -67,68 +67,69 @@ fn what_comes_after_the_result_changes_nothing() {
 
 #[test]
 fn a_killed_child_fails_its_task() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; text Hm; note pid $$; await never"));
-    bench.run(async {
-        let id = bench.start("go").await;
-        let pid = bench.noted(&place, "pid").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; text Hm; note pid $$; await never"));
+    harness.run(async {
+        let id = harness.start("go").await;
+        let pid = harness.noted(&fixture, "pid").await;
         kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
-        let task = bench.ended(&id).await;
+        let task = harness.ended(&id).await;
         assert_eq!(ending(&task), (TaskState::Failed, "sh was ended by signal 9".to_owned()));
         assert_eq!(reason(&task), "no_result");
         assert_eq!(text(&task, "assistant-response").as_deref(), Some("Hm"));
-        bench.wait_for(|| (bench.children.running() == 0).then_some(())).await;
+        harness.wait_for(|| (harness.children.running() == 0).then_some(())).await;
     });
 }
 
 #[test]
 fn a_child_that_closes_its_output_is_waited_for() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; exec 1>&-; note closed yes; await end; exit 4"));
-    bench.run(async {
-        let id = bench.start("go").await;
-        bench.noted(&place, "closed").await;
-        place.allow("end");
-        assert_eq!(ending(&bench.ended(&id).await), (TaskState::Failed, "sh exited with code 4".to_owned()));
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; exec 1>&-; note closed yes; await end; exit 4"));
+    harness.run(async {
+        let id = harness.start("go").await;
+        harness.noted(&fixture, "closed").await;
+        fixture.allow("end");
+        assert_eq!(ending(&harness.ended(&id).await), (TaskState::Failed, "sh exited with code 4".to_owned()));
     });
 }
 
 #[test]
 fn a_child_that_closes_its_output_and_stays_is_silent() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; note pid $$; exec 1>&-; note closed yes; await never"));
-    bench.run(async {
-        let id = bench.start("go").await;
-        bench.noted(&place, "closed").await;
-        bench.clock.advance(Duration::from_secs(5 * 60));
-        assert_eq!(reason(&bench.ended(&id).await), "idle");
-        assert!(!lives(&place.noted("pid").unwrap()));
+    let fixture = Fixture::new();
+    let harness =
+        Harness::open(&fixture, fixture.settings("hear; note pid $$; exec 1>&-; note closed yes; await never"));
+    harness.run(async {
+        let id = harness.start("go").await;
+        harness.noted(&fixture, "closed").await;
+        harness.clock.advance(Duration::from_secs(5 * 60));
+        assert_eq!(reason(&harness.ended(&id).await), "idle");
+        assert!(!lives(&fixture.noted("pid").unwrap()));
     });
 }
 
 #[test]
 fn nothing_is_left_of_a_program_that_stays_after_its_result() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = "hear; sleep 1000 & note one $!; setsid sleep 1000 & note two $!; finish Done.; await never";
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(ending(&task), (TaskState::Completed, "Done.".to_owned()));
-        assert!(!lives(&place.noted("one").unwrap()) && !lives(&place.noted("two").unwrap()));
-        assert_eq!(bench.children.running(), 0);
+        assert!(!lives(&fixture.noted("one").unwrap()) && !lives(&fixture.noted("two").unwrap()));
+        assert_eq!(harness.children.running(), 0);
     });
 }
 
 #[test]
 fn a_plain_programs_exit_code_is_its_result() {
-    let place = Place::new();
-    let program = place.generic("read -r line; echo \"got $line\"; [ \"$line\" = good ] || exit 2", |options| {
+    let fixture = Fixture::new();
+    let program = fixture.generic("read -r line; echo \"got $line\"; [ \"$line\" = good ] || exit 2", |options| {
         (options.output, options.approvals) = (Output::Text, Approvals::Never);
     });
-    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
-    bench.run(async {
-        assert_eq!(ending(&bench.send("good").await), (TaskState::Completed, "got good".to_owned()));
-        let bad = bench.send("bad").await;
+    let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
+    harness.run(async {
+        assert_eq!(ending(&harness.send("good").await), (TaskState::Completed, "got good".to_owned()));
+        let bad = harness.send("bad").await;
         assert_eq!(ending(&bad), (TaskState::Failed, "sh exited with code 2".to_owned()));
         assert_eq!(reason(&bad), "agent_error");
         assert_eq!(text(&bad, "assistant-response").as_deref(), Some("got bad\n"));
@@ -137,10 +138,10 @@ fn a_plain_programs_exit_code_is_its_result() {
 
 #[test]
 fn a_missing_program_is_named_with_what_to_do() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let command = vec!["no-such-program-here".to_owned()];
     let program = Generic::new(GenericOptions { command, ..GenericOptions::default() }).unwrap();
-    let named = Worker { program: Some("./gone.sh".into()), ..Worker::new(place.asking("")) };
+    let named = Worker { program: Some("./gone.sh".into()), ..Worker::new(fixture.asking("")) };
     for (worker, expected) in [
         (
             Worker::new(program),
@@ -149,9 +150,9 @@ fn a_missing_program_is_named_with_what_to_do() {
         ),
         (named, "./gone.sh is not a program that can be started: check `program` or `command` of this agent"),
     ] {
-        let place = Place::new();
-        let bench = Bench::open(&place, Settings::new("coder", worker, place.work()));
-        let task = bench.run(bench.send("go"));
+        let fixture = Fixture::new();
+        let harness = Harness::open(&fixture, Settings::new("coder", worker, fixture.work()));
+        let task = harness.run(harness.send("go"));
         assert_eq!(ending(&task), (TaskState::Failed, expected.to_owned()));
         assert_eq!(reason(&task), "agent_error/not_started");
     }
@@ -159,53 +160,54 @@ fn a_missing_program_is_named_with_what_to_do() {
 
 #[test]
 fn a_missing_folder_is_named() {
-    let place = Place::new();
-    let bench = Bench::open(&place, Settings { cwd: place.path().join("gone"), ..place.settings("finish ok") });
-    let (state, text) = ending(&bench.run(bench.send("go")));
+    let fixture = Fixture::new();
+    let harness =
+        Harness::open(&fixture, Settings { cwd: fixture.path().join("gone"), ..fixture.settings("finish ok") });
+    let (state, text) = ending(&harness.run(harness.send("go")));
     assert_eq!(state, TaskState::Failed);
     assert!(text.contains("/gone: No such file"), "{text}");
 }
 
 #[test]
 fn a_message_without_text_starts_nothing() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("note started yes; finish ok"));
-    bench.run(async {
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("note started yes; finish ok"));
+    harness.run(async {
         for empty in [Said::from(" \n\t"), Said::from(serde_json::json!({"a": 1}))] {
-            let task = bench.send(empty).await;
+            let task = harness.send(empty).await;
             assert_eq!(ending(&task), (TaskState::Rejected, "the message has no text: say what to do".to_owned()));
             assert_eq!(reason(&task), "rejected");
         }
-        assert_eq!(place.noted("started"), None);
+        assert_eq!(fixture.noted("started"), None);
     });
 }
 
 #[test]
 fn a_prompt_reaches_the_program_as_it_is_whatever_it_looks_like() {
     const PROMPTS: [&str; 4] = ["--help", "-rf / --no-preserve-root", "$(touch broken) `id` 'a' \"b\"", "two\nlines ö"];
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"for argument; do printf '[%s]' "$argument" >> "$NOTES/arguments"; done; finish ok"#;
-    let program = place.generic(program, |options| {
+    let program = fixture.generic(program, |options| {
         (options.input, options.approvals) = (Input::Argument, Approvals::Never);
     });
-    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
+    let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
     let expected: String = PROMPTS.map(|prompt| format!("[--][{prompt}]")).concat();
-    bench.run(async {
+    harness.run(async {
         for prompt in PROMPTS {
-            assert_eq!(bench.send(prompt).await.status.state, TaskState::Completed);
+            assert_eq!(harness.send(prompt).await.status.state, TaskState::Completed);
         }
     });
-    assert_eq!(place.noted("arguments").unwrap(), expected);
+    assert_eq!(fixture.noted("arguments").unwrap(), expected);
 
-    let place = Place::new();
-    let program = place.generic(r#"cat >> "$NOTES/read"; finish ok"#, |options| options.approvals = Approvals::Never);
-    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
-    bench.run(async {
+    let fixture = Fixture::new();
+    let program = fixture.generic(r#"cat >> "$NOTES/read"; finish ok"#, |options| options.approvals = Approvals::Never);
+    let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
+    harness.run(async {
         for prompt in PROMPTS {
-            assert_eq!(bench.send(prompt).await.status.state, TaskState::Completed);
+            assert_eq!(harness.send(prompt).await.status.state, TaskState::Completed);
         }
     });
-    assert_eq!(place.noted("read").unwrap(), PROMPTS.map(|prompt| format!("{prompt}\n")).concat());
+    assert_eq!(fixture.noted("read").unwrap(), PROMPTS.map(|prompt| format!("{prompt}\n")).concat());
 }
 
 #[test]
@@ -221,17 +223,17 @@ fn what_was_being_said_is_ended_however_the_turn_ends() {
         ("hear; text Hm; tell '{\"kind\":\"reasoning\",\"text\":\"so\"}'; exit 3", false),
         ("hear; text Hm; tell '{\"kind\":\"reasoning\",\"text\":\"so\"}'; note told yes; await never", true),
     ] {
-        let place = Place::new();
-        let bench = Bench::open(&place, place.settings(program));
-        bench.run(async {
-            let id = bench.start("go").await;
+        let fixture = Fixture::new();
+        let harness = Harness::open(&fixture, fixture.settings(program));
+        harness.run(async {
+            let id = harness.start("go").await;
             if cancel {
-                bench.noted(&place, "told").await;
-                bench.until(&id, |task| text(task, "reasoning").is_some()).await;
-                bench.cancel(&id).await.unwrap();
+                harness.noted(&fixture, "told").await;
+                harness.until(&id, |task| text(task, "reasoning").is_some()).await;
+                harness.cancel(&id).await.unwrap();
             }
-            bench.ended(&id).await;
-            let log = bench.log(&id).await;
+            harness.ended(&id).await;
+            let log = harness.log(&id).await;
             for artifact in ["assistant-response", "reasoning"] {
                 let mut updates = log.iter().map(|frame| &frame["artifactUpdate"]);
                 let last = updates.rfind(|update| update["artifact"]["artifactId"] == artifact).unwrap();

@@ -4,21 +4,21 @@
 
 mod answers;
 mod approvals;
-mod bench;
 mod cancels;
 mod diffs;
 mod endings;
+mod fixture;
+mod harness;
 mod held_store;
-mod hostile_copies;
+mod hostile_worktrees;
 mod limits;
 mod mapping;
-mod place;
 mod queues;
 mod recovery;
+mod request_options;
 mod resuming;
 mod routing;
 mod sessions;
 mod starts;
-mod unfinished_copies;
-mod wishes;
+mod unfinished_worktrees;
 mod worktrees;

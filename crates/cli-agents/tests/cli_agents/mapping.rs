@@ -5,8 +5,8 @@ use switchboard_a2a::{Dialect, TaskState};
 use switchboard_cli_agents::adapters::{Approvals, Output};
 use switchboard_cli_agents::{Settings, Worker};
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::sessions::usage;
 
 const RICH: &str = r#"hear
@@ -25,11 +25,11 @@ tell '{"kind":"done"}'"#;
 
 #[test]
 fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(RICH));
-    bench.run(async {
-        let task = bench.send("look").await;
-        let told = bench.told(&task.id).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(RICH));
+    harness.run(async {
+        let task = harness.send("look").await;
+        let told = harness.told(&task.id).await;
         let shown: Vec<&str> = told.iter().map(|told| told.split("{\"toolCallId").next().unwrap()).collect();
         let stats = "\"stats\":{\"inputTokens\":900,\"cachedTokens\":300,\"outputTokens\":120,\"reasoningTokens\":20,\
                      \"costUsd\":0.5,\"durationMs\":0}";
@@ -65,7 +65,7 @@ fn a_turn_is_told_in_order_and_each_artifact_has_one_id() {
 
 #[test]
 fn codes_for_terminals_do_nothing_to_readers_and_hide_nothing_from_those_who_decide() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"hear
 tell '{"kind":"reasoning","text":"\u001b[2mHm\u001b[0m"}'
 tell '{"kind":"tool_result","id":"t","tool":"Bash","output":"\u001b[32mok\u001b[0m"}'
@@ -73,12 +73,12 @@ tell '{"kind":"notice","text":"\u001b]0;owned\u0007again"}'
 tell '{"kind":"approval_required","request":"r","tool":"Bash","prompt":"Run rm\u001b[2K\u0008 ls","input":{}}'; hear
 text 'a\u001b[31mb\u001b[0m'
 tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let asked = bench.send("look").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let asked = harness.send("look").await;
         assert!(status_text(&asked).starts_with("Approve: Run rm\\u{1b}[2K\\u{8} ls?\n"), "{}", status_text(&asked));
-        let done = bench.reply(&asked, "y").await;
-        let told = bench.told(&done.id).await;
+        let done = harness.reply(&asked, "y").await;
+        let told = harness.told(&done.id).await;
         for expected in ["reasoning: Hm", "WORKING: again", "assistant-response: ab", "FAILED: no"] {
             assert!(told.iter().any(|told| told == expected), "{expected}: {told:?}");
         }
@@ -88,24 +88,24 @@ tell '{"kind":"error","message":"\u001b[1mno\u001b[0m"}'"#;
 
 #[test]
 fn text_before_a_carriage_return_is_not_lost() {
-    let place = Place::new();
-    let program = place.generic(r"hear; printf 'a\rb\n10 %%\r\033[2K20 %%\r\n'", |options| {
+    let fixture = Fixture::new();
+    let program = fixture.generic(r"hear; printf 'a\rb\n10 %%\r\033[2K20 %%\r\n'", |options| {
         options.output = Output::Text;
         options.approvals = Approvals::Never;
     });
-    let bench = Bench::open(&place, Settings::new("coder", Worker::new(program), place.work()));
-    bench.run(async {
-        let task = bench.send("look").await;
+    let harness = Harness::open(&fixture, Settings::new("coder", Worker::new(program), fixture.work()));
+    harness.run(async {
+        let task = harness.send("look").await;
         assert_eq!(text(&task, "assistant-response").as_deref(), Some("a\nb\n10 %\n20 %\n"));
     });
 }
 
 #[test]
 fn pieces_say_what_they_are_added_to_and_which_is_the_last_in_both_versions() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(RICH));
-    bench.run(async {
-        let task = bench.send("look").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(RICH));
+    harness.run(async {
+        let task = harness.send("look").await;
         let artifacts = |frames: &[Value], old: bool| -> Vec<(String, bool, bool)> {
             let updates = frames.iter().filter_map(|frame| match old {
                 true => (frame["kind"] == "artifact-update").then_some(frame),
@@ -122,21 +122,21 @@ fn pieces_say_what_they_are_added_to_and_which_is_the_last_in_both_versions() {
         let result = ("result".to_owned(), false, true);
         let expected =
             [response(false, false), response(true, false), response(true, false), response(true, true), result];
-        assert_eq!(artifacts(&bench.log(&task.id).await, false), expected);
-        assert_eq!(artifacts(&bench.log_in(Dialect::V03Rpc, &task.id).await, true), expected);
+        assert_eq!(artifacts(&harness.log(&task.id).await, false), expected);
+        assert_eq!(artifacts(&harness.log_in(Dialect::V03Rpc, &task.id).await, true), expected);
     });
 }
 
 #[test]
 fn the_last_event_says_what_it_has_cost_in_both_versions() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(RICH));
-    bench.run(async {
-        let task = bench.send("look").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(RICH));
+    harness.run(async {
+        let task = harness.send("look").await;
         let cost = json!({"inputTokens": 900, "outputTokens": 120, "costUsd": 0.5});
-        let log = bench.log(&task.id).await;
+        let log = harness.log(&task.id).await;
         assert_eq!(log.last().unwrap()["statusUpdate"]["metadata"]["switchboard/usage"], cost);
-        let log = bench.log_in(Dialect::V03Rpc, &task.id).await;
+        let log = harness.log_in(Dialect::V03Rpc, &task.id).await;
         let last = log.last().unwrap();
         assert_eq!((&last["status"]["state"], &last["metadata"]["switchboard/usage"]), (&json!("completed"), &cost));
         assert_eq!(last["status"]["message"]["parts"][0]["text"], "Two files.");
@@ -145,16 +145,16 @@ fn the_last_event_says_what_it_has_cost_in_both_versions() {
 
 #[test]
 fn a_tools_output_is_cut_between_characters() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"hear; long=$(printf 'ö%.0s' $(seq 1 300)); fits=$(printf 'ü%.0s' $(seq 1 200))
         tell "{\"kind\":\"tool_use\",\"id\":\"a\",\"tool\":\"Bash\",\"input\":{}}"
         tell "{\"kind\":\"tool_result\",\"id\":\"a\",\"output\":\"$long\"}"
         tell "{\"kind\":\"tool_use\",\"id\":\"b\",\"tool\":\"Bash\",\"input\":{}}"
         tell "{\"kind\":\"tool_result\",\"id\":\"b\",\"output\":\"$fits\"}"; finish ok"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let task = bench.send("go").await;
-        let log = bench.log(&task.id).await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let task = harness.send("go").await;
+        let log = harness.log(&task.id).await;
         let texts: Vec<&str> = log
             .iter()
             .filter_map(|frame| frame["statusUpdate"]["status"]["message"]["parts"][0]["text"].as_str())
@@ -166,11 +166,11 @@ fn a_tools_output_is_cut_between_characters() {
 
 #[test]
 fn a_tools_use_is_also_a_frame_of_the_extension() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(RICH));
-    bench.run(async {
-        let task = bench.send("look").await;
-        let log = bench.log(&task.id).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(RICH));
+    harness.run(async {
+        let task = harness.send("look").await;
+        let log = harness.log(&task.id).await;
         let uri = switchboard_engine::TOOL_CALL_URI;
         let calls: Vec<&Value> =
             log.iter().map(|frame| &frame["statusUpdate"]["status"]["message"]["metadata"][uri]).collect();
@@ -186,14 +186,14 @@ fn a_tools_use_is_also_a_frame_of_the_extension() {
 
 #[test]
 fn an_answer_that_was_not_said_before_is_an_artifact_too() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; finish 'Forty-two.'"));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; finish 'Forty-two.'"));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(text(&task, "assistant-response").as_deref(), Some("Forty-two."));
         assert_eq!(status_text(&task), "Forty-two.");
         assert_eq!(data(&task, "result")["summary"], "Forty-two.");
-        let told = bench.told(&task.id).await;
+        let told = harness.told(&task.id).await;
         assert!(
             told[told.len() - 2].starts_with("result: ") && told[told.len() - 1].starts_with("COMPLETED"),
             "{told:?}"
@@ -203,10 +203,10 @@ fn an_answer_that_was_not_said_before_is_an_artifact_too() {
 
 #[test]
 fn a_turn_that_says_nothing_can_still_be_done() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings(r#"hear; tell '{"kind":"done"}'"#));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings(r#"hear; tell '{"kind":"done"}'"#));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed);
         assert_eq!((text(&task, "assistant-response"), data(&task, "result")["summary"].as_str()), (None, Some("")));
     });
@@ -214,11 +214,11 @@ fn a_turn_that_says_nothing_can_still_be_done() {
 
 #[test]
 fn a_long_answer_is_whole_in_its_artifact_and_begins_in_the_message() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"hear; long=$(head -c 60000 /dev/zero | tr '\0' x); text "ö$long"; tell '{"kind":"done"}'"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed);
         let whole = format!("ö{}", "x".repeat(60_000));
         assert_eq!(text(&task, "assistant-response").unwrap(), whole);
@@ -231,31 +231,31 @@ fn a_long_answer_is_whole_in_its_artifact_and_begins_in_the_message() {
 
 #[test]
 fn a_later_init_changes_the_facts_and_is_not_repeated() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = r#"hear; tell '{"kind":"init","session":"a"}'; tell '{"kind":"init","session":"a"}'
         tell '{"kind":"init","session":"b","model":"m"}'; finish ok"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(data(&task, "agent-metadata"), json!({"cli": "generic", "sessionId": "b", "model": "m"}));
-        let told = bench.told(&task.id).await;
+        let told = harness.told(&task.id).await;
         assert_eq!(told.iter().filter(|told| told.starts_with("agent-metadata:")).count(), 2, "{told:?}");
     });
 }
 
 #[test]
 fn two_turns_of_a_task_say_which_messages_are_new() {
-    let place = Place::new();
-    let bench = Bench::open(
-        &place,
-        place.settings("hear; text \"run $(wc -l < \"$NOTES/heard\")\"; await end; tell '{\"kind\":\"done\"}'"),
+    let fixture = Fixture::new();
+    let harness = Harness::open(
+        &fixture,
+        fixture.settings("hear; text \"run $(wc -l < \"$NOTES/heard\")\"; await end; tell '{\"kind\":\"done\"}'"),
     );
-    bench.run(async {
-        let id = bench.start("one").await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-        bench.start(Said(switchboard_a2a::Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
-        place.allow("end");
-        let task = bench.ended(&id).await;
+    harness.run(async {
+        let id = harness.start("one").await;
+        harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
+        harness.start(Said(switchboard_a2a::Message { task_id: Some(id.clone()), ..Said::from("two").0 })).await;
+        fixture.allow("end");
+        let task = harness.ended(&id).await;
         assert_eq!(text(&task, "assistant-response").unwrap(), "run 1\n\nrun 2");
         assert_eq!((status_text(&task).as_str(), &data(&task, "result")["summary"]), ("run 2", &json!("run 2")));
     });

@@ -10,8 +10,8 @@ use switchboard_engine::{
     Address, AgentScope, BLOCKED_BY_KEY, Caller, QUEUE_POSITION_KEY, QUEUE_REASON_KEY, Scopes, Switches,
 };
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 
 /// Says its prompt and its folder and waits until it may end.
 const PATIENT: &str = r#"hear; text "in $(basename "$PWD")"; await end; finish ok"#;
@@ -47,50 +47,50 @@ fn is_at_work(task: &Task) -> bool {
 
 #[test]
 fn a_child_that_waits_for_an_answer_keeps_its_place() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let switches = Switches { max_running: Some(1), ..Switches::default() };
-    let settings = Settings { repo_lock: false, ..place.settings("hear; ask r1 Bash; hear; finish ok") };
-    let bench = Bench::serving(&place, settings, switches);
-    bench.run(async {
-        let asked = bench.send("one").await;
-        let second = bench.start("two").await;
-        let third = bench.start("three").await;
+    let settings = Settings { repo_lock: false, ..fixture.settings("hear; ask r1 Bash; hear; finish ok") };
+    let harness = Harness::serving(&fixture, settings, switches);
+    harness.run(async {
+        let asked = harness.send("one").await;
+        let second = harness.start("two").await;
+        let third = harness.start("three").await;
         for (id, position) in [(&second, "1"), (&third, "2")] {
-            let task = bench.get(id).await;
+            let task = harness.get(id).await;
             assert_eq!(task.status.state, TaskState::Submitted);
             let metadata = task.metadata.unwrap();
             assert_eq!(metadata.get(QUEUE_POSITION_KEY).unwrap().as_str(), position);
             let reason = metadata.get(QUEUE_REASON_KEY).unwrap().as_text().unwrap();
             assert_eq!(reason, "the one place of this agent is taken by a task that waits for an answer");
         }
-        assert_eq!(bench.children.running(), 1);
-        assert_eq!(bench.reply(&asked, "y").await.status.state, TaskState::Completed);
-        bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
+        assert_eq!(harness.children.running(), 1);
+        assert_eq!(harness.reply(&asked, "y").await.status.state, TaskState::Completed);
+        harness.until(&second, |task| task.status.state == TaskState::InputRequired).await;
     });
 }
 
 #[test]
 fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahead() {
-    let place = Place::new();
-    place.repository();
-    std::fs::create_dir(place.work().join("src")).unwrap();
-    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
-    let bench = Bench::open(&place, settings);
-    bench.run(async {
-        let first = bench.start("one").await;
-        bench.until(&first, is_at_work).await;
-        let second = bench.start(Said::from("two").with("repo", "src")).await;
-        let second = bench.until(&second, |task| task.status.state == TaskState::Working).await;
+    let fixture = Fixture::new();
+    fixture.repository();
+    std::fs::create_dir(fixture.work().join("src")).unwrap();
+    let settings = Settings { repos: vec![fixture.work()], ..fixture.settings(PATIENT) };
+    let harness = Harness::open(&fixture, settings);
+    harness.run(async {
+        let first = harness.start("one").await;
+        harness.until(&first, is_at_work).await;
+        let second = harness.start(Said::from("two").with("repo", "src")).await;
+        let second = harness.until(&second, |task| task.status.state == TaskState::Working).await;
         assert_eq!(status_text(&second), waiting(&first, 1));
-        let third = bench.start("three").await;
-        let third = bench.until(&third, |task| task.status.state == TaskState::Working).await;
+        let third = harness.start("three").await;
+        let third = harness.until(&third, |task| task.status.state == TaskState::Working).await;
         assert_eq!(status_text(&third), waiting(&first, 2));
-        assert_eq!(bench.children.running(), 1);
-        place.allow("end");
+        assert_eq!(harness.children.running(), 1);
+        fixture.allow("end");
         for id in [&first, &second.id, &third.id] {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
-        let prompts = place.heard();
+        let prompts = fixture.heard();
         let expected = ["one", "two", "three"].map(|text| format!(r#"{{"kind":"prompt","text":"{text}"}}"#));
         assert_eq!(prompts, expected);
     });
@@ -98,51 +98,51 @@ fn one_task_at_a_time_works_in_a_repository_and_the_others_say_how_many_are_ahea
 
 #[test]
 fn who_waits_for_a_repository_says_whether_the_one_at_work_waits_for_an_answer() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program =
         r#"hear; await ask; ask r1 Bash; hear; text on; await "end-$(grep -c prompt "$NOTES/heard")"; finish ok"#;
-    let bench = Bench::open(&place, place.settings(program));
-    bench.run(async {
-        let first = bench.start("one").await;
-        bench.wait_for(|| (place.heard().len() == 1).then_some(())).await;
-        let second = bench.start("two").await;
-        bench.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
-        bench.clock.advance(Duration::from_secs(90));
-        place.allow("ask");
-        let blocked = bench.until(&second, |task| status_text(task) == asks(&first, ASKED, 1)).await;
+    let harness = Harness::open(&fixture, fixture.settings(program));
+    harness.run(async {
+        let first = harness.start("one").await;
+        harness.wait_for(|| (fixture.heard().len() == 1).then_some(())).await;
+        let second = harness.start("two").await;
+        harness.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
+        harness.clock.advance(Duration::from_secs(90));
+        fixture.allow("ask");
+        let blocked = harness.until(&second, |task| status_text(task) == asks(&first, ASKED, 1)).await;
         let expected = json!({
             "agent": "coder", "since": BEGAN, "asksSince": ASKED, "taskId": first.as_str(),
             "answer": format!("switchboard send coder --task-id {first} ANSWER"),
             "cancel": format!("switchboard task cancel coder {first}"),
         });
         assert_eq!(blocked_by(&blocked), Some(expected));
-        let third = bench.start("three").await;
-        bench.until(&third, |task| status_text(task) == asks(&first, ASKED, 2)).await;
-        let asked = bench.until(&first, |task| task.status.state == TaskState::InputRequired).await;
-        bench.start(Said(switchboard_a2a::Message { task_id: Some(asked.id), ..Said::from("y").0 })).await;
-        bench.until(&first, is_at_work).await;
-        bench.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
-        bench.until(&third, |task| status_text(task) == waiting(&first, 2)).await;
-        place.allow("end-1");
-        assert_eq!(bench.ended(&first).await.status.state, TaskState::Completed);
-        let second = bench.until(&second, |task| task.status.state == TaskState::InputRequired).await;
+        let third = harness.start("three").await;
+        harness.until(&third, |task| status_text(task) == asks(&first, ASKED, 2)).await;
+        let asked = harness.until(&first, |task| task.status.state == TaskState::InputRequired).await;
+        harness.start(Said(switchboard_a2a::Message { task_id: Some(asked.id), ..Said::from("y").0 })).await;
+        harness.until(&first, is_at_work).await;
+        harness.until(&second, |task| status_text(task) == waiting(&first, 1)).await;
+        harness.until(&third, |task| status_text(task) == waiting(&first, 2)).await;
+        fixture.allow("end-1");
+        assert_eq!(harness.ended(&first).await.status.state, TaskState::Completed);
+        let second = harness.until(&second, |task| task.status.state == TaskState::InputRequired).await;
         assert_eq!(blocked_by(&second), None, "it waits for nothing any more");
-        let third = bench.until(&third, |task| status_text(task).contains(second.id.as_str())).await;
+        let third = harness.until(&third, |task| status_text(task).contains(second.id.as_str())).await;
         assert_eq!(blocked_by(&third).unwrap()["since"], ASKED, "another one is in the way, and since later");
     });
 }
 
 #[test]
 fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_operators_see_which_task() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; ask r1 Bash; hear; finish ok"));
-    bench.run(async {
-        let first = bench.send("the secret work").await.id;
-        bench.clock.advance(Duration::from_secs(90));
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; ask r1 Bash; hear; finish ok"));
+    harness.run(async {
+        let first = harness.send("the secret work").await.id;
+        harness.clock.advance(Duration::from_secs(90));
         let caller = |admin| Caller { id: "bob".into(), scopes: Scopes { agents: AgentScope::All, admin } };
-        let second = bench.send_as(&caller(false), "two").await;
+        let second = harness.send_as(&caller(false), "two").await;
         let read = async |admin| {
-            let reading = bench.engine.get(&Address::Root, &caller(admin), &second).await;
+            let reading = harness.engine.get(&Address::Root, &caller(admin), &second).await;
             reading.unwrap().into_task().unwrap()
         };
         let task = loop {
@@ -162,13 +162,13 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
         assert!(!serde_json::to_string(&task).unwrap().contains(first.as_str()));
         assert_eq!(blocked_by(&read(true).await).unwrap()["taskId"], first.as_str(), "an admin key");
 
-        let live = bench.engine.live_tasks(TaskKey(0), 10).await.unwrap();
+        let live = harness.engine.live_tasks(TaskKey(0), 10).await.unwrap();
         let seen: Vec<_> = live.iter().map(|view| (&view.id, view.caller.as_str(), view.first_words.as_str())).collect();
         assert_eq!(seen, [(&first, "local", "the secret work"), (&second, "bob", "two")]);
         assert_eq!((live[0].state, live[1].state), (TaskState::InputRequired, TaskState::Working));
         assert_eq!(live[1].blocker.as_ref().map(|blocker| &blocker.task), Some(&first));
         assert_eq!(live[0].blocker, None);
-        bench.engine.cancel_any(&first).await.unwrap();
+        harness.engine.cancel_any(&first).await.unwrap();
         loop {
             let task = read(true).await;
             if task.status.state == TaskState::InputRequired {
@@ -182,51 +182,51 @@ fn a_task_that_waits_for_another_callers_says_which_agent_and_since_when_and_ope
 
 #[test]
 fn a_task_that_waits_does_not_repeat_every_question_of_another() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let program = "hear; for number in $(seq 22); do ask r$number Bash; hear; await go-$number; done
         text on; await end; finish ok";
-    let bench = Bench::open(&place, place.settings(program));
+    let harness = Harness::open(&fixture, fixture.settings(program));
     let asks = |task: &Task| status_text(task).contains("and waits for an answer since");
-    bench.run(async {
-        let first = bench.send("one").await;
-        let second = bench.start("two").await;
+    harness.run(async {
+        let first = harness.send("one").await;
+        let second = harness.start("two").await;
         for number in 1..=22 {
             let is_asked = |task: &Task| {
                 task.status.state == TaskState::InputRequired && status_text(task).contains(&format!("for r{number}?"))
             };
-            bench.until(&first.id, is_asked).await;
+            harness.until(&first.id, is_asked).await;
             if number <= 20 {
-                bench.until(&second, asks).await;
+                harness.until(&second, asks).await;
             }
             let yes = switchboard_a2a::Message { task_id: Some(first.id.clone()), ..Said::from("y").0 };
-            bench.start(Said(yes)).await;
-            bench.until(&second, |task| !asks(task)).await;
-            place.allow(&format!("go-{number}"));
+            harness.start(Said(yes)).await;
+            harness.until(&second, |task| !asks(task)).await;
+            fixture.allow(&format!("go-{number}"));
         }
-        bench.until(&first.id, is_at_work).await;
-        bench.cancel(&second).await.unwrap();
-        let told = bench.told(&second).await;
+        harness.until(&first.id, is_at_work).await;
+        harness.cancel(&second).await.unwrap();
+        let told = harness.told(&second).await;
         assert_eq!(told.iter().filter(|told| told.contains("and waits for an answer since")).count(), 20, "{told:?}");
     });
 }
 
 #[test]
 fn a_folder_and_a_repository_below_it_are_not_worked_in_at_once() {
-    let place = Place::new();
-    std::fs::create_dir_all(place.work().join("a")).unwrap();
-    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
-    let bench = Bench::open(&place, settings);
-    bench.run(async {
-        let above = bench.start("one").await;
-        bench.until(&above, is_at_work).await;
-        let below = bench.start(Said::from("two").with("repo", "a")).await;
-        bench.until(&below, |task| status_text(task).starts_with("Waiting: agent coder works in this")).await;
-        let above_again = bench.start("three").await;
-        bench.until(&above_again, |task| status_text(task).contains("(2 ahead).")).await;
-        assert_eq!(bench.children.running(), 1);
-        place.allow("end");
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.work().join("a")).unwrap();
+    let settings = Settings { repos: vec![fixture.work()], ..fixture.settings(PATIENT) };
+    let harness = Harness::open(&fixture, settings);
+    harness.run(async {
+        let above = harness.start("one").await;
+        harness.until(&above, is_at_work).await;
+        let below = harness.start(Said::from("two").with("repo", "a")).await;
+        harness.until(&below, |task| status_text(task).starts_with("Waiting: agent coder works in this")).await;
+        let above_again = harness.start("three").await;
+        harness.until(&above_again, |task| status_text(task).contains("(2 ahead).")).await;
+        assert_eq!(harness.children.running(), 1);
+        fixture.allow("end");
         for id in [&above, &below, &above_again] {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
     });
 }
@@ -234,61 +234,61 @@ fn a_folder_and_a_repository_below_it_are_not_worked_in_at_once() {
 #[test]
 fn other_repositories_and_agents_without_the_lock_do_not_wait() {
     for repo_lock in [true, false] {
-        let place = Place::new();
+        let fixture = Fixture::new();
         for name in ["a", "b"] {
-            std::fs::create_dir_all(place.work().join(name)).unwrap();
+            std::fs::create_dir_all(fixture.work().join(name)).unwrap();
         }
-        let settings = Settings { repos: vec![place.work()], repo_lock, ..place.settings(PATIENT) };
-        let bench = Bench::open(&place, settings);
-        bench.run(async {
+        let settings = Settings { repos: vec![fixture.work()], repo_lock, ..fixture.settings(PATIENT) };
+        let harness = Harness::open(&fixture, settings);
+        harness.run(async {
             let second = if repo_lock { "b" } else { "a" };
-            let first = bench.start(Said::from("one").with("repo", "a")).await;
-            let other = bench.start(Said::from("two").with("repo", second)).await;
-            bench.until(&first, is_at_work).await;
-            let task = bench.until(&other, is_at_work).await;
+            let first = harness.start(Said::from("one").with("repo", "a")).await;
+            let other = harness.start(Said::from("two").with("repo", second)).await;
+            harness.until(&first, is_at_work).await;
+            let task = harness.until(&other, is_at_work).await;
             assert_eq!(text(&task, "assistant-response").unwrap(), format!("in {second}"));
-            assert_eq!(bench.children.running(), 2);
-            place.allow("end");
-            bench.ended(&first).await;
-            bench.ended(&other).await;
+            assert_eq!(harness.children.running(), 2);
+            fixture.allow("end");
+            harness.ended(&first).await;
+            harness.ended(&other).await;
         });
     }
 }
 
 #[test]
 fn the_tasks_of_one_conversation_work_one_after_the_other() {
-    let place = Place::new();
-    let bench = Bench::open(&place, Settings { repo_lock: false, ..place.settings(PATIENT) });
-    bench.run(async {
-        let first = bench.start(within("c", "one")).await;
-        bench.until(&first, is_at_work).await;
-        let second = bench.start(within("c", "two")).await;
-        let waiting = bench.until(&second, |task| task.status.state == TaskState::Working).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, Settings { repo_lock: false, ..fixture.settings(PATIENT) });
+    harness.run(async {
+        let first = harness.start(within("c", "one")).await;
+        harness.until(&first, is_at_work).await;
+        let second = harness.start(within("c", "two")).await;
+        let waiting = harness.until(&second, |task| task.status.state == TaskState::Working).await;
         assert_eq!(status_text(&waiting), "Waiting: another task of this conversation is at work.");
-        let elsewhere = bench.start(within("d", "three")).await;
-        bench.until(&elsewhere, is_at_work).await;
-        place.allow("end");
+        let elsewhere = harness.start(within("d", "three")).await;
+        harness.until(&elsewhere, is_at_work).await;
+        fixture.allow("end");
         for id in [&first, &second, &elsewhere] {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
         let prompts = ["one", "three", "two"].map(|text| format!(r#"{{"kind":"prompt","text":"{text}"}}"#));
-        assert_eq!(place.heard(), prompts, "the second began when the first had ended");
+        assert_eq!(fixture.heard(), prompts, "the second began when the first had ended");
     });
 }
 
 #[test]
 fn a_message_to_a_task_at_work_is_its_next_turn() {
-    let place = Place::new();
-    let bench = Bench::open(&place, place.settings("hear; text on; await end; tell '{\"kind\":\"done\"}'"));
-    bench.run(async {
-        let id = bench.start("one").await;
-        let task = bench.until(&id, is_at_work).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, fixture.settings("hear; text on; await end; tell '{\"kind\":\"done\"}'"));
+    harness.run(async {
+        let id = harness.start("one").await;
+        let task = harness.until(&id, is_at_work).await;
         let more = switchboard_a2a::Message { task_id: Some(task.id.clone()), ..Said::from("two").0 };
-        bench.start(Said(more)).await;
-        place.allow("end");
-        let done = bench.ended(&id).await;
+        harness.start(Said(more)).await;
+        fixture.allow("end");
+        let done = harness.ended(&id).await;
         assert_eq!(done.status.state, TaskState::Completed);
-        let prompts = place.heard();
+        let prompts = fixture.heard();
         let expected = ["one", "two"].map(|text| format!(r#"{{"kind":"prompt","text":"{text}"}}"#));
         assert_eq!(prompts, expected);
         assert_eq!(text(&done, "assistant-response").unwrap(), "on\n\non", "one artifact, two messages");
@@ -302,87 +302,87 @@ const STUBBORN: &str = r#"hear; if [ -e "$NOTES/pid" ]; then kill -0 "$(cat "$NO
 #[test]
 fn nobody_is_let_in_while_anything_of_a_canceled_child_is_left() {
     for same_conversation in [true, false] {
-        let place = Place::new();
-        let settings = Settings { repo_lock: !same_conversation, ..place.settings(STUBBORN) };
-        let bench = Bench::open(&place, settings);
-        bench.run(async {
+        let fixture = Fixture::new();
+        let settings = Settings { repo_lock: !same_conversation, ..fixture.settings(STUBBORN) };
+        let harness = Harness::open(&fixture, settings);
+        harness.run(async {
             let second = if same_conversation { "c" } else { "d" };
-            let first = bench.start(within("c", "one")).await;
-            bench.until(&first, is_at_work).await;
-            let second = bench.start(within(second, "two")).await;
-            bench.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
+            let first = harness.start(within("c", "one")).await;
+            harness.until(&first, is_at_work).await;
+            let second = harness.start(within(second, "two")).await;
+            harness.until(&second, |task| status_text(task).starts_with("Waiting:")).await;
             // The kernel's grace is over before the child's is.
-            assert_eq!(bench.cancel_at_once(&first).await.status.state, TaskState::Canceled);
-            assert_eq!(bench.children.running(), 1, "it still ends");
-            assert_eq!(bench.ended(&second).await.status.state, TaskState::Completed);
-            assert_eq!(place.noted("overlap"), None);
+            assert_eq!(harness.cancel_at_once(&first).await.status.state, TaskState::Canceled);
+            assert_eq!(harness.children.running(), 1, "it still ends");
+            assert_eq!(harness.ended(&second).await.status.state, TaskState::Completed);
+            assert_eq!(fixture.noted("overlap"), None);
         });
     }
 }
 
 #[test]
 fn tasks_that_wait_for_others_leave_their_places_to_those_that_can_work() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     for name in ["a", "b"] {
-        std::fs::create_dir_all(place.work().join(name)).unwrap();
+        std::fs::create_dir_all(fixture.work().join(name)).unwrap();
     }
     let switches = Switches { max_running: Some(2), ..Switches::default() };
-    let settings = Settings { repos: vec![place.work()], ..place.settings(PATIENT) };
-    let bench = Bench::serving(&place, settings, switches);
-    bench.run(async {
-        let first = bench.start(within("c", "one").with("repo", "a")).await;
-        bench.until(&first, is_at_work).await;
+    let settings = Settings { repos: vec![fixture.work()], ..fixture.settings(PATIENT) };
+    let harness = Harness::serving(&fixture, settings, switches);
+    harness.run(async {
+        let first = harness.start(within("c", "one").with("repo", "a")).await;
+        harness.until(&first, is_at_work).await;
         let waits = |task: &Task| status_text(task).starts_with("Waiting:");
-        let same_repository = bench.start(Said::from("two").with("repo", "a")).await;
-        bench.until(&same_repository, waits).await;
-        let same_conversation = bench.start(within("c", "three").with("repo", "b")).await;
-        bench.until(&same_conversation, waits).await;
-        let other = bench.start(Said::from("four").with("repo", "b")).await;
-        bench.until(&other, is_at_work).await;
-        place.allow("end");
+        let same_repository = harness.start(Said::from("two").with("repo", "a")).await;
+        harness.until(&same_repository, waits).await;
+        let same_conversation = harness.start(within("c", "three").with("repo", "b")).await;
+        harness.until(&same_conversation, waits).await;
+        let other = harness.start(Said::from("four").with("repo", "b")).await;
+        harness.until(&other, is_at_work).await;
+        fixture.allow("end");
         for id in [&first, &same_repository, &same_conversation, &other] {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
     });
 }
 
 #[test]
 fn tasks_of_a_conversation_work_in_the_order_in_which_they_came() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     let switches = Switches { max_running: Some(4), ..Switches::default() };
-    let settings = Settings { repo_lock: false, ..place.settings("hear; text on; await end; finish ok") };
-    let bench = Bench::serving(&place, settings, switches);
-    bench.run(async {
+    let settings = Settings { repo_lock: false, ..fixture.settings("hear; text on; await end; finish ok") };
+    let harness = Harness::serving(&fixture, settings, switches);
+    harness.run(async {
         let mut ids = Vec::new();
         for number in 0..12 {
-            ids.push(bench.start(within("c", &number.to_string())).await);
+            ids.push(harness.start(within("c", &number.to_string())).await);
         }
-        bench.until(&ids[0], is_at_work).await;
-        place.allow("end");
+        harness.until(&ids[0], is_at_work).await;
+        fixture.allow("end");
         for id in &ids {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
         let expected: Vec<String> = (0..12).map(|number| format!(r#"{{"kind":"prompt","text":"{number}"}}"#)).collect();
-        assert_eq!(place.heard(), expected);
+        assert_eq!(fixture.heard(), expected);
     });
 }
 
 #[test]
 fn what_a_canceled_child_writes_at_its_end_is_in_its_branch() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     // What it says to nobody would end it: the shell tells of commands that a signal has ended.
     let program = "exec 2>/dev/null; trap 'sleep 0.1; echo late > late.txt; exit' TERM; hear; text on
         while :; do sleep 0.02; done";
-    let settings = Settings { worktree: WorktreePolicy::Keep, ..place.settings(program) };
-    let bench = Bench::open(&place, settings);
-    bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, is_at_work).await;
-        bench.cancel_at_once(&id).await;
-        let is_put_away = || std::fs::read_dir(place.data().join("worktrees")).map_or(0, Iterator::count) == 0;
-        bench.wait_for(|| (bench.children.running() == 0 && is_put_away()).then_some(())).await;
-        let committed = place.git(&["ls-tree", "-r", "--name-only", &format!("switchboard/{id}")]);
+    let settings = Settings { worktree: WorktreePolicy::Keep, ..fixture.settings(program) };
+    let harness = Harness::open(&fixture, settings);
+    harness.run(async {
+        let id = harness.start("go").await;
+        harness.until(&id, is_at_work).await;
+        harness.cancel_at_once(&id).await;
+        let is_put_away = || std::fs::read_dir(fixture.data().join("worktrees")).map_or(0, Iterator::count) == 0;
+        harness.wait_for(|| (harness.children.running() == 0 && is_put_away()).then_some(())).await;
+        let committed = fixture.git(&["ls-tree", "-r", "--name-only", &format!("switchboard/{id}")]);
         assert_eq!(committed, "late.txt\nreadme");
     });
 }

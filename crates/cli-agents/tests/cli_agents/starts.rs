@@ -10,9 +10,9 @@ use switchboard_cli_agents::adapters::{
 use switchboard_cli_agents::{Settings, Worker};
 use switchboard_engine::Switches;
 
-use crate::bench::*;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::held_store::{Gate, HeldStore};
-use crate::place::Place;
 
 /// The code with which programs here say that they are not ready.
 const NOT_READY: i32 = 75;
@@ -55,116 +55,116 @@ impl Dialogue for HastyDialogue {
 }
 
 /// A program that is ready when it is started so often.
-fn ready_at(place: &Place, start: u32) -> Settings {
+fn ready_at(fixture: &Fixture, start: u32) -> Settings {
     let program = format!(
         r#"hear; echo start >> "$NOTES/starts"; run=$(wc -l < "$NOTES/starts")
         [ $run -ge {start} ] || exit {NOT_READY}; finish "Done at start $run.""#
     );
-    Settings::new("coder", Worker::new(Hasty(place.asking(&program))), place.work())
+    Settings::new("coder", Worker::new(Hasty(fixture.asking(&program))), fixture.work())
 }
 
-fn starts(place: &Place) -> usize {
-    place.noted("starts").unwrap_or_default().lines().count()
+fn starts(fixture: &Fixture) -> usize {
+    fixture.noted("starts").unwrap_or_default().lines().count()
 }
 
 /// Lets time pass until a task has ended.
-async fn ended_in_time(bench: &Bench, id: &TaskId) -> Task {
+async fn ended_in_time(harness: &Harness, id: &TaskId) -> Task {
     loop {
-        let task = bench.get(id).await;
+        let task = harness.get(id).await;
         if task.status.state.is_terminal() {
             return task;
         }
-        bench.clock.advance(Duration::from_millis(50));
+        harness.clock.advance(Duration::from_millis(50));
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }
 
 #[test]
 fn a_program_that_is_not_ready_is_started_again_after_a_while() {
-    let place = Place::new();
-    let bench = Bench::open(&place, ready_at(&place, 2));
-    bench.run(async {
-        let id = bench.start("go").await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, ready_at(&fixture, 2));
+    harness.run(async {
+        let id = harness.start("go").await;
         let waiting = "The program was not ready and is started again.";
-        bench.until(&id, |task| status_text(task) == waiting).await;
-        assert_eq!(starts(&place), 1, "not at once");
-        let task = ended_in_time(&bench, &id).await;
+        harness.until(&id, |task| status_text(task) == waiting).await;
+        assert_eq!(starts(&fixture), 1, "not at once");
+        let task = ended_in_time(&harness, &id).await;
         assert_eq!(ending(&task), (TaskState::Completed, "Done at start 2.".to_owned()));
     });
 }
 
 #[test]
 fn a_program_that_never_is_ready_fails_after_a_few_starts() {
-    let place = Place::new();
-    let bench = Bench::open(&place, ready_at(&place, 100));
-    bench.run(async {
-        let id = bench.start("go").await;
-        let task = ended_in_time(&bench, &id).await;
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, ready_at(&fixture, 100));
+    harness.run(async {
+        let id = harness.start("go").await;
+        let task = ended_in_time(&harness, &id).await;
         assert_eq!(ending(&task), (TaskState::Failed, "the database is being made".to_owned()));
         assert_eq!(reason(&task), "agent_error/not_started");
-        assert_eq!(starts(&place), 4);
+        assert_eq!(starts(&fixture), 4);
     });
 }
 
 #[test]
 fn a_task_that_waits_for_the_next_start_can_be_canceled() {
-    let place = Place::new();
-    let bench = Bench::open(&place, ready_at(&place, 100));
-    bench.run(async {
-        let id = bench.start("go").await;
-        bench.until(&id, |task| status_text(task).starts_with("The program was not ready")).await;
-        bench.cancel(&id).await.unwrap();
-        assert_eq!(bench.ended(&id).await.status.state, TaskState::Canceled);
-        assert_eq!(starts(&place), 1);
+    let fixture = Fixture::new();
+    let harness = Harness::open(&fixture, ready_at(&fixture, 100));
+    harness.run(async {
+        let id = harness.start("go").await;
+        harness.until(&id, |task| status_text(task).starts_with("The program was not ready")).await;
+        harness.cancel(&id).await.unwrap();
+        assert_eq!(harness.ended(&id).await.status.state, TaskState::Canceled);
+        assert_eq!(starts(&fixture), 1);
     });
 }
 
 /// Works on `one` until it may end.
 const HELD: &str = r#"hear; case "$line" in *one*) await end;; esac; finish ok"#;
 
-fn held(place: &Place) -> (Bench, Gate) {
+fn held(fixture: &Fixture) -> (Harness, Gate) {
     let gate = Gate::closed();
-    let settings = Settings { repo_lock: false, ..place.settings(HELD) };
+    let settings = Settings { repo_lock: false, ..fixture.settings(HELD) };
     let wrap = gate.clone();
-    let bench = Bench::with_store(place, settings, Switches::default(), |store| {
+    let harness = Harness::with_store(fixture, settings, Switches::default(), |store| {
         Arc::new(HeldStore { store: Arc::new(store), gate: wrap })
     });
-    (bench, gate)
+    (harness, gate)
 }
 
 #[test]
 fn a_program_is_not_started_before_the_log_says_that_it_may_have_been() {
-    let place = Place::new();
-    let (bench, gate) = held(&place);
-    bench.run(async {
-        let first = bench.start("one").await;
+    let fixture = Fixture::new();
+    let (harness, gate) = held(&fixture);
+    harness.run(async {
+        let first = harness.start("one").await;
         gate.reached().await;
         // Children are started one after the other, in the order in which they are asked for.
-        assert_eq!(bench.send("two").await.status.state, TaskState::Completed);
-        assert_eq!(bench.children.running(), 0, "the first one's child was started before its commit");
+        assert_eq!(harness.send("two").await.status.state, TaskState::Completed);
+        assert_eq!(harness.children.running(), 0, "the first one's child was started before its commit");
         gate.open();
-        bench.wait_for(|| (place.heard().len() == 2).then_some(())).await;
-        place.allow("end");
-        assert_eq!(bench.ended(&first).await.status.state, TaskState::Completed);
+        harness.wait_for(|| (fixture.heard().len() == 2).then_some(())).await;
+        fixture.allow("end");
+        assert_eq!(harness.ended(&first).await.status.state, TaskState::Completed);
     });
 }
 
 #[test]
 fn a_server_that_dies_before_that_is_stored_leaves_a_program_that_runs_once() {
-    let place = Place::new();
-    let (bench, gate) = held(&place);
-    let id = bench.run(async {
-        let id = bench.start("one").await;
+    let fixture = Fixture::new();
+    let (harness, gate) = held(&fixture);
+    let id = harness.run(async {
+        let id = harness.start("one").await;
         gate.reached().await;
-        assert_eq!(bench.send("two").await.status.state, TaskState::Completed);
+        assert_eq!(harness.send("two").await.status.state, TaskState::Completed);
         id
     });
-    bench.kill();
-    place.allow("end");
-    let bench = Bench::open(&place, place.settings(HELD));
-    bench.run(async {
-        assert_eq!(bench.ended(&id).await.status.state, TaskState::Completed);
-        let prompts = place.heard().into_iter().filter(|line| line.contains("one"));
+    harness.kill();
+    fixture.allow("end");
+    let harness = Harness::open(&fixture, fixture.settings(HELD));
+    harness.run(async {
+        assert_eq!(harness.ended(&id).await.status.state, TaskState::Completed);
+        let prompts = fixture.heard().into_iter().filter(|line| line.contains("one"));
         assert_eq!(prompts.count(), 1);
     });
 }

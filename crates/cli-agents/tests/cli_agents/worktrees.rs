@@ -5,34 +5,34 @@ use std::collections::HashSet;
 use switchboard_a2a::{Task, TaskId, TaskState};
 use switchboard_cli_agents::{Settings, Worker, WorktreePolicy};
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::resuming::Resuming;
 
 /// An agent that works in copies. Its program has what it was told in `$said`.
-pub(crate) fn copying(place: &Place, policy: WorktreePolicy, program: &str) -> Settings {
+pub(crate) fn copying(fixture: &Fixture, policy: WorktreePolicy, program: &str) -> Settings {
     let begin = r#"hear; said=${line#*'"text":"'}; said=${said%%'"'*}; echo "$PWD" >> "$NOTES/folders""#;
-    let worker = Worker::new(Resuming::new(place.asking(&format!("{begin}\n{program}"))));
-    Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) }
+    let worker = Worker::new(Resuming::new(fixture.asking(&format!("{begin}\n{program}"))));
+    Settings { worktree: policy, ..Settings::new("coder", worker, fixture.work()) }
 }
 
-pub(crate) fn branches(place: &Place) -> Vec<String> {
-    let all = place.git(&["for-each-ref", "refs/heads", "--format=%(refname:short)"]);
+pub(crate) fn branches(fixture: &Fixture) -> Vec<String> {
+    let all = fixture.git(&["for-each-ref", "refs/heads", "--format=%(refname:short)"]);
     all.lines().filter(|name| *name != "main").map(str::to_owned).collect()
 }
 
 /// How many copies there are, of whatever a copy consists: its folder, its record, what git knows of it.
-pub(crate) fn copies(place: &Place) -> usize {
-    let files = std::fs::read_dir(place.data().join("worktrees")).into_iter().flatten().flatten();
+pub(crate) fn copies(fixture: &Fixture) -> usize {
+    let files = std::fs::read_dir(fixture.data().join("worktrees")).into_iter().flatten().flatten();
     let names: HashSet<_> = files.filter_map(|file| Some(file.path().file_stem()?.to_owned())).collect();
     // Not by `git worktree list`, which fails if one is removed while it looks.
-    let known = std::fs::read_dir(place.work().join(".git/worktrees")).into_iter().flatten().count();
+    let known = std::fs::read_dir(fixture.work().join(".git/worktrees")).into_iter().flatten().count();
     names.len().max(known)
 }
 
 /// Waits until no copy is left.
-pub(crate) async fn put_away(bench: &Bench, place: &Place) {
-    bench.wait_for(|| (copies(place) == 0).then_some(())).await;
+pub(crate) async fn put_away(harness: &Harness, fixture: &Fixture) {
+    harness.wait_for(|| (copies(fixture) == 0).then_some(())).await;
 }
 
 pub(crate) fn branch(task: &Task) -> String {
@@ -40,10 +40,10 @@ pub(crate) fn branch(task: &Task) -> String {
 }
 
 /// A task whose program has said something and goes on.
-pub(crate) fn at_work(bench: &Bench, message: impl Into<Said>) -> TaskId {
-    bench.run(async {
-        let id = bench.start(message).await;
-        bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
+pub(crate) fn at_work(harness: &Harness, message: impl Into<Said>) -> TaskId {
+    harness.run(async {
+        let id = harness.start(message).await;
+        harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
         id
     })
 }
@@ -53,16 +53,16 @@ const CHANGES: &str = r#"tell '{"kind":"init","session":"s"}'; echo two >> readm
 #[test]
 fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
-        let hook = place.work().join(".git/hooks/post-checkout");
+        let fixture = Fixture::new();
+        fixture.repository();
+        let hook = fixture.work().join(".git/hooks/post-checkout");
         std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
-        std::fs::write(&hook, format!("#!/bin/sh\ntouch {}/hooked\n", place.notes().display())).unwrap();
+        std::fs::write(&hook, format!("#!/bin/sh\ntouch {}/hooked\n", fixture.notes().display())).unwrap();
         std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let bench = Bench::open(&place, copying(&place, policy, CHANGES));
-        bench.run(async {
-            let base = place.git(&["rev-parse", "HEAD"]);
-            let task = bench.send("add a file\nand more").await;
+        let harness = Harness::open(&fixture, copying(&fixture, policy, CHANGES));
+        harness.run(async {
+            let base = fixture.git(&["rev-parse", "HEAD"]);
+            let task = harness.send("add a file\nand more").await;
             assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
             let patch = text(&task, "diff").unwrap();
             assert!(patch.contains("+two\n") && patch.contains("+++ b/ö.txt\n") && patch.contains("+new\n"), "{patch}");
@@ -81,100 +81,100 @@ fn what_a_task_changed_is_told_and_its_branch_kept_or_removed() {
                 }
             }
             assert_eq!(data(&task, "result")["filesChanged"], serde_json::json!(["readme", "ö.txt"]));
-            put_away(&bench, &place).await;
+            put_away(&harness, &fixture).await;
             assert_eq!(
-                std::fs::read_to_string(place.work().join("readme")).unwrap(),
+                std::fs::read_to_string(fixture.work().join("readme")).unwrap(),
                 "one\n",
                 "the original is untouched"
             );
             match policy {
                 WorktreePolicy::Keep => {
-                    assert_eq!(branches(&place), [branch(&task)]);
-                    assert_eq!(place.git(&["log", "-1", "--format=%s", &branch(&task)]), "add a file");
-                    assert_eq!(place.git(&["show", &format!("{}:ö.txt", branch(&task))]), "new");
+                    assert_eq!(branches(&fixture), [branch(&task)]);
+                    assert_eq!(fixture.git(&["log", "-1", "--format=%s", &branch(&task)]), "add a file");
+                    assert_eq!(fixture.git(&["show", &format!("{}:ö.txt", branch(&task))]), "new");
                 }
-                _ => assert!(branches(&place).is_empty()),
+                _ => assert!(branches(&fixture).is_empty()),
             }
-            assert_eq!(place.noted("hooked"), None, "the repository's own hooks ran");
+            assert_eq!(fixture.noted("hooked"), None, "the repository's own hooks ran");
         });
     }
 }
 
 #[test]
 fn a_task_that_changed_nothing_leaves_no_branch() {
-    let place = Place::new();
-    place.repository();
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "finish ok"));
-    bench.run(async {
-        let task = bench.send("look").await;
+    let fixture = Fixture::new();
+    fixture.repository();
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "finish ok"));
+    harness.run(async {
+        let task = harness.send("look").await;
         assert_eq!((task.status.state, text(&task, "diff").as_deref()), (TaskState::Completed, Some("")));
-        put_away(&bench, &place).await;
-        assert!(branches(&place).is_empty());
+        put_away(&harness, &fixture).await;
+        assert!(branches(&fixture).is_empty());
     });
 }
 
 #[test]
 fn a_later_task_of_the_conversation_goes_on_at_the_same_place_with_what_was_changed() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; finish "$(cat log | tr '\n' ' ')""#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
-        let first = bench.send(within("c", "one")).await;
-        let second = bench.send(within("c", "two")).await;
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    harness.run(async {
+        let first = harness.send(within("c", "one")).await;
+        let second = harness.send(within("c", "two")).await;
         assert_eq!(status_text(&second).trim(), "new resume");
-        let folders = place.noted("folders").unwrap();
+        let folders = fixture.noted("folders").unwrap();
         let folders: Vec<&str> = folders.lines().collect();
         assert_eq!(folders[0], folders[1]);
-        assert!(folders[0].starts_with(place.data().join("worktrees").to_str().unwrap()), "{folders:?}");
+        assert!(folders[0].starts_with(fixture.data().join("worktrees").to_str().unwrap()), "{folders:?}");
         let patch = text(&second, "diff").unwrap();
         assert!(patch.contains("+resume") && !patch.contains("+new"), "only what this task changed: {patch}");
         let mut expected = vec![branch(&first), branch(&second)];
         expected.sort();
-        assert_eq!(branches(&place), expected);
-        let other = bench.send(within("d", "three")).await;
+        assert_eq!(branches(&fixture), expected);
+        let other = harness.send(within("d", "three")).await;
         assert_eq!(status_text(&other).trim(), "new", "another conversation begins with the repository");
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_task_that_fails_still_tells_what_it_changed_and_leaves_nothing() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"echo half > half; tell '{"kind":"error","message":"no"}'"#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(ending(&task), (TaskState::Failed, "no".to_owned()));
         assert!(text(&task, "diff").unwrap().contains("+half"));
-        assert_eq!(branches(&place), [branch(&task)]);
-        put_away(&bench, &place).await;
+        assert_eq!(branches(&fixture), [branch(&task)]);
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_task_that_is_stopped_leaves_no_copy_and_keeps_its_work_on_its_branch() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
-        let bench = Bench::open(&place, copying(&place, policy, "echo half > half; text on; await never"));
-        bench.run(async {
-            let id = bench.start("go").await;
-            bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-            let task = bench.cancel(&id).await.unwrap();
+        let fixture = Fixture::new();
+        fixture.repository();
+        let harness = Harness::open(&fixture, copying(&fixture, policy, "echo half > half; text on; await never"));
+        harness.run(async {
+            let id = harness.start("go").await;
+            harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
+            let task = harness.cancel(&id).await.unwrap();
             assert_eq!(task.status.state, TaskState::Canceled);
             assert!(text(&task, "diff").unwrap().contains("+half"), "with `remove` this is all that stays");
-            bench.wait_for(|| (copies(&place) == 0).then_some(())).await;
+            harness.wait_for(|| (copies(&fixture) == 0).then_some(())).await;
             match policy {
                 WorktreePolicy::Keep => {
-                    bench
+                    harness
                         .wait_for(|| {
-                            (place.git(&["ls-tree", "--name-only", &branch(&task)]) == "half\nreadme").then_some(())
+                            (fixture.git(&["ls-tree", "--name-only", &branch(&task)]) == "half\nreadme").then_some(())
                         })
                         .await;
                 }
-                _ => bench.wait_for(|| branches(&place).is_empty().then_some(())).await,
+                _ => harness.wait_for(|| branches(&fixture).is_empty().then_some(())).await,
             }
         });
     }
@@ -182,90 +182,91 @@ fn a_task_that_is_stopped_leaves_no_copy_and_keeps_its_work_on_its_branch() {
 
 #[test]
 fn a_task_that_asks_and_is_canceled_tells_what_it_changed() {
-    let place = Place::new();
-    place.repository();
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Remove, "echo half > half; ask r1 Bash; hear"));
-    bench.run(async {
-        let asked = bench.send("go").await;
-        let task = bench.cancel(&asked.id).await.unwrap();
+    let fixture = Fixture::new();
+    fixture.repository();
+    let harness =
+        Harness::open(&fixture, copying(&fixture, WorktreePolicy::Remove, "echo half > half; ask r1 Bash; hear"));
+    harness.run(async {
+        let asked = harness.send("go").await;
+        let task = harness.cancel(&asked.id).await.unwrap();
         assert!(text(&task, "diff").unwrap().contains("+half"));
-        let told = bench.told(&task.id).await;
+        let told = harness.told(&task.id).await;
         assert_eq!(told.last().unwrap(), "CANCELED: ", "the diff comes before the end: {told:?}");
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_task_that_says_more_than_a_task_can_hold_leaves_no_copy() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"note pid $$; printf '{"kind":"tool_use","id":"1","tool":"%s"}\n' "$(head -c 9000000 /dev/zero | tr '\0' x)"; await never"#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Remove, program));
-    bench.run(async {
-        let task = bench.send("go").await;
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Remove, program));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Failed, "{}", status_text(&task));
         assert_eq!(reason(&task), "too_large");
-        bench.wait_for(|| (copies(&place) == 0 && branches(&place).is_empty()).then_some(())).await;
-        bench.wait_for(|| (bench.children.running() == 0).then_some(())).await;
+        harness.wait_for(|| (copies(&fixture) == 0 && branches(&fixture).is_empty()).then_some(())).await;
+        harness.wait_for(|| (harness.children.running() == 0).then_some(())).await;
     });
 }
 
 #[test]
 fn tasks_in_copies_do_not_wait_for_each_other_and_a_folder_within_stays_one() {
-    let place = Place::new();
-    std::fs::create_dir(place.work().join("src")).unwrap();
-    std::fs::write(place.work().join("src/code"), "x").unwrap();
-    place.repository();
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.work().join("src")).unwrap();
+    std::fs::write(fixture.work().join("src/code"), "x").unwrap();
+    fixture.repository();
     let program = "text \"in $(basename \"$PWD\")\"; await end; finish ok";
-    let settings = Settings { cwd: place.work().join("src"), ..copying(&place, WorktreePolicy::Keep, program) };
-    let bench = Bench::open(&place, settings);
-    bench.run(async {
+    let settings = Settings { cwd: fixture.work().join("src"), ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let harness = Harness::open(&fixture, settings);
+    harness.run(async {
         let mut ids = Vec::new();
         for _ in 0..5 {
-            ids.push(bench.start("go").await);
+            ids.push(harness.start("go").await);
         }
         for id in &ids {
-            let task = bench.until(id, |task| text(task, "assistant-response").is_some()).await;
+            let task = harness.until(id, |task| text(task, "assistant-response").is_some()).await;
             assert_eq!(text(&task, "assistant-response").unwrap(), "in src");
         }
-        assert_eq!(copies(&place), 5);
-        place.allow("end");
+        assert_eq!(copies(&fixture), 5);
+        fixture.allow("end");
         for id in &ids {
-            assert_eq!(bench.ended(id).await.status.state, TaskState::Completed);
+            assert_eq!(harness.ended(id).await.status.state, TaskState::Completed);
         }
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_folder_that_cannot_be_copied_is_said_to_be_one() {
-    let place = Place::new();
-    let open = |place: &Place| Bench::open(place, copying(place, WorktreePolicy::Keep, "finish ok"));
-    let bench = open(&place);
+    let fixture = Fixture::new();
+    let open = |fixture: &Fixture| Harness::open(fixture, copying(fixture, WorktreePolicy::Keep, "finish ok"));
+    let harness = open(&fixture);
     let expected = "this agent works in copies (worktree), and its folder is in no git repository";
-    assert_eq!(ending(&bench.run(bench.send("go"))), (TaskState::Failed, expected.to_owned()));
-    place.git(&["init", "--quiet"]);
+    assert_eq!(ending(&harness.run(harness.send("go"))), (TaskState::Failed, expected.to_owned()));
+    fixture.git(&["init", "--quiet"]);
     let expected = "this agent works in copies (worktree), and its repository has no commit";
-    assert_eq!(ending(&bench.run(bench.send("go"))), (TaskState::Failed, expected.to_owned()));
+    assert_eq!(ending(&harness.run(harness.send("go"))), (TaskState::Failed, expected.to_owned()));
 }
 
 #[test]
 fn a_task_taken_up_again_finds_its_copy_as_it_left_it() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program =
         r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    let id = at_work(&bench, "go");
-    bench.kill();
-    assert_eq!(copies(&place), 1, "a killed server leaves the copy");
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
-        let task = bench.ended(&id).await;
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    let id = at_work(&harness, "go");
+    harness.kill();
+    assert_eq!(copies(&fixture), 1, "a killed server leaves the copy");
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    harness.run(async {
+        let task = harness.ended(&id).await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         let patch = text(&task, "diff").unwrap();
         assert!(patch.contains("+new\n+resume\n"), "{patch}");
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
@@ -283,102 +284,102 @@ fn what_a_program_has_committed_itself_is_kept_too() {
 
 /// A killed server leaves a copy with a file `half`, and its task cannot be taken up again.
 fn swept(program: &str) {
-    let place = Place::new();
-    place.repository();
-    let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Keep, program) };
-    let bench = Bench::open(&place, settings());
-    let id = at_work(&bench, "go");
-    bench.kill();
-    let bench = Bench::open(&place, settings());
-    bench.run(async {
-        let task = bench.ended(&id).await;
+    let fixture = Fixture::new();
+    fixture.repository();
+    let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let harness = Harness::open(&fixture, settings());
+    let id = at_work(&harness, "go");
+    harness.kill();
+    let harness = Harness::open(&fixture, settings());
+    harness.run(async {
+        let task = harness.ended(&id).await;
         assert_eq!(reason(&task), "interrupted");
-        let at_work = bench.start("go").await;
-        bench.until(&at_work, |task| text(task, "assistant-response").is_some()).await;
-        assert_eq!(copies(&place), 2);
-        bench.agent.sweep_copies(&bench.engine).await;
-        assert_eq!(copies(&place), 1, "that of the task at work stays");
-        assert_eq!(bench.get(&at_work).await.status.state, TaskState::Working);
-        assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+        let at_work = harness.start("go").await;
+        harness.until(&at_work, |task| text(task, "assistant-response").is_some()).await;
+        assert_eq!(copies(&fixture), 2);
+        harness.agent.sweep_copies(&harness.engine).await;
+        assert_eq!(copies(&fixture), 1, "that of the task at work stays");
+        assert_eq!(harness.get(&at_work).await.status.state, TaskState::Working);
+        assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
     });
 }
 
 #[test]
 fn a_message_right_after_a_stop_finds_the_copy_put_away_and_what_was_changed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
+        let fixture = Fixture::new();
+        fixture.repository();
         // What was changed takes its time to be committed.
         let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; [ "$1" = new ] && head -c 5000000 /dev/urandom > slow
             text on; [ "$1" = new ] && await never; finish "$(cat log | tr '\n' ' ')""#;
-        let bench = Bench::open(&place, copying(&place, policy, program));
-        bench.run(async {
-            let id = bench.start(within("c", "one")).await;
-            bench.until(&id, |task| text(task, "assistant-response").is_some()).await;
-            bench.cancel(&id).await.unwrap();
-            let task = bench.send(within("c", "two")).await;
+        let harness = Harness::open(&fixture, copying(&fixture, policy, program));
+        harness.run(async {
+            let id = harness.start(within("c", "one")).await;
+            harness.until(&id, |task| text(task, "assistant-response").is_some()).await;
+            harness.cancel(&id).await.unwrap();
+            let task = harness.send(within("c", "two")).await;
             let expected = if policy == WorktreePolicy::Keep { "new resume" } else { "resume" };
             assert_eq!(status_text(&task).trim(), expected);
             assert!(text(&task, "diff").unwrap().contains("+resume"));
-            put_away(&bench, &place).await;
+            put_away(&harness, &fixture).await;
         });
     }
 }
 
 #[test]
 fn what_a_lost_task_left_is_committed_before_its_place_is_used_again() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = "[ -e half ] || echo half > half; text on; await end; finish ok";
-    let settings = || copying(&place, WorktreePolicy::Keep, program);
-    let bench = Bench::open(&place, settings());
-    let id = at_work(&bench, within("c", "one"));
-    bench.kill();
-    let bench = Bench::open(&place, settings());
-    bench.run(async {
-        let lost = bench.ended(&id).await;
+    let settings = || copying(&fixture, WorktreePolicy::Keep, program);
+    let harness = Harness::open(&fixture, settings());
+    let id = at_work(&harness, within("c", "one"));
+    harness.kill();
+    let harness = Harness::open(&fixture, settings());
+    harness.run(async {
+        let lost = harness.ended(&id).await;
         assert_eq!(reason(&lost), "interrupted");
-        place.allow("end");
-        let again = bench.send(within("c", "two")).await;
+        fixture.allow("end");
+        let again = harness.send(within("c", "two")).await;
         assert_eq!(again.status.state, TaskState::Completed, "{}", status_text(&again));
-        assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&lost)]), "half\nreadme");
-        put_away(&bench, &place).await;
+        assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&lost)]), "half\nreadme");
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn a_program_that_works_on_a_branch_of_its_own_loses_nothing() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; [ "$1" = new ] && git checkout --quiet -b own
         echo "$1" >> log; text on; [ "$1" = new ] && await never; finish ok"#;
-    let settings = || copying(&place, WorktreePolicy::Keep, program);
-    let bench = Bench::open(&place, settings());
-    let id = at_work(&bench, "go");
-    bench.kill();
-    let bench = Bench::open(&place, settings());
-    bench.run(async {
-        let task = bench.ended(&id).await;
+    let settings = || copying(&fixture, WorktreePolicy::Keep, program);
+    let harness = Harness::open(&fixture, settings());
+    let id = at_work(&harness, "go");
+    harness.kill();
+    let harness = Harness::open(&fixture, settings());
+    harness.run(async {
+        let task = harness.ended(&id).await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         assert!(text(&task, "diff").unwrap().contains("+new\n+resume\n"));
-        assert_eq!(place.git(&["show", &format!("{}:log", branch(&task))]), "new\nresume");
+        assert_eq!(fixture.git(&["show", &format!("{}:log", branch(&task))]), "new\nresume");
     });
 }
 
 #[test]
 fn branches_of_others_are_never_removed() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = "git checkout --quiet -b mine; text on; await never";
-    let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Remove, program) };
-    let bench = Bench::open(&place, settings());
-    let id = at_work(&bench, "go");
-    bench.kill();
-    let bench = Bench::open(&place, settings());
-    bench.run(async {
-        bench.ended(&id).await;
-        bench.agent.sweep_copies(&bench.engine).await;
-        put_away(&bench, &place).await;
-        assert_eq!(place.git(&["branch", "--list", "mine"]).trim(), "mine");
+    let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Remove, program) };
+    let harness = Harness::open(&fixture, settings());
+    let id = at_work(&harness, "go");
+    harness.kill();
+    let harness = Harness::open(&fixture, settings());
+    harness.run(async {
+        harness.ended(&id).await;
+        harness.agent.sweep_copies(&harness.engine).await;
+        put_away(&harness, &fixture).await;
+        assert_eq!(fixture.git(&["branch", "--list", "mine"]).trim(), "mine");
     });
 }

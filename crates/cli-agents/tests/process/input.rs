@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use switchboard_cli_agents::process::{Output, WriteError};
 
-use crate::stage::{LONGEST, Stage, all, line};
+use crate::fixture::{Fixture, LONGEST, all, line};
 
 #[tokio::test]
 async fn lines_arrive_in_order_and_the_end_after_them() {
-    let stage = Stage::new();
-    let mut child = stage.sh("cat; echo end").await;
+    let fixture = Fixture::new();
+    let mut child = fixture.sh("cat; echo end").await;
     for number in 0..200 {
         child.write(format!("line {number} {}", "ö".repeat(1000))).unwrap();
     }
@@ -23,18 +23,18 @@ async fn lines_arrive_in_order_and_the_end_after_them() {
 
 #[tokio::test]
 async fn without_input_there_is_only_its_end() {
-    let stage = Stage::new();
-    let mut command = stage.script("cat; echo end");
+    let fixture = Fixture::new();
+    let mut command = fixture.script("cat; echo end");
     command.input = false;
-    let mut child = stage.children.spawn(command, crate::stage::LIMITS).await.unwrap();
+    let mut child = fixture.children.spawn(command, crate::fixture::LIMITS).await.unwrap();
     assert_eq!(child.write("lost".to_owned()), Err(WriteError::Closed));
     assert_eq!(child.next().await, line("end"));
 }
 
 #[tokio::test]
 async fn a_child_that_never_reads_stops_nobody() {
-    let stage = Stage::patient();
-    let mut child = stage.sh("echo ready; sleep 60").await;
+    let fixture = Fixture::patient();
+    let mut child = fixture.sh("echo ready; sleep 60").await;
     let long = "x".repeat(300_000);
     let taken = (0..100).take_while(|_| child.write(long.clone()).is_ok()).count();
     assert!((4..20).contains(&taken), "{taken} lines were taken");
@@ -49,8 +49,8 @@ async fn a_child_that_never_reads_stops_nobody() {
 
 #[tokio::test]
 async fn a_child_that_closes_its_input_is_told_of_and_kills_nobody() {
-    let stage = Stage::patient();
-    let mut child = stage.sh("exec <&-; echo closed; sleep 60").await;
+    let fixture = Fixture::patient();
+    let mut child = fixture.sh("exec <&-; echo closed; sleep 60").await;
     assert_eq!(child.next().await, line("closed"));
     let broken = async {
         while child.write("x".to_owned()) != Err(WriteError::Closed) {
@@ -63,8 +63,8 @@ async fn a_child_that_closes_its_input_is_told_of_and_kills_nobody() {
 
 #[tokio::test]
 async fn a_child_leaves_by_itself_when_its_input_ends() {
-    let stage = Stage::new();
-    let mut child = stage.sh("trap 'exit 9' TERM; while read line; do echo $line; done; exit 6").await;
+    let fixture = Fixture::new();
+    let mut child = fixture.sh("trap 'exit 9' TERM; while read line; do echo $line; done; exit 6").await;
     child.write("hello".to_owned()).unwrap();
     assert_eq!(child.next().await, line("hello"));
     let exit = child.leave(Duration::from_secs(10)).await;
@@ -74,8 +74,8 @@ async fn a_child_leaves_by_itself_when_its_input_ends() {
 
 #[tokio::test]
 async fn a_child_that_does_not_leave_is_made_to() {
-    let stage = Stage::patient();
-    let mut child = stage.sh("trap 'exit 9' TERM; cat; echo stays; while :; do sleep 0.02; done").await;
+    let fixture = Fixture::patient();
+    let mut child = fixture.sh("trap 'exit 9' TERM; cat; echo stays; while :; do sleep 0.02; done").await;
     child.close_input();
     assert_eq!(child.next().await, line("stays"));
     assert_eq!(child.leave(Duration::from_millis(50)).await.code, Some(9));

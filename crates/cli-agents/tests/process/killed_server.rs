@@ -8,7 +8,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use switchboard_cli_agents::process::{Orphans, User};
 
-use crate::stage::{
+use crate::fixture::{
     GRACE, LIMITS, block_on, entries_in, guard_of, is_alive, line, open, pid_in, scene_command, script_in, until,
 };
 

@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
-mod crowd;
-mod ending;
 mod exec_child;
+mod fixture;
 mod input;
 mod killed_server;
+mod many_children;
 mod output;
-mod stage;
 mod start;
+mod termination;

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use switchboard_cli_agents::process::{Output, OutputLimits};
 
-use crate::stage::{LIMITS, LONGEST, Stage, all, line};
+use crate::fixture::{Fixture, LIMITS, LONGEST, all, line};
 
 #[tokio::test]
 async fn lines_come_one_by_one_and_the_last_needs_no_end() {
-    let stage = Stage::new();
-    let mut child = stage.sh(r#"printf 'one\r\n\n{"half":\nlast'; printf 'trouble\n' >&2; exit 3"#).await;
+    let fixture = Fixture::new();
+    let mut child = fixture.sh(r#"printf 'one\r\n\n{"half":\nlast'; printf 'trouble\n' >&2; exit 3"#).await;
     let said = all(&mut child).await;
     let [one, empty, half, last, Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!([one, empty, half, last], [&line("one"), &line(""), &line("{\"half\":"), &line("last")]);
@@ -19,25 +19,25 @@ async fn lines_come_one_by_one_and_the_last_needs_no_end() {
 
 #[tokio::test]
 async fn a_line_of_megabytes_is_left_out_and_its_length_told() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "echo before; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo after";
-    let said = all(&mut stage.sh(script).await).await;
+    let said = all(&mut fixture.sh(script).await).await;
     assert_eq!(said.get(..3).unwrap(), [line("before"), Output::TooLong { bytes: 3_000_000 }, line("after")]);
 }
 
 #[tokio::test]
 async fn a_long_line_within_the_limit_is_whole_wherever_reads_cut_it() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "i=0; while [ $i -lt 6000 ]; do printf 'ö🦀'; i=$((i+1)); done; echo";
-    let said = all(&mut stage.sh(script).await).await;
+    let said = all(&mut fixture.sh(script).await).await;
     assert_eq!(said.first(), Some(&line("ö🦀".repeat(6000))));
 }
 
 #[tokio::test]
 async fn bytes_that_are_no_text_and_terminal_codes_are_survived() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = r"printf 'a\377b\n\033[31mred\033[0m\n\000\n'; printf '\033[1mbold\033[0m \377\007\n' >&2";
-    let said = all(&mut stage.sh(script).await).await;
+    let said = all(&mut fixture.sh(script).await).await;
     let [no_text, colour, zero, Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
     // What a line means is the adapter's business, so only what is no text at all is changed.
     assert_eq!([no_text, colour, zero], [&line("a\u{fffd}b"), &line("\u{1b}[31mred\u{1b}[0m"), &line("\0")]);
@@ -46,10 +46,10 @@ async fn bytes_that_are_no_text_and_terminal_codes_are_survived() {
 
 #[tokio::test]
 async fn a_flood_on_standard_error_stops_nothing_and_leaves_its_end() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "i=0; while [ $i -lt 30 ]; do head -c 100000 /dev/zero | tr '\\0' y >&2; i=$((i+1)); done
                   printf '\\nthe end\\n' >&2; echo done";
-    let said = all(&mut stage.sh(script).await).await;
+    let said = all(&mut fixture.sh(script).await).await;
     let [done, Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!(done, &line("done"));
     assert!(exit.stderr.len() <= LIMITS.stderr && exit.stderr.ends_with("the end"), "{}", exit.stderr);
@@ -57,10 +57,10 @@ async fn a_flood_on_standard_error_stops_nothing_and_leaves_its_end() {
 
 #[tokio::test]
 async fn more_than_is_allowed_is_a_flood_on_either_way_out() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let limits = OutputLimits { output: 100_000, ..LIMITS };
     for (script, way) in [("yes", "standard output"), ("yes >&2", "standard error")] {
-        let mut child = stage.sh_with(script, limits).await;
+        let mut child = fixture.sh_with(script, limits).await;
         let mut bytes = 0;
         loop {
             match child.next().await {
@@ -77,12 +77,12 @@ async fn more_than_is_allowed_is_a_flood_on_either_way_out() {
 
 #[tokio::test]
 async fn a_child_that_writes_faster_than_it_is_read_waits() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "n=0; while [ $n -lt 50000 ]; do n=$((n + 1)); echo $n > sent; echo 'a line'; done";
-    let mut child = stage.sh(script).await;
+    let mut child = fixture.sh(script).await;
     assert_eq!(child.next().await, line("a line"));
     // It comes to rest when the pipe is full.
-    let sent = || std::fs::read_to_string(stage.folder.path().join("sent")).unwrap_or_default();
+    let sent = || std::fs::read_to_string(fixture.folder.path().join("sent")).unwrap_or_default();
     let is_at_rest = |looks: &[String]| {
         looks.last_chunk::<20>().is_some_and(|last| !last[0].is_empty() && last.iter().all(|sent| *sent == last[0]))
     };
@@ -99,8 +99,9 @@ async fn a_child_that_writes_faster_than_it_is_read_waits() {
 
 #[tokio::test]
 async fn a_prompt_without_a_line_end_is_told_once_and_comes_again_in_its_line() {
-    let stage = Stage::new();
-    let mut child = stage.sh("echo first; printf 'Go on? '; read answer; printf '[y/n] '; read more; echo done").await;
+    let fixture = Fixture::new();
+    let mut child =
+        fixture.sh("echo first; printf 'Go on? '; read answer; printf '[y/n] '; read more; echo done").await;
     assert_eq!(child.next().await, line("first"));
     assert_eq!(child.next().await, Output::Pause("Go on? ".to_owned()));
     let again = tokio::time::timeout(Duration::from_millis(400), child.next()).await;
@@ -114,9 +115,9 @@ async fn a_prompt_without_a_line_end_is_told_once_and_comes_again_in_its_line() 
 
 #[tokio::test]
 async fn waiting_can_be_given_up_and_taken_up_at_any_moment() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut child =
-        stage.sh("i=0; while [ $i -lt 300 ]; do printf 'a long enough '; echo line $i; i=$((i+1)); done").await;
+        fixture.sh("i=0; while [ $i -lt 300 ]; do printf 'a long enough '; echo line $i; i=$((i+1)); done").await;
     let mut lines = Vec::new();
     loop {
         let Ok(output) = tokio::time::timeout(Duration::from_micros(50), child.next()).await else { continue };
@@ -133,8 +134,8 @@ async fn waiting_can_be_given_up_and_taken_up_at_any_moment() {
 
 #[tokio::test]
 async fn a_child_that_closes_its_output_early_is_waited_for() {
-    let stage = Stage::new();
-    let mut child = stage.sh("echo said; exec >&- 2>&-; read go; exit 4").await;
+    let fixture = Fixture::new();
+    let mut child = fixture.sh("echo said; exec >&- 2>&-; read go; exit 4").await;
     assert_eq!(child.next().await, line("said"));
     // Had its end been told with its output, it would have no code.
     child.close_input();
@@ -145,10 +146,10 @@ async fn a_child_that_closes_its_output_early_is_waited_for() {
 
 #[tokio::test]
 async fn what_was_said_before_the_end_is_read_though_somebody_holds_the_output_open() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let begun = Instant::now();
     // The sleeper has the output open and is not the child: whoever waited for its end would wait for a minute.
-    let mut child = stage.sh("sleep 60 & i=0; while [ $i -lt 500 ]; do echo $i; i=$((i+1)); done; exit 5").await;
+    let mut child = fixture.sh("sleep 60 & i=0; while [ $i -lt 500 ]; do echo $i; i=$((i+1)); done; exit 5").await;
     let said = all(&mut child).await;
     assert_eq!(said.len(), 501);
     let Some(Output::Ended(exit)) = said.last() else { panic!("{said:?}") };

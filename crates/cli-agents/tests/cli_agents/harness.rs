@@ -19,13 +19,13 @@ use switchboard_engine::{
 use switchboard_store::{Durability, Options, SqliteStore};
 use tokio::runtime::Runtime;
 
-use crate::place::Place;
+use crate::fixture::Fixture;
 
 /// How often things that programs do are looked for.
 const LOOK: Duration = Duration::from_millis(3);
 
 /// A kernel, its clock, its children and its runtime.
-pub(crate) struct Bench {
+pub(crate) struct Harness {
     pub(crate) engine: Engine,
     pub(crate) clock: SimulatedClock,
     pub(crate) children: Children,
@@ -33,37 +33,37 @@ pub(crate) struct Bench {
     runtime: Runtime,
 }
 
-impl Bench {
-    pub(crate) fn open(place: &Place, settings: Settings) -> Self {
-        Self::serving(place, settings, Switches::default())
+impl Harness {
+    pub(crate) fn open(fixture: &Fixture, settings: Settings) -> Self {
+        Self::serving(fixture, settings, Switches::default())
     }
 
-    pub(crate) fn serving(place: &Place, settings: Settings, switches: Switches) -> Self {
-        Self::with_store(place, settings, switches, |store| Arc::new(store))
+    pub(crate) fn serving(fixture: &Fixture, settings: Settings, switches: Switches) -> Self {
+        Self::with_store(fixture, settings, switches, |store| Arc::new(store))
     }
 
     /// With the tasks in a store that `wrap` puts around the usual one.
     pub(crate) fn with_store(
-        place: &Place,
+        fixture: &Fixture,
         settings: Settings,
         switches: Switches,
         wrap: impl FnOnce(SqliteStore) -> Arc<dyn Store>,
     ) -> Self {
         let options = ChildrenOptions {
             helper: [env!("CARGO_BIN_EXE_exec-child"), "exec-child"].map(OsString::from).into(),
-            ledger: place.data().join("children"),
+            ledger: fixture.data().join("children"),
             grace: Duration::from_millis(300),
             // Tests of one process run side by side.
             exclusive: false,
         };
-        std::fs::create_dir_all(place.data()).unwrap();
+        std::fs::create_dir_all(fixture.data()).unwrap();
         let (children, _) = Children::open(options).unwrap();
         let clock = SimulatedClock::at(Timestamp(1_800_000_000_000));
         let shared = Shared::new(children.clone(), Arc::new(clock.clone()));
-        let agent = Arc::new(CliAgent::new(settings, shared, place.data().join("worktrees")));
+        let agent = Arc::new(CliAgent::new(settings, shared, fixture.data().join("worktrees")));
         let directory = FixedDirectory::new(vec![Hosted::new("coder", agent.clone()).switches(switches)], None);
         let options = Options { durability: Durability::Process, ..Options::default() };
-        let store = wrap(SqliteStore::open(&place.data().join("store"), options).unwrap());
+        let store = wrap(SqliteStore::open(&fixture.data().join("store"), options).unwrap());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let kernel = switchboard_engine::Settings::default();
         let engine = Engine::start(store, Arc::new(directory), Arc::new(clock.clone()), kernel);
@@ -197,8 +197,8 @@ impl Bench {
     }
 
     /// Waits for what a program notes.
-    pub(crate) async fn noted(&self, place: &Place, name: &str) -> String {
-        self.wait_for(|| place.noted(name)).await
+    pub(crate) async fn noted(&self, fixture: &Fixture, name: &str) -> String {
+        self.wait_for(|| fixture.noted(name)).await
     }
 
     /// Every event of a task that is sent, from the first, as in version 1.0.

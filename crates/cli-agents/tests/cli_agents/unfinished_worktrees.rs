@@ -11,8 +11,8 @@ use switchboard_cli_agents::process::User;
 use switchboard_cli_agents::{Settings, Worker, WorktreePolicy};
 use switchboard_engine::Switches;
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::worktrees::{at_work, branch, branches, copies, copying, put_away};
 
 /// Says what earlier turns have logged, and logs one more.
@@ -20,28 +20,28 @@ const LOGS: &str = r#"tell '{"kind":"init","session":"s"}'; echo "$said" >> log;
     finish "$(cat log | tr '\n' ' ')""#;
 
 /// Sends a message to a task that is at work.
-async fn add(bench: &Bench, id: &TaskId, text: &str) {
+async fn add(harness: &Harness, id: &TaskId, text: &str) {
     let message = Message { task_id: Some(id.clone()), ..Said::from(text).0 };
-    bench.try_send(message).await.unwrap();
+    harness.try_send(message).await.unwrap();
 }
 
 #[test]
 fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
-        let bench = Bench::open(&place, copying(&place, policy, LOGS));
-        let id = at_work(&bench, "one");
-        bench.run(async {
-            add(&bench, &id, "two").await;
-            place.allow("one");
-            place.allow("two");
-            let task = bench.ended(&id).await;
+        let fixture = Fixture::new();
+        fixture.repository();
+        let harness = Harness::open(&fixture, copying(&fixture, policy, LOGS));
+        let id = at_work(&harness, "one");
+        harness.run(async {
+            add(&harness, &id, "two").await;
+            fixture.allow("one");
+            fixture.allow("two");
+            let task = harness.ended(&id).await;
             assert_eq!(ending(&task), (TaskState::Completed, "one two ".to_owned()));
             assert!(text(&task, "diff").unwrap().contains("+one\n+two\n"), "the diff is of the whole task");
-            put_away(&bench, &place).await;
+            put_away(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
-            assert_eq!(branches(&place), expected);
+            assert_eq!(branches(&fixture), expected);
         });
     }
 }
@@ -49,69 +49,69 @@ fn a_later_turn_of_a_task_goes_on_with_what_was_changed() {
 #[test]
 fn a_later_turn_that_needs_no_copy_leaves_nothing_of_the_earlier_one() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
-        let bench = Bench::open(&place, copying(&place, policy, LOGS));
-        let id = at_work(&bench, "one");
-        bench.run(async {
-            add(&bench, &id, " ").await;
-            place.allow("one");
-            let task = bench.ended(&id).await;
+        let fixture = Fixture::new();
+        fixture.repository();
+        let harness = Harness::open(&fixture, copying(&fixture, policy, LOGS));
+        let id = at_work(&harness, "one");
+        harness.run(async {
+            add(&harness, &id, " ").await;
+            fixture.allow("one");
+            let task = harness.ended(&id).await;
             assert_eq!(task.status.state, TaskState::Rejected, "{}", status_text(&task));
-            put_away(&bench, &place).await;
+            put_away(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
-            assert_eq!(branches(&place), expected);
+            assert_eq!(branches(&fixture), expected);
         });
     }
 }
 
 #[test]
 fn a_task_that_changes_nothing_does_not_part_the_next_one_from_the_work_before() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; [ "$said" = look ] || echo "$said" >> log
         finish "$(cat log | tr '\n' ' ')""#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    harness.run(async {
         for (said, expected) in [("one", "one "), ("look", "one "), ("two", "one two ")] {
-            let task = bench.send(within("c", said)).await;
+            let task = harness.send(within("c", said)).await;
             assert_eq!(ending(&task), (TaskState::Completed, expected.to_owned()));
         }
-        put_away(&bench, &place).await;
-        assert_eq!(branches(&place).len(), 2);
+        put_away(&harness, &fixture).await;
+        assert_eq!(branches(&fixture).len(), 2);
     });
 }
 
 #[test]
 fn a_copy_stays_while_its_task_waits_to_be_taken_up_again() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"tell '{"kind":"init","session":"s"}'; echo "$1" >> log; text on
         [ "$1" = new ] && await never; await end; finish "$(cat log | tr '\n' ' ')""#;
-    let settings = || Settings { idle: None, timeout: None, ..copying(&place, WorktreePolicy::Keep, program) };
-    let bench = Bench::open(&place, settings());
-    let ids = [at_work(&bench, "one"), at_work(&bench, "two")];
-    bench.kill();
+    let settings = || Settings { idle: None, timeout: None, ..copying(&fixture, WorktreePolicy::Keep, program) };
+    let harness = Harness::open(&fixture, settings());
+    let ids = [at_work(&harness, "one"), at_work(&harness, "two")];
+    harness.kill();
     // Only one of them has a place now.
     let switches = Switches { max_running: Some(1), ..Switches::default() };
-    let bench = Bench::serving(&place, settings(), switches);
-    bench.run(async {
-        let noted = || place.noted("folders").unwrap().lines().count();
-        bench.wait_for(|| (noted() == 3).then_some(())).await;
-        assert_eq!(bench.agent.sweep_copies(&bench.engine).await, 1, "one waits");
-        assert_eq!(copies(&place), 2);
-        place.allow("end");
+    let harness = Harness::serving(&fixture, settings(), switches);
+    harness.run(async {
+        let noted = || fixture.noted("folders").unwrap().lines().count();
+        harness.wait_for(|| (noted() == 3).then_some(())).await;
+        assert_eq!(harness.agent.sweep_copies(&harness.engine).await, 1, "one waits");
+        assert_eq!(copies(&fixture), 2);
+        fixture.allow("end");
         for id in &ids {
-            let task = bench.ended(id).await;
+            let task = harness.ended(id).await;
             assert_eq!(ending(&task), (TaskState::Completed, "new resume ".to_owned()));
         }
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
 /// As if the server had been killed while it made or removed its only copy.
-fn is_half(place: &Place) {
-    let files = std::fs::read_dir(place.data().join("worktrees")).unwrap().map(|file| file.unwrap().path());
+fn is_half(fixture: &Fixture) {
+    let files = std::fs::read_dir(fixture.data().join("worktrees")).unwrap().map(|file| file.unwrap().path());
     let (records, folders): (Vec<_>, Vec<_>) = files.partition(|file| file.is_file());
     let record = std::fs::read_to_string(&records[0]).unwrap();
     std::fs::write(&records[0], record.replace("\"isReady\":true", "\"isReady\":false")).unwrap();
@@ -121,59 +121,59 @@ fn is_half(place: &Place) {
 #[test]
 fn half_a_copy_is_made_anew_or_removed_and_never_taken_for_work() {
     for resumes in [true, false] {
-        let place = Place::new();
-        place.repository();
+        let fixture = Fixture::new();
+        fixture.repository();
         let session = if resumes { r#"tell '{"kind":"init","session":"s"}'"# } else { "" };
         let program = format!("{session}\ntext on; [ \"$1\" = new ] && await never; finish \"$(cat readme)\"");
-        let settings = || Settings { idle: None, ..copying(&place, WorktreePolicy::Keep, &program) };
-        let bench = Bench::open(&place, settings());
-        let id = at_work(&bench, "go");
-        bench.kill();
-        is_half(&place);
-        let bench = Bench::open(&place, settings());
-        bench.run(async {
-            let task = bench.ended(&id).await;
+        let settings = || Settings { idle: None, ..copying(&fixture, WorktreePolicy::Keep, &program) };
+        let harness = Harness::open(&fixture, settings());
+        let id = at_work(&harness, "go");
+        harness.kill();
+        is_half(&fixture);
+        let harness = Harness::open(&fixture, settings());
+        harness.run(async {
+            let task = harness.ended(&id).await;
             match resumes {
                 true => assert_eq!(ending(&task), (TaskState::Completed, "one".to_owned())),
                 false => assert_eq!(reason(&task), "interrupted"),
             }
-            bench.agent.sweep_copies(&bench.engine).await;
-            put_away(&bench, &place).await;
-            assert!(branches(&place).is_empty());
+            harness.agent.sweep_copies(&harness.engine).await;
+            put_away(&harness, &fixture).await;
+            assert!(branches(&fixture).is_empty());
         });
     }
 }
 
 #[test]
 fn work_that_cannot_be_committed_stays_until_it_can() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     // Git keeps branches as files: now there can be none below this one.
-    place.git(&["branch", "switchboard"]);
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "echo half > half; finish ok"));
-    bench.run(async {
-        let task = bench.send("go").await;
+    fixture.git(&["branch", "switchboard"]);
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "echo half > half; finish ok"));
+    harness.run(async {
+        let task = harness.send("go").await;
         assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
-        let told = bench.told(&task.id).await;
+        let told = harness.told(&task.id).await;
         let note = "WORKING: What was changed could not be committed yet and stays in the copy: git update-ref: ";
         assert!(told.iter().any(|line| line.starts_with(note)), "{told:?}");
-        assert_eq!(bench.agent.sweep_copies(&bench.engine).await, 0);
-        assert_eq!(copies(&place), 1);
-        place.git(&["branch", "-D", "switchboard"]);
-        bench.agent.sweep_copies(&bench.engine).await;
-        assert_eq!(copies(&place), 0);
-        assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+        assert_eq!(harness.agent.sweep_copies(&harness.engine).await, 0);
+        assert_eq!(copies(&fixture), 1);
+        fixture.git(&["branch", "-D", "switchboard"]);
+        harness.agent.sweep_copies(&harness.engine).await;
+        assert_eq!(copies(&fixture), 0);
+        assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
     });
 }
 
 /// Another account if this one may become one, with a home of its own and the test's folders.
-fn account(place: &Place) -> User {
-    let own = place.path().metadata().unwrap();
+fn account(fixture: &Fixture) -> User {
+    let own = fixture.path().metadata().unwrap();
     let (uid, gid) = if own.uid() == 0 { (65534, 65534) } else { (own.uid(), own.gid()) };
-    let home = place.path().join("home");
+    let home = fixture.path().join("home");
     std::fs::create_dir(&home).unwrap();
-    std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
-    for folder in [&home, &place.work(), &place.notes()] {
+    std::fs::set_permissions(fixture.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    for folder in [&home, &fixture.work(), &fixture.notes()] {
         let who = format!("{uid}:{gid}");
         assert!(Command::new("chown").arg("-R").arg(who).arg(folder).status().unwrap().success());
     }
@@ -182,34 +182,34 @@ fn account(place: &Place) -> User {
 
 #[test]
 fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
-    let place = Place::new();
-    place.repository();
-    let user = account(&place);
+    let fixture = Fixture::new();
+    fixture.repository();
+    let user = account(&fixture);
     // The server itself would be told off for looking at somebody else's repository.
-    let git = |args: &[&str]| place.git(&[&["-c", "safe.directory=*"], args].concat());
+    let git = |args: &[&str]| fixture.git(&[&["-c", "safe.directory=*"], args].concat());
     let program = r#"mkdir closed; echo x > closed/x; chmod 500 closed; echo half > half; text on; [ "$said" = end ] || await never
         finish "$(id -u) $(stat -c %u half)""#;
     let settings =
-        || Settings { idle: None, user: Some(user.clone()), ..copying(&place, WorktreePolicy::Keep, program) };
+        || Settings { idle: None, user: Some(user.clone()), ..copying(&fixture, WorktreePolicy::Keep, program) };
     let there = |folder: &Path| std::fs::read_dir(folder).map_or(0, Iterator::count);
     let homes = || {
         let all = std::fs::read_dir(user.home.join(".switchboard/worktrees")).unwrap();
         all.map(|home| there(&home.unwrap().path())).sum::<usize>()
     };
-    let bench = Bench::open(&place, settings());
-    let lost = at_work(&bench, "stay");
-    bench.kill();
-    assert_eq!((homes(), there(&place.data().join("worktrees"))), (1, 1), "the copy there, and its record here");
-    let bench = Bench::open(&place, settings());
-    bench.run(async {
-        let lost = bench.ended(&lost).await;
-        let task = bench.send("end").await;
+    let harness = Harness::open(&fixture, settings());
+    let lost = at_work(&harness, "stay");
+    harness.kill();
+    assert_eq!((homes(), there(&fixture.data().join("worktrees"))), (1, 1), "the copy there, and its record here");
+    let harness = Harness::open(&fixture, settings());
+    harness.run(async {
+        let lost = harness.ended(&lost).await;
+        let task = harness.send("end").await;
         assert_eq!(ending(&task), (TaskState::Completed, format!("{0} {0}", user.uid)));
-        bench.agent.sweep_copies(&bench.engine).await;
-        bench.wait_for(|| (homes() + there(&place.data().join("worktrees")) == 0).then_some(())).await;
+        harness.agent.sweep_copies(&harness.engine).await;
+        harness.wait_for(|| (homes() + there(&fixture.data().join("worktrees")) == 0).then_some(())).await;
         for task in [lost, task] {
             assert_eq!(git(&["ls-tree", "--name-only", &branch(&task)]), "closed\nhalf\nreadme");
-            let own = place.work().join(".git/refs/heads").join(branch(&task)).metadata().unwrap();
+            let own = fixture.work().join(".git/refs/heads").join(branch(&task)).metadata().unwrap();
             assert_eq!(own.uid(), user.uid, "git ran as somebody else");
         }
         assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
@@ -219,20 +219,21 @@ fn copies_of_another_account_are_in_its_home_and_belong_to_it() {
 #[test]
 fn the_work_of_a_task_is_kept_whenever_the_time_for_its_cancel_is_over() {
     for milliseconds in [5, 15, 30, 60, 120] {
-        let place = Place::new();
-        place.repository();
-        let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, "echo half > half; text on; hear"));
-        let id = at_work(&bench, "go");
-        bench.run(async {
+        let fixture = Fixture::new();
+        fixture.repository();
+        let harness =
+            Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, "echo half > half; text on; hear"));
+        let id = at_work(&harness, "go");
+        harness.run(async {
             let late = async {
                 tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-                bench.clock.advance(Duration::from_secs(3));
+                harness.clock.advance(Duration::from_secs(3));
             };
-            let (task, ()) = tokio::join!(bench.cancel(&id), late);
+            let (task, ()) = tokio::join!(harness.cancel(&id), late);
             let task = task.unwrap();
-            put_away(&bench, &place).await;
-            assert_eq!(branches(&place), [branch(&task)], "after {milliseconds} ms");
-            assert_eq!(place.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
+            put_away(&harness, &fixture).await;
+            assert_eq!(branches(&fixture), [branch(&task)], "after {milliseconds} ms");
+            assert_eq!(fixture.git(&["ls-tree", "--name-only", &branch(&task)]), "half\nreadme");
         });
     }
 }
@@ -263,17 +264,18 @@ impl Dialogue for Panics {
 #[test]
 fn a_turn_that_panics_leaves_no_copy() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
-        let worker = Worker::new(Unreadable(place.asking("echo half > half; text on; await never")));
-        let bench = Bench::open(&place, Settings { worktree: policy, ..Settings::new("coder", worker, place.work()) });
-        bench.run(async {
-            let task = bench.send("go").await;
+        let fixture = Fixture::new();
+        fixture.repository();
+        let worker = Worker::new(Unreadable(fixture.asking("echo half > half; text on; await never")));
+        let harness =
+            Harness::open(&fixture, Settings { worktree: policy, ..Settings::new("coder", worker, fixture.work()) });
+        harness.run(async {
+            let task = harness.send("go").await;
             assert_eq!((task.status.state, reason(&task).as_str()), (TaskState::Failed, "panic"));
-            put_away(&bench, &place).await;
+            put_away(&harness, &fixture).await;
             let expected = if policy == WorktreePolicy::Keep { vec![branch(&task)] } else { Vec::new() };
-            assert_eq!(branches(&place), expected);
-            bench.wait_for(|| (bench.children.running() == 0).then_some(())).await;
+            assert_eq!(branches(&fixture), expected);
+            harness.wait_for(|| (harness.children.running() == 0).then_some(())).await;
         });
     }
 }

@@ -4,31 +4,32 @@ use std::time::{Duration, Instant};
 
 use switchboard_cli_agents::process::Output;
 
-use crate::stage::{GRACE, LONGEST, Stage, all, alone, block_on, guard_of, is_alive, line, own_children, until};
+use crate::fixture::{Fixture, GRACE, LONGEST, all, alone, block_on, guard_of, is_alive, line, own_children, until};
 
 #[tokio::test]
 async fn a_child_that_obeys_ends_at_once_and_as_it_likes() {
-    let stage = Stage::patient();
-    let mut child = stage.sh("trap 'echo cleaned > cleaned; exit 0' TERM; echo up; while :; do sleep 0.01; done").await;
+    let fixture = Fixture::patient();
+    let mut child =
+        fixture.sh("trap 'echo cleaned > cleaned; exit 0' TERM; echo up; while :; do sleep 0.01; done").await;
     assert_eq!(child.next().await, line("up"));
-    assert_eq!((stage.children.running(), stage.entries()), (1, 1));
+    assert_eq!((fixture.children.running(), fixture.entries()), (1, 1));
     let begun = Instant::now();
     let exit = child.end().await;
     assert!(begun.elapsed() < LONGEST, "it needed {:?}", begun.elapsed());
     assert_eq!((exit.code, exit.signal), (Some(0), None));
-    assert!(stage.folder.path().join("cleaned").exists());
+    assert!(fixture.folder.path().join("cleaned").exists());
     assert_eq!(child.end().await, exit, "once more changes nothing");
-    assert_eq!((stage.children.running(), stage.entries()), (0, 0));
+    assert_eq!((fixture.children.running(), fixture.entries()), (0, 0));
 }
 
 #[tokio::test]
 async fn a_child_that_ignores_the_signal_is_killed_after_the_grace() {
-    let stage = Stage::new();
-    let mut child = stage
+    let fixture = Fixture::new();
+    let mut child = fixture
         .sh("trap '' TERM INT HUP; sh -c 'echo $$ > below; while :; do sleep 1; done' & echo up; wait; wait")
         .await;
     assert_eq!(child.next().await, line("up"));
-    let below = stage.pid("below");
+    let below = fixture.pid("below");
     let begun = Instant::now();
     let exit = child.end().await;
     assert!(begun.elapsed() >= GRACE, "it had only {:?}", begun.elapsed());
@@ -38,32 +39,32 @@ async fn a_child_that_ignores_the_signal_is_killed_after_the_grace() {
 
 #[tokio::test]
 async fn a_stopped_child_is_woken_to_obey() {
-    let stage = Stage::patient();
-    let mut child = stage.sh("trap 'exit 8' TERM; echo up; kill -STOP $$; while :; do sleep 0.01; done").await;
+    let fixture = Fixture::patient();
+    let mut child = fixture.sh("trap 'exit 8' TERM; echo up; kill -STOP $$; while :; do sleep 0.01; done").await;
     assert_eq!(child.next().await, line("up"));
     assert_eq!(child.end().await.code, Some(8));
 }
 
 #[tokio::test]
 async fn nobody_is_asked_twice() {
-    let stage = Stage::patient();
+    let fixture = Fixture::patient();
     let script = "trap 'echo asked >> asked' TERM; echo up; i=0; while [ $i -lt 30 ]; do sleep 0.01; i=$((i+1)); done";
-    let mut child = stage.sh(script).await;
+    let mut child = fixture.sh(script).await;
     assert_eq!(child.next().await, line("up"));
     child.end().await;
-    assert_eq!(std::fs::read_to_string(stage.folder.path().join("asked")).unwrap(), "asked\n");
+    assert_eq!(std::fs::read_to_string(fixture.folder.path().join("asked")).unwrap(), "asked\n");
 }
 
 #[tokio::test]
 async fn grandchildren_end_too_wherever_they_went() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "sh -c 'echo $$ > plain; sleep 60' &
                   setsid sh -c 'echo $$ > session; trap \"\" TERM; while :; do sleep 1; done' &
                   (setsid sh -c 'echo $$ > orphan; exec sleep 60' >/dev/null 2>&1 </dev/null &)
                   perl -e 'setpgrp(0, 0); open F, \">group\"; print F \"$$\\n\"; close F; sleep 60' &
                   read wait";
-    let mut child = stage.sh(script).await;
-    let pids = ["plain", "session", "orphan", "group"].map(|file| stage.pid(file));
+    let mut child = fixture.sh(script).await;
+    let pids = ["plain", "session", "orphan", "group"].map(|file| fixture.pid(file));
     assert!(pids.iter().all(|pid| is_alive(*pid)));
     child.end().await;
     assert_eq!(pids.map(is_alive), [false; 4], "{pids:?}");
@@ -71,42 +72,42 @@ async fn grandchildren_end_too_wherever_they_went() {
 
 #[tokio::test]
 async fn what_a_child_leaves_behind_ends_when_it_does() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "(setsid sh -c 'echo $$ > left; exec sleep 60' >/dev/null 2>&1 </dev/null &)
                   while [ ! -s left ]; do sleep 0.01; done; echo bye; exit 2";
-    let mut child = stage.sh(script).await;
+    let mut child = fixture.sh(script).await;
     let said = all(&mut child).await;
     let [bye, Output::Ended(exit)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!((bye, exit.code), (&line("bye"), Some(2)));
-    assert!(!is_alive(stage.pid("left")));
-    assert_eq!((stage.children.running(), stage.entries()), (0, 0));
+    assert!(!is_alive(fixture.pid("left")));
+    assert_eq!((fixture.children.running(), fixture.entries()), (0, 0));
 }
 
 #[tokio::test]
 async fn dropping_a_child_or_its_end_ends_it_all_the_same() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = "trap '' TERM; sh -c 'echo $$ > below; sleep 60' & echo up; while :; do sleep 1; done";
-    let mut child = stage.sh(script).await;
+    let mut child = fixture.sh(script).await;
     assert_eq!(child.next().await, line("up"));
     let pid = child.pid().cast_signed();
     assert!(tokio::time::timeout(Duration::from_millis(20), child.end()).await.is_err(), "it has a grace");
-    until("the end that nobody waits for", || !is_alive(pid) && stage.children.running() == 0);
+    until("the end that nobody waits for", || !is_alive(pid) && fixture.children.running() == 0);
     assert_eq!(child.end().await.signal, Some(9), "and it can still be asked for");
 
-    let mut child = stage.sh(script).await;
+    let mut child = fixture.sh(script).await;
     assert_eq!(child.next().await, line("up"));
-    let (pid, below) = (child.pid().cast_signed(), stage.pid("below"));
+    let (pid, below) = (child.pid().cast_signed(), fixture.pid("below"));
     drop(child);
-    until("the end of what was dropped", || !is_alive(pid) && !is_alive(below) && stage.entries() == 0);
+    until("the end of what was dropped", || !is_alive(pid) && !is_alive(below) && fixture.entries() == 0);
 }
 
 #[tokio::test]
 async fn one_run_s_end_is_not_another_s() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let script = |name: &str| format!("(setsid sh -c 'echo $$ > {name}; exec sleep 60' &) ; read wait");
-    let mut first = stage.sh(&script("first")).await;
-    let mut second = stage.sh(&script("second")).await;
-    let pids = [stage.pid("first"), stage.pid("second")];
+    let mut first = fixture.sh(&script("first")).await;
+    let mut second = fixture.sh(&script("second")).await;
+    let pids = [fixture.pid("first"), fixture.pid("second")];
     first.end().await;
     assert_eq!(pids.map(is_alive), [false, true]);
     second.end().await;
@@ -115,16 +116,16 @@ async fn one_run_s_end_is_not_another_s() {
 
 #[tokio::test]
 async fn closing_ends_all() {
-    let stage = Stage::new();
+    let fixture = Fixture::new();
     let mut children = Vec::new();
     for _ in 0..5 {
-        children.push(stage.sh("trap '' TERM; echo up; setsid sleep 60").await);
+        children.push(fixture.sh("trap '' TERM; echo up; setsid sleep 60").await);
     }
     for child in &mut children {
         assert_eq!(child.next().await, line("up"));
     }
-    tokio::time::timeout(LONGEST, stage.children.close()).await.unwrap();
-    assert_eq!((stage.children.running(), stage.entries()), (0, 0));
+    tokio::time::timeout(LONGEST, fixture.children.close()).await.unwrap();
+    assert_eq!((fixture.children.running(), fixture.entries()), (0, 0));
     for child in &mut children {
         assert!(matches!(child.next().await, Output::Ended(_)));
     }
@@ -136,12 +137,12 @@ const DAEMON: &str = "(setsid env -i /bin/sh -c 'echo $$ > daemon; trap \"\" TER
 
 #[test]
 fn a_daemon_without_any_ties_ends_with_the_run() {
-    alone("ending::a_daemon_without_any_ties_ends_with_the_run", || {
+    alone("termination::a_daemon_without_any_ties_ends_with_the_run", || {
         block_on(async {
-            let stage = Stage::exclusive();
-            let mut child = stage.sh(DAEMON).await;
+            let fixture = Fixture::exclusive();
+            let mut child = fixture.sh(DAEMON).await;
             assert_eq!(child.next().await, line("up"));
-            let daemon = stage.pid("daemon");
+            let daemon = fixture.pid("daemon");
             assert!(is_alive(daemon) && own_children().contains(&daemon), "it has come to us");
             let guard = guard_of(std::process::id()).unwrap();
             child.end().await;
@@ -154,15 +155,15 @@ fn a_daemon_without_any_ties_ends_with_the_run() {
 
 #[test]
 fn zombies_that_come_to_us_are_reaped_and_other_runs_live_on() {
-    alone("ending::zombies_that_come_to_us_are_reaped_and_other_runs_live_on", || {
+    alone("termination::zombies_that_come_to_us_are_reaped_and_other_runs_live_on", || {
         block_on(async {
-            let stage = Stage::exclusive();
-            let mut other = stage.sh("(setsid sh -c 'echo $$ > kept; exec sleep 60' &) ; echo up; read wait").await;
+            let fixture = Fixture::exclusive();
+            let mut other = fixture.sh("(setsid sh -c 'echo $$ > kept; exec sleep 60' &) ; echo up; read wait").await;
             assert_eq!(other.next().await, line("up"));
-            let kept = stage.pid("kept");
+            let kept = fixture.pid("kept");
             let script =
                 "i=0; while [ $i -lt 20 ]; do (setsid env -i /bin/true &); i=$((i+1)); done; echo up; read wait";
-            let mut child = stage.sh(script).await;
+            let mut child = fixture.sh(script).await;
             assert_eq!(child.next().await, line("up"));
             until("twenty zombies", || own_children().len() >= 22);
             child.end().await;
@@ -180,15 +181,15 @@ fn zombies_that_come_to_us_are_reaped_and_other_runs_live_on() {
 
 #[test]
 fn a_child_that_forks_without_end_is_beaten() {
-    alone("ending::a_child_that_forks_without_end_is_beaten", || {
+    alone("termination::a_child_that_forks_without_end_is_beaten", || {
         block_on(async {
-            let stage = Stage::exclusive();
+            let fixture = Fixture::exclusive();
             // Always a new process, in a session of its own, and never longer than a moment. For ten seconds at most,
             // for whoever breaks what is tested here.
             let script = "perl -MPOSIX -e '$SIG{TERM} = q(IGNORE); $SIG{CHLD} = q(IGNORE); $end = time + 10;
                           while (time < $end) { POSIX::setsid(); select(undef, undef, undef, 0.003); exit if fork() }' &
                           echo up; exec sleep 60";
-            let mut child = stage.sh(script).await;
+            let mut child = fixture.sh(script).await;
             assert_eq!(child.next().await, line("up"));
             let exit = tokio::time::timeout(LONGEST, child.end()).await.unwrap();
             assert!(exit.signal.is_some());

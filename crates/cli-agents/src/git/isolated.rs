@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{At, Git, GitError};
+use super::{Git, GitError, GitTarget};
 
 /// Settings of a repository that only say what files look like.
 const HARMLESS: &str = r"^core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)$";
@@ -13,18 +13,18 @@ const HARMLESS: &str = r"^core\.(autocrlf|eol|filemode|symlinks|ignorecase|exclu
 const RULES: [&str; 2] = ["info/exclude", "info/attributes"];
 
 /// Whose commits these are.
-const WHO: &str = "Switchboard";
-const ADDRESS: &str = "switchboard@localhost";
+const COMMITTER_NAME: &str = "Switchboard";
+const COMMITTER_EMAIL: &str = "switchboard@localhost";
 
 /// A folder like `.git`, and the files it is used for.
-pub(crate) struct Apart {
+pub(crate) struct IsolatedGitDir {
     dir: PathBuf,
     pub(super) files: PathBuf,
     objects: PathBuf,
     pub(super) settings: Vec<OsString>,
 }
 
-impl Apart {
+impl IsolatedGitDir {
     pub(super) fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![
             ("GIT_DIR", self.dir.clone().into()),
@@ -34,10 +34,10 @@ impl Apart {
             ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
             // What names the objects could otherwise be named anew by the repository.
             ("GIT_NO_REPLACE_OBJECTS", "1".into()),
-            ("GIT_AUTHOR_NAME", WHO.into()),
-            ("GIT_AUTHOR_EMAIL", ADDRESS.into()),
-            ("GIT_COMMITTER_NAME", WHO.into()),
-            ("GIT_COMMITTER_EMAIL", ADDRESS.into()),
+            ("GIT_AUTHOR_NAME", COMMITTER_NAME.into()),
+            ("GIT_AUTHOR_EMAIL", COMMITTER_EMAIL.into()),
+            ("GIT_COMMITTER_NAME", COMMITTER_NAME.into()),
+            ("GIT_COMMITTER_EMAIL", COMMITTER_EMAIL.into()),
         ]
     }
 
@@ -49,23 +49,23 @@ impl Apart {
 
 impl Git {
     /// Makes ready to work on the files of a copy, with a folder that is made for it.
-    pub(crate) async fn apart(
+    pub(crate) async fn isolated(
         &self,
         dir: &Path,
         files: &Path,
         repository: &Path,
         (object_format, settings): (&str, &[String]),
-    ) -> Result<Apart, GitError> {
+    ) -> Result<IsolatedGitDir, GitError> {
         self.remove_folder(dir).await;
-        let apart = Apart {
+        let isolated = IsolatedGitDir {
             dir: dir.to_owned(),
             files: files.to_owned(),
             objects: repository.join("objects"),
             settings: settings.iter().map(OsString::from).collect(),
         };
-        if self.is_other() {
+        if self.is_other_account() {
             let format = format!("--object-format={object_format}");
-            self.run(At::Apart(&apart), &["init", "--quiet", "--template=", &format]).await?;
+            self.run(GitTarget::Isolated(&isolated), &["init", "--quiet", "--template=", &format]).await?;
         } else {
             // The same, and at once.
             let failed = |error: io::Error| GitError { command: "init".to_owned(), problem: error.to_string() };
@@ -74,13 +74,13 @@ impl Git {
         for rules in RULES {
             self.copy_file(&repository.join(rules), &dir.join(rules)).await;
         }
-        Ok(apart)
+        Ok(isolated)
     }
 
-    /// Settings of a repository that count for what is done apart from it.
+    /// Settings of a repository that count for what is done isolated from it.
     pub(crate) async fn harmless_settings(&self, repository: &Path) -> Vec<String> {
         // It may have none of them, which git calls a failure.
-        let found = self.run(At::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
+        let found = self.run(GitTarget::Repository(repository), &["config", "--null", "--get-regexp", HARMLESS]).await;
         found.map(|found| settings(&found.bytes)).unwrap_or_default()
     }
 }

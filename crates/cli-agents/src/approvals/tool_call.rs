@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::visible::visible;
+use super::sanitize::sanitize;
 use crate::adapters::Approval;
 
 /// The longest prompt that is shown whole, with the members of the input.
@@ -20,7 +20,7 @@ const MEMBERS: usize = 1_000;
 const NAME_BYTES: usize = 200;
 
 /// A call for people.
-pub(super) struct Call {
+pub(super) struct ToolCallText {
     pub(super) prompt: String,
     /// `name: value` of each member of the input that the prompt does not have.
     pub(super) members: Vec<String>,
@@ -43,7 +43,7 @@ struct Members<'a> {
     omitted: usize,
 }
 
-impl Call {
+impl ToolCallText {
     pub(super) fn new(approval: &Approval) -> Self {
         let prompt = excerpt_ends(&approval.prompt, PROMPT_CHARACTERS, EXCERPT_CHARACTERS);
         // What is left out of the prompt may not speak for a member.
@@ -140,10 +140,10 @@ pub(super) fn excerpt(text: &str, most: usize) -> Excerpt {
 fn excerpt_ends(text: &str, most: usize, ends: usize) -> Excerpt {
     let characters = text.chars().count();
     if characters <= most {
-        return Excerpt { text: framed(&visible(text)), omitted: 0 };
+        return Excerpt { text: framed(&sanitize(text)), omitted: 0 };
     }
     let byte = |character| text.char_indices().nth(character).map_or(text.len(), |(byte, _)| byte);
-    let (head, tail) = (visible(&text[..byte(ends)]), visible(&text[byte(characters - ends)..]));
+    let (head, tail) = (sanitize(&text[..byte(ends)]), sanitize(&text[byte(characters - ends)..]));
     let omitted = characters - 2 * ends;
     Excerpt { text: framed(&format!("{head}\n«{omitted} characters left out»\n{tail}")), omitted }
 }
@@ -250,7 +250,7 @@ mod tests {
         assert!(question.is_incomplete());
 
         question.approval.input = json!(vec![0; 10 * MEMBERS]);
-        let shown = Call::new(&question.approval);
+        let shown = ToolCallText::new(&question.approval);
         assert!(shown.members.len() <= MEMBERS && shown.omitted >= 9 * MEMBERS, "{}", shown.omitted);
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let filler = "x ".repeat(PROMPT_CHARACTERS);
         question.approval.prompt = format!("{filler} rm -rf ~ {filler}");
         question.approval.input = json!({"command": "rm -rf ~"});
-        assert_eq!(Call::new(&question.approval).members, ["command: rm -rf ~"]);
+        assert_eq!(ToolCallText::new(&question.approval).members, ["command: rm -rf ~"]);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use serde::Serialize;
 use switchboard_a2a::{Artifact, ArtifactId, Json, Metadata, Part, PartContent, TaskState};
 use switchboard_engine::{Stopped, TaskHandle, ToolCall};
 
-use super::deadlines::QUIET;
-use super::sessions::{Facts, METADATA_ARTIFACT, Past, RESULT_ARTIFACT, Total};
+use super::deadlines::QUIET_NOTICE;
+use super::sessions::{AgentMetadata, ConversationRecord, METADATA_ARTIFACT, RESULT_ARTIFACT, TokenTotals};
 use super::worktree::{Changes, Worktree};
 use crate::adapters::{About, Event, Scope, Usage, cut, plain};
 
@@ -37,14 +37,14 @@ const ANSWER_BYTES: usize = 30 << 10;
 const MOST_FILES: usize = 1_000;
 
 /// A turn as its task is told of it.
-pub(super) struct Report {
+pub(super) struct TaskReporter {
     task: TaskHandle,
     /// What is at work.
-    pub(super) facts: Facts,
+    pub(super) metadata: AgentMetadata,
     /// Where it works, and the branches of the conversation, the newest first; for those who come after.
     folder: String,
     branches: Vec<String>,
-    told_facts: Option<Facts>,
+    published_metadata: Option<AgentMetadata>,
     /// That it is at work has been said.
     is_working: bool,
     /// Artifacts that have begun.
@@ -62,12 +62,12 @@ pub(super) struct Report {
 /// What the work has cost.
 pub(super) struct Cost {
     /// This task's earlier turns.
-    pub(super) before: Total,
+    pub(super) before: TokenTotals,
     /// The session's earlier turns, where the program counts them in.
-    pub(super) session_before: Total,
-    turn: Total,
+    pub(super) session_before: TokenTotals,
+    turn: TokenTotals,
     /// The session as the program has counted it last.
-    session: Total,
+    session: TokenTotals,
 }
 
 #[derive(Serialize)]
@@ -95,17 +95,17 @@ struct DiffFacts<'a> {
 #[serde(rename_all = "camelCase")]
 struct Stats {
     #[serde(flatten)]
-    total: Total,
+    total: TokenTotals,
     duration_ms: u64,
 }
 
 impl Cost {
-    pub(super) fn new(before: Total, session_before: Total) -> Self {
-        Self { before, session_before, turn: Total::default(), session: session_before }
+    pub(super) fn new(before: TokenTotals, session_before: TokenTotals) -> Self {
+        Self { before, session_before, turn: TokenTotals::default(), session: session_before }
     }
 
     fn take(&mut self, usage: &Usage) {
-        let told = Total::of(usage);
+        let told = TokenTotals::of(usage);
         match usage.scope {
             Scope::Run => self.turn = told,
             Scope::Session => {
@@ -117,22 +117,28 @@ impl Cost {
 
     /// What the task has cost in all.
     fn of_task(&self) -> switchboard_engine::Usage {
-        let Total { input_tokens, output_tokens, cost_usd, .. } = self.before.plus(self.turn);
+        let TokenTotals { input_tokens, output_tokens, cost_usd, .. } = self.before.plus(self.turn);
         switchboard_engine::Usage { input_tokens, output_tokens, cost_usd }
     }
 }
 
-impl Report {
-    pub(super) fn new(task: TaskHandle, facts: Facts, folder: String, branches: Vec<String>, cost: Cost) -> Self {
+impl TaskReporter {
+    pub(super) fn new(
+        task: TaskHandle,
+        metadata: AgentMetadata,
+        folder: String,
+        branches: Vec<String>,
+        cost: Cost,
+    ) -> Self {
         let begun: HashSet<String> =
             task.snapshot().artifacts.iter().map(|artifact| artifact.artifact_id.to_string()).collect();
         let separate = begun.contains(RESPONSE_ARTIFACT);
         Self {
             task,
-            facts,
+            metadata,
             folder,
             branches,
-            told_facts: None,
+            published_metadata: None,
             is_working: false,
             begun,
             saying: String::new(),
@@ -151,9 +157,9 @@ impl Report {
         }
         match event {
             Event::Init { session, model } => {
-                self.facts.session_id = session.or(self.facts.session_id.take());
-                self.facts.model = model.or(self.facts.model.take());
-                self.tell_facts().await
+                self.metadata.session_id = session.or(self.metadata.session_id.take());
+                self.metadata.model = model.or(self.metadata.model.take());
+                self.publish_metadata().await
             }
             Event::Text { text } => self.text(&text).await,
             Event::TextEnd => {
@@ -181,7 +187,7 @@ impl Report {
             Event::Usage(usage) => {
                 self.cost.take(&usage);
                 self.task.usage(self.cost.of_task()).await?;
-                match self.told_facts.is_some() && usage.scope == Scope::Session {
+                match self.published_metadata.is_some() && usage.scope == Scope::Session {
                     true => self.note().await,
                     false => Ok(()),
                 }
@@ -201,7 +207,7 @@ impl Report {
 
     /// Says what a program that tells nothing is probably waiting for.
     pub(super) async fn quiet(&self, about: &About) -> Result<(), Stopped> {
-        let (title, seconds) = (&about.title, QUIET.as_secs());
+        let (title, seconds) = (&about.title, QUIET_NOTICE.as_secs());
         let tools: BTreeSet<String> = self.tools.values().map(|tool| plain(tool).into_owned()).collect();
         let tools = tools.into_iter().collect::<Vec<String>>().join(", ");
         let waiting = match (tools.is_empty(), about.capabilities.resume) {
@@ -218,8 +224,8 @@ impl Report {
 
     /// The program is at work, whether or not it has said so. If it was given its session's name, it need not say that.
     async fn begin(&mut self) -> Result<(), Stopped> {
-        match self.told_facts.is_none() && self.facts.session_id.is_some() {
-            true => self.tell_facts().await,
+        match self.published_metadata.is_none() && self.metadata.session_id.is_some() {
+            true => self.publish_metadata().await,
             false => self.working().await,
         }
     }
@@ -233,22 +239,22 @@ impl Report {
     }
 
     /// Says what is at work, if that has changed.
-    pub(super) async fn tell_facts(&mut self) -> Result<(), Stopped> {
-        if self.told_facts.as_ref() == Some(&self.facts) {
+    pub(super) async fn publish_metadata(&mut self) -> Result<(), Stopped> {
+        if self.published_metadata.as_ref() == Some(&self.metadata) {
             return Ok(());
         }
         self.working().await?;
-        self.told_facts = Some(self.facts.clone());
-        let facts = self.facts.clone();
+        self.published_metadata = Some(self.metadata.clone());
+        let metadata = self.metadata.clone();
         self.note().await?;
-        self.data(METADATA_ARTIFACT, &facts).await
+        self.data(METADATA_ARTIFACT, &metadata).await
     }
 
     /// Notes for the conversation where its session is, and what that has cost.
     async fn note(&self) -> Result<(), Stopped> {
-        let (facts, branches) = (self.facts.clone(), self.branches.clone());
+        let (metadata, branches) = (self.metadata.clone(), self.branches.clone());
         let folder = Some(self.folder.clone());
-        self.task.note(&Past { facts, folder, branches, total: self.cost.session }).await
+        self.task.note(&ConversationRecord { metadata, folder, branches, total: self.cost.session }).await
     }
 
     async fn text(&mut self, text: &str) -> Result<(), Stopped> {
@@ -306,8 +312,8 @@ impl Report {
         let is_cut = patch.left_out_count > 0;
         let mut metadata = Metadata::default();
         let (branch, base) = (worktree.branch(), worktree.base());
-        if let Ok(facts) = Json::from_serialize(&DiffFacts { branch, base, is_cut, left_out: &patch.left_out }) {
-            metadata.insert("switchboard/worktree", facts);
+        if let Ok(worktree) = Json::from_serialize(&DiffFacts { branch, base, is_cut, left_out: &patch.left_out }) {
+            metadata.insert("switchboard/worktree", worktree);
         }
         let note = is_cut.then(|| {
             let (left_out, all, first) = (patch.left_out_count, files.len(), patch.left_out.join(", "));

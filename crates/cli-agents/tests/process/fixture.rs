@@ -22,12 +22,12 @@ pub(crate) const LIMITS: OutputLimits = OutputLimits { line: 64 << 10, stderr: 4
 const SCENE: &str = "SWITCHBOARD_TEST_SCENE";
 
 /// Children, and a folder to tell us things in.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) children: Children,
     pub(crate) folder: TempDir,
 }
 
-impl Stage {
+impl Fixture {
     /// One of many in this process.
     pub(crate) fn new() -> Self {
         Self::with(false, GRACE)

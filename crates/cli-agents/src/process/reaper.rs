@@ -16,12 +16,12 @@ use rustix::process::Signal;
 use tokio::sync::watch;
 use tracing::{error, warn};
 
-use super::ending::{Ending, Progress};
-use super::ledger::Entry;
-use super::quarry::{Marker, Quarry};
-use super::signal::{self, Life, Status};
-use super::spawner::Request;
-use super::table::{Identity, Process, Table};
+use super::kill_tree::{Progress, Termination};
+use super::ledger::LedgerEntry;
+use super::process_table::{Process, ProcessIdentity, ProcessTable};
+use super::process_tree::{Marker, ProcessTree};
+use super::signal::{self, ChildState, ExitStatus};
+use super::spawner::SpawnRequest;
 
 /// How often runs that are ending are looked at.
 const ROUND: Duration = Duration::from_millis(20);
@@ -39,24 +39,24 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) number: u64,
-    pub(super) root: Identity,
+    pub(super) root: ProcessIdentity,
     pub(super) label: String,
     pub(super) marker: String,
     /// Becomes readable when the root ends; none where the system has no such thing.
     pub(super) handle: Option<OwnedFd>,
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<LedgerEntry>,
     /// Told once nothing of the run is left.
-    pub(super) done: watch::Sender<Option<Status>>,
+    pub(super) done: watch::Sender<Option<ExitStatus>>,
     /// How the root ended.
-    pub(super) status: Option<Status>,
+    pub(super) status: Option<ExitStatus>,
     /// Nobody else has reaped the root, so its number is its own.
     pub(super) is_held: bool,
-    pub(super) ending: Option<Ending>,
+    pub(super) ending: Option<Termination>,
 }
 
-/// What the undertaker is told.
+/// What the reaper is told.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum ReaperMessage {
     Began(Box<Run>),
     End(u64),
     EndAll,
@@ -64,33 +64,33 @@ pub(super) enum Message {
     Leave,
 }
 
-/// What an undertaker knows from the start.
-pub(super) struct Office {
+/// What an reaper knows from the start.
+pub(super) struct ReaperContext {
     pub(super) grace: Duration,
     pub(super) exclusive: bool,
     /// How many runs there are.
     pub(super) running: Arc<watch::Sender<usize>>,
-    /// Held while a child is started: until it is announced here, it looks like a stray.
+    /// Held while a child is started: until it is announced here, it looks like an orphan.
     pub(super) spawning: Arc<Mutex<()>>,
     /// The server's guard, which is a child of it and no run.
-    pub(super) guard: Arc<Mutex<Option<Identity>>>,
+    pub(super) guard: Arc<Mutex<Option<ProcessIdentity>>>,
 }
 
-/// How the undertaker is reached.
+/// How the reaper is reached.
 #[derive(Clone, Debug)]
-pub(super) struct Bell {
-    messages: Sender<Message>,
+pub(super) struct ReaperHandle {
+    messages: Sender<ReaperMessage>,
     wake: Arc<OwnedFd>,
 }
 
-impl Bell {
-    pub(super) fn new() -> io::Result<(Self, Receiver<Message>)> {
+impl ReaperHandle {
+    pub(super) fn new() -> io::Result<(Self, Receiver<ReaperMessage>)> {
         let (messages, receiver) = std::sync::mpsc::channel();
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         Ok((Self { messages, wake }, receiver))
     }
 
-    pub(super) fn ring(&self, message: Message) {
+    pub(super) fn send(&self, message: ReaperMessage) {
         if self.messages.send(message).is_ok() {
             // A counter that is full is as good as one that is counted up.
             let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
@@ -99,15 +99,15 @@ impl Bell {
 }
 
 /// The thread's state.
-pub(super) struct Undertaker {
-    office: Office,
-    messages: Receiver<Message>,
+pub(super) struct Reaper {
+    context: ReaperContext,
+    messages: Receiver<ReaperMessage>,
     wake: Arc<OwnedFd>,
     myself: i32,
     runs: Vec<Run>,
     /// Given up, and to be reaped should they end after all.
     lost: Vec<Run>,
-    abandoned: HashSet<Identity>,
+    abandoned: HashSet<ProcessIdentity>,
     is_closing: bool,
     is_leaving: bool,
     /// Something has happened since the last round.
@@ -117,12 +117,12 @@ pub(super) struct Undertaker {
     cost: Duration,
 }
 
-impl Undertaker {
-    pub(super) fn new(office: Office, bell: &Bell, messages: Receiver<Message>) -> Self {
+impl Reaper {
+    pub(super) fn new(context: ReaperContext, reaper_handle: &ReaperHandle, messages: Receiver<ReaperMessage>) -> Self {
         Self {
-            office,
+            context,
             messages,
-            wake: Arc::clone(&bell.wake),
+            wake: Arc::clone(&reaper_handle.wake),
             myself: std::process::id().cast_signed(),
             runs: Vec::new(),
             lost: Vec::new(),
@@ -137,7 +137,7 @@ impl Undertaker {
 
     /// Works until there is nobody left to work for. The spawner ends when nobody can ask it for more, and children with
     /// it: not before the last is buried.
-    pub(super) fn run(mut self, spawner: Sender<Request>) {
+    pub(super) fn run(mut self, spawner: Sender<SpawnRequest>) {
         while !(self.is_leaving && self.runs.is_empty()) {
             self.sleep();
             self.listen();
@@ -178,10 +178,10 @@ impl Undertaker {
     fn listen(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             match message {
-                Message::Began(run) => self.runs.push(*run),
-                Message::End(number) => self.end(|run| run.number == number),
-                Message::EndAll => self.is_closing = true,
-                Message::Leave => self.is_leaving = true,
+                ReaperMessage::Began(run) => self.runs.push(*run),
+                ReaperMessage::End(number) => self.end(|run| run.number == number),
+                ReaperMessage::EndAll => self.is_closing = true,
+                ReaperMessage::Leave => self.is_leaving = true,
             }
         }
         if self.is_closing || self.is_leaving {
@@ -193,13 +193,13 @@ impl Undertaker {
     fn look(&mut self) {
         let mut has_ended = false;
         for run in self.runs.iter_mut().filter(|run| run.status.is_none()) {
-            match signal::look(run.root.pid) {
-                Life::Running => continue,
-                Life::Ended(status) => run.status = Some(status),
-                Life::Unknown => {
-                    run.status = Some(Status::default());
+            match signal::peek(run.root.pid) {
+                ChildState::Running => continue,
+                ChildState::Ended(status) => run.status = Some(status),
+                ChildState::Unknown => {
+                    run.status = Some(ExitStatus::default());
                     run.is_held = false;
-                    run.ending.iter_mut().for_each(Ending::lose_leader);
+                    run.ending.iter_mut().for_each(Termination::lose_leader);
                 }
             }
             has_ended = true;
@@ -209,41 +209,41 @@ impl Undertaker {
             self.end(|run| run.status.is_some());
         }
         self.lost.retain(|run| match signal::reap(run.root.pid) {
-            Life::Running => true,
-            Life::Ended(_) | Life::Unknown => false,
+            ChildState::Running => true,
+            ChildState::Ended(_) | ChildState::Unknown => false,
         });
     }
 
     fn end(&mut self, which: impl Fn(&Run) -> bool) {
         for run in self.runs.iter_mut().filter(|run| run.ending.is_none() && which(run)) {
-            let quarry = Quarry::new(vec![run.root], vec![Marker::Run(run.marker.clone())]);
+            let process_tree = ProcessTree::new(vec![run.root], vec![Marker::Run(run.marker.clone())]);
             let leader = run.is_held.then_some(run.root.pid);
-            run.ending = Some(Ending::new(quarry, leader, self.office.grace, PATIENCE));
+            run.ending = Some(Termination::new(process_tree, leader, self.context.grace, PATIENCE));
             self.is_urgent = true;
         }
     }
 
     /// One look at all processes, and one step for every run that is ending.
     fn round(&mut self) {
-        let spawning = Arc::clone(&self.office.spawning);
+        let spawning = Arc::clone(&self.context.spawning);
         let quiet = spawning.lock();
-        // Whoever was started before the lock was ours has been announced, and is no stray.
+        // Whoever was started before the lock was ours has been announced, and is no orphan.
         self.listen();
         let begun = Instant::now();
-        self.runs.iter_mut().filter_map(|run| run.ending.as_mut()).for_each(Ending::begin_round);
-        let table = Table::read(|process| self.meet(process));
+        self.runs.iter_mut().filter_map(|run| run.ending.as_mut()).for_each(Termination::begin_round);
+        let table = ProcessTable::read(|process| self.kill_on_sight(process));
         let table = table.inspect_err(|error| warn!(%error, "the processes of this machine cannot be seen")).ok();
-        let mut strays = table.as_ref().map(|table| self.strays(table)).unwrap_or_default();
+        let mut orphans = table.as_ref().map(|table| self.orphans(table)).unwrap_or_default();
         let mut going = Vec::new();
         for mut run in std::mem::take(&mut self.runs) {
             let progress = match (&mut run.ending, &table) {
                 (None, _) => Progress::Going,
-                // Strays are nobody's in particular: the first that is ending takes them along.
-                (Some(ending), Some(table)) => ending.round(table, &std::mem::take(&mut strays), &self.abandoned),
+                // Orphans are nobody's in particular: the first that is ending takes them along.
+                (Some(ending), Some(table)) => ending.round(table, &std::mem::take(&mut orphans), &self.abandoned),
                 (Some(ending), None) => ending.blind_round(),
             };
             match progress {
-                Progress::Over if run.status.is_some() => self.bury(run),
+                Progress::Over if run.status.is_some() => self.finish(run),
                 Progress::Going | Progress::Over => going.push(run),
                 Progress::GivenUp(left) => self.give_up(run, left),
             }
@@ -256,30 +256,30 @@ impl Undertaker {
     }
 
     /// What must be stopped at first sight.
-    fn meet(&self, process: &Process) {
+    fn kill_on_sight(&self, process: &Process) {
         let endings = || self.runs.iter().filter_map(|run| run.ending.as_ref());
         for ending in endings() {
-            ending.meet(process);
+            ending.kill_on_sight(process);
         }
-        if !process.is_zombie && endings().any(Ending::is_killing) && self.is_stray(process) {
+        if !process.is_zombie && endings().any(Termination::is_killing) && self.is_orphan(process) {
             signal::send(process.identity, Signal::KILL);
         }
     }
 
-    /// All strays. Those that have ended are reaped here.
-    fn strays(&self, table: &Table) -> HashSet<Identity> {
-        let strays = table.children(self.myself).filter(|child| self.is_stray(child));
-        let (ended, alive): (Vec<&Process>, Vec<&Process>) = strays.partition(|stray| stray.is_zombie);
-        for stray in ended {
-            signal::reap(stray.identity.pid);
+    /// All orphans. Those that have ended are reaped here.
+    fn orphans(&self, table: &ProcessTable) -> HashSet<ProcessIdentity> {
+        let orphans = table.children(self.myself).filter(|child| self.is_orphan(child));
+        let (ended, alive): (Vec<&Process>, Vec<&Process>) = orphans.partition(|orphan| orphan.is_zombie);
+        for orphan in ended {
+            signal::reap(orphan.identity.pid);
         }
-        alive.iter().map(|stray| stray.identity).collect()
+        alive.iter().map(|orphan| orphan.identity).collect()
     }
 
     /// Whether it is a child of ours that nobody has started: it has lost its parent, and left everything that ties it
     /// to a run.
-    fn is_stray(&self, process: &Process) -> bool {
-        let is_child = self.office.exclusive && process.parent == self.myself;
+    fn is_orphan(&self, process: &Process) -> bool {
+        let is_child = self.context.exclusive && process.parent == self.myself;
         let is_root = |run: &Run| run.root == process.identity;
         let is_of = |run: &Run| {
             let root = run.root.pid;
@@ -289,26 +289,26 @@ impl Undertaker {
             && !self.runs.iter().any(|run| is_root(run) || !process.is_zombie && is_of(run))
             && !self.lost.iter().any(is_root)
             && !self.abandoned.contains(&process.identity)
-            && *self.office.guard.lock() != Some(process.identity)
+            && *self.context.guard.lock() != Some(process.identity)
     }
 
-    fn bury(&self, run: Run) {
+    fn finish(&self, run: Run) {
         if let Some(entry) = run.entry {
             entry.remove();
         }
         if run.is_held {
             signal::reap(run.root.pid);
         }
-        self.office.running.send_modify(|count| *count = count.saturating_sub(1));
+        self.context.running.send_modify(|count| *count = count.saturating_sub(1));
         run.done.send_replace(Some(run.status.unwrap_or_default()));
     }
 
     /// The entry stays, so that the next server tries again.
-    fn give_up(&mut self, mut run: Run, left: Vec<Identity>) {
+    fn give_up(&mut self, mut run: Run, left: Vec<ProcessIdentity>) {
         let pids: Vec<i32> = left.iter().map(|process| process.pid).collect();
         error!(label = run.label, pid = run.root.pid, left = ?pids, "processes of a run could not be ended");
         self.abandoned.extend(left);
-        self.office.running.send_modify(|count| *count = count.saturating_sub(1));
+        self.context.running.send_modify(|count| *count = count.saturating_sub(1));
         run.done.send_replace(Some(run.status.unwrap_or_default()));
         run.ending = None;
         self.lost.push(run);
@@ -320,13 +320,13 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
-    use crate::process::table;
+    use crate::process::process_table;
 
     /// A run as a system without handles for processes has it.
-    fn without_handle(child: &Child) -> (Box<Run>, watch::Receiver<Option<Status>>) {
+    fn without_handle(child: &Child) -> (Box<Run>, watch::Receiver<Option<ExitStatus>>) {
         let (done, ended) = watch::channel(None);
         let pid = child.id().cast_signed();
-        let root = Identity { pid, start: table::start(pid).unwrap() };
+        let root = ProcessIdentity { pid, start: process_table::start(pid).unwrap() };
         let run = Run {
             number: child.id().into(),
             root,
@@ -344,12 +344,13 @@ mod tests {
 
     #[test]
     fn ends_are_noticed_where_children_have_no_handles_and_where_others_reap_them() {
-        let (bell, messages) = Bell::new().unwrap();
+        let (reaper_handle, messages) = ReaperHandle::new().unwrap();
         let running = Arc::new(watch::Sender::new(3));
         let spawning = Arc::new(Mutex::new(()));
         let grace = Duration::from_secs(2);
-        let office = Office { grace, exclusive: false, running: Arc::clone(&running), spawning, guard: Arc::default() };
-        let undertaker = Undertaker::new(office, &bell, messages);
+        let context =
+            ReaperContext { grace, exclusive: false, running: Arc::clone(&running), spawning, guard: Arc::default() };
+        let reaper = Reaper::new(context, &reaper_handle, messages);
         let (spawner, requests) = std::sync::mpsc::channel();
 
         let shell = |script: &str| Command::new("/bin/sh").args(["-c", script]).spawn().unwrap();
@@ -358,20 +359,20 @@ mod tests {
         let (second, ended) = without_handle(&stays);
         let (third, unknown) = without_handle(&reaped);
         reaped.wait().unwrap();
-        let end = Message::End(second.number);
-        for message in [Message::Began(first), Message::Began(second), Message::Began(third), end] {
-            bell.ring(message);
+        let end = ReaperMessage::End(second.number);
+        for message in [ReaperMessage::Began(first), ReaperMessage::Began(second), ReaperMessage::Began(third), end] {
+            reaper_handle.send(message);
         }
-        let working = std::thread::spawn(move || undertaker.run(spawner));
+        let working = std::thread::spawn(move || reaper.run(spawner));
         while *running.borrow() > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
-        bell.ring(Message::Leave);
+        reaper_handle.send(ReaperMessage::Leave);
         working.join().unwrap();
         assert!(leaves.wait().is_err() && stays.wait().is_err(), "they were reaped");
-        assert_eq!(*left.borrow(), Some(Status { code: Some(3), signal: None }));
-        assert_eq!(*ended.borrow(), Some(Status { code: None, signal: Some(15) }));
-        assert_eq!(*unknown.borrow(), Some(Status::default()));
+        assert_eq!(*left.borrow(), Some(ExitStatus { code: Some(3), signal: None }));
+        assert_eq!(*ended.borrow(), Some(ExitStatus { code: None, signal: Some(15) }));
+        assert_eq!(*unknown.borrow(), Some(ExitStatus::default()));
         assert!(requests.recv().is_err(), "the spawner is told that nobody needs it any more");
     }
 }

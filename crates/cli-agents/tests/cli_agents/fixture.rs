@@ -24,17 +24,17 @@ await() { while [ ! -e "$NOTES/$1" ]; do sleep 0.01; done; }
 "#;
 
 /// A folder for everything of one test.
-pub(crate) struct Place {
+pub(crate) struct Fixture {
     folder: TempDir,
     programs: AtomicUsize,
 }
 
-impl Place {
+impl Fixture {
     pub(crate) fn new() -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap(), programs: AtomicUsize::new(0) };
-        std::fs::create_dir(place.work()).unwrap();
-        std::fs::create_dir(place.notes()).unwrap();
-        place
+        let fixture = Self { folder: tempfile::tempdir().unwrap(), programs: AtomicUsize::new(0) };
+        std::fs::create_dir(fixture.work()).unwrap();
+        std::fs::create_dir(fixture.notes()).unwrap();
+        fixture
     }
 
     /// The folder that the agent works in.

@@ -7,22 +7,22 @@ use sha2::{Digest, Sha256};
 use switchboard_engine::Engine;
 
 use super::checkout::Checkout;
-use super::record::Records;
+use super::record::WorktreeRecords;
 use crate::git::Git;
-use crate::locks::Locks;
+use crate::keyed_queue::KeyedQueue;
 
 /// An agent's copies.
-pub(crate) struct Copies {
+pub(crate) struct AgentWorktrees {
     pub(crate) home: PathBuf,
     /// Not where the copies are, if these are another account's.
-    pub(super) records: Records,
+    pub(super) records: WorktreeRecords,
     /// One at a time at each: a copy is put away before the conversation's next task makes its own there.
-    pub(super) places: Arc<Locks<String>>,
+    pub(super) places: Arc<KeyedQueue<String>>,
 }
 
-impl Copies {
+impl AgentWorktrees {
     pub(crate) fn new(home: PathBuf, records: PathBuf) -> Arc<Self> {
-        Arc::new(Self { home, records: Records::new(records), places: Arc::default() })
+        Arc::new(Self { home, records: WorktreeRecords::new(records), places: Arc::default() })
     }
 
     /// The name of a conversation's copy. No two agents and no two servers have the same one, since git keeps notes about
@@ -37,8 +37,8 @@ impl Copies {
     pub(crate) async fn sweep(&self, git: &Git, engine: &Engine) -> usize {
         let mut waiting = 0;
         for name in self.records.names() {
-            let place = self.places.line_up(name.clone());
-            if !place.is_held() {
+            let place = self.places.enqueue(name.clone());
+            if !place.is_admitted() {
                 // Whoever has it will put it away.
                 continue;
             }
@@ -59,7 +59,7 @@ impl Copies {
                 continue;
             }
             match engine.has_ended(&record.task).await {
-                Ok(true) => Checkout { git: git.clone(), home, records, name, record }.put_away().await,
+                Ok(true) => Checkout { git: git.clone(), home, records, name, record }.commit_and_remove().await,
                 Ok(false) => waiting += 1,
                 Err(error) => {
                     tracing::debug!(%error, "whether a task is over cannot be read");

@@ -26,7 +26,7 @@ const NOTATION: [&str; 4] = [
 ];
 
 /// A text with everything in it made visible.
-pub(super) fn visible(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     // How many combining marks may follow.
@@ -173,7 +173,7 @@ mod tests {
             ("a\u{a0}b\u{3000}c\u{2028}d\u{2800}", "a\\u{a0}b\\u{3000}c\\u{2028}d\\u{2800}"),
             ("\\u{200b} \\n · ⏎ «1 x» «a»", "\\u{5c}u{200b} \\n \\u{b7} \\u{23ce} \\u{ab}1 x» \\u{ab}a»"),
         ] {
-            assert_eq!(visible(text), shown, "{text:?}");
+            assert_eq!(sanitize(text), shown, "{text:?}");
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_shown_can_be_read_back_so_that_no_two_commands_look_the_same(text in tricky()) {
-            let shown = visible(&text);
+            let shown = sanitize(&text);
             prop_assert_eq!(read_back(&shown), text);
             let is_plain = ["  ", "\n\n", "\t", "\r", "\u{200b}"].iter().all(|hidden| !shown.contains(hidden));
             prop_assert!(is_plain, "{:?}", shown);

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use switchboard_a2a::{Json, Message, Part, Role};
 
-use super::call::{Call, Excerpt, excerpt, framed};
-use super::visible::visible;
-use super::{Question, said};
+use super::sanitize::sanitize;
+use super::tool_call::{Excerpt, ToolCallText, excerpt, framed};
+use super::{PendingApproval, answer};
 use crate::adapters::{Choice, ChoiceKind, cut};
 
 /// Input of a tool up to this many bytes of JSON is shown whole.
@@ -22,7 +22,7 @@ const LABEL_CHARACTERS: usize = 1_000;
 /// The data part of a question.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked<'a> {
+struct ApprovalData<'a> {
     approval_id: &'a str,
     tool: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,9 +51,9 @@ pub(super) struct OwnChoice<'a> {
 }
 
 /// What people see of a question that the program has written.
-struct Shown {
+struct Excerpts {
     /// The prompt and what the tool is called with.
-    call: Call,
+    call: ToolCallText,
     tool: String,
     /// Those of the program's own answers, in their order.
     labels: Vec<String>,
@@ -61,12 +61,12 @@ struct Shown {
     omitted: usize,
 }
 
-impl Question {
+impl PendingApproval {
     /// The message that asks. `note` comes before it, where an answer could not be taken.
     pub(crate) fn message(&self, note: Option<&str>) -> Message {
         let approval = &self.approval;
-        let Shown { call, tool, labels, omitted } = self.shown();
-        let mut text = note.map(|note| format!("{}\n", framed(&visible(note)))).unwrap_or_default();
+        let Excerpts { call, tool, labels, omitted } = self.shown();
+        let mut text = note.map(|note| format!("{}\n", framed(&sanitize(note)))).unwrap_or_default();
         text.push_str(&format!("Approve: {}?\n", call.prompt));
         for member in &call.members {
             text.push_str(&format!("  {member}\n"));
@@ -84,7 +84,7 @@ impl Question {
             false => format!("Answer {yes} (this once), {always} (every {tool} of this task) or {no}."),
         });
         let own = self.own_choices().into_iter().zip(labels).map(|(own, label)| {
-            let id = framed(&visible(&guarded(is_incomplete, &own.id, &own.id)));
+            let id = framed(&sanitize(&guarded(is_incomplete, &own.id, &own.id)));
             if id.eq_ignore_ascii_case(&label) { id } else { format!("{id} ({label})") }
         });
         let own: Vec<String> = own.collect();
@@ -92,7 +92,7 @@ impl Question {
             text.push_str(&format!(" It also takes {}.", own.join(", ")));
         }
         let mut message = Message::text(Role::Agent, text);
-        message.parts.extend(Json::from_serialize(&self.asked(omitted)).map(Part::data));
+        message.parts.extend(Json::from_serialize(&self.data(omitted)).map(Part::data));
         message
     }
 
@@ -101,15 +101,15 @@ impl Question {
         self.shown().omitted > 0
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> Excerpts {
         let short = |text: &str| excerpt(text, LABEL_CHARACTERS);
-        let (call, tool) = (Call::new(&self.approval), short(&self.approval.tool));
+        let (call, tool) = (ToolCallText::new(&self.approval), short(&self.approval.tool));
         let labels: Vec<Excerpt> = self.own_choices().iter().map(|own| short(&own.choice.label)).collect();
         let omitted = call.omitted + tool.omitted + labels.iter().map(|label| label.omitted).sum::<usize>();
-        Shown { call, tool: tool.text, labels: labels.into_iter().map(|label| label.text).collect(), omitted }
+        Excerpts { call, tool: tool.text, labels: labels.into_iter().map(|label| label.text).collect(), omitted }
     }
 
-    fn asked(&self, omitted: usize) -> Asked<'_> {
+    fn data(&self, omitted: usize) -> ApprovalData<'_> {
         let input = &self.approval.input;
         let written = input.to_string();
         let is_short = written.len() <= INPUT_BYTES;
@@ -123,7 +123,7 @@ impl Question {
             id: guarded(omitted > 0, &id, &id).into_owned().into(),
             label: &choice.label,
         });
-        Asked {
+        ApprovalData {
             approval_id: &self.id,
             tool: &self.approval.tool,
             input: is_short.then_some(input),
@@ -143,7 +143,7 @@ impl Question {
         let own = choices.iter().filter(|choice| choice.kind == ChoiceKind::Other);
         let own = own.filter(|choice| seen.insert(choice.id.as_str())).map(|choice| {
             let mut id = Cow::Borrowed(choice.id.as_str());
-            if said::spoken(&id).is_some() {
+            if answer::verdict_with_reason(&id).is_some() {
                 id = Cow::Owned(format!("option-{id}"));
                 while ids.contains(&*id) {
                     id = Cow::Owned(format!("option-{id}"));
@@ -158,7 +158,7 @@ impl Question {
 /// What to type for a yes: `plain`, or more than that where not all is shown.
 fn guarded<'a>(is_incomplete: bool, plain: &'a str, word: &str) -> Cow<'a, str> {
     match is_incomplete {
-        true => format!("{word} {}", said::INCOMPLETE).into(),
+        true => format!("{word} {}", answer::INCOMPLETE).into(),
         false => plain.into(),
     }
 }
@@ -167,8 +167,8 @@ fn guarded<'a>(is_incomplete: bool, plain: &'a str, word: &str) -> Cow<'a, str> 
 mod tests {
     use serde_json::json;
 
-    use super::super::call::{EXCERPT_CHARACTERS, PROMPT_CHARACTERS};
     use super::super::tests::question;
+    use super::super::tool_call::{EXCERPT_CHARACTERS, PROMPT_CHARACTERS};
     use super::*;
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
     fn a_reason_is_not_asked_for_where_the_program_would_never_hear_it() {
         let mut question = question(&[]);
         question.approval.takes_reason = false;
-        let last = |question: &Question| question.message(None).joined_text().lines().last().unwrap().to_owned();
+        let last = |question: &PendingApproval| question.message(None).joined_text().lines().last().unwrap().to_owned();
         assert_eq!(last(&question), "Answer y (this once), always (every Bash of this task) or n.");
         question.approval.no_plain_yes = true;
         assert_eq!(last(&question), "Answer n; a plain yes is not taken here.");
@@ -203,7 +203,7 @@ mod tests {
     fn long_input_is_shown_in_part() {
         let mut question = question(&[]);
         question.approval.input = json!({"content": "ö".repeat(INPUT_BYTES)});
-        let data = serde_json::to_value(question.asked(0)).unwrap();
+        let data = serde_json::to_value(question.data(0)).unwrap();
         assert!(data.get("input").is_none());
         assert!(data["inputBeginning"].as_str().unwrap().ends_with("ö…"));
     }
@@ -228,7 +228,7 @@ mod tests {
         question.approval.prompt = format!("ö{}", "x".repeat(PROMPT_CHARACTERS - 1));
         let asked = question.message(None).joined_text();
         assert!(asked.starts_with(&format!("Approve: {}?\nAnswer y ", question.approval.prompt)));
-        assert!(question.asked(0).omitted_characters.is_none());
+        assert!(question.data(0).omitted_characters.is_none());
 
         question.approval.prompt = format!("begin{}; touch EVIL", "ö".repeat(PROMPT_CHARACTERS));
         let message = serde_json::to_value(question.message(None)).unwrap();

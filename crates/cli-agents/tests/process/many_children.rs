@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::stage::{LONGEST, Stage, all, alone, block_on, open_files, own_children, until};
+use crate::fixture::{Fixture, LONGEST, all, alone, block_on, open_files, own_children, until};
 
 const SCRIPTS: [&str; 8] = [
     "exit 0",
@@ -17,14 +17,14 @@ const SCRIPTS: [&str; 8] = [
 
 #[test]
 fn fifty_children_leave_nothing() {
-    alone("crowd::fifty_children_leave_nothing", || {
+    alone("many_children::fifty_children_leave_nothing", || {
         block_on(async {
-            let stage = Stage::exclusive();
-            stage.sh("true").await.end().await;
+            let fixture = Fixture::exclusive();
+            fixture.sh("true").await.end().await;
             let files = open_files();
             let mut endings = Vec::new();
             for number in 0..50_usize {
-                let mut child = stage.sh(SCRIPTS[number % SCRIPTS.len()]).await;
+                let mut child = fixture.sh(SCRIPTS[number % SCRIPTS.len()]).await;
                 let way = (number / SCRIPTS.len()) % 5;
                 endings.push(tokio::spawn(async move {
                     tokio::time::sleep(Duration::from_millis((number % 7) as u64 * 5)).await;
@@ -44,8 +44,8 @@ fn fifty_children_leave_nothing() {
             for ending in endings {
                 tokio::time::timeout(LONGEST, ending).await.unwrap().unwrap();
             }
-            stage.children.close().await;
-            assert_eq!((stage.children.running(), stage.entries()), (0, 0));
+            fixture.children.close().await;
+            assert_eq!((fixture.children.running(), fixture.entries()), (0, 0));
             assert_eq!(own_children(), [0; 0], "processes are left");
             until("all files to be closed", || open_files() <= files);
         });

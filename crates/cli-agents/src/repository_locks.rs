@@ -12,10 +12,10 @@ use switchboard_engine::{AgentName, BlockingTask, BlockingTaskView, CallerId, Ta
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
-use super::process::Remains;
+use super::process::TreeExit;
 
 /// Everybody who works in a repository, or waits to.
-pub(super) struct Repositories {
+pub(super) struct RepositoryLocks {
     line: Mutex<Line>,
     clock: Arc<dyn Clock>,
     /// Told when somebody has left, or asks, or asks no longer.
@@ -32,7 +32,7 @@ struct Line {
 struct Member {
     number: u64,
     folder: PathBuf,
-    who: Who,
+    who: LockOwner,
     lined_up_at: Timestamp,
     /// Since when it has the repository, if it does.
     holds_since: Option<Timestamp>,
@@ -42,29 +42,29 @@ struct Member {
 
 /// Which task stands in the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct LockOwner {
     pub(super) task: TaskId,
     pub(super) agent: AgentName,
     pub(super) owner: CallerId,
 }
 
-impl Who {
+impl LockOwner {
     pub(super) fn of(task: &TaskHandle) -> Self {
         Self { task: task.id().clone(), agent: task.agent().clone(), owner: task.caller().clone() }
     }
 }
 
 /// A place in the line; dropping it leaves the line.
-pub(super) struct Place {
-    repositories: Arc<Repositories>,
+pub(super) struct RepositoryLock {
+    repositories: Arc<RepositoryLocks>,
     number: u64,
     /// A child that works under it. While anything of that is left, nobody else may be let in.
-    remains: Option<Remains>,
+    tree_exit: Option<TreeExit>,
 }
 
 /// Who has to leave before it is one's turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ahead {
+pub(super) struct TasksAhead {
     pub(super) count: usize,
     /// The one to turn to: one that waits for an answer, else one that works there, else the first in the line.
     pub(super) blocker: BlockingTask,
@@ -72,7 +72,7 @@ pub(super) struct Ahead {
     pub(super) holds: bool,
 }
 
-impl Ahead {
+impl TasksAhead {
     /// What the waiting task says, to a reader who may know this of the task in front.
     pub(super) fn text(&self, shown: &BlockingTaskView) -> String {
         let (agent, since, count) = (&shown.agent, shown.since, self.count);
@@ -94,13 +94,13 @@ impl Ahead {
     }
 }
 
-impl Repositories {
+impl RepositoryLocks {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { line: Mutex::default(), clock, changed: Notify::new() }
     }
 
     /// Stands in line for a repository, by its top folder.
-    pub(super) fn line_up(self: &Arc<Self>, folder: &Path, who: Who) -> Place {
+    pub(super) fn enqueue(self: &Arc<Self>, folder: &Path, who: LockOwner) -> RepositoryLock {
         let now = self.clock.now();
         let mut line = self.line.lock();
         line.last += 1;
@@ -108,11 +108,11 @@ impl Repositories {
         let folder = folder.to_owned();
         let holds_since = (!line.members.iter().any(|member| overlap(&member.folder, &folder))).then_some(now);
         line.members.push(Member { number, folder, who, lined_up_at: now, holds_since, asks_since: None });
-        Place { repositories: self.clone(), number, remains: None }
+        RepositoryLock { repositories: self.clone(), number, tree_exit: None }
     }
 
     /// Whether a task waits for somebody's answer now.
-    pub(super) fn set_asks(&self, task: &TaskId, asks: bool) {
+    pub(super) fn set_waits_for_answer(&self, task: &TaskId, asks: bool) {
         let asks_since = asks.then(|| self.clock.now());
         let mut line = self.line.lock();
         let mut members = line.members.iter_mut();
@@ -139,19 +139,19 @@ impl Repositories {
     }
 }
 
-impl Place {
+impl RepositoryLock {
     /// Who is ahead; nobody if it is one's turn.
-    pub(super) fn ahead(&self) -> Option<Ahead> {
+    pub(super) fn ahead(&self) -> Option<TasksAhead> {
         let line = self.repositories.line.lock();
         let own = line.members.iter().find(|member| member.number == self.number)?;
         let before = line.members.iter().take_while(|member| member.number < self.number);
         let before: Vec<&Member> = before.filter(|member| overlap(&member.folder, &own.folder)).collect();
         let asking = before.iter().find(|member| member.asks_since.is_some());
         let first = asking.or_else(|| before.iter().find(|member| member.holds_since.is_some())).or(before.first())?;
-        let Who { task, agent, owner } = first.who.clone();
+        let LockOwner { task, agent, owner } = first.who.clone();
         let since = first.holds_since.unwrap_or(first.lined_up_at);
         let blocker = BlockingTask { task, agent, owner, since, asks_since: first.asks_since };
-        Some(Ahead { count: before.len(), blocker, holds: first.holds_since.is_some() })
+        Some(TasksAhead { count: before.len(), blocker, holds: first.holds_since.is_some() })
     }
 
     /// Whether it is a place in the line for this repository.
@@ -166,21 +166,21 @@ impl Place {
     }
 
     /// A child works under it from now on: it is kept until nothing of the child is left, whoever drops it before.
-    pub(super) fn keep_for(&mut self, remains: Remains) {
-        self.remains = Some(remains);
+    pub(super) fn hold_until_exit(&mut self, tree_exit: TreeExit) {
+        self.tree_exit = Some(tree_exit);
     }
 }
 
-impl Drop for Place {
+impl Drop for RepositoryLock {
     fn drop(&mut self) {
-        let left = self.remains.take().filter(|remains| !remains.are_gone());
-        let (Some(remains), Ok(runtime)) = (left, tokio::runtime::Handle::try_current()) else {
+        let left = self.tree_exit.take().filter(|tree_exit| !tree_exit.has_exited());
+        let (Some(tree_exit), Ok(runtime)) = (left, tokio::runtime::Handle::try_current()) else {
             self.repositories.leave(self.number);
             return;
         };
         let (repositories, number) = (self.repositories.clone(), self.number);
         runtime.spawn(async move {
-            remains.gone().await;
+            tree_exit.wait().await;
             repositories.leave(number);
         });
     }
@@ -200,24 +200,25 @@ mod tests {
 
     const START: i64 = 1_800_000_000_000;
 
-    fn line() -> (Arc<Repositories>, SimulatedClock) {
+    fn line() -> (Arc<RepositoryLocks>, SimulatedClock) {
         let clock = SimulatedClock::at(Timestamp(START));
-        (Arc::new(Repositories::new(Arc::new(clock.clone()))), clock)
+        (Arc::new(RepositoryLocks::new(Arc::new(clock.clone()))), clock)
     }
 
-    fn line_up(line: &Arc<Repositories>, folder: &str) -> Place {
-        let who = Who { task: TaskId::from(folder), agent: AgentName::from("coder"), owner: CallerId::from("ann") };
-        line.line_up(Path::new(folder), who)
+    fn enqueue(line: &Arc<RepositoryLocks>, folder: &str) -> RepositoryLock {
+        let who =
+            LockOwner { task: TaskId::from(folder), agent: AgentName::from("coder"), owner: CallerId::from("ann") };
+        line.enqueue(Path::new(folder), who)
     }
 
     #[test]
     fn a_folder_and_those_above_and_below_it_are_worked_in_one_after_the_other() {
         let (line, _) = line();
-        let first = line_up(&line, "/repos/a");
-        let beside = [line_up(&line, "/repos/b"), line_up(&line, "/repos/a-side")];
-        let above = line_up(&line, "/repos");
-        let below = line_up(&line, "/repos/a/vendor/c");
-        let count = |place: &Place| place.ahead().map(|ahead| ahead.count);
+        let first = enqueue(&line, "/repos/a");
+        let beside = [enqueue(&line, "/repos/b"), enqueue(&line, "/repos/a-side")];
+        let above = enqueue(&line, "/repos");
+        let below = enqueue(&line, "/repos/a/vendor/c");
+        let count = |place: &RepositoryLock| place.ahead().map(|ahead| ahead.count);
         assert_eq!(count(&first), None);
         assert_eq!(beside.each_ref().map(count), [None, None]);
         assert_eq!(count(&above), Some(3));
@@ -231,30 +232,30 @@ mod tests {
     #[test]
     fn who_waits_learns_which_task_is_in_the_way_and_since_when() {
         let (line, clock) = line();
-        let first = line_up(&line, "/a");
+        let first = enqueue(&line, "/a");
         clock.advance(Duration::from_secs(1));
-        let (second, other) = (line_up(&line, "/a/b"), line_up(&line, "/c"));
-        let last = line_up(&line, "/");
-        let seen = |place: &Place| {
+        let (second, other) = (enqueue(&line, "/a/b"), enqueue(&line, "/c"));
+        let last = enqueue(&line, "/");
+        let seen = |place: &RepositoryLock| {
             let ahead = place.ahead()?;
             let BlockingTask { task, since, asks_since, .. } = ahead.blocker;
             let seconds = |at: Timestamp| (at.0 - START) / 1_000;
             Some((task.to_string(), seconds(since), asks_since.map(seconds), ahead.holds))
         };
-        line.set_asks(&TaskId::from("/c"), true);
+        line.set_waits_for_answer(&TaskId::from("/c"), true);
         assert_eq!(seen(&second), Some(("/a".to_owned(), 0, None, true)));
         assert_eq!(seen(&last), Some(("/c".to_owned(), 1, Some(1), true)), "the one that can be answered");
         clock.advance(Duration::from_secs(1));
-        line.set_asks(&TaskId::from("/a"), true);
-        line.set_asks(&TaskId::from("/c"), false);
+        line.set_waits_for_answer(&TaskId::from("/a"), true);
+        line.set_waits_for_answer(&TaskId::from("/c"), false);
         assert_eq!(seen(&second), Some(("/a".to_owned(), 0, Some(2), true)));
-        line.set_asks(&TaskId::from("/a"), false);
-        let behind = line_up(&line, "/a/b/c");
+        line.set_waits_for_answer(&TaskId::from("/a"), false);
+        let behind = enqueue(&line, "/a/b/c");
         drop(other);
         clock.advance(Duration::from_secs(1));
         drop(first);
         assert_eq!((seen(&second), seen(&last)), (None, Some(("/a/b".to_owned(), 3, None, true))));
-        assert_eq!(seen(&line_up(&line, "/d")), Some(("/".to_owned(), 1, None, false)), "it waits itself");
+        assert_eq!(seen(&enqueue(&line, "/d")), Some(("/".to_owned(), 1, None, false)), "it waits itself");
         drop((second, last));
         assert_eq!(seen(&behind), None);
     }
@@ -262,10 +263,10 @@ mod tests {
     #[tokio::test]
     async fn a_place_is_kept_until_nothing_is_left_of_its_child() {
         let (line, _) = line();
-        let mut first = line_up(&line, "/a");
-        let (end, remains) = Remains::of_nobody();
-        first.keep_for(remains);
-        let second = line_up(&line, "/a");
+        let mut first = enqueue(&line, "/a");
+        let (end, tree_exit) = TreeExit::detached();
+        first.hold_until_exit(tree_exit);
+        let second = enqueue(&line, "/a");
         drop(first);
         tokio::task::yield_now().await;
         assert!(second.ahead().is_some(), "the child lives");

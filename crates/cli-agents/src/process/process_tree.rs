@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
-use super::table::{Identity, Process, Table};
+use super::process_table::{Process, ProcessIdentity, ProcessTable};
 
 /// How the processes of a run, or of all runs of an earlier server, are known.
 #[derive(Debug)]
-pub(super) struct Quarry {
+pub(super) struct ProcessTree {
     /// The processes that were started for it.
-    roots: Vec<Identity>,
+    roots: Vec<ProcessIdentity>,
     /// What their environment says.
     markers: Vec<Marker>,
     /// Everything that was ever found, as far as it is still there. What has lost its parent and wiped its environment
     /// is known from before.
-    known: HashSet<Identity>,
+    known: HashSet<ProcessIdentity>,
 }
 
 /// Which markers count.
@@ -35,8 +35,8 @@ impl Marker {
     }
 }
 
-impl Quarry {
-    pub(super) fn new(roots: Vec<Identity>, markers: Vec<Marker>) -> Self {
+impl ProcessTree {
+    pub(super) fn new(roots: Vec<ProcessIdentity>, markers: Vec<Marker>) -> Self {
         Self { roots, markers, known: HashSet::new() }
     }
 
@@ -56,8 +56,8 @@ impl Quarry {
         is_marked || self.is_root(process) || self.known.contains(&process.identity)
     }
 
-    /// Everything of it, zombies included. `strays` are processes that belong to it for reasons of the caller's.
-    pub(super) fn find<'a>(&mut self, table: &'a Table, strays: &HashSet<Identity>) -> Vec<&'a Process> {
+    /// Everything of it, zombies included. `orphans` are processes that belong to it for reasons of the caller's.
+    pub(super) fn find<'a>(&mut self, table: &'a ProcessTable, orphans: &HashSet<ProcessIdentity>) -> Vec<&'a Process> {
         let mut found = HashSet::new();
         let mut members: Vec<&Process> = Vec::new();
         let mut join = |process: &'a Process, members: &mut Vec<&'a Process>| {
@@ -66,7 +66,7 @@ impl Quarry {
             }
         };
         for process in table.all() {
-            if self.is_known(process) || strays.contains(&process.identity) {
+            if self.is_known(process) || orphans.contains(&process.identity) {
                 join(process, &mut members);
             }
         }
@@ -99,7 +99,7 @@ mod tests {
     const MYSELF: i32 = 100;
 
     fn process(pid: i32, parent: i32, group: i32, session: i32) -> Process {
-        let identity = Identity { pid, start: u64::try_from(pid).unwrap() };
+        let identity = ProcessIdentity { pid, start: u64::try_from(pid).unwrap() };
         Process { identity, parent, group, session, is_zombie: false, marker: None }
     }
 
@@ -108,16 +108,16 @@ mod tests {
         process
     }
 
-    fn found(quarry: &mut Quarry, processes: Vec<Process>) -> Vec<i32> {
-        let table: Table = processes.into_iter().collect();
+    fn found(process_tree: &mut ProcessTree, processes: Vec<Process>) -> Vec<i32> {
+        let table: ProcessTable = processes.into_iter().collect();
         let mut pids: Vec<i32> =
-            quarry.find(&table, &HashSet::new()).iter().map(|process| process.identity.pid).collect();
+            process_tree.find(&table, &HashSet::new()).iter().map(|process| process.identity.pid).collect();
         pids.sort_unstable();
         pids
     }
 
-    fn run() -> Quarry {
-        Quarry::new(vec![Identity { pid: 200, start: 200 }], vec![Marker::Run("ledger.1".to_owned())])
+    fn run() -> ProcessTree {
+        ProcessTree::new(vec![ProcessIdentity { pid: 200, start: 200 }], vec![Marker::Run("ledger.1".to_owned())])
     }
 
     #[test]
@@ -135,20 +135,20 @@ mod tests {
             process(209, MYSELF, 50, 50), // a stranger among our children
         ];
         assert_eq!(found(&mut run(), processes.clone()), [200, 201, 202, 203, 204, 205, 206]);
-        let mut all = Quarry::new(Vec::new(), vec![Marker::All("ledger".to_owned())]);
+        let mut all = ProcessTree::new(Vec::new(), vec![Marker::All("ledger".to_owned())]);
         assert_eq!(found(&mut all, processes), [205, 206, 207]);
     }
 
     #[test]
     fn what_was_found_once_is_known_when_nothing_ties_it_any_more() {
-        let mut quarry = run();
+        let mut process_tree = run();
         let first = vec![process(200, MYSELF, 200, 200), process(201, 200, 201, 201)];
-        assert_eq!(found(&mut quarry, first), [200, 201]);
+        assert_eq!(found(&mut process_tree, first), [200, 201]);
         let zombie = Process { is_zombie: true, ..process(200, MYSELF, 200, 200) };
-        assert_eq!(found(&mut quarry, vec![zombie, process(201, 1, 201, 201)]), [200, 201]);
+        assert_eq!(found(&mut process_tree, vec![zombie, process(201, 1, 201, 201)]), [200, 201]);
         let mut reused = process(201, 1, 201, 201);
         reused.identity.start = 999;
-        assert_eq!(found(&mut quarry, vec![reused]), [0; 0], "another process with its number");
+        assert_eq!(found(&mut process_tree, vec![reused]), [0; 0], "another process with its number");
     }
 
     #[test]

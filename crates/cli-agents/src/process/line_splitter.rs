@@ -2,14 +2,14 @@
 
 /// One line, or the word that there was one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum SplitLine {
     Line(String),
     TooLong { bytes: u64 },
 }
 
 /// Splits what is read. At most one line and one read are kept.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     limit: usize,
     /// What was read last.
     read: Vec<u8>,
@@ -21,7 +21,7 @@ pub(super) struct Lines {
     length: u64,
 }
 
-impl Lines {
+impl LineSplitter {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, read: Vec::new(), taken: 0, line: Vec::new(), length: 0 }
     }
@@ -34,7 +34,7 @@ impl Lines {
     }
 
     /// The next line that has ended.
-    pub(super) fn take(&mut self) -> Option<Piece> {
+    pub(super) fn take(&mut self) -> Option<SplitLine> {
         let rest = self.read.get(self.taken..).unwrap_or_default();
         let end = rest.iter().position(|byte| *byte == b'\n');
         let part = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Lines {
     }
 
     /// What is left when no more will come: a line without an end.
-    pub(super) fn finish(&mut self) -> Option<Piece> {
+    pub(super) fn finish(&mut self) -> Option<SplitLine> {
         (self.length > 0).then(|| self.finish_line())
     }
 
@@ -78,7 +78,7 @@ impl Lines {
         self.length
     }
 
-    fn finish_line(&mut self) -> Piece {
+    fn finish_line(&mut self) -> SplitLine {
         let mut line = std::mem::take(&mut self.line);
         let mut length = std::mem::take(&mut self.length);
         if line.len() as u64 == length && line.last() == Some(&b'\r') {
@@ -86,9 +86,9 @@ impl Lines {
             length -= 1;
         }
         if length > self.limit as u64 {
-            return Piece::TooLong { bytes: length };
+            return SplitLine::TooLong { bytes: length };
         }
-        Piece::Line(match String::from_utf8(line) {
+        SplitLine::Line(match String::from_utf8(line) {
             Ok(line) => line,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         })
@@ -104,8 +104,8 @@ fn is_half(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<Piece> {
-        let mut lines = Lines::new(limit);
+    fn split(limit: usize, chunks: &[&[u8]]) -> Vec<SplitLine> {
+        let mut lines = LineSplitter::new(limit);
         let mut pieces = Vec::new();
         for chunk in chunks {
             lines.push(chunk);
@@ -117,8 +117,8 @@ mod tests {
         pieces
     }
 
-    fn line(text: &str) -> Piece {
-        Piece::Line(text.to_owned())
+    fn line(text: &str) -> SplitLine {
+        SplitLine::Line(text.to_owned())
     }
 
     #[test]
@@ -135,9 +135,9 @@ mod tests {
     fn the_limit_is_exact_and_the_rest_is_not_kept() {
         assert_eq!(
             split(3, &[b"abc\nabcd\nabc\r\nx"]),
-            [line("abc"), Piece::TooLong { bytes: 4 }, line("abc"), line("x")]
+            [line("abc"), SplitLine::TooLong { bytes: 4 }, line("abc"), line("x")]
         );
-        let mut lines = Lines::new(10);
+        let mut lines = LineSplitter::new(10);
         for _ in 0..1000 {
             lines.push(&[b'x'; 1000]);
             assert_eq!(lines.take(), None);
@@ -145,7 +145,7 @@ mod tests {
         }
         assert!(lines.line.capacity() < 100 && lines.read.capacity() < 10_000);
         lines.push(b"\n");
-        assert_eq!(lines.take(), Some(Piece::TooLong { bytes: 1_000_000 }));
+        assert_eq!(lines.take(), Some(SplitLine::TooLong { bytes: 1_000_000 }));
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn half_a_character_at_the_end_of_what_is_unfinished_is_left_out() {
-        let mut lines = Lines::new(100);
+        let mut lines = LineSplitter::new(100);
         for (bytes, shown) in [(&b"Go on? "[..], "Go on? "), (b"\xf0\x9f", "Go on? "), (b"\xa6\x80", "Go on? 🦀")] {
             lines.push(bytes);
             assert_eq!(lines.take(), None);

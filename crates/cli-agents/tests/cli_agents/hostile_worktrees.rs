@@ -4,8 +4,8 @@
 use switchboard_a2a::{Task, TaskState};
 use switchboard_cli_agents::WorktreePolicy;
 
-use crate::bench::*;
-use crate::place::Place;
+use crate::fixture::Fixture;
+use crate::harness::*;
 use crate::worktrees::{branch, branches, copying, put_away};
 
 /// Settings with all commands that git may run while files are added, committed, compared and checked out. Each says on
@@ -52,7 +52,7 @@ attributes() { printf '%s\n' '* filter=evil diff=evil' '*.inc filter=included' '
 "#;
 
 /// Runs two tasks, of which the first leaves something hostile; says what the first has told.
-fn tasks(place: &Place, policy: WorktreePolicy, hostile: &str) -> Task {
+fn tasks(fixture: &Fixture, policy: WorktreePolicy, hostile: &str) -> Task {
     let program = format!(
         r#"{SETTINGS}
         tell '{{"kind":"init","session":"s"}}'
@@ -62,18 +62,18 @@ fn tasks(place: &Place, policy: WorktreePolicy, hostile: &str) -> Task {
         fi
         finish ok"#
     );
-    let bench = Bench::open(place, copying(place, policy, &program));
-    bench.run(async {
-        let first = bench.send(within("c", "one")).await;
+    let harness = Harness::open(fixture, copying(fixture, policy, &program));
+    harness.run(async {
+        let first = harness.send(within("c", "one")).await;
         assert_eq!(first.status.state, TaskState::Completed, "{}", status_text(&first));
-        place.allow("second");
+        fixture.allow("second");
         // What the first has left in the repository is there for copies of others, too.
         for context in ["c", "d"] {
-            let task = bench.send(within(context, "two")).await;
+            let task = harness.send(within(context, "two")).await;
             assert_eq!(task.status.state, TaskState::Completed, "{}", status_text(&task));
         }
-        put_away(&bench, place).await;
-        assert_eq!(place.noted("ran"), None, "git ran what a copy named");
+        put_away(&harness, fixture).await;
+        assert_eq!(fixture.noted("ran"), None, "git ran what a copy named");
         first
     })
 }
@@ -88,60 +88,60 @@ fn has_all(task: &Task) {
 #[test]
 fn settings_of_the_repository_run_nothing() {
     for policy in [WorktreePolicy::Keep, WorktreePolicy::Remove] {
-        let place = Place::new();
-        place.repository();
+        let fixture = Fixture::new();
+        fixture.repository();
         let hostile = r#"attributes .gitattributes; settings "$(git rev-parse --git-common-dir)/config""#;
-        has_all(&tasks(&place, policy, hostile));
+        has_all(&tasks(&fixture, policy, hostile));
     }
 }
 
 #[test]
 fn settings_of_the_copy_alone_run_nothing() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let hostile = r#"attributes .gitattributes; git config extensions.worktreeConfig true
         settings "$(git rev-parse --git-dir)/config.worktree""#;
-    has_all(&tasks(&place, WorktreePolicy::Keep, hostile));
+    has_all(&tasks(&fixture, WorktreePolicy::Keep, hostile));
 }
 
 #[test]
 fn a_copy_that_points_to_another_repository_is_still_the_copy() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let hostile = r#"attributes .gitattributes; git init --quiet "$NOTES/other"; settings "$NOTES/other/.git/config"
         echo "gitdir: $NOTES/other/.git" > .git"#;
-    let task = tasks(&place, WorktreePolicy::Keep, hostile);
+    let task = tasks(&fixture, WorktreePolicy::Keep, hostile);
     has_all(&task);
-    assert_eq!(place.git(&["show", &format!("{}:a.txt", branch(&task))]), "a");
+    assert_eq!(fixture.git(&["show", &format!("{}:a.txt", branch(&task))]), "a");
 }
 
 #[test]
 fn a_copy_with_a_repository_of_its_own_is_still_the_copy() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let hostile = r#"attributes .gitattributes; rm .git; git init --quiet; settings .git/config"#;
-    has_all(&tasks(&place, WorktreePolicy::Keep, hostile));
+    has_all(&tasks(&fixture, WorktreePolicy::Keep, hostile));
 }
 
 #[test]
 fn repositories_within_a_copy_run_nothing() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     // Known to git already, so that it would look for changes there.
     let within = r#"git init --quiet within; git init --quiet empty
         (cd within; echo 1 > one; git add one; git -c user.name=O -c user.email=o@localhost commit --quiet -m own)
         git add within; attributes within/.git/info/attributes; settings within/.git/config
         sleep 1.1; echo 2 > within/one"#;
-    let task = tasks(&place, WorktreePolicy::Keep, within);
+    let task = tasks(&fixture, WorktreePolicy::Keep, within);
     has_all(&task);
     assert!(text(&task, "diff").unwrap().contains("+Subproject commit "));
-    assert_eq!(branches(&place), [branch(&task)]);
+    assert_eq!(branches(&fixture), [branch(&task)]);
 }
 
 #[test]
 fn what_git_itself_left_broken_or_locked_is_no_obstacle() {
-    let place = Place::new();
-    place.repository();
+    let fixture = Fixture::new();
+    fixture.repository();
     let program = r#"
         own=$(git rev-parse --git-dir); echo a > a.txt
         case "$said" in
@@ -153,35 +153,35 @@ fn what_git_itself_left_broken_or_locked_is_no_obstacle() {
             closed) mkdir closed; echo x > closed/x; chmod 000 closed/x; chmod 500 closed;;
         esac
         finish ok"#;
-    let bench = Bench::open(&place, copying(&place, WorktreePolicy::Keep, program));
-    bench.run(async {
+    let harness = Harness::open(&fixture, copying(&fixture, WorktreePolicy::Keep, program));
+    harness.run(async {
         let mut ids = Vec::new();
         for broken in ["locked", "nonsense", "pipe", "orphan", "gone", "closed"] {
-            ids.push((broken, bench.start(broken).await));
+            ids.push((broken, harness.start(broken).await));
         }
         for (broken, id) in &ids {
-            let task = bench.ended(id).await;
+            let task = harness.ended(id).await;
             assert_eq!(task.status.state, TaskState::Completed, "{broken}: {}", status_text(&task));
             assert!(text(&task, "diff").is_some_and(|patch| patch.contains("+a\n")), "{broken}: {task:?}");
-            assert_eq!(place.git(&["show", &format!("{}:a.txt", branch(&task))]), "a", "{broken}");
+            assert_eq!(fixture.git(&["show", &format!("{}:a.txt", branch(&task))]), "a", "{broken}");
         }
-        put_away(&bench, &place).await;
+        put_away(&harness, &fixture).await;
     });
 }
 
 #[test]
 fn what_the_repository_says_about_names_and_ends_of_lines_counts() {
-    let place = Place::new();
+    let fixture = Fixture::new();
     // It may name its objects in another way, too.
-    place.git(&["init", "--quiet", "--object-format=sha256"]);
-    place.repository();
-    place.git(&["config", "core.autocrlf", "input"]);
-    std::fs::write(place.work().join(".git/info/exclude"), "ignored\n").unwrap();
+    fixture.git(&["init", "--quiet", "--object-format=sha256"]);
+    fixture.repository();
+    fixture.git(&["config", "core.autocrlf", "input"]);
+    std::fs::write(fixture.work().join(".git/info/exclude"), "ignored\n").unwrap();
     let hostile = r"echo x > ignored; echo y > forced; printf 'one\r\n' > ends; echo forced >> .gitignore
         git add --force forced";
-    let task = tasks(&place, WorktreePolicy::Keep, hostile);
+    let task = tasks(&fixture, WorktreePolicy::Keep, hostile);
     let files: serde_json::Value = data(&task, "result")["filesChanged"].clone();
     assert_eq!(files, serde_json::json!([".gitignore", "a.txt", "b.inc", "c.pro", "ends", "forced", "readme"]));
-    let blob = place.git(&["show", &format!("{}:ends", branch(&task))]);
+    let blob = fixture.git(&["show", &format!("{}:ends", branch(&task))]);
     assert_eq!(blob, "one");
 }

@@ -21,13 +21,13 @@ pub(super) enum Statement {
     /// All its text, which may be anything.
     Text(String),
     /// A data part.
-    Data(Answered),
+    Data(AnswerData),
 }
 
 /// The data part of an answer. One with other members is none.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Answered {
+pub(super) struct AnswerData {
     pub(super) approval_id: Option<String>,
     #[serde(alias = "option", alias = "optionId")]
     pub(super) decision: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Answered {
 }
 
 /// A message that can be nothing but an answer.
-pub(super) enum Sure {
+pub(super) enum CertainAnswer {
     /// It names the question.
     Named(String),
     /// Data that names no question.
@@ -46,7 +46,7 @@ pub(super) enum Sure {
 
 /// A word of ours.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Usual {
+pub(super) enum Verdict {
     Allow,
     Always,
     Deny,
@@ -70,7 +70,7 @@ pub(super) fn statements(message: &Message) -> Option<Vec<Statement>> {
             PartContent::Text(_) => {}
             PartContent::Data(json) => {
                 // A list of texts would be read as the members in their order.
-                let answered: Answered = json.is_object().then(|| json.read().ok())??;
+                let answered: AnswerData = json.is_object().then(|| json.read().ok())??;
                 if answered.approval_id.is_none() && answered.decision.is_none() {
                     return None;
                 }
@@ -88,24 +88,24 @@ pub(super) fn statements(message: &Message) -> Option<Vec<Statement>> {
 
 /// Whether a message can be nothing but an answer. Beside text, data that names no question says no more than the word
 /// in it.
-pub(super) fn sure(message: &Message) -> Option<Sure> {
+pub(super) fn certain_answer(message: &Message) -> Option<CertainAnswer> {
     let statements = statements(message)?;
     let has_text = statements.iter().any(|statement| matches!(statement, Statement::Text(_)));
     let (mut named, mut data, mut word) = (None, None, None);
     for statement in statements {
         match statement {
-            Statement::Data(Answered { approval_id: Some(id), .. }) => {
-                named = named.or(Some(Sure::Named(is_made_here(&id).then_some(id)?)));
+            Statement::Data(AnswerData { approval_id: Some(id), .. }) => {
+                named = named.or(Some(CertainAnswer::Named(is_our_id(&id).then_some(id)?)));
             }
-            Statement::Data(Answered { decision, .. }) => {
+            Statement::Data(AnswerData { decision, .. }) => {
                 if has_text {
-                    word_of_ours(&decision?)?;
+                    verdict_of_words(&decision?)?;
                 }
-                data = Some(Sure::Data);
+                data = Some(CertainAnswer::Data);
             }
             Statement::Text(text) => {
-                word_of_ours(&text)?;
-                word = Some(Sure::Word(text));
+                verdict_of_words(&text)?;
+                word = Some(CertainAnswer::Word(text));
             }
         }
     }
@@ -114,7 +114,7 @@ pub(super) fn sure(message: &Message) -> Option<Sure> {
 
 /// Whether a message is data alone and speaks of an approval or a decision. Without text it is no work either, whatever
 /// else the data hold.
-pub(super) fn speaks_of_approval(message: &Message) -> bool {
+pub(super) fn mentions_approval(message: &Message) -> bool {
     let is_alone = message.parts.iter().all(|part| match &part.content {
         PartContent::Text(text) => text.trim().is_empty(),
         PartContent::Data(_) => true,
@@ -129,40 +129,40 @@ pub(super) fn speaks_of_approval(message: &Message) -> bool {
 }
 
 /// Whether an id can be that of a question: others have ids of approvals too.
-fn is_made_here(id: &str) -> bool {
+fn is_our_id(id: &str) -> bool {
     uuid::Uuid::try_parse(id).is_ok_and(|uuid| uuid.get_version_num() == 4 && uuid.to_string() == id)
 }
 
 /// The words people say yes and no with.
-pub(super) fn usual(word: &str) -> Option<Usual> {
+pub(super) fn verdict(word: &str) -> Option<Verdict> {
     match word.trim_end_matches(['.', '!', ',', ':', ';']).to_lowercase().as_str() {
         "y" | "yes" | "ok" | "okay" | "allow" | "approve" | "approved" | "allow_once" | "allow once" => {
-            Some(Usual::Allow)
+            Some(Verdict::Allow)
         }
-        "a" | "always" | "allow_always" | "allow always" => Some(Usual::Always),
-        "n" | "no" | "deny" | "denied" | "reject" | "rejected" | "reject_once" => Some(Usual::Deny),
+        "a" | "always" | "allow_always" | "allow always" => Some(Verdict::Always),
+        "n" | "no" | "deny" | "denied" | "reject" | "rejected" | "reject_once" => Some(Verdict::Deny),
         _ => None,
     }
 }
 
 /// The same also where they say that a command was not shown whole.
-fn word_of_ours(words: &str) -> Option<Usual> {
-    usual(words).or_else(|| usual(seen_incomplete(words)?))
+fn verdict_of_words(words: &str) -> Option<Verdict> {
+    verdict(words).or_else(|| verdict(strip_incomplete(words)?))
 }
 
 /// The words of a yes that says that a command was not shown whole, without that.
-pub(super) fn seen_incomplete(words: &str) -> Option<&str> {
+pub(super) fn strip_incomplete(words: &str) -> Option<&str> {
     let (rest, last) = words.rsplit_once(' ')?;
     last.trim_end_matches('.').eq_ignore_ascii_case(INCOMPLETE).then(|| rest.trim_end())
 }
 
 /// A text in words of ours, with the reason it gives. Only a no can be explained: "yes, but …" is no plain yes.
-pub(super) fn spoken(text: &str) -> Option<(Usual, Option<&str>)> {
-    if let Some(word) = usual(text) {
+pub(super) fn verdict_with_reason(text: &str) -> Option<(Verdict, Option<&str>)> {
+    if let Some(word) = verdict(text) {
         return Some((word, None));
     }
     let (first, rest) = text.split_once(BETWEEN)?;
     let reason = rest.trim_start_matches(|between| between == '-' || BETWEEN.contains(&between)).trim();
     let reason = (!reason.is_empty()).then_some(reason);
-    usual(first).filter(|word| *word == Usual::Deny || reason.is_none()).map(|word| (word, reason))
+    verdict(first).filter(|word| *word == Verdict::Deny || reason.is_none()).map(|word| (word, reason))
 }

@@ -1,21 +1,21 @@
-//! What a request wishes in its metadata: `repo`, `model`, `effort`. The message's come before the request's.
+//! The options of a request, from its metadata: `repo`, `model`, `effort`. The message's come before the request's.
 
 use switchboard_a2a::Metadata;
 use switchboard_engine::Turn;
 
 use super::routing::{Difficulty, Workers};
-use super::sessions::Past;
+use super::sessions::ConversationRecord;
 use super::settings::{Settings, Worker};
 
-/// What a request wishes.
+/// The options of one request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct RequestOptions {
     pub(super) repo: Option<String>,
     pub(super) model: Option<String>,
     pub(super) effort: Option<String>,
 }
 
-impl Wishes {
+impl RequestOptions {
     /// Reads a turn's metadata.
     ///
     /// # Errors
@@ -23,11 +23,11 @@ impl Wishes {
     pub(super) fn read(turn: &Turn, settings: &Settings) -> Result<Self, String> {
         let places = [turn.message.metadata.as_ref(), turn.metadata.as_ref()];
         let [repo, model, effort] = ["repo", "model", "effort"].map(|key| text(&places, key));
-        let wishes = Self { repo: repo?, model: model?, effort: effort? };
+        let options = Self { repo: repo?, model: model?, effort: effort? };
         if let Workers::One(worker) = &settings.workers {
-            wishes.allowed(worker, None)?;
+            options.allowed(worker, None)?;
         }
-        Ok(wishes)
+        Ok(options)
     }
 
     /// Whether the worker may be told. Which one it is may depend on the conversation.
@@ -40,11 +40,16 @@ impl Wishes {
     ///
     /// # Errors
     /// What it may not be told, or keeps as it began, for the caller.
-    pub(super) fn fit(&self, worker: &Worker, profile: Option<Difficulty>, past: Option<&Past>) -> Result<(), String> {
+    pub(super) fn fit(
+        &self,
+        worker: &Worker,
+        profile: Option<Difficulty>,
+        past: Option<&ConversationRecord>,
+    ) -> Result<(), String> {
         self.allowed(worker, profile)?;
         let Some(past) = past.filter(|past| self.goes_on(worker, past)) else { return Ok(()) };
         let told = worker.adapter.retold();
-        let other_model = self.model.is_some() && self.model != past.facts.model;
+        let other_model = self.model.is_some() && self.model != past.metadata.model;
         let refused = [("model", other_model && !told.model), ("effort", self.effort.is_some() && !told.effort)];
         match refused.into_iter().find(|(_, is_refused)| *is_refused) {
             Some((key, _)) => Err(format!(
@@ -57,18 +62,18 @@ impl Wishes {
     }
 
     /// The model that will be at work, as far as it is known by now.
-    pub(super) fn model_at_work(&self, worker: &Worker, past: Option<&Past>) -> Option<String> {
+    pub(super) fn model_at_work(&self, worker: &Worker, past: Option<&ConversationRecord>) -> Option<String> {
         let kept = past.filter(|past| self.goes_on(worker, past) && !worker.adapter.retold().model);
         match kept {
-            Some(past) => past.facts.model.clone(),
+            Some(past) => past.metadata.model.clone(),
             None => self.model.clone().or_else(|| worker.model.clone()),
         }
     }
 
     /// Whether a session goes on.
-    fn goes_on(&self, worker: &Worker, past: &Past) -> bool {
-        let facts = &past.facts;
-        facts.cli == worker.name() && facts.session_id.is_some() && worker.adapter.about().capabilities.resume
+    fn goes_on(&self, worker: &Worker, past: &ConversationRecord) -> bool {
+        let metadata = &past.metadata;
+        metadata.cli == worker.name() && metadata.session_id.is_some() && worker.adapter.about().capabilities.resume
     }
 }
 
@@ -87,13 +92,13 @@ fn text(places: &[Option<&Metadata>], key: &str) -> Result<Option<String>, Strin
     Ok(None)
 }
 
-fn among(wish: Option<&str>, key: &str, allowed: &[String], profile: Option<Difficulty>) -> Result<(), String> {
-    let Some(wish) = wish.filter(|wish| !allowed.iter().any(|allowed| allowed == wish)) else { return Ok(()) };
+fn among(value: Option<&str>, key: &str, allowed: &[String], profile: Option<Difficulty>) -> Result<(), String> {
+    let Some(value) = value.filter(|value| !allowed.iter().any(|allowed| allowed == value)) else { return Ok(()) };
     let profile = profile.map(Difficulty::name);
     let who = profile.map_or_else(|| "this agent".to_owned(), |name| format!("profile {name} of this agent"));
     if allowed.is_empty() {
         return Err(format!("metadata.{key}: {who} does not let requests choose the {key}; leave it out"));
     }
     let of_profile = profile.map(|_| format!(", which {who} takes")).unwrap_or_default();
-    Err(format!("metadata.{key}: {wish:?} is not one of {}{of_profile}", allowed.join(", ")))
+    Err(format!("metadata.{key}: {value:?} is not one of {}{of_profile}", allowed.join(", ")))
 }

@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::quarry::Quarry;
+use super::process_table::{Process, ProcessIdentity, ProcessTable};
+use super::process_tree::ProcessTree;
 use super::signal;
-use super::table::{Identity, Process, Table};
 
 /// One run, or what an earlier server left, on its way out.
 #[derive(Debug)]
-pub(super) struct Ending {
-    quarry: Quarry,
+pub(super) struct Termination {
+    process_tree: ProcessTree,
     /// The group to signal at one stroke. Only while its leader is a child of ours that nobody has reaped.
     leader: Option<i32>,
     /// When it was asked to end. Whatever holds us up, nobody is killed who was not asked before.
-    asked_at: Option<Instant>,
+    terminated_at: Option<Instant>,
     is_killing: bool,
     /// From the first signal to the one that cannot be ignored.
     grace: Duration,
     /// From then until it is given up.
     patience: Duration,
     /// Who has had a signal. Nobody is asked twice: some programs take that for impatience and skip their cleaning up.
-    asked: HashSet<Identity>,
+    asked: HashSet<ProcessIdentity>,
     /// The last look has found nothing. One look is not enough: what starts another and ends while the table is read may
     /// be in it with neither.
     is_quiet: bool,
@@ -37,15 +37,15 @@ pub(super) enum Progress {
     /// Nothing is left but the root, which may be a zombie.
     Over,
     /// These could not be ended.
-    GivenUp(Vec<Identity>),
+    GivenUp(Vec<ProcessIdentity>),
 }
 
-impl Ending {
-    pub(super) fn new(quarry: Quarry, leader: Option<i32>, grace: Duration, patience: Duration) -> Self {
+impl Termination {
+    pub(super) fn new(process_tree: ProcessTree, leader: Option<i32>, grace: Duration, patience: Duration) -> Self {
         Self {
-            quarry,
+            process_tree,
             leader,
-            asked_at: None,
+            terminated_at: None,
             is_killing: false,
             grace,
             patience,
@@ -69,15 +69,15 @@ impl Ending {
         self.is_killing
     }
 
-    fn is_hopeless(&self) -> bool {
-        self.asked_at.is_some_and(|asked_at| asked_at.elapsed() >= self.grace + self.patience)
+    fn is_timed_out(&self) -> bool {
+        self.terminated_at.is_some_and(|terminated_at| terminated_at.elapsed() >= self.grace + self.patience)
     }
 
     /// Comes before the look at all processes. Once the grace is over it kills the group at one stroke: members that
     /// start others while one is killed after the other would win, and a root that outlives its children would take
     /// itself for done.
     pub(super) fn begin_round(&mut self) {
-        self.is_killing = self.asked_at.is_some_and(|asked_at| asked_at.elapsed() >= self.grace);
+        self.is_killing = self.terminated_at.is_some_and(|terminated_at| terminated_at.elapsed() >= self.grace);
         if let Some(leader) = self.leader.filter(|_| self.is_killing) {
             signal::send_to_group(leader, Signal::KILL);
         }
@@ -85,8 +85,8 @@ impl Ending {
 
     /// Kills at first sight, once the grace is over. What is replaced by another of its kind all the time is gone by the
     /// time a round is made up.
-    pub(super) fn meet(&self, process: &Process) {
-        if !process.is_zombie && self.is_killing && self.quarry.is_tied(process, self.leader) {
+    pub(super) fn kill_on_sight(&self, process: &Process) {
+        if !process.is_zombie && self.is_killing && self.process_tree.is_tied(process, self.leader) {
             signal::send(process.identity, Signal::KILL);
         }
     }
@@ -94,11 +94,11 @@ impl Ending {
     /// Signals what is there, reaps what is ours. `abandoned` were given up before and hold up nobody.
     pub(super) fn round(
         &mut self,
-        table: &Table,
-        strays: &HashSet<Identity>,
-        abandoned: &HashSet<Identity>,
+        table: &ProcessTable,
+        orphans: &HashSet<ProcessIdentity>,
+        abandoned: &HashSet<ProcessIdentity>,
     ) -> Progress {
-        let members = self.quarry.find(table, strays);
+        let members = self.process_tree.find(table, orphans);
         let is_torn = self.reap(&members, table);
         let is_alive = |process: &&&Process| !process.is_zombie && !abandoned.contains(&process.identity);
         let alive: Vec<&Process> = members.iter().filter(is_alive).copied().collect();
@@ -106,34 +106,34 @@ impl Ending {
         if alive.is_empty() {
             return if was_quiet && self.is_quiet { Progress::Over } else { Progress::Going };
         }
-        if self.is_hopeless() {
+        if self.is_timed_out() {
             return Progress::GivenUp(alive.iter().map(|process| process.identity).collect());
         }
         if self.is_killing {
             self.kill(&alive);
         } else {
-            self.ask(&alive);
+            self.terminate(&alive);
         }
         Progress::Going
     }
 
     /// A round in which the processes could not be seen: there is only the group.
     pub(super) fn blind_round(&mut self) -> Progress {
-        if self.asked_at.is_none() {
-            self.asked_at = Some(Instant::now());
-            self.leader.into_iter().for_each(ask_group);
+        if self.terminated_at.is_none() {
+            self.terminated_at = Some(Instant::now());
+            self.leader.into_iter().for_each(terminate_group);
         }
-        if self.is_hopeless() { Progress::GivenUp(Vec::new()) } else { Progress::Going }
+        if self.is_timed_out() { Progress::GivenUp(Vec::new()) } else { Progress::Going }
     }
 
-    fn ask(&mut self, alive: &[&Process]) {
+    fn terminate(&mut self, alive: &[&Process]) {
         let new: Vec<&Process> =
             alive.iter().filter(|process| !self.asked.contains(&process.identity)).copied().collect();
-        let is_first = self.asked_at.is_none();
-        self.asked_at.get_or_insert_with(Instant::now);
+        let is_first = self.terminated_at.is_none();
+        self.terminated_at.get_or_insert_with(Instant::now);
         let is_in_group = |process: &Process| Some(process.group) == self.leader;
         if let Some(leader) = self.leader.filter(|_| is_first && new.iter().any(|process| is_in_group(process))) {
-            ask_group(leader);
+            terminate_group(leader);
         }
         for process in &new {
             if !(is_first && is_in_group(process)) {
@@ -153,10 +153,10 @@ impl Ending {
 
     /// Reaps those that have come to us, except the root, whose number must stay taken. Says whether the table is torn:
     /// one whose parent ended while it was read may have come to us since.
-    fn reap(&self, members: &[&Process], table: &Table) -> bool {
+    fn reap(&self, members: &[&Process], table: &ProcessTable) -> bool {
         let myself = std::process::id().cast_signed();
         let mut is_torn = false;
-        for zombie in members.iter().filter(|process| process.is_zombie && !self.quarry.is_root(process)) {
+        for zombie in members.iter().filter(|process| process.is_zombie && !self.process_tree.is_root(process)) {
             if zombie.parent == myself {
                 signal::reap(zombie.identity.pid);
             }
@@ -167,7 +167,7 @@ impl Ending {
 }
 
 /// One that was stopped can only do as it is asked once it runs.
-fn ask_group(leader: i32) {
+fn terminate_group(leader: i32) {
     signal::send_to_group(leader, Signal::TERM);
     signal::send_to_group(leader, Signal::CONT);
 }

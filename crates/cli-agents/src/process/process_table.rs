@@ -16,7 +16,7 @@ const LISTINGS: usize = 5;
 
 /// A process for as long as the machine runs: numbers are used again, but not with the same start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Identity {
+pub(super) struct ProcessIdentity {
     /// Its number.
     pub(super) pid: i32,
     /// When it was started, in clock ticks since the machine was.
@@ -26,7 +26,7 @@ pub(super) struct Identity {
 /// One process.
 #[derive(Clone, Debug)]
 pub(super) struct Process {
-    pub(super) identity: Identity,
+    pub(super) identity: ProcessIdentity,
     pub(super) parent: i32,
     pub(super) group: i32,
     pub(super) session: i32,
@@ -38,7 +38,7 @@ pub(super) struct Process {
 
 /// All processes but this one and those above it, which must never be ended by mistake.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(super) struct ProcessTable {
     processes: Vec<Process>,
     places: HashMap<i32, usize>,
     by_parent: HashMap<i32, Vec<usize>>,
@@ -46,7 +46,7 @@ pub(super) struct Table {
     by_session: HashMap<i32, Vec<usize>>,
 }
 
-impl Table {
+impl ProcessTable {
     /// Looks at all processes, the newest first, and again at those that are new since. So what starts another and ends
     /// all the time is met, too; whoever wants to stop it must do so in `meet`, for it is gone when this is done.
     ///
@@ -105,7 +105,7 @@ impl Table {
 }
 
 #[cfg(test)]
-impl FromIterator<Process> for Table {
+impl FromIterator<Process> for ProcessTable {
     fn from_iter<T: IntoIterator<Item = Process>>(processes: T) -> Self {
         let mut table = Self::default();
         processes.into_iter().for_each(|process| table.push(process));
@@ -174,7 +174,7 @@ fn parse_stat(pid: i32, stat: &[u8]) -> Option<Process> {
     let start = fields.get(22 - 3)?.parse().ok()?;
     let is_dead = matches!(*fields.first()?, "Z" | "X");
     Some(Process {
-        identity: Identity { pid, start },
+        identity: ProcessIdentity { pid, start },
         parent: number(4)?,
         group: number(5)?,
         session: number(6)?,
@@ -201,7 +201,7 @@ mod tests {
     fn a_name_may_hold_anything() {
         let stat = b"42 (a) Z 1 (\n\xff) S 7 8 9 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 3 0 5555 1000 2\n";
         let process = parse_stat(42, stat).unwrap();
-        assert_eq!(process.identity, Identity { pid: 42, start: 5555 });
+        assert_eq!(process.identity, ProcessIdentity { pid: 42, start: 5555 });
         assert_eq!((process.parent, process.group, process.session, process.is_zombie), (7, 8, 9, false));
     }
 
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn this_process_and_those_above_it_are_not_in_the_table() {
-        let table = Table::read(|_| ()).unwrap();
+        let table = ProcessTable::read(|_| ()).unwrap();
         let myself = std::process::id().cast_signed();
         assert!(start(myself).is_some());
         assert!(table.get(myself).is_none());

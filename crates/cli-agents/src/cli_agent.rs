@@ -1,0 +1,193 @@
+//! One configured command-line agent as the kernel hosts it: its card, its turns, and the clean-up of its worktrees.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use switchboard_a2a::{ContextId, Message};
+use switchboard_engine::clock::Clock;
+use switchboard_engine::{
+    Agent, AgentError, CallerId, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn,
+};
+
+use super::git::Git;
+use super::keyed_queue::KeyedQueue;
+use super::process::Children;
+use super::repository_locks::RepositoryLocks;
+use super::repository_summary::SummaryCache;
+use super::sessions::TurnCheckpoint;
+use super::worktree::AgentWorktrees;
+use super::{Settings, Version, is_tested};
+
+/// How often copies are looked for that nobody uses.
+const SWEEP_EVERY: Duration = Duration::from_secs(5 * 60);
+/// The same while tasks of an earlier server are taken up.
+const SWEEP_SOON: Duration = Duration::from_secs(1);
+
+/// A command-line agent.
+pub struct CliAgent {
+    pub(super) settings: Settings,
+    pub(super) shared: Arc<Shared>,
+    /// One turn at a time per conversation.
+    pub(super) sessions: Arc<KeyedQueue<(CallerId, ContextId)>>,
+    pub(super) copies: Arc<AgentWorktrees>,
+}
+
+/// What the command-line agents of a server have in common.
+pub struct Shared {
+    pub(super) children: Children,
+    pub(super) clock: Arc<dyn Clock>,
+    /// One turn at a time per repository, whichever agent's.
+    pub(super) repositories: Arc<RepositoryLocks>,
+    /// One at a time at a repository's list of copies.
+    worktree_lists: Arc<KeyedQueue<PathBuf>>,
+    pub(super) summaries: SummaryCache,
+}
+
+impl Shared {
+    /// What agents share that start these children and live by this clock.
+    pub fn new(children: Children, clock: Arc<dyn Clock>) -> Arc<Self> {
+        super::describe_metrics();
+        let repositories = Arc::new(RepositoryLocks::new(clock.clone()));
+        Arc::new(Self {
+            children,
+            clock,
+            repositories,
+            worktree_lists: Arc::default(),
+            summaries: SummaryCache::default(),
+        })
+    }
+
+    /// Puts away what an agent has left in its folder for copies that is not served any more, once its tasks have ended.
+    pub async fn tidy_up_after(&self, copies: PathBuf, engine: &Engine) {
+        let git = Git::new(self.children.clone(), None, self.worktree_lists.clone(), copies.clone());
+        let copies = AgentWorktrees::new(copies.clone(), copies);
+        while copies.sweep(&git, engine).await > 0 {
+            self.clock.sleep(SWEEP_SOON).await;
+        }
+    }
+
+    /// Their children.
+    #[must_use]
+    pub fn children(&self) -> &Children {
+        &self.children
+    }
+}
+
+impl CliAgent {
+    /// An agent with these settings, which keeps copies of repositories in `copies`.
+    #[must_use]
+    pub fn new(settings: Settings, shared: Arc<Shared>, copies: PathBuf) -> Self {
+        // Another account cannot reach what the server keeps for itself. Two servers may use the same account.
+        let folder_name = || super::worktree::short_name(copies.as_os_str().as_encoded_bytes());
+        let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(folder_name()));
+        let copies = AgentWorktrees::new(own.unwrap_or_else(|| copies.clone()), copies);
+        Self { settings, shared, sessions: Arc::default(), copies }
+    }
+
+    pub(super) fn git(&self) -> Git {
+        let shared = &self.shared;
+        let copies = self.copies.home.clone();
+        Git::new(shared.children.clone(), self.settings.user.clone(), shared.worktree_lists.clone(), copies)
+    }
+
+    /// Puts away copies of repositories whose tasks are over and that nobody has: an earlier server was killed before it
+    /// could, or this one could not. Says how many there are whose tasks may go on and that nobody has taken up yet.
+    pub async fn sweep_copies(&self, engine: &Engine) -> usize {
+        self.copies.sweep(&self.git(), engine).await
+    }
+
+    /// Does so right away, until what an earlier server has left is decided, and then now and again.
+    pub async fn tidy_up(&self, engine: &Engine) {
+        loop {
+            let waiting = self.sweep_copies(engine).await;
+            self.shared.clock.sleep(if waiting > 0 { SWEEP_SOON } else { SWEEP_EVERY }).await;
+        }
+    }
+
+    /// Asks every program of this agent for its version, and warns of those that are missing or were not tested.
+    pub async fn look_at_versions(&self) {
+        for worker in self.settings.workers.all() {
+            let about = worker.adapter.about();
+            if about.binary.version_args.is_empty() {
+                // Nobody knows how to ask it, and to start it could do anything.
+                continue;
+            }
+            match super::version(&self.shared.children, &self.settings, worker).await {
+                Ok(Version::Silent) => {
+                    tracing::info!(agent = %self.settings.name, cli = %about.name, "found; it does not say its version");
+                }
+                Ok(Version::NotTaken { how }) => tracing::warn!(
+                    agent = %self.settings.name, cli = %about.name, %how,
+                    "found; its version is unknown, and whether it works will show in its first task"
+                ),
+                Ok(Version::Said(printed)) if is_tested(about, &printed) => {
+                    tracing::info!(agent = %self.settings.name, cli = %about.name, version = %printed, "found");
+                }
+                Ok(Version::Said(printed)) => tracing::warn!(
+                    agent = %self.settings.name, cli = %about.name, version = %printed,
+                    tested = %about.binary.tested.join(", "), "this version was not tested; what it says is read leniently"
+                ),
+                Err(problem) => {
+                    tracing::warn!(agent = %self.settings.name, cli = %about.name, %problem, "cannot be used")
+                }
+            }
+        }
+    }
+}
+
+impl Agent for CliAgent {
+    fn manifest(&self) -> Manifest {
+        let titles: Vec<String> = {
+            let mut titles: Vec<String> =
+                self.settings.workers.all().iter().map(|worker| worker.adapter.about().title.clone()).collect();
+            titles.dedup();
+            titles
+        };
+        let titles = titles.join(", ");
+        let name = format!("{} ({titles})", self.settings.name);
+        let description = format!("Delegates coding tasks to {titles} on this machine and streams what it does");
+        let skill = Skill::new(
+            "code-task",
+            "Execute coding task",
+            "Runs a coding task (edit, refactor, analyse, explain, test) with a command-line coding agent",
+        );
+        let skill = skill.tags(&["coding", "refactor", "edit", "test"]).examples(&[
+            "Refactor the auth module to use JWT",
+            "Add unit tests for src/utils/date.ts",
+            "Explain how the rate limiter works",
+        ]);
+        let mut manifest = Manifest::new(name, description).skill(skill).tool_calls();
+        manifest.input_modes.push("application/json".to_owned());
+        manifest.output_modes.push("application/json".to_owned());
+        // A child that waits for an approval is alive; it cannot be put away.
+        manifest.park = Park::Never;
+        manifest
+    }
+
+    async fn run(&self, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
+        super::turn::run(self, turn, task).await
+    }
+
+    fn is_answer(&self, message: &Message) -> bool {
+        super::approvals::is_answer(message)
+    }
+
+    async fn recover(&self, view: &TaskView) -> Recovery {
+        let saved: TurnCheckpoint = view.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
+        if !saved.started {
+            return Recovery::Queue;
+        }
+        let workers = self.settings.workers.all();
+        let worker = workers.iter().find(|worker| worker.name() == saved.cli);
+        let resumes = worker.is_some_and(|worker| worker.adapter.about().capabilities.resume);
+        if resumes && saved.session.is_some() {
+            return Recovery::Resume;
+        }
+        Recovery::Fail(
+            "the server stopped while the program was at work, and this program cannot be taken up again: look at what \
+             it has done, then send the message again in the same context"
+                .to_owned(),
+        )
+    }
+}
