@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn notes_from_before_the_folder_was_noted_go_by_the_name() {
         let chosen = |repo: Option<&str>| ChosenFolder { repo: repo.map(str::to_owned), folder: PathBuf::from("/r/a") };
-        let old: ConversationRecord = serde_json::from_str(r#"{"metadata":{"cli":"x","repo":"a"}}"#).unwrap();
+        let old: ConversationRecord = serde_json::from_str(r#"{"facts":{"cli":"x","repo":"a"}}"#).unwrap();
         assert!(chosen(Some("a")).is_where(&old) && !chosen(Some("b")).is_where(&old));
         let new = ConversationRecord { folder: Some("/r/a".to_owned()), ..old };
         assert!(chosen(Some("./a")).is_where(&new), "another name for the same folder");
