@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use switchboard_a2a::{ContextId, Message};
+use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::clock::Clock;
 use switchboard_engine::{
     Agent, AgentError, CallerId, Engine, Manifest, Park, Recovery, Skill, TaskHandle, TaskView, Turn,
 };
 
 use super::git::Git;
-use super::keyed_queue::KeyedQueue;
 use super::process::Children;
 use super::repository_locks::RepositoryLocks;
 use super::repository_summary::SummaryCache;
@@ -29,7 +29,7 @@ pub struct CliAgent {
     pub(super) settings: Settings,
     pub(super) shared: Arc<Shared>,
     /// One turn at a time per conversation.
-    pub(super) sessions: Arc<KeyedQueue<(CallerId, ContextId)>>,
+    pub(super) sessions: Arc<ExclusiveQueue<(CallerId, ContextId)>>,
     pub(super) copies: Arc<AgentWorktrees>,
 }
 
@@ -40,7 +40,7 @@ pub struct Shared {
     /// One turn at a time per repository, whichever agent's.
     pub(super) repositories: Arc<RepositoryLocks>,
     /// One at a time at a repository's list of copies.
-    worktree_lists: Arc<KeyedQueue<PathBuf>>,
+    worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
     pub(super) summaries: SummaryCache,
 }
 
@@ -53,7 +53,7 @@ impl Shared {
             children,
             clock,
             repositories,
-            worktree_lists: Arc::default(),
+            worktree_lists: ExclusiveQueue::per_key(),
             summaries: SummaryCache::default(),
         })
     }
@@ -82,7 +82,7 @@ impl CliAgent {
         let folder_name = || super::worktree::short_name(copies.as_os_str().as_encoded_bytes());
         let own = settings.user.as_ref().map(|user| user.home.join(".switchboard/worktrees").join(folder_name()));
         let copies = AgentWorktrees::new(own.unwrap_or_else(|| copies.clone()), copies);
-        Self { settings, shared, sessions: Arc::default(), copies }
+        Self { settings, shared, sessions: ExclusiveQueue::per_key(), copies }
     }
 
     pub(super) fn git(&self) -> Git {

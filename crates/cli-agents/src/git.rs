@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::keyed_queue::{KeyedQueue, QueuePosition};
+use switchboard_admission::{ExclusiveQueue, QueuePosition};
+
 use super::process::{Child, ChildCommand, Children, Output, OutputLimits, User};
 
 pub(super) use isolated::IsolatedGitDir;
@@ -49,7 +50,7 @@ pub(super) struct Git {
     /// At most so many bytes of output are kept.
     pub(super) limit: usize,
     /// One at a time at each repository's list of copies: git does not expect two.
-    worktree_lists: Arc<KeyedQueue<PathBuf>>,
+    worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
     /// Where copies are. One that is broken must not be taken for a folder of the repository around them all.
     copies: PathBuf,
 }
@@ -96,7 +97,7 @@ impl Git {
     pub(super) fn new(
         children: Children,
         user: Option<User>,
-        worktree_lists: Arc<KeyedQueue<PathBuf>>,
+        worktree_lists: Arc<ExclusiveQueue<PathBuf>>,
         copies: PathBuf,
     ) -> Self {
         Self { children, user, limit: 1 << 20, worktree_lists, copies }
@@ -104,9 +105,9 @@ impl Git {
 
     /// Alone at a repository's list of copies, until this is dropped.
     pub(super) async fn lock_worktree_list(&self, repository: &Path) -> QueuePosition<PathBuf> {
-        let mut place = self.worktree_lists.enqueue(repository.to_owned());
-        place.wait().await;
-        place
+        let position = self.worktree_lists.enqueue(repository.to_owned());
+        position.wait().await;
+        position
     }
 
     /// Runs a command.

@@ -10,9 +10,9 @@ use switchboard_engine::{AgentError, CallerId, Cause, Seq, Stopped, TaskHandle, 
 use super::CliAgent;
 use super::approvals;
 use super::deadlines::{ExceededLimit, format_limit};
-use super::keyed_queue::QueuePosition;
 use super::message_text::message_text;
 use super::process::TreeExit;
+use super::process_bound_position::ProcessBoundPosition;
 use super::request_options::RequestOptions;
 use super::run::{self, RunOutcome};
 use super::sessions::{self, AgentMetadata, ConversationRecord, TokenTotals, TurnCheckpoint};
@@ -45,7 +45,8 @@ const GO_ON: &str = "You were interrupted while you worked on the message below.
 /// Works on one turn.
 pub(super) async fn run(agent: &CliAgent, turn: Turn, task: TaskHandle) -> Result<(), AgentError> {
     // Before anything is waited for: turns begin in the order in which their messages came.
-    let mut conversation = agent.sessions.enqueue((turn.caller.clone(), task.context_id().clone()));
+    let conversation = agent.sessions.enqueue((turn.caller.clone(), task.context_id().clone()));
+    let conversation = ProcessBoundPosition::new(conversation);
     let mut saved: TurnCheckpoint = turn.saved.as_ref().and_then(|saved| saved.read().ok()).unwrap_or_default();
     let is_recovered = turn.cause == Cause::Recovered && saved.started;
     let repositories = &agent.shared.repositories;
@@ -213,7 +214,7 @@ struct PreparedTurn<'a> {
     permissions: &'a Permissions,
     options: RequestOptions,
     /// Its turn in the conversation.
-    conversation: QueuePosition<(CallerId, ContextId)>,
+    conversation: ProcessBoundPosition<(CallerId, ContextId)>,
     workspace: Workspace,
     /// What the conversation has come to, with whatever program.
     past: Option<ConversationRecord>,

@@ -3,7 +3,6 @@
 mod repository;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use switchboard_engine::{BlockingTask, Stopped, TaskHandle};
 
@@ -24,7 +23,7 @@ pub(super) struct Workspace {
     /// The folder to work in: the chosen one, or the one in the copy.
     pub(super) folder: PathBuf,
     pub(super) worktree: Option<Worktree>,
-    place: Option<RepositoryLock>,
+    lock: Option<RepositoryLock>,
 }
 
 /// A folder that cannot be worked in.
@@ -158,7 +157,7 @@ impl Workspace {
     /// A place in the line for the folder of a turn that goes on, which is to be the first there.
     pub(super) fn enqueue(
         settings: &Settings,
-        repositories: &Arc<RepositoryLocks>,
+        repositories: &RepositoryLocks,
         folder: &Path,
         task: &TaskHandle,
     ) -> Option<RepositoryLock> {
@@ -169,38 +168,38 @@ impl Workspace {
     /// repository, and says so meanwhile. Nothing if the task is to stop before that.
     pub(super) async fn open(
         settings: &Settings,
-        repositories: &Arc<RepositoryLocks>,
+        repositories: &RepositoryLocks,
         chosen: ChosenFolder,
         kept: Option<RepositoryLock>,
         task: &TaskHandle,
     ) -> Result<Self, Stopped> {
         let folder = chosen.folder.clone();
         if !settings.repo_lock {
-            return Ok(Self { chosen, folder, worktree: None, place: None });
+            return Ok(Self { chosen, folder, worktree: None, lock: None });
         }
         let top = repository::top(&folder).unwrap_or(&folder);
-        let kept = kept.filter(|place| place.is_for(top));
-        let place = kept.unwrap_or_else(|| repositories.enqueue(top, LockOwner::of(task)));
-        if place.ahead().is_some() {
-            task.release_permit_while(wait(&place, task)).await??;
+        let kept = kept.filter(|lock| lock.is_for(top));
+        let lock = kept.unwrap_or_else(|| repositories.enqueue(top, LockOwner::of(task)));
+        if lock.ahead().is_some() {
+            task.release_permit_while(wait(&lock, task)).await??;
             // What it waited for must not stand there as if it still did.
             task.status("The repository is free.").await?;
         }
-        Ok(Self { chosen, folder, worktree: None, place: Some(place) })
+        Ok(Self { chosen, folder, worktree: None, lock: Some(lock) })
     }
 
     /// A copy needs no place in a line.
     pub(super) fn copied(worktree: Worktree, chosen: ChosenFolder) -> Self {
-        Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), place: None }
+        Self { chosen, folder: worktree.folder.clone(), worktree: Some(worktree), lock: None }
     }
 
     /// A child works here from now on: nobody else does until nothing of it is left.
     pub(super) fn hold_until_exit(&mut self, tree_exit: TreeExit) {
-        if let Some(place) = &mut self.place {
-            place.hold_until_exit(tree_exit.clone());
+        if let Some(lock) = &mut self.lock {
+            lock.hold_until_exit(tree_exit.clone());
         }
-        if let Some(place) = self.worktree.as_mut().and_then(|worktree| worktree.place.as_mut()) {
-            place.hold_until_exit(tree_exit);
+        if let Some(lock) = self.worktree.as_mut().and_then(|worktree| worktree.position.as_mut()) {
+            lock.hold_until_exit(tree_exit);
         }
     }
 
@@ -226,13 +225,13 @@ impl Workspace {
 
 /// Waits for one's turn. Says for which task, and again when that is another one, or when it changes whether somebody's
 /// answer would bring it nearer.
-async fn wait(place: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
+async fn wait(lock: &RepositoryLock, task: &TaskHandle) -> Result<(), Stopped> {
     let mut told: Option<BlockingTask> = None;
     let mut questions = 0;
     loop {
-        let mut changed = std::pin::pin!(place.changed());
+        let mut changed = std::pin::pin!(lock.queue().changed());
         changed.as_mut().enable();
-        let Some(mut ahead) = place.ahead() else { return Ok(()) };
+        let Some(mut ahead) = lock.ahead() else { return Ok(()) };
         let blocker = ahead.blocker.clone();
         let is_told = told.as_ref().is_some_and(|told| told.asks_since.is_some());
         if questions >= MOST_QUESTIONS && !is_told {

@@ -1,6 +1,6 @@
 //! A copy of the repository for each task: a git worktree.
 //!
-//! The copy of a conversation is always at the same place, because programs find their sessions by the folder they were
+//! The copy of a conversation is always at the same position, because programs find their sessions by the folder they were
 //! begun in. What a task changed is committed and told as a diff, and the copy is removed; where the policy says so, a
 //! branch names what was committed. If the task is stopped on the way and there is no time to tell, it is put away in the
 //! background; if the server is, the copy stays for the next one to go on in, or to put away if nobody will.
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use switchboard_engine::TaskHandle;
 
 use super::git::{Git, GitError, GitTarget};
-use super::keyed_queue::QueuePosition;
+use super::process_bound_position::ProcessBoundPosition;
 use checkout::Checkout;
 use record::WorktreeRecord;
 
@@ -61,7 +61,7 @@ pub(super) struct Worktree {
     checkout: Checkout,
     task: TaskHandle,
     /// Held until it is put away.
-    pub(super) place: Option<QueuePosition<String>>,
+    pub(super) position: Option<ProcessBoundPosition<String>>,
     /// The folder to work in.
     pub(super) folder: PathBuf,
     /// What is in it has been committed as this.
@@ -91,8 +91,8 @@ impl Worktree {
     ) -> Result<Self, String> {
         let Repository { top, own, object_format, head } = Repository::of(git, wanted.folder).await?;
         let name = copies.name(wanted.context);
-        let mut place = copies.places.enqueue(name.clone());
-        place.wait().await;
+        let position = ProcessBoundPosition::new(copies.queue.enqueue(name.clone()));
+        position.wait().await;
         let (home, records) = (copies.home.clone(), copies.records.clone());
         let inside = wanted.folder.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
         let with = |record: WorktreeRecord| Checkout {
@@ -131,8 +131,8 @@ impl Worktree {
             }
         };
         let folder = checkout.path().join(inside);
-        let (task, place) = (task.clone(), Some(place));
-        let mut worktree = Self { checkout, task, place, folder, tip: None, is_given_up: false, is_closed: false };
+        let (task, position) = (task.clone(), Some(position));
+        let mut worktree = Self { checkout, task, position, folder, tip: None, is_given_up: false, is_closed: false };
         if worktree.checkout.record.is_ready {
             return Ok(worktree);
         }
@@ -228,7 +228,7 @@ async fn start(git: &Git, at: GitTarget<'_>, wanted: &WorktreeRequest<'_>) -> Op
     names.iter().find_map(|name| there.get(name.as_str())).map(|commit| (*commit).to_owned())
 }
 
-/// Puts away what another task of the conversation has left at a place.
+/// Puts away what another task of the conversation has left at a position.
 async fn make_room(left: &Checkout) -> Result<(), String> {
     left.commit_and_remove().await;
     let path = left.path();
@@ -248,19 +248,19 @@ impl Drop for Worktree {
         if self.is_closed || !is_left {
             return;
         }
-        let (left, place, is_committed) = (self.checkout.clone(), self.place.take(), self.tip.is_some());
+        let (left, position, is_committed) = (self.checkout.clone(), self.position.take(), self.tip.is_some());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                if let Some(place) = &place {
+                if let Some(position) = &position {
                     // Its program may still be at work on what is to be committed.
-                    place.child_exited().await;
+                    position.child_exited().await;
                 }
                 if is_committed {
                     left.remove().await;
                 } else {
                     left.commit_and_remove().await;
                 }
-                drop(place);
+                drop(position);
             });
         }
     }

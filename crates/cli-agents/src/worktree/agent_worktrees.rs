@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use switchboard_admission::ExclusiveQueue;
 use switchboard_engine::Engine;
 
 use super::checkout::Checkout;
 use super::record::WorktreeRecords;
 use crate::git::Git;
-use crate::keyed_queue::KeyedQueue;
 
 /// An agent's copies.
 pub(crate) struct AgentWorktrees {
@@ -17,12 +17,12 @@ pub(crate) struct AgentWorktrees {
     /// Not where the copies are, if these are another account's.
     pub(super) records: WorktreeRecords,
     /// One at a time at each: a copy is put away before the conversation's next task makes its own there.
-    pub(super) places: Arc<KeyedQueue<String>>,
+    pub(super) queue: Arc<ExclusiveQueue<String>>,
 }
 
 impl AgentWorktrees {
     pub(crate) fn new(home: PathBuf, records: PathBuf) -> Arc<Self> {
-        Arc::new(Self { home, records: WorktreeRecords::new(records), places: Arc::default() })
+        Arc::new(Self { home, records: WorktreeRecords::new(records), queue: ExclusiveQueue::per_key() })
     }
 
     /// The name of a conversation's copy. No two agents and no two servers have the same one, since git keeps notes about
@@ -37,8 +37,8 @@ impl AgentWorktrees {
     pub(crate) async fn sweep(&self, git: &Git, engine: &Engine) -> usize {
         let mut waiting = 0;
         for name in self.records.names() {
-            let place = self.places.enqueue(name.clone());
-            if !place.is_admitted() {
+            let position = self.queue.enqueue(name.clone());
+            if !position.is_admitted() {
                 // Whoever has it will put it away.
                 continue;
             }
